@@ -1,4 +1,4 @@
-//! `teddy acp`
+//! `teddy acp`: serves an editor as an agent of the Agent Client Protocol, over stdin and stdout.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,17 +20,16 @@ use crate::workflow::plan::{PlanOptions, plan};
 use crate::workflow::project::{Project, ProjectOptions};
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 
-/// The version of the protocol that we speak.
+/// Protocol version.
 const VERSION: u32 = 1;
-/// How many sessions one editor has at most.
 const MAX_SESSIONS: usize = 64;
-/// The longest prompt, in bytes.
+/// Longest prompt, in bytes.
 const MAX_PROMPT: usize = 4 << 20;
-/// A request has no such method.
+/// JSON-RPC: method not found.
 const NO_METHOD: i32 = -32601;
-/// A request's parameters are wrong.
+/// JSON-RPC: invalid parameters.
 const WRONG: i32 = -32602;
-/// It failed.
+/// JSON-RPC: internal error.
 const FAILED: i32 = -32603;
 
 /// Work inside an editor, as an agent of the Agent Client Protocol
@@ -42,7 +41,6 @@ const FAILED: i32 = -32603;
 #[command(after_help = "Examples:\n  teddy acp")]
 pub(super) struct Args {}
 
-/// Serves an editor until it leaves.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // Each conversation names a folder of its own; one that is named here must be there all the same.
     app.folder()?;
@@ -57,30 +55,25 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// A conversation of an editor.
 #[derive(Debug, Clone)]
 struct AcpSession {
-    /// The folder in which it is.
     folder: PathBuf,
-    /// Its session, once it has one.
+    /// `None` before the first prompt, which names the session.
     name: Option<SessionName>,
 }
 
-/// Why a request is refused: code and words.
+/// Error of a request: code and message.
 type Refused = (i32, String);
 
-/// What serves an editor.
 struct AcpServer<'a> {
-    /// The running program.
     app: &'a App,
-    /// The editor.
     wire: AcpWire,
-    /// Its conversations, by our names for them.
+    /// Conversations by the ids that we gave the editor.
     sessions: BTreeMap<String, AcpSession>,
 }
 
 impl AcpServer<'_> {
-    /// Takes a message: answers a request, and passes over everything else.
+    /// Answers a request; ignores any other message.
     fn take(&mut self, message: &Value) {
         let (method, id, params) = (&message["method"], &message["id"], &message["params"]);
         let Some(method) = method.as_str().filter(|_| !id.is_null()) else {
@@ -99,7 +92,6 @@ impl AcpServer<'_> {
         }
     }
 
-    /// Begins a conversation.
     fn begin(&mut self, params: &Value) -> Result<Value, Refused> {
         let folder = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
         if !folder.is_absolute() {
@@ -116,12 +108,10 @@ impl AcpServer<'_> {
         Ok(json!({ "sessionId": id }))
     }
 
-    /// Opens the project of a folder.
     fn open(&self, folder: &Path) -> anyhow::Result<Project> {
         Project::open(folder, self.app.places()?, ProjectOptions::default())
     }
 
-    /// Works on a prompt.
     fn prompt(&mut self, params: &Value) -> Result<Value, Refused> {
         let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
         let Some(session) = self.sessions.get(&id).cloned() else {
@@ -142,8 +132,7 @@ impl AcpServer<'_> {
         }
     }
 
-    /// Plans, asks, runs, and goes on as long as the model has something to do; returns why it
-    /// stops.
+    /// Plans, asks, runs, and continues as long as the model has work. Returns the stop reason.
     fn turn(
         &mut self,
         (id, session): (&str, AcpSession),
@@ -177,12 +166,11 @@ impl AcpServer<'_> {
     }
 }
 
-/// Returns whether a turn did not do what its plan says.
 fn has_failed(turn: &RecordedTurn) -> bool {
     !matches!(turn.ending, TurnEnding::Ran { failed: false, .. })
 }
 
-/// Starts a session that is named after the words; the one in use stays the one in use.
+/// Starts a session named after the prompt. The session in use stays in use.
 fn start(project: &Project, words: &str, user: &mut AcpUser<'_>) -> anyhow::Result<SessionName> {
     let name = project.free_name(SessionName::from_title(words))?;
     let agent = agents::agent(project, &project.settings.agent)?;
@@ -191,7 +179,7 @@ fn start(project: &Project, words: &str, user: &mut AcpUser<'_>) -> anyhow::Resu
     Ok(name)
 }
 
-/// Says how it ended, and returns that as the protocol has it.
+/// Tells the user how the loop ended, and returns the protocol's stop reason.
 fn tell_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
     match ended {
         Ended::Complete(said) | Ended::Question(said) => user.say(said),
@@ -204,7 +192,7 @@ fn tell_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
     "end_turn"
 }
 
-/// What stands around a loop in an editor: nothing.
+/// Console of a loop in an editor, which has no prompt of its own.
 struct AcpConsole;
 
 impl Console for AcpConsole {
@@ -217,7 +205,7 @@ impl Console for AcpConsole {
     }
 }
 
-/// Says who we are and what we can do.
+/// Describes the agent and its capabilities.
 fn introduction() -> Value {
     json!({
         "protocolVersion": VERSION,
@@ -230,7 +218,7 @@ fn introduction() -> Value {
     })
 }
 
-/// Returns the words of a prompt: its texts, what is embedded, and the names of what is linked.
+/// Returns the text of a prompt: text blocks, embedded resources, and the names of links.
 fn words(prompt: &Value) -> String {
     let block = |block: &Value| match block["type"].as_str()? {
         "text" => Some(block["text"].as_str()?.to_owned()),
@@ -242,7 +230,6 @@ fn words(prompt: &Value) -> String {
     blocks.filter_map(block).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Says why a request failed.
 fn failed(error: anyhow::Error) -> Refused {
     (FAILED, format!("{error:#}"))
 }

@@ -1,4 +1,4 @@
-//! `teddy adopt`
+//! `teddy adopt`: accepts a fetched session.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,6 @@ pub(super) struct Args {
     name: Option<String>,
 }
 
-/// Accepts it and prints its plan.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let session = match args.name.as_deref() {

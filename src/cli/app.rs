@@ -1,4 +1,4 @@
-//! What every command has: global options, the project, the person, and where words and results go.
+//! Context of every command: global options, project, user, output.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,14 +27,11 @@ use crate::workflow::user::User;
 
 /// The running program.
 pub(super) struct App {
-    /// Options of every command.
     pub(super) global: Global,
-    /// When it started.
     start: Instant,
 }
 
 impl App {
-    /// Starts.
     pub(super) fn new(global: Global) -> App {
         App {
             global,
@@ -42,24 +39,19 @@ impl App {
         }
     }
 
-    /// Opens the project of the folder in use.
-    ///
-    /// # Errors
-    /// Where there is none, or its configuration is wrong.
+    /// Opens the project of the current directory.
     pub(super) fn project(&self) -> anyhow::Result<Project> {
         Ok(self.introduce(self.open()?))
     }
 
-    /// Opens the project of the folder in use to read its record only: a bare repository will do.
-    ///
-    /// # Errors
-    /// As for [`App::project`].
+    /// Opens the project of the current directory to read its sessions only. Works in a bare
+    /// repository.
     pub(super) fn record(&self) -> anyhow::Result<Project> {
         let project = Project::open_record(&self.folder()?, self.places()?, self.wanted()?)?;
         Ok(self.introduce(project))
     }
 
-    /// Says what the user should know of a project before it is used.
+    /// Warns about ignored settings, and with `-v` describes what is in use.
     fn introduce(&self, mut project: Project) -> Project {
         let ignored = in_use::untrusted(&project)
             .into_iter()
@@ -75,10 +67,7 @@ impl App {
         project
     }
 
-    /// Opens the project of the folder in use, and says nothing about it.
-    ///
-    /// # Errors
-    /// As for [`App::project`].
+    /// Opens the project of the current directory without telling the user anything about it.
     pub(super) fn open(&self) -> anyhow::Result<Project> {
         let wanted = self.wanted()?;
         if let Some(session) = &wanted.session {
@@ -87,14 +76,12 @@ impl App {
         Project::open(&self.folder()?, self.places()?, wanted)
     }
 
-    /// Returns the folder in use.
-    ///
-    /// # Errors
-    /// Where it is gone.
+    /// Returns the current directory, or the one given with `-C`.
     pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
         let here = env::current_dir().context("the current directory no longer exists")?;
         match &self.global.directory {
-            // Without `..`: what is above it by its name is not what is above it.
+            // Without `..`: the parent by name can differ from the actual parent if a link is
+            // involved.
             Some(folder) if folder.is_dir() => here
                 .join(folder)
                 .canonicalize()
@@ -104,10 +91,7 @@ impl App {
         }
     }
 
-    /// Returns where the user keeps what is no project's.
-    ///
-    /// # Errors
-    /// Where there is no home directory.
+    /// Returns the user's directories outside any project.
     pub(super) fn places(&self) -> anyhow::Result<UserFolders> {
         let home = env::home();
         let below = |variable: &str, folder: &str| {
@@ -133,12 +117,9 @@ impl App {
         })
     }
 
-    /// Returns what the options say about the project.
-    ///
-    /// # Errors
-    /// One of them cannot be read.
+    /// Returns the project options given on the command line and in the environment.
     pub(super) fn wanted(&self) -> anyhow::Result<ProjectOptions> {
-        // Clap takes a variable that is set to nothing for a name.
+        // Clap treats a variable set to the empty string as a name.
         let unset = env::is_set("TEDDY_SESSION") && env::var_os("TEDDY_SESSION").is_none();
         let session = self
             .global
@@ -162,12 +143,12 @@ impl App {
         })
     }
 
-    /// Returns the user: at the terminal, or answering with flags where there is none.
+    /// Returns the user: interactive at a terminal, otherwise one that answers by flags.
     pub(super) fn user(&self, project: &Project, approve_all: bool) -> Box<dyn User> {
         self.helped_user(project, approve_all, PromptHelp::default())
     }
 
-    /// As [`App::user`], with something that helps to write messages.
+    /// Like [`App::user`], with completion and history for messages.
     pub(super) fn helped_user(
         &self,
         project: &Project,
@@ -181,7 +162,7 @@ impl App {
         })
     }
 
-    /// As [`App::user`], where there need not be a project.
+    /// Like [`App::user`], for commands that don't need a project.
     pub(super) fn user_of_no_project(&self) -> Box<dyn User> {
         self.user_with(Wishes {
             approve_all: false,
@@ -190,7 +171,6 @@ impl App {
         })
     }
 
-    /// Returns the user with these wishes.
     fn user_with(&self, wishes: Wishes) -> Box<dyn User> {
         let approve_all = wishes.approve_all;
         if self.is_attended() {
@@ -209,12 +189,12 @@ impl App {
         Box::new(Quiet::new(approval, self.manner()))
     }
 
-    /// Tells whether a person can be asked.
+    /// Returns whether questions can be asked: there is a terminal, and no `--json`.
     pub(super) fn is_attended(&self) -> bool {
         screen::is_there() && !self.global.json
     }
 
-    /// Returns how words are told.
+    /// Returns colors and width for messages on stderr.
     pub(super) fn manner(&self) -> Manner {
         Manner {
             paint: self.paint(screen::is_stderr()),
@@ -223,7 +203,7 @@ impl App {
         }
     }
 
-    /// Returns whether a stream gets colours.
+    /// Returns whether a stream gets colors.
     pub(super) fn paint(&self, is_terminal: bool) -> Paint {
         let choice = match self.global.color {
             Color::Auto => ColorChoice::Auto,
@@ -234,24 +214,15 @@ impl App {
         choice.paint(takes_colors, env::var("NO_COLOR").as_deref())
     }
 
-    /// Returns whether stdout gets colours.
     pub(super) fn paint_results(&self) -> Paint {
         self.paint(screen::is_stdout())
     }
 
-    /// Prints a result.
-    ///
-    /// # Errors
-    /// Where standard output cannot be written.
     pub(super) fn print(&self, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
         stdout::write(text).context("writing to standard output")
     }
 
-    /// Prints text that somebody else wrote: as it is into a pipe or file, made visible at a
-    /// terminal.
-    ///
-    /// # Errors
-    /// As for [`App::print`].
+    /// Prints untrusted text: raw to a pipe or file, sanitized at a terminal.
     pub(super) fn print_foreign(&self, text: &str) -> anyhow::Result<()> {
         if screen::is_stdout() {
             self.print(visible_block(text).as_ref())
@@ -260,11 +231,8 @@ impl App {
         }
     }
 
-    /// Prints what the model said last: its own Markdown into a pipe or file, laid out at a
-    /// terminal; in both, nothing in it moves a cursor.
-    ///
-    /// # Errors
-    /// As for [`App::print`].
+    /// Prints the model's last message: Markdown source to a pipe or file, rendered at a terminal.
+    /// Sanitized in both cases.
     pub(super) fn print_words(&self, said: &str) -> anyhow::Result<()> {
         if !screen::is_stdout() {
             return self.print(format!("{}\n", visible_block(said.trim_end())));
@@ -275,37 +243,26 @@ impl App {
     }
 
     /// Prints a long result, through the pager at a terminal.
-    ///
-    /// # Errors
-    /// As for [`App::print`].
     pub(super) fn page(&self, project: &Project, lines: &[StyledLine]) -> anyhow::Result<()> {
         self.page_text(project, &style::text(lines, self.paint_results()))
     }
 
-    /// Prints a text that is ready for the pager.
     fn page_text(&self, project: &Project, text: &str) -> anyhow::Result<()> {
         let pager = project.repository.config("core.pager");
         crate::host::pager::page(text, pager.as_deref()).context("writing to standard output")
     }
 
-    /// Shows Markdown that somebody else wrote: as it is into a pipe or file; coloured, nothing
-    /// hidden, and page by page at a terminal.
-    ///
-    /// # Errors
-    /// As for [`App::print`].
+    /// Shows untrusted Markdown: raw to a pipe or file; at a terminal colored, sanitized and
+    /// through the pager.
     pub(super) fn page_markdown(&self, project: &Project, text: &[u8]) -> anyhow::Result<()> {
         self.page_as(project, text, markdown::lines)
     }
 
-    /// As [`App::page_markdown`], for any other text.
-    ///
-    /// # Errors
-    /// As for [`App::print`].
+    /// Like [`App::page_markdown`], for any other text.
     pub(super) fn page_foreign(&self, project: &Project, text: &[u8]) -> anyhow::Result<()> {
         self.page_as(project, text, |text| block(Tone::Plain, text))
     }
 
-    /// Shows a text in a way.
     fn page_as(
         &self,
         project: &Project,
@@ -322,29 +279,25 @@ impl App {
         )
     }
 
-    /// Prints a result as JSON.
-    ///
-    /// # Errors
-    /// As for [`App::print`].
     pub(super) fn print_json(&self, value: &impl serde::Serialize) -> anyhow::Result<()> {
         self.print(json_text(value)?)
     }
 
-    /// Says something on stderr, unless `-q`.
+    /// Prints a message to stderr, unless `-q`.
     pub(super) fn say(&self, text: &str) {
         if !self.global.quiet {
             self.tell(text);
         }
     }
 
-    /// Says lines with a look of their own, unless `-q`.
+    /// Prints styled lines to stderr, unless `-q`.
     pub(super) fn say_lines(&self, lines: &[StyledLine]) {
         if !self.global.quiet {
             self.tell_lines(lines);
         }
     }
 
-    /// Says how long it took, where more is to be said.
+    /// Prints the elapsed time if `-v`.
     pub(super) fn say_time(&self) {
         if self.global.verbose {
             self.say(&format!(
@@ -354,13 +307,11 @@ impl App {
         }
     }
 
-    /// Warns on stderr.
     pub(super) fn warn(&self, text: &str) {
         self.tell(&format!("warning: {text}"));
     }
 
-    /// Writes a text to stderr, folded at words on a terminal; where nobody reads it, nothing is
-    /// lost.
+    /// Writes a text to stderr, wrapped at a terminal. Write errors are ignored.
     fn tell(&self, text: &str) {
         use std::io::Write as _;
 
@@ -370,7 +321,7 @@ impl App {
         let _ = writeln!(std::io::stderr().lock(), "{}", visible_block(text));
     }
 
-    /// Tells lines with a look of their own on stderr, as [`App::warn`] does.
+    /// Prints styled lines to stderr, even with `-q`.
     pub(super) fn tell_lines(&self, lines: &[StyledLine]) {
         use std::io::Write as _;
 
@@ -385,8 +336,8 @@ impl App {
         );
     }
 
-    /// Says why the program fails, with a hint, and returns its exit code; under `--json` on
-    /// standard output as well, for programs.
+    /// Reports an error with a hint and returns the exit code. With `--json`, also prints it to
+    /// stdout for programs.
     pub(super) fn fail(&self, error: anyhow::Error) -> ExitCode {
         let (shown, error) = match error.downcast::<Unfinished>() {
             Ok(Unfinished { shown, error }) => (shown, error),
@@ -400,7 +351,7 @@ impl App {
 
         if self.global.json {
             let shown = beside(shown, question(&error));
-            // Where stdout is gone the words are still on stderr.
+            // If stdout is closed, the message is still on stderr.
             let _ = self.print_json(&judged.to_json(&message, shown));
         }
 
@@ -422,7 +373,7 @@ impl App {
     }
 }
 
-/// Puts the question that waits beside what was shown.
+/// Adds the waiting question to the JSON output.
 fn beside(shown: Value, question: Option<&str>) -> Value {
     match question {
         Some(question) if shown.is_null() => serde_json::json!({ "question": question }),
@@ -430,13 +381,13 @@ fn beside(shown: Value, question: Option<&str>) -> Value {
     }
 }
 
-/// Returns a value as JSON in lines, with nothing in it that a terminal would hide.
+/// Formats a value as JSON, with control characters escaped.
 pub(super) fn json_text(value: &impl serde::Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value)?;
     Ok(format!("{}\n", visible_json(&text)))
 }
 
-/// Returns the person's programs.
+/// Returns the programs that the user configured.
 pub(super) fn choices(project: &Project) -> Choices {
     Choices {
         preview_command: project.settings.preview_command.clone(),

@@ -1,4 +1,4 @@
-//! `teddy ask`
+//! `teddy ask`: answers a question about the files.
 
 use std::process::ExitCode;
 
@@ -36,7 +36,6 @@ pub(super) struct Args {
     context_depth: u64,
 }
 
-/// Asks and prints the answer.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words, false)?;
@@ -63,7 +62,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(code(&asked).into())
 }
 
-/// Prints the answer, or says why there is none.
+/// Prints the answer, or the reason why there is none.
 fn show(app: &App, asked: &AnsweredQuestion) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(asked));
@@ -81,7 +80,6 @@ fn show(app: &App, asked: &AnsweredQuestion) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the exit code.
 fn code(asked: &AnsweredQuestion) -> ExitStatus {
     let last = asked.turns.last();
     match &asked.answer {
@@ -92,7 +90,6 @@ fn code(asked: &AnsweredQuestion) -> ExitStatus {
     }
 }
 
-/// Returns the answer as JSON.
 fn json(asked: &AnsweredQuestion) -> serde_json::Value {
     let last = asked.turns.last();
     let tokens = asked.model.as_ref().and_then(ModelUse::tokens);

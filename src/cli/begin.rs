@@ -1,4 +1,4 @@
-//! The session that a request goes to: the one in use, or a new one that is named after it.
+//! Chooses the session for a request: the one in use, or a new one named after the request.
 
 use super::app::App;
 use crate::session::name::SessionName;
@@ -7,10 +7,7 @@ use crate::workflow::agent::hand_to;
 use crate::workflow::model::agents;
 use crate::workflow::project::{NoSession, Project};
 
-/// Starts a session with an agent, the configured one if none is named, and says so.
-///
-/// # Errors
-/// Where there is no such agent, the name is taken, or the repository cannot be written.
+/// Starts a session with the given or the configured agent.
 pub(super) fn begin(
     app: &App,
     project: &mut Project,
@@ -28,11 +25,8 @@ pub(super) fn begin(
     Ok(())
 }
 
-/// Starts a session that is named after a request where none is in use; else gives the one in use
-/// to the agent that is named. Without words for a name nothing is started.
-///
-/// # Errors
-/// As for [`begin`] and [`hand_to`].
+/// Starts a session named after a request if none is in use. Otherwise hands the one in use to the
+/// agent, if given. Without a session, an empty request is an error.
 pub(super) fn begin_or_hand_to(
     app: &App,
     project: &mut Project,

@@ -1,4 +1,4 @@
-//! `teddy bisect`
+//! `teddy bisect`: finds the turn that broke something.
 
 use std::process::ExitCode;
 
@@ -48,7 +48,6 @@ struct RunArgs {
     command: Vec<String>,
 }
 
-/// Searches and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let BisectCommand::Run(args) = args.command;
     let project = app.project()?;
@@ -72,7 +71,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(if is_told { exit::DONE } else { exit::FAILED }.into())
 }
 
-/// Returns a command as a line for the shell.
+/// Joins the words of a command into a shell command line. A single word is one already.
 pub(super) fn command_line(words: &[String]) -> anyhow::Result<String> {
     match words {
         [line] => Ok(line.clone()),
@@ -80,7 +79,6 @@ pub(super) fn command_line(words: &[String]) -> anyhow::Result<String> {
     }
 }
 
-/// Returns what was found as lines.
 fn lines(found: &Bisected) -> Vec<StyledLine> {
     match found.culprits.as_slice() {
         [culprit] => {
@@ -101,7 +99,7 @@ fn lines(found: &Bisected) -> Vec<StyledLine> {
     }
 }
 
-/// Tells of the turn: its title and model, what was asked for, and what it changed.
+/// Describes a turn: title, model, request, changes.
 fn described(culprit: &Culprit) -> Vec<StyledLine> {
     let model = culprit.model.as_deref().unwrap_or("no model");
     let mut lines = vec![
@@ -127,5 +125,5 @@ fn described(culprit: &Culprit) -> Vec<StyledLine> {
     lines
 }
 
-/// So many lines of a request and of a list of files are shown.
+/// Lines shown of a request and of a list of files.
 const MOST_LINES: usize = 12;

@@ -1,4 +1,4 @@
-//! `teddy blame`
+//! `teddy blame`: shows the turn that each line of a file comes from.
 
 use std::process::ExitCode;
 
@@ -35,12 +35,11 @@ pub(super) struct Args {
     file: String,
 }
 
-/// So many columns are for the title of a commit.
+/// Columns for the title of a commit.
 const MOST_TITLE: usize = 30;
-/// So many lines of a request are shown.
+/// Lines shown of a request.
 const MOST_LINES: usize = 12;
 
-/// Asks and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if let Some(range) = args.range.as_deref().filter(|range| !is_range(range)) {
         let what = format!(
@@ -87,7 +86,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns whether git may take a text for a range of lines: numbers, or something to search for.
+/// Returns whether git would accept a text as a range of lines: numbers, or something to search
+/// for.
 fn is_range(text: &str) -> bool {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_search = text.starts_with([':', '^']) || text.contains('/');
@@ -96,7 +96,7 @@ fn is_range(text: &str) -> bool {
     is_search || (is_numbers && !text.is_empty())
 }
 
-/// Returns what was asked for where a line was made, as a quotation.
+/// Returns the request that led to a line, as a quotation.
 fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<StyledLine>> {
     let LineSource::Turn {
         session,
@@ -114,7 +114,7 @@ fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<StyledLine>> {
         .collect())
 }
 
-/// Names where a line comes from, shortly.
+/// Returns a short name for the origin of a line.
 fn name(source: &LineSource) -> String {
     match source {
         LineSource::Turn {
@@ -149,7 +149,6 @@ fn name(source: &LineSource) -> String {
     }
 }
 
-/// Cuts a title.
 fn shortened(title: &str) -> String {
     match title.char_indices().nth(MOST_TITLE) {
         Some((cut, _)) => format!("{}...", title[..cut].trim_end()),

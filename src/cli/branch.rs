@@ -1,4 +1,4 @@
-//! `teddy branch`
+//! `teddy branch`: starts a session at an earlier turn.
 
 use std::process::ExitCode;
 
@@ -28,7 +28,6 @@ pub(super) struct Args {
     name: String,
 }
 
-/// Forks and prints the new ref.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let name = SessionName::parse(&args.name)?;
     let mut project = app.project()?;

@@ -1,4 +1,4 @@
-//! `teddy browse`
+//! `teddy browse`: browses sessions and turns in a full-screen view.
 
 mod deeds;
 
@@ -39,7 +39,6 @@ pub(super) struct Args {
     linear: bool,
 }
 
-/// Shows the browser.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let of = args.of.as_deref().map(SessionName::from_address);
     let only = of.transpose()?;
@@ -67,7 +66,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Shows the full screen.
+/// Opens the full-screen browser.
 fn show(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Result<()> {
     if !screen::is_there() {
         let hint = "`teddy browse --linear` reads line by line; `teddy log --all` lists the turns";
@@ -88,7 +87,7 @@ fn show(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
     Ok(())
 }
 
-/// Reads line by line.
+/// Runs the line-by-line browser.
 fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Result<()> {
     use std::io::IsTerminal as _;
 
@@ -100,7 +99,7 @@ fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
         lines: &mut io::BufReader::new(io::stdin()),
     };
     let read = LinearBrowser::new(project, only, &mut deeds, out).run(input);
-    // Whoever read has enough.
+    // The reader closed the pipe.
     let has_left = |error: &anyhow::Error| {
         let why = error.downcast_ref::<io::Error>().map(io::Error::kind);
         why == Some(io::ErrorKind::BrokenPipe)
@@ -111,7 +110,6 @@ fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
     }
 }
 
-/// Returns the first line of the screen.
 fn title(project: &Project) -> String {
     let folder = project.repository.workdir();
     let name = folder.file_name().unwrap_or(folder.as_os_str());

@@ -1,4 +1,4 @@
-//! `teddy compare`
+//! `teddy compare`: compares turns or sessions.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,6 @@ pub(super) struct Args {
     diff: bool,
 }
 
-/// Compares and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);

@@ -1,8 +1,8 @@
-//! What the shell offers for the word that is being typed: sessions, turns, agents, models and what
-//! else only the project knows. Commands, options and their values come from the parser.
+//! Shell completion of names that only the project knows: sessions, turns, agents, models.
+//! Commands, options and their values come from the parser.
 //!
-//! The project is that of the line so far (`-C`, `-s`). Nothing is written, and what cannot be read
-//! offers nothing.
+//! The project is the one that the command line names so far (`-C`, `-s`). Nothing is written, and
+//! errors result in no candidates.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -30,27 +30,27 @@ use crate::workflow::model::agents;
 use crate::workflow::model::pipelines as known_pipelines;
 use crate::workflow::project::Project;
 
-/// The variable in which a completion script says which shell asks.
+/// Variable in which a completion script names the shell.
 pub(super) const VARIABLE: &str = "TEDDY_COMPLETE";
-/// The variable in which it says which word is being typed; without it that is the last one.
+/// Variable with the index of the word to complete; by default the last one.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
-/// The variable in which it says what is to stand between offers.
+/// Variable with the separator between candidates.
 const SEPARATOR: &str = "_CLAP_IFS";
-/// The turns that are offered.
+/// Turns offered.
 const MAX_TURNS: usize = 50;
 
-/// What may stand in a place: each with a word about it.
+/// Candidates, each with a description.
 type Offers = Vec<(String, String)>;
-/// Asks a project for it, for a word that is typed so far.
+/// Returns a project's candidates for an incomplete word.
 type Offer = fn(&Project, &str) -> anyhow::Result<Offers>;
 
-/// Opens the project that a line of words is about.
+/// Opens the project that a command line is about.
 type OpenProject = fn(Vec<OsString>) -> Option<Project>;
-/// How it is opened; the options of every command, which say where it is, are completed here
-/// themselves.
+/// How to open the project. Set at startup to avoid an import cycle: the global options use the
+/// completers of this module.
 static OPEN: OnceLock<OpenProject> = OnceLock::new();
 
-/// Answers a completion script and ends the program, if it is one that asks.
+/// Answers a completion request and exits, if this process was started by a completion script.
 pub(super) fn answer(open: OpenProject) {
     let _ = OPEN.set(open);
     clap_complete::CompleteEnv::with_factory(parser)
@@ -59,14 +59,15 @@ pub(super) fn answer(open: OpenProject) {
         .complete();
 }
 
-/// Returns the parser. Options are offered to who begins one, or where there is nothing else.
+/// Returns the parser. Options are offered only if the word starts with `-`, or if there is nothing
+/// else.
 fn parser() -> Command {
     let (words, at) = typed(env::args());
     let is_option = words
         .get(at)
         .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
 
-    // Of a command and its other name the engine offers one alone.
+    // The engine offers only one of a command and its visible alias.
     let one_name = |command: Command| match command.get_name() {
         "resume" => command.visible_alias(None).alias("continue"),
         _ => command,
@@ -84,8 +85,8 @@ fn parser() -> Command {
     }
 }
 
-/// Offers paths for every word of a command that takes them behind `--`: the engine counts these
-/// words as if they stood before it.
+/// Offers paths for every word of a command that takes paths after `--`: the engine counts these
+/// words as if they came before it.
 fn with_paths(command: Command) -> Command {
     let takes_paths =
         |arg: &clap::Arg| arg.is_last_set() && arg.get_value_hint() == ValueHint::AnyPath;
@@ -99,7 +100,7 @@ fn with_paths(command: Command) -> Command {
     })
 }
 
-/// Hides the options of a command and of those below it.
+/// Hides the options of a command and its subcommands.
 fn without_options(command: Command) -> Command {
     let hidden = |arg: clap::Arg| {
         if arg.is_positional() {
@@ -115,7 +116,7 @@ fn without_options(command: Command) -> Command {
         .mut_subcommands(without_options)
 }
 
-/// Returns the words of the line, and the place of the one that is being typed.
+/// Returns the words of the command line, and the index of the one to complete.
 fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
     let words: Vec<OsString> = args
         .into_iter()
@@ -130,14 +131,13 @@ fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
     (words, at)
 }
 
-/// Opens the project of the line so far.
 fn project() -> Option<Project> {
     let (mut words, at) = typed(env::args());
     words.truncate(at);
     OPEN.get()?(words)
 }
 
-/// The shells that ask.
+/// Supported shells.
 pub(super) const SHELLS: Shells<'_> = Shells(&[
     &Quoting {
         shell: &Bash,
@@ -152,11 +152,11 @@ pub(super) const SHELLS: Shells<'_> = Shells(&[
     &Zsh,
 ]);
 
-/// A shell that puts what it is offered into the line as it is: a file can be called `$(rm -rf ~)`.
+/// A shell that inserts candidates into the command line verbatim, so that they must be quoted: a
+/// file can be named `$(rm -rf ~)`.
 struct Quoting {
-    /// The shell.
     shell: &'static (dyn EnvCompleter + Sync),
-    /// What it takes the meaning from a character with.
+    /// The shell's escape character.
     escape: char,
 }
 
@@ -203,7 +203,8 @@ impl EnvCompleter for Quoting {
     }
 }
 
-/// Returns a word as a shell reads it; nothing for one that holds what no person types.
+/// Quotes a word for a shell; `None` for a word with control characters, which a user would not
+/// type.
 fn quoted(word: &str, escape: char) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
     (visible(word) == word).then(|| {
@@ -213,7 +214,7 @@ fn quoted(word: &str, escape: char) -> Option<String> {
     })
 }
 
-/// Offers what a project has, as far as it goes on from what is typed.
+/// Completes with the project's candidates that start with the current word.
 pub(super) fn with(offer: Offer) -> ArgValueCompleter {
     let candidate = |(value, help): (String, String)| {
         let help = Some(visible(&help).into_owned()).filter(|help| !help.is_empty());
@@ -236,7 +237,7 @@ pub(super) fn with(offer: Offer) -> ArgValueCompleter {
     })
 }
 
-/// Offers the settings, each to be given a value. They need no project.
+/// Completes the name of a setting. Needs no project.
 pub(super) fn settings() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let keys = unknown::keys().into_iter().map(|key| format!("{key}="));
@@ -246,7 +247,7 @@ pub(super) fn settings() -> ArgValueCompleter {
     })
 }
 
-/// Offers directories, or sessions if one of these options is on the line.
+/// Completes directories, or sessions if one of these options is present.
 pub(super) fn folders_or_sessions(options: &'static [&'static str]) -> ArgValueCompleter {
     let named = with(sessions);
     ArgValueCompleter::new(move |current: &OsStr| {
@@ -263,10 +264,10 @@ pub(super) fn folders_or_sessions(options: &'static [&'static str]) -> ArgValueC
     })
 }
 
-/// Returns the sessions that go on from what is typed, the one that changed last first.
+/// Returns matching sessions, most recently changed first.
 pub(super) fn sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let mut found = project.store().sessions()?;
-    // There may be thousands: only those that are offered are read.
+    // There can be thousands, so only matching ones are read.
     found.retain(|(name, _)| name.to_string().starts_with(current));
     let tips = project.store().newest(found)?.into_iter();
     Ok(tips
@@ -274,7 +275,7 @@ pub(super) fn sessions(project: &Project, current: &str) -> anyhow::Result<Offer
         .collect())
 }
 
-/// Returns the sessions, and those of remotes.
+/// Returns the sessions, including those of remotes.
 pub(super) fn all_sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let theirs = project.store().remote_sessions(None)?.into_iter();
     let theirs = theirs.map(|(name, _)| (name.to_string(), String::new()));
@@ -284,7 +285,6 @@ pub(super) fn all_sessions(project: &Project, current: &str) -> anyhow::Result<O
         .collect())
 }
 
-/// Returns the remotes.
 pub(super) fn remotes(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     let names = remote::names(&project.repository).into_iter();
     Ok(names
@@ -292,8 +292,8 @@ pub(super) fn remotes(project: &Project, _current: &str) -> anyhow::Result<Offer
         .collect())
 }
 
-/// Returns the turns as [`numbers`] does, and once a word is begun the sessions whose turns it may
-/// name.
+/// Returns the turns as [`numbers`] does, and for a nonempty word also the sessions whose turns it
+/// could name.
 pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let mut offers = numbers(project, current).unwrap_or_default();
     if !current.is_empty() && !current.contains(':') {
@@ -302,7 +302,7 @@ pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> 
     Ok(offers)
 }
 
-/// Returns the other sessions, and behind `<session>:` the turns of that one.
+/// Returns the other sessions, or after `<session>:` the turns of that session.
 pub(super) fn turns_of_others(project: &Project, current: &str) -> anyhow::Result<Offers> {
     if current.contains(':') {
         return numbers(project, current);
@@ -322,13 +322,12 @@ pub(super) fn turns_and_sessions(project: &Project, current: &str) -> anyhow::Re
         .collect())
 }
 
-/// Returns sessions as they stand before the number of a turn.
 fn before_a_colon(sessions: Offers) -> Offers {
     let begun = |(name, title): (String, String)| (format!("{name}:"), title);
     sessions.into_iter().map(begun).collect()
 }
 
-/// Returns the turns of the session in use, or behind `<session>:` of that one, the newest first.
+/// Returns the turns of the session in use, or after `<session>:` of that session, newest first.
 pub(super) fn numbers(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let (session, before) = match current.split_once(':') {
         Some((name, _)) => (SessionName::from_address(name)?, format!("{name}:")),
@@ -342,13 +341,12 @@ pub(super) fn numbers(project: &Project, current: &str) -> anyhow::Result<Offers
         .collect())
 }
 
-/// Returns the turns, and the one in progress.
+/// Returns the turns, and the turn in progress.
 pub(super) fn turns_and_draft(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let waits = draft(project).unwrap_or_default();
     Ok(waits.into_iter().chain(turns(project, current)?).collect())
 }
 
-/// Returns the turn in progress, if there is one.
 fn draft(project: &Project) -> anyhow::Result<Option<(String, String)>> {
     let tip = project.store().tip(&project.session()?)?;
     Ok(project.store().saved_draft(&tip)?.map(|_| {
@@ -357,14 +355,13 @@ fn draft(project: &Project) -> anyhow::Result<Option<(String, String)>> {
     }))
 }
 
-/// Returns the files of the turn that the word before names.
+/// Returns the files of the turn that the previous word names.
 pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     let (words, at) = typed(env::args());
     let turn = at.checked_sub(1).and_then(|before| words[before].to_str());
     artifacts_of(project, turn.unwrap_or_default())
 }
 
-/// Returns the files of a turn.
 fn artifacts_of(project: &Project, turn: &str) -> anyhow::Result<Offers> {
     let turn = project
         .store()
@@ -384,7 +381,6 @@ pub(super) fn turns_and_artifacts(project: &Project, current: &str) -> anyhow::R
         .collect())
 }
 
-/// Returns the agents.
 pub(super) fn agents(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     Ok(agents::prompts(project)
         .all()
@@ -393,7 +389,7 @@ pub(super) fn agents(project: &Project, _current: &str) -> anyhow::Result<Offers
         .collect())
 }
 
-/// Returns the models of the configuration.
+/// Returns the configured models.
 pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     Ok(project
         .settings
@@ -403,7 +399,6 @@ pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers
         .collect())
 }
 
-/// Returns the pipelines.
 pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     Ok(known_pipelines::pipelines(project)
         .into_iter()
@@ -411,7 +406,7 @@ pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Off
         .collect())
 }
 
-/// Returns the changes, archived ones too.
+/// Returns the changes, including archived ones.
 pub(super) fn changes(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     Ok(look::change_rows(project, true)?
         .0
@@ -420,8 +415,7 @@ pub(super) fn changes(project: &Project, _current: &str) -> anyhow::Result<Offer
         .collect())
 }
 
-/// Returns the entries of the context lists; seen from below the project's root each path has a
-/// leading `/`.
+/// Returns the entries of the context lists. Below the project root, each path gets a leading `/`.
 pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     let is_root =
         env::current_dir()?.canonicalize()? == project.repository.workdir().canonicalize()?;

@@ -1,4 +1,4 @@
-//! `teddy completions`
+//! `teddy completions`: prints completion scripts.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,10 +24,10 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-/// The function that bash calls by itself.
+/// Name of the generated bash function.
 const BASH: &str = "_clap_complete_teddy";
-/// What it is put into: bash ends a word at `:` and `=`, which `session:turn` and `--option=value`
-/// have. And how bash completes `git teddy`: git's completion calls a function of this name.
+/// Wrapper around it. Bash splits words at `:` and `=`, which occur in `session:turn` and
+/// `--option=value`. Also completes `git teddy`: git's completion calls a function of this name.
 const AROUND_BASH: &str = r#"
 _teddy() {
     local word glue="" breaks="" typed=()
@@ -52,18 +52,17 @@ _git_teddy() {
     _teddy
 }
 "#;
-/// How zsh does: the same, with the words behind `git` as its own. A file `_teddy` in `fpath` is run
-/// when the first word is completed, which it has to do itself then.
+/// The same for zsh, which passes the words after `git` as the command's own. A file `_teddy` in
+/// `fpath` runs at the first completion and has to complete that one, too.
 const GIT_ZSH: &str = r#"
 _git-teddy() { _clap_dynamic_completer_teddy }
 zstyle ':completion:*:*:git:*' user-commands teddy:'sessions for AI-assisted coding'
 [[ ${funcstack[1]-} != _teddy ]] || _clap_dynamic_completer_teddy "$@"
 "#;
-/// How fish does.
+/// The same for fish.
 const GIT_FISH: &str = r#"complete --keep-order --exclusive --command git --condition '__fish_seen_subcommand_from teddy' --arguments "(VARIABLE=fish PROGRAM -- (commandline --current-process --tokenize --cut-at-cursor)[2..] (commandline --current-token))"
 "#;
 
-/// Prints the script.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let program = program();
     let shell = complete::SHELLS
@@ -77,7 +76,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Shell::Bash => {
             let quoted = shlex::try_quote(&program)
                 .context("the program has a path that no script can name")?;
-            // The generator puts the quoted program into quotation marks again.
+            // The generator adds a second pair of quotes around the quoted program.
             let script = script.replace(&format!("\"{quoted}\" -- "), &format!("{quoted} -- "));
             format!(
                 "{}{AROUND_BASH}",
@@ -106,8 +105,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns the program as the generator wrote it into fish's script, with quotes that outlast being
-/// read twice.
+/// Returns the program as written in fish's script, with quotes that survive two rounds of parsing.
 fn quoted_in_fish(script: &str) -> Option<&str> {
     Some(
         script
@@ -118,7 +116,7 @@ fn quoted_in_fish(script: &str) -> Option<&str> {
     )
 }
 
-/// Returns how the script calls this program: by the name or the path by which it was called now.
+/// Returns how the script calls this program: by the name or path with which it was started.
 fn program() -> String {
     let called = env::args().into_iter().next().unwrap_or_default();
     let is_name = Path::new(&called).components().count() == 1;

@@ -1,4 +1,4 @@
-//! `teddy context`
+//! `teddy context`: shows or changes the model's next input.
 
 use std::process::ExitCode;
 
@@ -76,7 +76,6 @@ struct WhichList {
 }
 
 impl WhichList {
-    /// Returns the list.
     fn scope(&self) -> ListScope {
         match self {
             WhichList { turn: true, .. } => ListScope::Turn,
@@ -86,7 +85,6 @@ impl WhichList {
     }
 }
 
-/// Shows or changes the context.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     match args.command {
@@ -108,7 +106,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Changes a list and says how.
+/// Changes a list and reports the changes.
 fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> anyhow::Result<()> {
     let mut user = app.user(project, false);
     let resources = paths::entries(&project.repository, &app.folder()?, &entries.resources)?;
@@ -152,7 +150,6 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
     Ok(())
 }
 
-/// Opens a list in the editor.
 fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
     let before = edit::read_context(project, scope)?;
     let after =
@@ -170,7 +167,7 @@ fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lists what the model will see.
+/// Lists the resources that the model will see.
 fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
     let material = edit::list_context(project, depth)?;
     let total: usize = material.resources.iter().map(|shown| shown.tokens).sum();

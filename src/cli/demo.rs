@@ -1,4 +1,4 @@
-//! `teddy demo`
+//! `teddy demo`: plays a recorded session in a scratch repository.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,7 +25,6 @@ pub(super) struct Args {
     folder: Option<PathBuf>,
 }
 
-/// Runs the demo and prints its folder.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let folder = match args.folder {
         Some(folder) => app.folder()?.join(folder),
@@ -55,14 +54,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Shows the demo on standard output.
 struct Printed<'a> {
-    /// The program.
     app: &'a App,
 }
 
 impl Printed<'_> {
-    /// Prints a line, folded at words on a terminal, unless a result as JSON is wanted.
+    /// Prints a line, wrapped at a terminal. Does nothing with `--json`.
     fn line(&self, tone: Tone, text: &str) {
         if !self.app.global.json {
             let line = StyledLine::of(tone, text);
@@ -72,7 +69,7 @@ impl Printed<'_> {
                 vec![line]
             };
 
-            // A reader that is gone has seen enough.
+            // A closed pipe is not an error.
             let _ = self.app.print(style::text(&rows, self.app.paint_results()));
         }
     }

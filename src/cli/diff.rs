@@ -1,4 +1,4 @@
-//! `teddy diff`
+//! `teddy diff`: shows the changes of turns.
 
 use std::process::ExitCode;
 
@@ -50,7 +50,6 @@ pub(super) struct Args {
     paths: Vec<String>,
 }
 
-/// Prints the differences.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let words: Vec<String> = args.turn.iter().chain(&args.other).cloned().collect();
     shown(args, app).map_err(|error| {
@@ -68,7 +67,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Says how two turns are compared that are named as git names a range.
+/// Explains how to compare two turns that were written as a git range.
 fn between(from: &str, to: &str) -> String {
     let from = if from.is_empty() { "@" } else { from };
     let to = if to.is_empty() { "@" } else { to };
@@ -76,12 +75,10 @@ fn between(from: &str, to: &str) -> String {
     format!("`teddy diff {from} {to}` shows how the files after these two turns differ")
 }
 
-/// Returns whether a word names a file that is there.
 fn is_file(app: &App, word: &str) -> bool {
     app.folder().is_ok_and(|folder| folder.join(word).exists())
 }
 
-/// Prints the differences, unless a turn is not there.
 fn shown(args: Args, app: &App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let store = project.store();
@@ -103,7 +100,7 @@ fn shown(args: Args, app: &App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Prints what the plan that waits would change.
+/// Prints the changes of the waiting plan.
 fn show_draft(
     app: &App,
     project: &Project,
@@ -142,7 +139,7 @@ fn show_draft(
     app.page(project, &draft_lines(&run, view.shown_as(), paths))
 }
 
-/// Returns what a plan that waits would change, as lines.
+/// Returns the changes of the waiting plan as lines.
 fn draft_lines(run: &DryRun, shown_as: ShownAs, paths: &[String]) -> Vec<StyledLine> {
     let files = run.files.iter();
     let wanted = files.filter(|(path, _)| paths::is_below(path, paths));
@@ -165,7 +162,7 @@ fn draft_lines(run: &DryRun, shown_as: ShownAs, paths: &[String]) -> Vec<StyledL
         .collect()
 }
 
-/// Returns the two sides.
+/// Returns the two trees to compare.
 fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     let store = project.store();
     let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
@@ -198,7 +195,7 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     }
 }
 
-/// Says that a turn came without its files.
+/// Returns the error for a turn without its files.
 fn without_code(turn: &Turn) -> anyhow::Error {
     let what = format!(
         "the files of turn {} of `{}` were not pushed",

@@ -1,4 +1,4 @@
-//! How the difference of two trees is shown: line by line, by file, or by name.
+//! Shows the difference of two trees: by line, by file, or names only.
 
 use super::app::App;
 use crate::git::diff::{self, TreeChange};
@@ -11,17 +11,14 @@ use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
 use crate::workflow::project::Project;
 
-/// The columns of a table by file that goes elsewhere, as git has it.
+/// Width of the table by file if stdout is not a terminal; git's default.
 pub(super) const STAT_WIDTH: usize = 80;
 
-/// How a difference is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShownAs {
-    /// Line by line.
     Patch,
-    /// How many lines of each file.
+    /// Number of changed lines per file.
     Stat,
-    /// The names of the files.
     NameOnly,
 }
 
@@ -37,7 +34,6 @@ pub(super) struct ViewArgs {
 }
 
 impl ViewArgs {
-    /// Returns what they say.
     pub(super) fn shown_as(&self) -> ShownAs {
         match (self.stat, self.name_only) {
             (true, _) => ShownAs::Stat,
@@ -47,7 +43,7 @@ impl ViewArgs {
     }
 }
 
-/// Prints the difference of two trees, of those paths that are wanted.
+/// Prints the difference of two trees, limited to the wanted paths.
 pub(super) fn show(
     app: &App,
     project: &Project,
@@ -72,7 +68,7 @@ pub(super) fn show(
     app.print_json(&rows.collect::<Vec<_>>())
 }
 
-/// Returns the difference of two trees as lines, of those paths that are wanted.
+/// Returns the difference of two trees as lines, limited to the wanted paths.
 pub(super) fn lines(
     project: &Project,
     (old, new): (TreeId, TreeId),
@@ -91,7 +87,7 @@ pub(super) fn lines(
     }
 }
 
-/// Returns how much files differ, as git shows it in the room that there is.
+/// Returns the number of changed lines per file in git's format, fitted to the terminal.
 fn stat(
     project: &Project,
     (old, new): (TreeId, TreeId),
@@ -107,7 +103,6 @@ fn stat(
     Ok(text.lines().map(stat_line).collect())
 }
 
-/// Returns a line of git's, its signs in their colours.
 fn stat_line(line: &str) -> StyledLine {
     let is_sign = |c: char| matches!(c, '+' | '-');
     let signs = line.trim_end_matches(is_sign);
@@ -126,7 +121,6 @@ fn stat_line(line: &str) -> StyledLine {
     }
 }
 
-/// Returns unified diffs.
 fn patch(
     project: &Project,
     changes: impl Iterator<Item = TreeChange>,
@@ -150,7 +144,6 @@ fn patch(
     Ok(lines)
 }
 
-/// Returns the content of one side.
 fn content(project: &Project, entry: Option<&TreeEntry>) -> anyhow::Result<Option<Vec<u8>>> {
     match entry {
         Some(TreeEntry {
@@ -162,7 +155,7 @@ fn content(project: &Project, entry: Option<&TreeEntry>) -> anyhow::Result<Optio
             id,
         }) => {
             let bytes = read::small_blob(&project.repository, BlobId::of(*id))?;
-            // What is too large to be compared by lines is shown as what has none.
+            // A file too large for a diff is shown like a binary file.
             Ok(Some(
                 bytes.unwrap_or_else(|| format!("\0{id}").into_bytes()),
             ))

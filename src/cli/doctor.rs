@@ -1,4 +1,4 @@
-//! `teddy doctor`
+//! `teddy doctor`: finds problems and explains how to fix them.
 
 use std::process::ExitCode;
 
@@ -27,38 +27,30 @@ pub(super) struct Args {
     fix: bool,
 }
 
-/// How wide the names of states and groups are.
+/// Width of the names of states and groups.
 const WIDTH: usize = 10;
 
-/// What programs get.
+/// JSON output.
 #[derive(Serialize)]
 struct DoctorReport<'a> {
-    /// How many problems there are.
     problems: usize,
-    /// How many warnings.
     warnings: usize,
-    /// How many notes.
     notes: usize,
-    /// What `--fix` did.
+    /// Attempts of `--fix`.
     fixed: Vec<FixReport<'a>>,
-    /// What was found, by group.
     checks: &'a [HealthCheck],
 }
 
-/// What became of one thing that `--fix` tried.
+/// An attempt of `--fix`.
 #[derive(Serialize)]
 struct FixReport<'a> {
-    /// The group of the check.
     group: &'static str,
-    /// The check.
     name: &'static str,
-    /// What was done; nothing if it failed.
+    /// What was done; `None` if it failed.
     done: Option<&'a str>,
-    /// Why it failed.
     error: Option<String>,
 }
 
-/// Looks, fixes what it should, and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let admit = |app: &App| Patient::admit(&app.folder()?, app.places()?, app.wanted()?);
     let patient = admit(app)?;
@@ -90,12 +82,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(if is_ill { exit::FAILED } else { exit::DONE }.into())
 }
 
-/// Returns how wide the screen is that results go to; nothing where they go elsewhere.
+/// Returns the terminal width; `None` if stdout is not a terminal.
 fn screen_width() -> Option<usize> {
     crate::host::screen::is_stdout().then(|| crate::ui::terminal::room().width)
 }
 
-/// Returns what programs get.
 fn report<'a>(checks: &'a [HealthCheck], repaired: &'a [RepairOutcome]) -> DoctorReport<'a> {
     let fixed = repaired.iter().map(|one| FixReport {
         group: one.check.group,
@@ -112,12 +103,10 @@ fn report<'a>(checks: &'a [HealthCheck], repaired: &'a [RepairOutcome]) -> Docto
     }
 }
 
-/// Counts the checks in a state.
 fn count(checks: &[HealthCheck], state: HealthState) -> usize {
     checks.iter().filter(|check| check.state == state).count()
 }
 
-/// Returns what was fixed as a line.
 fn repair_line(repaired: &RepairOutcome) -> StyledLine {
     match &repaired.done {
         Ok(done) => StyledLine::of(Tone::Added, &padded("fixed")).with(Tone::Plain, done),
@@ -126,7 +115,7 @@ fn repair_line(repaired: &RepairOutcome) -> StyledLine {
     }
 }
 
-/// Returns the groups as lines: one for a group in which all is well, else what is not.
+/// Returns the groups as lines: one line if all is well, otherwise the failed checks.
 fn group_lines(checks: &[HealthCheck], is_verbose: bool) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for group in checks.chunk_by(|a, b| a.group == b.group) {
@@ -146,19 +135,17 @@ fn group_lines(checks: &[HealthCheck], is_verbose: bool) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns a name with blanks up to the width of names.
 fn padded(name: &str) -> String {
     format!("{name:WIDTH$}  ")
 }
 
-/// Returns what is fine in a group, in a few words.
+/// Returns the details of a group without problems.
 fn fine(group: &[HealthCheck]) -> String {
     const TOLD: [&str; 4] = ["git", "sandbox", "model", "turns"];
     let told = group.iter().filter(|check| TOLD.contains(&check.name));
     told.map(|check| format!("  {}", check.reason)).collect()
 }
 
-/// Returns how many of what are in a group.
 fn tally(group: &[HealthCheck]) -> String {
     let states = [
         (HealthState::Problem, "problem"),
@@ -172,7 +159,6 @@ fn tally(group: &[HealthCheck]) -> String {
         .join(", ")
 }
 
-/// Returns a check as lines: what is so, and what fixes it.
 fn check_lines(check: &HealthCheck) -> Vec<StyledLine> {
     let (word, tone) = match check.state {
         HealthState::Ok => ("ok", Tone::Added),
@@ -189,7 +175,6 @@ fn check_lines(check: &HealthCheck) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns what there is to do, in one line.
 fn summary(checks: &[HealthCheck], is_fixing: bool) -> String {
     let tally = tally(checks);
     if tally.is_empty() {

@@ -1,4 +1,4 @@
-//! `teddy du`
+//! `teddy du`: shows disk usage.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,6 @@ use crate::workflow::du::du;
 #[command(after_help = "Examples:\n  teddy du\n  teddy du --json")]
 pub(super) struct Args {}
 
-/// Measures and prints.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let usage = du(&project.repository)?;

@@ -1,4 +1,4 @@
-//! `teddy execute`
+//! `teddy execute`: validates, reviews and runs the plan, and records the turn.
 
 use std::process::ExitCode;
 
@@ -53,7 +53,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Returns the arguments that review the plan that waits.
+    /// Returns the arguments for reviewing the waiting plan.
     pub(super) fn of_draft() -> Args {
         Args {
             plan: None,
@@ -64,7 +64,6 @@ impl Args {
     }
 }
 
-/// Executes and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let named = args.plan.as_deref();
@@ -81,7 +80,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             )
         })
         .transpose()?;
-    // With `-y` nothing is reviewed, and a script must not wait for anything else either.
+    // With `-y` there is no review, and a script must not block on anything else.
     if args.plan.as_deref() == Some(source::STDIN) && !args.yes {
         screen::take_keys_from_terminal();
     }
@@ -123,16 +122,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(result_code(&result).into())
 }
 
-/// Returns whether a word can only be the number of a turn.
+/// Returns whether a word can only be a turn number.
 fn is_number(app: &App, word: &str) -> bool {
     let is_file = app.folder().is_ok_and(|folder| folder.join(word).exists());
     !is_file && !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether the plan that waits is the one of this turn.
-///
-/// # Errors
-/// Where the turn has run already, or there is none.
+/// Returns whether the waiting plan belongs to this turn. Fails if the turn has run already or does
+/// not exist.
 fn waits(project: &Project, number: &str) -> anyhow::Result<bool> {
     let store = project.store();
     let session = project.session()?;
@@ -148,7 +145,7 @@ fn waits(project: &Project, number: &str) -> anyhow::Result<bool> {
     ))
 }
 
-/// Says what became of the model's question.
+/// Explains what happened to the model's question.
 fn tell_answer(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     let Some(question) = recorded.question.as_ref().filter(|_| !app.global.json) else {
         return Ok(());
@@ -162,7 +159,7 @@ fn tell_answer(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     }
 }
 
-/// Puts what there is to decide on beside the error that nobody decided.
+/// Adds the plan to the error that it was neither approved nor rejected.
 fn unapproved(error: anyhow::Error) -> anyhow::Error {
     let Some(Unapproved { review }) = error.downcast_ref() else {
         return error;
@@ -177,7 +174,6 @@ fn unapproved(error: anyhow::Error) -> anyhow::Error {
     Unfinished { shown, error }.into()
 }
 
-/// Returns the exit code of an execution.
 fn result_code(result: &ExecuteResult) -> ExitStatus {
     match result {
         _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
@@ -201,7 +197,7 @@ pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
     }
 }
 
-/// Says what came of a turn.
+/// Prints the result of a turn.
 pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(recorded));
@@ -257,10 +253,10 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The most files that are named after a turn.
+/// Files named after a turn.
 const MAX_REACHED: usize = 4;
 
-/// Says in one line what a plan that ran changed in the user's files.
+/// Summarizes the changed files in one line.
 fn reached(recorded: &RecordedTurn) -> Option<String> {
     let ran = matches!(recorded.ending, TurnEnding::Ran { .. });
     if !ran || !recorded.is_synced() {
@@ -290,14 +286,14 @@ fn reached(recorded: &RecordedTurn) -> Option<String> {
     Some(format!("Updated your files: {}{more}", names.join(", ")))
 }
 
-/// Says what became of files that were not simply written.
+/// Returns notes about files that were not simply written.
 fn notes(recorded: &RecordedTurn) -> Vec<String> {
     let obstacles = recorded.obstacles.iter().map(notice::obstacle);
     let left_out = notice::left_out(&recorded.not_captured, "stays in the session's worktree");
     obstacles.chain(left_out).collect()
 }
 
-/// Says that the plan is left undecided.
+/// Reports that the plan was left undecided.
 fn show_undecided(app: &App, undecided: &UndecidedPlan) -> anyhow::Result<()> {
     if app.global.json {
         let mut shown = unrecorded_json(&undecided.plan, "planned", &[]);
@@ -314,7 +310,7 @@ fn show_undecided(app: &App, undecided: &UndecidedPlan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says why a text was not taken as a plan.
+/// Explains why a text was rejected as a plan.
 fn show_refused(app: &App, file: Option<&str>, refused: &RefusedPlan) -> anyhow::Result<()> {
     if app.global.json {
         let word = Status::Rejected.word();
@@ -332,10 +328,7 @@ fn show_refused(app: &App, file: Option<&str>, refused: &RefusedPlan) -> anyhow:
     Ok(())
 }
 
-/// Shows what the model asks, whole, and says how it is answered.
-///
-/// # Errors
-/// Where standard output cannot be written.
+/// Shows the model's question in full, and how to answer it.
 pub(super) fn tell_question(app: &App, question: &str, hint: &str) -> anyhow::Result<()> {
     app.warn("the model waits for your answer:");
     app.print_words(question)?;
@@ -343,16 +336,12 @@ pub(super) fn tell_question(app: &App, question: &str, hint: &str) -> anyhow::Re
     Ok(())
 }
 
-/// Shows what the model said when it called the work done.
-///
-/// # Errors
-/// Where standard output cannot be written.
+/// Shows the model's closing message.
 pub(super) fn tell_conclusion(app: &App, said: &str) -> anyhow::Result<()> {
     app.say("The work is done, says the model:");
     app.print_words(said)
 }
 
-/// Returns a turn as JSON.
 pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
     let diagnostics = match &recorded.ending {
         TurnEnding::Rejected { diagnostics, .. } => diagnostics.as_slice(),
@@ -379,7 +368,7 @@ pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
     })
 }
 
-/// Returns a plan that was not run as JSON: the same fields as a turn's, without a commit.
+/// Returns a plan that did not run as JSON: the fields of a turn without a commit.
 fn unrecorded_json(plan: &Plan, status: &str, diagnostics: &[Diagnostic]) -> serde_json::Value {
     serde_json::json!({
         "session": "",
@@ -402,7 +391,7 @@ fn unrecorded_json(plan: &Plan, status: &str, diagnostics: &[Diagnostic]) -> ser
     })
 }
 
-/// Returns the actions of a plan as JSON, with what they came to if they ran.
+/// Returns the actions of a plan as JSON, with their outcomes if they ran.
 fn actions_json(plan: &Plan, outcomes: &[Outcome]) -> Vec<serde_json::Value> {
     let actions = plan.actions.iter().enumerate();
     let json = |(index, action): (usize, &Action)| {
@@ -420,7 +409,6 @@ fn actions_json(plan: &Plan, outcomes: &[Outcome]) -> Vec<serde_json::Value> {
     actions.map(json).collect()
 }
 
-/// Returns the word for an ending.
 fn ending(outcome: &Outcome) -> &'static str {
     match outcome.ending {
         Ending::Success => "success",

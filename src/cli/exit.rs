@@ -1,26 +1,21 @@
-//! Exit codes, which scripts rely on.
+//! Exit codes. Scripts rely on them.
 
 use std::process::ExitCode;
 
-/// An exit code with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExitStatus(pub u8);
 
-/// It is done.
 pub(super) const DONE: ExitStatus = ExitStatus(0);
-/// An action failed, or the world did.
+/// An action failed, or the environment did.
 pub(super) const FAILED: ExitStatus = ExitStatus(1);
-/// The command line is wrong.
 pub(super) const USAGE: ExitStatus = ExitStatus(2);
-/// The plan was rejected.
 pub(super) const REJECTED: ExitStatus = ExitStatus(3);
-/// The turn is recorded, but overlaps with the user's own edits.
+/// The turn is recorded but conflicts with the user's edits.
 pub(super) const OVERLAP: ExitStatus = ExitStatus(4);
-/// The model waits for the user's answer, or the work is not finished and nobody goes on.
+/// The model waits for an answer, or the work is unfinished and stopped.
 pub(super) const WAITS: ExitStatus = ExitStatus(5);
 /// Another process holds the lock.
 pub(super) const BUSY: ExitStatus = ExitStatus(75);
-/// The user interrupted.
 pub(super) const INTERRUPTED: ExitStatus = ExitStatus(130);
 
 impl From<ExitStatus> for ExitCode {

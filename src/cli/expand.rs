@@ -1,11 +1,15 @@
-//! Short spellings of a command line, written out before it is parsed.
+//! Expands shorthand forms of a command line before it is parsed.
 
 use std::ffi::OsString;
 
-/// Lets `teddy "<message>"` be what `teddy resume "<message>"` is, `teddy session <command>` be what
-/// `teddy <command>` is, and `teddy models` the list of `setup`, and takes `--session` behind
-/// `context add`, `rm` and `edit` for the list of that name: `-s` names a session there. Behind
-/// `diff`, `--session` without a name is `--whole`.
+/// Expands shorthands:
+///
+/// - `teddy "<message>"` to `teddy resume "<message>"`
+/// - `teddy session <command>` to `teddy <command>`
+/// - `teddy models` to the list of `setup`
+/// - `--session` after `context add`, `rm` and `edit` to the list of that name (`-s` still names a
+///   session)
+/// - `diff --session` without a name to `--whole`
 pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if let Some(at) = first_word(&arguments) {
         if arguments[at] == "session" && arguments.len() > at + 1 {
@@ -19,7 +23,7 @@ pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
         arguments[at] = OsString::from("--whole");
     }
 
-    // No command has a blank in it: these are words for the model.
+    // No command contains whitespace, so this is a message for the model.
     let first = first_word(&arguments).map(|at| arguments[at].to_string_lossy());
     if first.is_some_and(|word| word.trim().contains(char::is_whitespace)) {
         arguments.insert(1, OsString::from("resume"));
@@ -44,7 +48,7 @@ pub(super) fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Finds the `--session` behind `diff` that names none: it can only mean all of the session.
+/// Finds a `--session` without a name after `diff`.
 fn whole_session(arguments: &[OsString]) -> Option<usize> {
     let diff = arguments.iter().position(|argument| *argument == "diff")?;
     let end = arguments.iter().position(|argument| *argument == "--");
@@ -53,7 +57,7 @@ fn whole_session(arguments: &[OsString]) -> Option<usize> {
         .find(|&at| arguments[at] == "--session" && !arguments.get(at + 1).is_some_and(is_name))
 }
 
-/// The options of `resume`, and of every command, behind which a value stands.
+/// Options of `resume` and global options that take a value.
 const WITH_VALUE: [&str; 15] = [
     "-C",
     "-s",
@@ -72,7 +76,7 @@ const WITH_VALUE: [&str; 15] = [
     "--max-cost",
 ];
 
-/// Returns where the first word of a command line is that is neither an option nor the value of one.
+/// Returns the index of the first word that is neither an option nor the value of one.
 fn first_word(arguments: &[OsString]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = arguments.get(at) {
@@ -88,8 +92,8 @@ fn first_word(arguments: &[OsString]) -> Option<usize> {
     None
 }
 
-/// Returns a command line whose `--json` stands behind the command and not in front of it, where its
-/// parser sees what it does not go with; nothing where none stands in front.
+/// Moves `--json` behind the command, where clap checks its conflicts. `None` if it does not
+/// precede the command.
 pub(super) fn with_json_behind(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let first = first_word(arguments)?;
     let before = &arguments[..first];

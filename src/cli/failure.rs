@@ -1,4 +1,4 @@
-//! What is told about an error besides its words: its kind, what helps, and the exit code.
+//! Classifies errors: kind, hint, exit code.
 
 mod model;
 mod remote;
@@ -36,68 +36,58 @@ use crate::workflow::plan::NotAPlan;
 use crate::workflow::project::NoSession;
 use crate::workflow::user::NobodyToAsk;
 
-/// A setting for one call that is none.
+/// An invalid `-c` argument.
 #[derive(Debug, thiserror::Error)]
 #[error("`-c {0}`: write `key=value`")]
 pub(super) struct Malformed(pub String);
 
-/// A pattern that is none.
+/// An invalid pattern.
 #[derive(Debug, thiserror::Error)]
 #[error("`{pattern}` is {what}: {why}")]
 pub(super) struct NoPattern {
-    /// What was given.
     pub pattern: String,
-    /// What it is not.
+    /// What it fails to be, such as "not a regular expression".
     pub what: &'static str,
-    /// Why.
     pub why: String,
 }
 
-/// A word of the command line is not what it may be.
+/// An invalid word on the command line.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
 pub(super) struct WrongWord {
-    /// What is wrong with it.
     pub what: String,
-    /// What may have been meant.
     pub hint: String,
 }
 
-/// A file that is to be rewritten is protected.
 #[derive(Debug, thiserror::Error)]
 #[error("the file is read-only")]
 pub(super) struct ReadOnly;
 
-/// A command failed after it had something to show; under `--json` that stands beside the error,
-/// so that standard output has one value.
+/// A command that failed after producing output. With `--json`, output and error become one value.
 #[derive(Debug, thiserror::Error)]
 #[error("{error:#}")]
 pub(super) struct Unfinished {
-    /// What it had to show, an object.
+    /// The output, as an object.
     pub shown: Value,
-    /// Why it failed.
     pub error: anyhow::Error,
 }
 
-/// How a question of the model is answered.
+/// How to answer a question of the model.
 pub(super) const ANSWER: &str = "`teddy resume -m '<answer>'` answers and goes on";
 
-/// What helps if another process is at work.
+/// Hint if another process holds the lock.
 const WAIT: &str = "try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer";
 
-/// What an error means.
+/// Classification of an error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Diagnosis {
-    /// What it is about.
     pub kind: FailureKind,
-    /// What the user can do.
     pub hint: Option<String>,
-    /// The exit code.
     pub code: ExitStatus,
 }
 
 impl Diagnosis {
-    /// Returns the meaning of an error that is told apart from others, and ends with 1.
+    /// Returns a classification with exit code 1.
     pub(super) fn of(kind: FailureKind, hint: Option<String>) -> Diagnosis {
         Diagnosis {
             kind,
@@ -106,7 +96,7 @@ impl Diagnosis {
         }
     }
 
-    /// Returns the meaning of a wrong command line.
+    /// Returns the classification of an invalid command line.
     pub(super) fn usage(hint: Option<String>) -> Diagnosis {
         Diagnosis {
             code: exit::USAGE,
@@ -114,7 +104,7 @@ impl Diagnosis {
         }
     }
 
-    /// Returns what it means that the user stopped the program.
+    /// Returns the classification of an interrupt by the user.
     pub(super) fn interrupted() -> Diagnosis {
         Diagnosis {
             code: exit::INTERRUPTED,
@@ -122,7 +112,7 @@ impl Diagnosis {
         }
     }
 
-    /// Returns the error as programs get it: the object `error`, beside what was shown.
+    /// Returns the object `error` for programs, merged into the output.
     pub(super) fn to_json(&self, message: &str, shown: Value) -> Value {
         let mut value = match shown {
             Value::Object(_) => shown,
@@ -138,7 +128,7 @@ impl Diagnosis {
     }
 }
 
-/// Returns the question of the model that an error is about, if it is.
+/// Returns the model's question if the error is about one.
 pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
     error
         .chain()
@@ -146,7 +136,7 @@ pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
         .map(|Unanswered(question)| question.as_str())
 }
 
-/// Returns what an error means; one that nobody tells apart has failed, and that is all.
+/// Classifies an error. An unknown one is a plain failure.
 pub(super) fn judge(error: &anyhow::Error) -> Diagnosis {
     let judged = |cause| {
         usage(cause)
@@ -164,7 +154,7 @@ pub(super) fn judge(error: &anyhow::Error) -> Diagnosis {
         .unwrap_or_else(|| Diagnosis::of(FailureKind::Failed, None))
 }
 
-/// Judges what is wrong with the command line.
+/// Classifies errors of the command line.
 fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(NameError::Turn(turn)) = cause.downcast_ref() {
         let hint = format!("`teddy branch {turn} <name>` starts a session at that turn");
@@ -195,7 +185,7 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     is_usage.then(|| Diagnosis::usage(hint))
 }
 
-/// Judges what waits for somebody: another process, or a person.
+/// Classifies errors about waiting: for another process, or for the user.
 fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(LockError::Busy { .. }) = cause.downcast_ref() {
         return Some(Diagnosis {
@@ -231,7 +221,7 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, Some(hint.to_owned())))
 }
 
-/// Judges what is not there, or is there already.
+/// Classifies errors about missing or existing sessions and turns.
 fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let (kind, hint) = if let Some(NoSession { can_start }) = cause.downcast_ref() {
         let hint = match can_start {
@@ -299,7 +289,7 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, Some(hint)))
 }
 
-/// Judges why nothing was landed, or signed.
+/// Classifies errors of landing and signing.
 fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if cause.is::<CommitRefused>() {
         let hint = "git, or a hook, has said why above; `--no-verify` skips the pre-commit and \
@@ -339,7 +329,7 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, Some(error.hint())))
 }
 
-/// Judges what is wrong with the repository, its settings and its files.
+/// Classifies errors of the repository, its settings and its files.
 fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(error) = cause.downcast_ref::<OpenError>() {
         let kind = match error {
@@ -405,7 +395,7 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, Some(hint)))
 }
 
-/// Judges why a change does not go on.
+/// Classifies errors of changes.
 fn change(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let error: &ChangeError = cause.downcast_ref()?;
     let kind = match error {
@@ -420,7 +410,7 @@ fn change(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     Some(Diagnosis::of(kind, Some(error.hint())))
 }
 
-/// Returns the words and the meaning of a command line that clap cannot read.
+/// Returns message and classification of a command line that clap rejects.
 pub(super) fn misread(error: &clap::Error) -> (String, Diagnosis) {
     if matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! `teddy fetch`
+//! `teddy fetch`: fetches sessions from a remote.
 
 use std::process::ExitCode;
 
@@ -39,7 +39,6 @@ pub(super) struct Args {
     prune: bool,
 }
 
-/// Fetches and says what came.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     if args.dry_run {
@@ -82,7 +81,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     unfinished.map_or(Ok(exit::DONE.into()), Err)
 }
 
-/// Returns a line about a session that a remote has.
 fn offer(offer: &OfferedSession) -> String {
     let fetched = if offer.fetched { "fetched" } else { "" };
     let kind = if offer.code { "session" } else { "record" };
@@ -90,7 +88,6 @@ fn offer(offer: &OfferedSession) -> String {
     format!("{id}  {kind:7}  {fetched:7}  {}\n", offer.session)
 }
 
-/// Says what came.
 fn tell(app: &App, result: &FetchResult) -> anyhow::Result<()> {
     let changed = |one: &&FetchedSession| one.state != FetchState::Unchanged;
     let lines = result.sessions.iter().filter(changed).map(line);
@@ -116,7 +113,6 @@ fn tell(app: &App, result: &FetchResult) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a line about a session that came.
 fn line(fetched: &FetchedSession) -> String {
     let state = match fetched.state {
         FetchState::New => "new",
@@ -130,7 +126,7 @@ fn line(fetched: &FetchedSession) -> String {
     format!("{state:9}  {}  {turns}  {title}{kind}\n", fetched.session)
 }
 
-/// Returns what is to be said in the end, if not everything came that was asked for.
+/// Returns an error if some of the requested sessions were not fetched.
 fn unfinished(result: &FetchResult) -> Option<anyhow::Error> {
     let remote = &result.remote;
     if let [session, ..] = result.missing.as_slice() {

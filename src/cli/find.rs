@@ -1,4 +1,4 @@
-//! `teddy find`
+//! `teddy find`: searches all recorded turns.
 
 use std::process::ExitCode;
 
@@ -71,18 +71,17 @@ impl From<SearchIn> for TurnPart {
     }
 }
 
-/// Where is looked unless something else is asked for: what people and models said, and what came
-/// of it. The input repeats all of that.
+/// Parts searched by default: the user's and the model's texts, and the results. The input is left
+/// out because it repeats all of these.
 const DEFAULT: [TurnPart; 4] = [
     TurnPart::Request,
     TurnPart::Plan,
     TurnPart::Report,
     TurnPart::Output,
 ];
-/// A longer line is cut on the screen.
+/// Columns shown of a line at a terminal.
 const MOST_COLUMNS: usize = 500;
 
-/// Searches and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let pattern = LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
@@ -127,10 +126,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Says what is wrong with a pattern.
 fn no_pattern(pattern: &str, what: &'static str, why: impl ToString) -> NoPattern {
-    // The error of an expression shows it again, with a mark below; its last line says what is
-    // wrong.
+    // A regex error spans several lines; the last one states the problem.
     let why = why.to_string();
     let last = why.lines().last().unwrap_or_default();
     NoPattern {
@@ -140,7 +137,6 @@ fn no_pattern(pattern: &str, what: &'static str, why: impl ToString) -> NoPatter
     }
 }
 
-/// Returns a match as a line.
 fn line(found: &Match, pattern: &LinePattern) -> StyledLine {
     let Match { session, turn, .. } = found;
     let line = StyledLine::of(Tone::Strong, &format!("{session}:{turn}"))

@@ -1,4 +1,4 @@
-//! `teddy gc`
+//! `teddy gc`: frees disk space.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -48,7 +48,6 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// Gives back room and says what went.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let sessions = args
@@ -88,7 +87,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns what is asked before sessions go.
+/// Returns the question before sessions are deleted.
 fn question(args: &Args) -> String {
     let names = args.sessions.join(", ");
     match args.no_bundle {
@@ -97,7 +96,7 @@ fn question(args: &Args) -> String {
     }
 }
 
-/// Returns what has a name of its own, one in a line.
+/// Lists the named results, one per line.
 fn listed(done: &GcResult) -> String {
     let mut text = String::new();
     for name in &done.sessions {
@@ -116,7 +115,7 @@ fn listed(done: &GcResult) -> String {
     text
 }
 
-/// Says how much there was of the rest, and how sessions come back.
+/// Summarizes the other results, and explains how to restore sessions.
 fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
     let counts = [
         (done.undo_files, "undo file"),
@@ -147,7 +146,7 @@ fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says where a session is now, and how it comes back.
+/// Explains where a deleted session was archived and how to restore it.
 fn way_back(archived: &ArchivedSession, folder: &Path, is_plan: bool) -> String {
     let file = archived.file.strip_prefix(folder).unwrap_or(&archived.file);
     let file = shell_word(file.as_os_str().as_encoded_bytes());

@@ -1,4 +1,4 @@
-//! `teddy get-prompt`
+//! `teddy get-prompt`: prints system prompts.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,6 @@ pub(super) struct Args {
     name: Option<String>,
 }
 
-/// Prints the prompt or the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // Built-in prompts need no repository.
     let prompts = app

@@ -1,4 +1,4 @@
-//! The options of every command.
+//! Global options.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub(super) struct Global {
 }
 
 impl Global {
-    /// Returns where a path leads that was typed behind these options.
+    /// Resolves a path typed after these options.
     pub(super) fn place(&self, typed: &Path) -> PathBuf {
         match &self.directory {
             Some(folder) => folder.join(typed),
@@ -42,8 +42,7 @@ impl Global {
         }
     }
 
-    /// Returns the options of a command that is typed while the program runs with these: what it
-    /// does not say is as it was.
+    /// Merges the options of a command typed while the program runs into these; new values win.
     pub(super) fn below(&self, typed: Global) -> Global {
         Global {
             directory: typed.directory.or_else(|| self.directory.clone()),

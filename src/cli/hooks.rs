@@ -1,4 +1,4 @@
-//! `teddy hooks`
+//! `teddy hooks`: lets an agent report its prompts.
 
 pub(super) mod hook;
 
@@ -73,7 +73,6 @@ struct HookChoice {
     yes: bool,
 }
 
-/// Changes or shows entries.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     match args.command {
         HooksCommand::Install(choice) => change(app, &choice, HookFile::to_install),
@@ -82,12 +81,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Returns an agent by its name, which was checked.
+/// Returns an agent by its name, which the parser has validated.
 fn named(name: &str) -> HookedAgent {
     HookedAgent::named(name).expect("the command line takes only agents")
 }
 
-/// Returns the file of a choice.
+/// Returns the agent's settings file for a scope.
 fn file(app: &App, agent: HookedAgent, scope: HookScope) -> anyhow::Result<HookFile> {
     match scope {
         HookScope::User => HookFile::of_user(agent, app.places()?.home.as_deref()),
@@ -140,7 +139,6 @@ fn change(
     finish(app, &told(true))
 }
 
-/// Prints what programs get.
 fn finish(app: &App, told: &serde_json::Value) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(told)?;
@@ -148,7 +146,6 @@ fn finish(app: &App, told: &serde_json::Value) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns a change as a difference.
 fn shown(app: &App, path: &std::path::Path, change: &HookChange) -> String {
     let text = |side: &Option<String>| side.clone().unwrap_or_default();
     let name = path.display().to_string();
@@ -157,7 +154,7 @@ fn shown(app: &App, path: &std::path::Path, change: &HookChange) -> String {
     crate::ui::style::text(&lines, app.paint_results())
 }
 
-/// Shows where our entries are, and what went wrong.
+/// Shows which entries are installed, and recent failures.
 fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     let project = app.open().ok();
     let mut rows = Vec::new();
@@ -166,7 +163,7 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
         let own = HookFile::of_user(agent, app.places()?.home.as_deref());
         let project = project.as_ref().map(|project| project.repository.workdir());
         let shared = project.map(|folder| HookFile::of_project(agent, folder));
-        // Codex has none in a project.
+        // Codex has no hooks per project.
         let shared = shared.filter(|_| agent != HookedAgent::Codex);
         for (scope, file) in [("project", shared), ("user", Some(own))] {
             let Some(file) = file else { continue };
@@ -193,23 +190,20 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// What a file of settings says of us.
+/// State of our entries in a settings file.
 #[derive(serde::Serialize)]
 struct HookRow {
-    /// The agent.
     agent: &'static str,
     /// `project` or `user`.
     scope: &'static str,
-    /// The file.
     file: Option<PathBuf>,
     /// `installed`, `partial`, `absent`, `foreign` or `unreadable`.
     state: &'static str,
-    /// What else is there, or why it cannot be read.
+    /// Other entries in the file, or the reason why it is unreadable.
     detail: Option<String>,
 }
 
 impl HookRow {
-    /// Returns the row of a file.
     fn of(
         agent: HookedAgent,
         scope: &'static str,
@@ -231,7 +225,6 @@ impl HookRow {
         }
     }
 
-    /// Returns it as a line.
     fn line(&self) -> String {
         let file = self.file.as_ref().map(|file| file.display().to_string());
         let detail = self.detail.as_deref().map(|detail| format!("  ({detail})"));

@@ -1,4 +1,4 @@
-//! `teddy import`
+//! `teddy import`: imports sessions from a bundle.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::workflow::archive::import::{
     ImportState, ImportWish, Imported, ImportedSession, import,
 };
 
-/// So many refs that were left out are named.
+/// Omitted refs that are named.
 const MAX_NAMED: usize = 5;
 
 /// Bring in sessions from a bundle
@@ -46,7 +46,6 @@ pub(super) struct Args {
     large: bool,
 }
 
-/// Imports and lists what came.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name));
     let wish = ImportWish {
@@ -80,7 +79,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns the first of some names, and how many more there are.
+/// Returns the first of some names, and the number of further ones.
 fn named(names: &[String]) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let first = names[..names.len() - more].join(", ");
@@ -90,7 +89,6 @@ fn named(names: &[String]) -> String {
     }
 }
 
-/// Returns a session as a line.
 fn line(session: &ImportedSession) -> String {
     let mut notes = Vec::new();
     if session.state == ImportState::Here {
@@ -115,7 +113,7 @@ fn line(session: &ImportedSession) -> String {
     )
 }
 
-/// Says what was done, and what comes next.
+/// Summarizes the import, and what to do next.
 fn words(done: &Imported, is_trial: bool) -> String {
     let new = |it: &&ImportedSession| it.state == ImportState::Imported;
     let new: Vec<&ImportedSession> = done.sessions.iter().filter(new).collect();

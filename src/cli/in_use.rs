@@ -1,11 +1,10 @@
-//! What a call works with, as `-v` tells it, and what of it is ignored.
+//! Describes the session, model and settings in use for `-v`, and warns about ignored settings.
 
 use crate::config::layer::takes_trust;
 use crate::config::unknown;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::project::Project;
 
-/// Says what a call works with.
 pub(super) fn in_use(project: &Project) -> String {
     let session = project.session().map_or_else(
         |_| "no session".to_owned(),
@@ -36,19 +35,19 @@ pub(super) fn in_use(project: &Project) -> String {
     )
 }
 
-/// Says which settings of a repository are ignored until it is trusted.
+/// Lists settings of the repository that are ignored until it is trusted.
 pub(super) fn untrusted(project: &Project) -> Option<String> {
     let hint = "`teddy trust` shows what would change that";
     ignored(project, |key| !project.trusted && takes_trust(key), hint)
 }
 
-/// Says which settings of a repository are ignored whether it is trusted or not.
+/// Lists settings that a repository cannot make, trusted or not.
 pub(super) fn forbidden(project: &Project) -> Option<String> {
     let hint = "a repository may not decide that";
     ignored(project, |key| project.trusted || !takes_trust(key), hint)
 }
 
-/// Says that settings of a repository are ignored; one that nobody knows with what was meant.
+/// Describes ignored settings, with a suggestion for unknown names.
 fn ignored(project: &Project, is_told: impl Fn(&str) -> bool, hint: &str) -> Option<String> {
     let names = project.ignored.iter().filter(|name| is_told(name));
     let told: Vec<String> = names

@@ -1,4 +1,4 @@
-//! `teddy init`
+//! `teddy init`: creates `.teddy/`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,13 +16,10 @@ use crate::host::file::{FileMode, Root};
 #[command(after_help = "Example:\n  teddy init")]
 pub(super) struct Args {}
 
-/// The configuration that a project starts with: all of it comments.
 const CONFIG: &str = include_str!("../../prompts/config.yaml");
-/// The list of every session that a project starts with.
 const GLOBAL: &str =
     "# Files, folders, patterns and pages that every session shows the model, one a line.\n";
 
-/// Makes what is missing and says what.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let folder = app.folder()?;
     let places = app.places()?;
@@ -61,7 +58,8 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Makes a file below the project unless it is there; a clone's link leads nowhere.
+/// Creates a file below the project unless it exists. Does not follow links, which a clone can
+/// contain.
 fn create(root: &Root, path: &str, text: &str) -> anyhow::Result<bool> {
     match root.create_new(Path::new(path), text.as_bytes(), FileMode::Plain) {
         Ok(()) => Ok(true),

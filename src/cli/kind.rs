@@ -1,20 +1,19 @@
-//! The kinds of errors that a program tells apart, listed in `docs/cli.md`.
+//! Error kinds for programs, listed in `docs/cli.md`.
 
-/// Makes the list of kinds; what each one means stands in the document.
+/// Generates the enum and its names. The document explains each kind.
 macro_rules! kinds {
     ($($name:ident,)*) => {
-        /// What an error is about.
+        /// Kind of an error.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum FailureKind {
             $($name,)*
         }
 
         impl FailureKind {
-            /// Every kind.
             #[cfg(test)]
             const ALL: &[FailureKind] = &[$(FailureKind::$name,)*];
 
-            /// Returns the name that programs rely on.
+            /// Returns the name. Programs rely on it.
             pub(super) fn name(self) -> &'static str {
                 match self {
                     $(FailureKind::$name => stringify!($name),)*

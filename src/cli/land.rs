@@ -1,4 +1,4 @@
-//! `teddy land`
+//! `teddy land`: commits the changes of turns to the user's branch.
 
 use std::process::ExitCode;
 
@@ -47,7 +47,6 @@ pub(super) struct Args {
     no_verify: bool,
 }
 
-/// Lands and says what is where.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let wish = LandOptions {
@@ -79,7 +78,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     .into())
 }
 
-/// Returns where the message comes from.
+/// Returns the source of the message.
 fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageSource> {
     if !args.message.is_empty() {
         let text = args.message.join("\n\n");
@@ -97,7 +96,7 @@ fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageS
         return Ok(MessageSource::Edited);
     }
 
-    // What lands comes first: a message for turns that are not there helps nobody.
+    // Check which turns would land before asking for a message.
     let look = LandOptions {
         message: MessageSource::Draft,
         range: args.turns.clone(),
@@ -112,7 +111,7 @@ fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageS
     Err(NobodyToAsk::new("the commit needs a message", hint).into())
 }
 
-/// Returns the messages and the files of commits that would be made.
+/// Returns message and files of the commits to be made.
 fn preview(project: &Project, done: &LandResult) -> anyhow::Result<String> {
     let mut text = String::new();
     for commit in &done.commits {
@@ -135,7 +134,7 @@ fn preview(project: &Project, done: &LandResult) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Says what was committed, or why nothing was.
+/// Reports the commits, or why there are none.
 fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
     if let Some(turn) = done.overlapping {
         let paths = done.overlaps.iter();
@@ -166,8 +165,9 @@ fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says how a turn lands that overlaps. Your files have its result by now, in which `git commit -p`
-/// finds no edit of your own: the turn leaves them first.
+/// Explains how to land a turn that overlaps with the user's edits. The working files contain its
+/// result, so `git commit -p` would not show the user's edits separately: first take the turn out
+/// of the files.
 fn way_out(turn: u64, has_others: bool) -> String {
     let before = turn.saturating_sub(1);
     let mut hint = format!(
@@ -180,7 +180,7 @@ fn way_out(turn: u64, has_others: bool) -> String {
     hint
 }
 
-/// Returns a commit as a line: its short id, its subject, its files.
+/// Returns a commit as a line: short id, subject, files.
 fn line(commit: &Committed) -> String {
     let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
     let files = counted(commit.files.len(), "file");
@@ -188,7 +188,6 @@ fn line(commit: &Committed) -> String {
     format!("{id} {} ({files})\n", visible(&commit.title))
 }
 
-/// Says what else the user should know.
 fn remarks(app: &App, done: &LandResult) {
     if !done.formatted.is_empty() {
         app.say("Hooks changed these files; your copies were updated:");
@@ -220,7 +219,6 @@ fn remarks(app: &App, done: &LandResult) {
     notes.for_each(|note| app.warn(&note));
 }
 
-/// Returns a line for each path, with a word before it.
 fn lines<'a>(word: &str, paths: impl Iterator<Item = &'a String>) -> String {
     let word = if word.trim().is_empty() {
         word.to_owned()

@@ -1,4 +1,4 @@
-//! `teddy log`
+//! `teddy log`: lists the turns of a session.
 
 use std::process::ExitCode;
 
@@ -57,7 +57,6 @@ pub(super) struct Args {
     paths: Vec<String>,
 }
 
-/// Prints the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.record()?;
     if let Some(name) = &args.of {
@@ -108,7 +107,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns the session of a name; a file may have been meant.
+/// Returns the session of a name, or an error that considers that a file was meant.
 fn named(app: &App, project: &Project, name: &str) -> anyhow::Result<SessionName> {
     let session = SessionName::from_address(name).map_err(anyhow::Error::from);
     let session = session.and_then(|session| {
@@ -131,13 +130,13 @@ fn named(app: &App, project: &Project, name: &str) -> anyhow::Result<SessionName
 }
 
 impl Args {
-    /// Returns whether nothing is asked for but the newest turns of the session in use.
+    /// Returns whether only the newest turns of the session in use are requested.
     fn is_plain(&self) -> bool {
         let is_shaped = self.all || self.patch || self.stat;
         !is_shaped && self.since.is_none() && self.paths.is_empty()
     }
 
-    /// Returns what a turn changed, in the forms that are asked for.
+    /// Returns the changes of a turn in the requested form.
     fn changes(&self, project: &Project, row: &LogRow) -> anyhow::Result<Vec<StyledLine>> {
         let (Some(before), Some(after)) = (row.before, row.after) else {
             return Ok(Vec::new());
@@ -153,7 +152,7 @@ impl Args {
         Ok(lines)
     }
 
-    /// Returns a turn as a line of the form that is asked for, as wide as the screen allows.
+    /// Returns a turn as a line in the requested form, fitted to the terminal.
     fn line(&self, name: &str, row: &LogRow) -> StyledLine {
         let width = terminal::stdout_width();
         match self.oneline {
@@ -163,19 +162,17 @@ impl Args {
     }
 }
 
-/// Returns a turn as JSON: a row, with its session.
 fn json(turn: &ListedTurn) -> anyhow::Result<serde_json::Value> {
     let mut row = serde_json::to_value(&turn.row)?;
     row["session"] = serde_json::to_value(&turn.session)?;
     Ok(row)
 }
 
-/// Returns the number of a row as the list has it.
 fn number(row: &LogRow) -> String {
     format!("{:>4}", row.number)
 }
 
-/// Returns turns as lines, with what they changed if that is asked for.
+/// Returns turns as lines, with their changes if requested.
 fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
     let name = |turn: &ListedTurn| match args.all {
         true => format!("{}:{}", turn.session, turn.row.number),
@@ -195,7 +192,7 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
     Ok(lines)
 }
 
-/// Returns a drawing of sessions as lines, what turns changed beside their connections.
+/// Returns a graph of sessions as lines, with changes next to the edges.
 fn drawn(project: &Project, nodes: &[GraphLine], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
     let width = terminal::stdout_width();
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! `teddy man`
+//! `teddy man`: shows or writes manual pages.
 
 mod tables;
 
@@ -31,13 +31,12 @@ pub(super) struct Args {
     out: Option<PathBuf>,
 }
 
-/// What the foot of a page says.
+/// Footer of a page.
 const SOURCE: &str = concat!("teddy ", env!("CARGO_PKG_VERSION"));
 
-/// Where the page of a command leaves off.
+/// Last section of a command's page.
 const SEE_ALSO: &str = ".SH SEE ALSO\nteddy(1), for exit codes and environment variables\n";
 
-/// Prints or writes the pages.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut command = super::parser().disable_help_subcommand(true);
     command.build();
@@ -69,7 +68,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Shows the page: laid out by `man` at a terminal, where there is one, else as help.
+/// Shows the page: through `man` at a terminal if available, else as help.
 fn show(app: &App, command: &mut Command) -> anyhow::Result<()> {
     let page = page(command)?;
     if app.global.json {
@@ -86,7 +85,7 @@ fn show(app: &App, command: &mut Command) -> anyhow::Result<()> {
     Ok(crate::host::pager::page(&help, None)?)
 }
 
-/// Returns the pages of the commands below one, by name.
+/// Returns the pages of all subcommands, by name.
 fn below(command: &Command) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
@@ -96,14 +95,13 @@ fn below(command: &Command) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     Ok(pages)
 }
 
-/// Returns the name of a command's page: `teddy-change-plan`.
+/// Returns the name of a command's page, such as `teddy-change-plan`.
 fn name(command: &Command) -> &str {
     command
         .get_display_name()
         .unwrap_or_else(|| command.get_name())
 }
 
-/// Writes a page.
 fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ");
@@ -121,7 +119,7 @@ fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
         .get_about()
         .map(ToString::to_string)
         .unwrap_or_default();
-    // The library's own synopsis leaves out what an option takes.
+    // The library's own synopsis omits the values of options.
     let man = Man::new(command.clone().override_usage(usage)).source(SOURCE);
     let mut text = Vec::new();
     man.render_title(&mut text)?;
@@ -146,13 +144,12 @@ fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Returns a section that says what some words mean.
 fn definitions(title: &str, rows: &[(&str, &str)]) -> String {
     let row = |(name, text): &(&str, &str)| format!(".TP\n{}\n{}\n", escaped(name), escaped(text));
     format!(".SH {title}\n{}", rows.iter().map(row).collect::<String>())
 }
 
-/// Returns the section with what stands below a command's help, line by line as it is there.
+/// Returns the section with a command's examples, line by line.
 fn examples(command: &Command) -> String {
     let help = command
         .get_after_help()
@@ -169,8 +166,7 @@ fn examples(command: &Command) -> String {
     )
 }
 
-/// Returns a line as roff takes it for text: nothing in it commands, and what is copied from it is
-/// what was meant.
+/// Escapes a line for roff. Hyphens stay copyable as such.
 fn escaped(line: &str) -> String {
     let text = line
         .replace('\\', "\\e")

@@ -1,5 +1,4 @@
-//! A command that does not exist: what may have been meant, by its sense and not by its letters
-//! alone.
+//! Suggests a command for an unknown one, by meaning and not only by spelling.
 
 use std::ffi::OsString;
 
@@ -8,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::text::near::nearest;
 use crate::text::visible::visible;
 
-/// What other tools call something, and how it is done here.
+/// Command names of other tools, and the equivalent here.
 const ELSEWHERE: &[(&[&str], &str)] = &[
     (
         &["delete", "remove", "del", "drop"],
@@ -111,17 +110,15 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// A command that does not exist.
+/// An unknown command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mistyped {
-    /// What is wrong.
     pub message: String,
-    /// What may have been meant.
     pub hint: String,
 }
 
-/// Returns what to say of a command line that names a command which does not exist; nothing if
-/// something else is wrong with it.
+/// Returns the error for a command line that names an unknown command; `None` if something else is
+/// wrong.
 pub(super) fn mistyped(
     error: &clap::Error,
     line: &[OsString],
@@ -131,13 +128,13 @@ pub(super) fn mistyped(
         return None;
     };
 
-    // The commands below another one are few, and clap names them.
+    // Subcommands are few, and clap lists them itself.
     let mut before = line.iter().take_while(|part| *part != word.as_str());
     let is_below = before.any(|part| names.iter().any(|name| part == name));
     let is_ours = error.kind() == ErrorKind::InvalidSubcommand && !is_below;
     let is_help = line.get(1).is_some_and(|first| first == "help");
     is_ours.then(|| match meant(word, names.iter().copied()) {
-        // Nothing behind `help` is a message.
+        // Text after `help` is never a message for the model.
         told if is_help && told.hint.contains("needs quotes") => Mistyped {
             hint: "`teddy --help` lists the commands".to_owned(),
             ..told
@@ -146,7 +143,6 @@ pub(super) fn mistyped(
     })
 }
 
-/// Returns what to say of a command that does not exist.
 fn meant<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
     let lower = word.to_lowercase();
     let elsewhere = ELSEWHERE
@@ -178,7 +174,7 @@ fn meant<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
 mod tests {
     use super::*;
 
-    /// Compares what is said to a word where these commands exist.
+    /// Compares the hint for a word if these commands exist.
     fn check(word: &str, expected: &str) {
         let names = ["execute", "resume", "undo", "log", "land"];
         let found = meant(word, names).hint;

@@ -1,4 +1,4 @@
-//! The command line: one file for each command, with its arguments, one call, and what is printed.
+//! The command line. One file per command: arguments, one call into `workflow`, output.
 #![allow(
     clippy::missing_docs_in_private_items,
     reason = "clap shows the comment of a field as help, and a flattened one has none"
@@ -106,7 +106,7 @@ struct Cli {
     global: Global,
 }
 
-/// What a beginner types.
+/// Examples for beginners.
 const EXAMPLES: &str = "\
 Examples:
   teddy demo                                a complete session with recorded answers
@@ -117,17 +117,18 @@ Examples:
   teddy undo                                undo the last turn
   teddy land                                commit what the turns did to your branch";
 
-/// Makes the list of commands: a variant and its match arms for each row.
+/// Generates the enum of commands, with the match arms for each row.
 macro_rules! commands {
     ($($(#[$attribute:meta])* $name:literal $variant:ident => $module:ident,)*) => {
-        // One of the commands. clap would take a doc comment for what the program is for.
+        // Not a doc comment: clap would use it as the description of the program.
         #[derive(Subcommand)]
         enum Command {
             $(#[command(name = $name)] $(#[$attribute])* $variant($module::Args),)*
         }
 
         impl Command {
-            /// Puts one command alone below the program; nothing if none has this very name.
+            /// Adds only this command to the program; `None` if there is no command with exactly
+            /// this name.
             fn alone(program: clap::Command, name: &str) -> Option<clap::Command> {
                 let command = match name {
                     $($name => $module::Args::augment_args(clap::Command::new($name)),)*
@@ -136,12 +137,10 @@ macro_rules! commands {
                 Some(program.subcommand(command))
             }
 
-            /// Returns the names of all commands.
             fn names() -> &'static [&'static str] {
                 &[$($name),*]
             }
 
-            /// Runs it.
             fn run(self, app: &mut App) -> anyhow::Result<ExitCode> {
                 match self {
                     $(Command::$variant(args) => $module::run(args, app),)*
@@ -223,7 +222,7 @@ pub fn main() -> ExitCode {
     }
 
     complete::answer(project_of);
-    // The parser of all commands takes longer to make than this to print.
+    // Building the parser for all commands takes longer than printing the version.
     if version::is_all(&crate::host::env::args()) {
         let line = format!("teddy {}\n", version::line());
         return printed(crate::host::stdout::write(line));
@@ -240,9 +239,9 @@ pub fn main() -> ExitCode {
         Err(error) => return explain(error, &arguments, is_json),
     };
 
-    // Without handlers ctrl-c ends the program at once, which recovery covers.
+    // Without handlers, ctrl-c kills the process, and recovery handles the rest.
     let _ = crate::host::interrupt::install();
-    // Who reads a hook's words is a program, and `browse` has the screen for itself.
+    // The output of a hook is read by a program, and `browse` owns the screen.
     if !global.quiet && !matches!(command, Some(Command::Hook(_) | Command::Browse(_))) {
         crate::host::lock::tell_waits(|holder| {
             let _ = writeln!(std::io::stderr(), "Waiting for {holder}...");
@@ -257,16 +256,14 @@ pub fn main() -> ExitCode {
     app.say_time();
 
     match done {
-        // What was asked for is done to its end, and the exit code says that the user wanted to
-        // stop.
+        // The command completed, but the exit code must reflect that the user wanted to stop.
         Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
         Ok(code) => code,
         Err(error) => app.fail(error),
     }
 }
 
-/// Parses the command line. What `--json` does not go with, clap sees only where it stands behind
-/// the command.
+/// Parses the command line. Clap detects conflicts of `--json` only if it follows the command.
 fn parse(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
     let behind = with_json_behind(&arguments);
     let parsed = parse_as_typed(arguments)?;
@@ -276,8 +273,8 @@ fn parse(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Er
     }
 }
 
-/// Parses the command line as it is; behind git, usage and hints have the words that were typed. A
-/// line without a command has none.
+/// Parses the command line as typed. If started by git, usage and hints say `git teddy`. The
+/// command is `None` if the line has none.
 fn parse_as_typed(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
     let is_git = arguments
         .first()
@@ -296,24 +293,21 @@ fn parse_as_typed(arguments: Vec<OsString>) -> Result<(Global, Option<Command>),
     parsed.map_err(|error| error.format(&mut parser))
 }
 
-/// Runs a command that is typed while the program runs with other options.
-///
-/// # Errors
-/// What the command fails with.
+/// Runs a command that was typed while the program runs with other options.
 fn run_below(app: &App, words: Vec<String>) -> anyhow::Result<ExitCode> {
     let line = ["teddy".to_owned()].into_iter().chain(words);
     match parse(line.map(OsString::from).collect()) {
         Ok((_, None)) => Ok(ExitCode::SUCCESS),
         Ok((typed, Some(command))) => command.run(&mut App::new(app.global.below(typed))),
         Err(error) => {
-            // Where even stderr is gone there is nobody to tell.
+            // If stderr is closed, there is no way to report this.
             let _ = error.print();
             Ok(exit::USAGE.into())
         }
     }
 }
 
-/// Opens the project that an unfinished command line is about.
+/// Opens the project of an incomplete command line.
 fn project_of(line: Vec<OsString>) -> Option<Project> {
     let matches = parser_of(&line)
         .ignore_errors(true)
@@ -324,13 +318,13 @@ fn project_of(line: Vec<OsString>) -> Option<Project> {
         .ok()
 }
 
-/// Returns the parser, for completions and the manual.
+/// Returns the parser with all commands, for completions and the manual.
 fn parser() -> clap::Command {
     Command::augment_subcommands(Cli::command())
 }
 
-/// Returns the parser for a command line. What a line that begins with a command needs is that
-/// command: to make all of them takes longer than anything else that a short call does.
+/// Returns the parser for a command line. If the line starts with a command, only that command is
+/// built: building all of them dominates the run time of a short call.
 fn parser_of(line: &[OsString]) -> clap::Command {
     let name = line.get(1).and_then(|name| name.to_str());
     name.and_then(|name| Command::alone(Cli::command(), name))
@@ -341,7 +335,7 @@ fn parser_of(line: &[OsString]) -> clap::Command {
 mod tests {
     use super::*;
 
-    /// Returns the commands below one whose help has no example.
+    /// Returns the subcommands whose help has no example.
     fn without_example(command: &clap::Command, path: &str) -> Vec<String> {
         let own = |command: &clap::Command| format!("{path} {}", command.get_name());
         let shows = |command: &clap::Command| {
@@ -389,7 +383,6 @@ mod tests {
         parser().debug_assert();
     }
 
-    /// Returns what a parser says to a command line.
     fn said(parser: clap::Command, line: &[OsString]) -> String {
         let error = parser.try_get_matches_from(line).unwrap_err();
         error.render().to_string()
@@ -398,7 +391,7 @@ mod tests {
     #[test]
     fn promise_d6_a_command_is_the_same_without_the_others() {
         let commands = parser();
-        // What only programs call takes every word.
+        // Hidden commands, called only by programs, accept any word.
         let typed = commands
             .get_subcommands()
             .filter(|command| !command.is_hide_set());

@@ -1,4 +1,4 @@
-//! `teddy new`
+//! `teddy new`: starts a session.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,6 @@ pub(super) struct Args {
     agent: Option<String>,
 }
 
-/// Starts the session and prints its ref.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let name = SessionName::parse(&args.name)?;
     let mut project = app.project()?;

@@ -1,32 +1,30 @@
-//! Numbers on the command line, and what to say of a word that is none.
+//! Parses numbers on the command line, with errors that state the expected form.
 
 use std::str::FromStr;
 
-/// Reads how many turns a command goes over: 1 or more.
+/// Parses a number of turns, at least 1.
 pub(super) fn turns<N: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<N, String> {
     let number = text.parse().ok().filter(|number| *number >= N::from(1));
     number.ok_or_else(|| "write a number of turns, 1 or more".to_owned())
 }
 
-/// Reads how many of something are wanted at most.
+/// Parses a maximum.
 pub(super) fn most(text: &str) -> Result<usize, String> {
     let number = text.parse().ok();
     number.ok_or_else(|| "write a number, such as `10`".to_owned())
 }
 
-/// Reads how many turns before the previous one are shown.
+/// Parses a number of turns, 0 or more.
 pub(super) fn depth(text: &str) -> Result<u64, String> {
     let number = text.parse().ok();
     number.ok_or_else(|| "write a number of turns, 0 or more".to_owned())
 }
 
-/// Reads a number of days.
 pub(super) fn days(text: &str) -> Result<u32, String> {
     let number = text.parse().ok();
     number.ok_or_else(|| "write a number of days, 0 or more".to_owned())
 }
 
-/// Reads an amount of dollars.
 pub(super) fn dollars(text: &str) -> Result<f64, String> {
     let amount = text.parse().ok();
     let amount = amount.filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);

@@ -1,4 +1,4 @@
-//! `teddy` alone: where things stand, and what comes next.
+//! `teddy` without a command: the current state, and what to do next.
 
 use std::process::ExitCode;
 
@@ -8,14 +8,13 @@ use crate::git::open::OpenError;
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 
-/// What somebody reads who is in no repository.
+/// Output outside a repository.
 const OUTSIDE: &str = "\
 TeDDy makes each turn of AI-assisted coding a git commit: reviewed, undoable, replayable.
 In a repository, `teddy start '<what you want>'` begins; `teddy setup` finds a model first.
 `teddy demo` plays a complete session in a scratch repository; `teddy help` lists the commands.
 ";
 
-/// Says where things stand.
 pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
     if app.global.json {
         return status::run(status::Args {}, app);
@@ -43,7 +42,6 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
     status::run(status::Args {}, app)
 }
 
-/// Says which model plans.
 fn model(project: &Project) -> String {
     let settings = &project.settings;
     match (&settings.model, &settings.pipeline) {

@@ -1,4 +1,4 @@
-//! `teddy pick`
+//! `teddy pick`: applies turns of other sessions.
 
 use std::process::ExitCode;
 
@@ -36,7 +36,6 @@ pub(super) struct Args {
     markers: bool,
 }
 
-/// Picks and says what changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let wish = PickOptions {
@@ -71,7 +70,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     .into())
 }
 
-/// Says what changed, or would.
 fn say(app: &App, done: &PickResult) -> anyhow::Result<()> {
     app.print(done.picked.iter().flat_map(changes).collect::<String>())?;
     let overlaps = done.overlaps.iter();
@@ -102,7 +100,6 @@ fn say(app: &App, done: &PickResult) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a line for each file.
 fn changes(row: &PickedTurn) -> Vec<String> {
     let line = |word: &str, path: &String| format!("{word} {}\n", visible(path));
     let written = row.written.iter().map(|path| line("write", path));

@@ -1,4 +1,4 @@
-//! `teddy plan`
+//! `teddy plan`: asks the model for a plan.
 
 use std::process::ExitCode;
 
@@ -58,10 +58,7 @@ pub(super) struct PlanFlags {
 }
 
 impl PlanFlags {
-    /// Makes sure that what answers can be had, before anything is written for it.
-    ///
-    /// # Errors
-    /// Where no model is configured, or the one that is wanted is none.
+    /// Checks that the model or pipeline is available, before anything is written for it.
     pub(super) fn check(&self, project: &Project) -> anyhow::Result<()> {
         let usual = project
             .settings
@@ -76,23 +73,19 @@ impl PlanFlags {
         check_model(project, self.model.as_deref())
     }
 
-    /// Returns the model or the pipeline that is named.
+    /// Returns the named model or pipeline.
     pub(super) fn named(&self) -> Option<&str> {
         self.model.as_deref().or(self.pipeline.as_deref())
     }
 }
 
-/// Makes sure that a model can be had: the one that is named, or the configured one.
-///
-/// # Errors
-/// Where none is configured, or its settings are wrong.
+/// Checks that the named or configured model is usable.
 pub(super) fn check_model(project: &Project, named: Option<&str>) -> anyhow::Result<()> {
     let usual = project.settings.model.as_deref();
     choose::model_settings(project, named.or(usual).ok_or(NoModel::Plan)?)?;
     Ok(())
 }
 
-/// Plans and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     if args.from.is_none() {
@@ -138,7 +131,7 @@ pub(super) fn code(planned: &WaitingPlan) -> ExitStatus {
     }
 }
 
-/// Prints the plan, or what is wrong with it.
+/// Prints the plan, or its diagnostics.
 pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(planned));
@@ -180,7 +173,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says what a plan took: `sonnet: 12,345 tokens in (1,000 cached), 678 out, $0.05`.
+/// Describes the cost of a plan: `sonnet: 12,345 tokens in (1,000 cached), 678 out, $0.05`.
 fn usage(used: &ModelUse) -> String {
     let number = |tokens: u64| grouped(usize::try_from(tokens).unwrap_or(usize::MAX));
     let cached = if used.tokens_cached > 0 {
@@ -201,7 +194,6 @@ fn usage(used: &ModelUse) -> String {
     )
 }
 
-/// Returns the result as JSON.
 pub(super) fn json(planned: &WaitingPlan) -> serde_json::Value {
     let model = planned.model.as_ref();
     let tokens = model.and_then(ModelUse::tokens);

@@ -1,4 +1,4 @@
-//! `teddy preprocess`
+//! `teddy preprocess`: repairs the code fences of a plan.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -30,7 +30,6 @@ pub(super) struct Args {
     no_copy: bool,
 }
 
-/// Repairs and says what was done.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let repaired = match args.file.as_deref() {
         None => from_clipboard(app, args.no_copy)?,
@@ -60,7 +59,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(if unsure { exit::REJECTED } else { exit::DONE }.into())
 }
 
-/// Prints the result.
 fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(repaired));
@@ -68,12 +66,11 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
     app.print_foreign(&repaired.text)
 }
 
-/// Returns what programs get of a text that is no file.
+/// Returns the result for text that does not come from a file as JSON.
 fn json(repaired: &Repaired) -> serde_json::Value {
     serde_json::json!({ "level": repaired.level, "notes": repaired.notes, "text": repaired.text })
 }
 
-/// Repairs the clipboard.
 fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
     let copied = clipboard::paste().context("reading the clipboard")?;
     anyhow::ensure!(
@@ -101,7 +98,7 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
     Ok(repaired)
 }
 
-/// Repairs a file; one that needs nothing is not written.
+/// Repairs a file in place. It is not written if nothing changes.
 fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
     let before = source::file(app, name).map_err(|error| {
         if !source::is_missing(&error) {
@@ -124,12 +121,12 @@ fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
     Ok(repaired)
 }
 
-/// Replaces a file in one step; its permissions stay.
+/// Replaces a file atomically and keeps its permissions.
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    // A link is followed: the user named the file that it leads to.
+    // Follow a link: the user means its target.
     let path = path.canonicalize()?;
     let permissions = path.metadata()?.permissions();
-    // The rename would replace a protected file all the same.
+    // Renaming would replace even a read-only file.
     anyhow::ensure!(!permissions.readonly(), ReadOnly);
     file::write_atomic(&path, bytes)?;
     Ok(std::fs::set_permissions(&path, permissions)?)

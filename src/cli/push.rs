@@ -1,4 +1,4 @@
-//! `teddy push`
+//! `teddy push`: sends sessions to a remote.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ use crate::workflow::push::options::PushOptions;
 use crate::workflow::push::preview::{PushState, SessionPreview};
 use crate::workflow::push::{PushResult, ReadyPush, chosen_remote, ready};
 
-/// As many findings are listed for a person.
+/// Findings listed at a terminal.
 const MOST_FINDINGS: usize = 20;
 
 /// Send sessions to a git remote
@@ -67,7 +67,6 @@ pub(super) struct Args {
     delete: bool,
 }
 
-/// Shows what goes, asks, and sends it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     if args.delete {
@@ -119,7 +118,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )
 }
 
-/// Says what was sent.
 fn told(app: &App, done: PushResult) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(&done)?;
@@ -131,7 +129,6 @@ fn told(app: &App, done: PushResult) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Reads what is wanted.
 fn options(args: &Args) -> anyhow::Result<PushOptions> {
     let named = args.sessions.iter();
     let named = named.map(|name| SessionName::own_from_address(name));
@@ -159,7 +156,7 @@ fn options(args: &Args) -> anyhow::Result<PushOptions> {
     })
 }
 
-/// Returns whether git's progress is shown.
+/// Returns whether to show git's progress.
 fn progress(app: &App) -> FetchProgress {
     match app.is_attended() && !app.global.quiet {
         true => FetchProgress::Shown,
@@ -167,14 +164,14 @@ fn progress(app: &App) -> FetchProgress {
     }
 }
 
-/// Returns the question before something is sent.
+/// Returns the question before sending.
 fn question(ready: &ReadyPush<'_>, preview: &PushResult) -> String {
     let sent = preview.sessions.iter().filter(|one| one.is_sent());
     let names: Vec<String> = sent.map(|one| format!("`{}`", one.session)).collect();
     format!("Send {} to `{}`?", names.join(", "), ready.remote)
 }
 
-/// Warns of what was allowed and is not there.
+/// Warns about `--allow` values that match nothing.
 fn unused(app: &App, options: &PushOptions, preview: &PushResult) {
     let is_used = |name: &&String| {
         ["keys", "paths", "unread"].contains(&name.as_str())
@@ -188,7 +185,6 @@ fn unused(app: &App, options: &PushOptions, preview: &PushResult) {
     }
 }
 
-/// Returns what would be sent as lines.
 fn lines(preview: &PushResult) -> Vec<StyledLine> {
     let remote = preview.remote.as_str();
     let sessions = preview.sessions.iter();
@@ -209,7 +205,6 @@ fn lines(preview: &PushResult) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns what would be sent of a session as lines.
 fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
     let mut text = match one.state {
         PushState::Current => format!(": {remote} has all of it"),
@@ -264,7 +259,6 @@ fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
     lines
 }
 
-/// Returns a finding as a line.
 fn finding(found: &LeakFinding) -> StyledLine {
     let tone = if found.allowed {
         Tone::Faint
@@ -286,7 +280,7 @@ fn finding(found: &LeakFinding) -> StyledLine {
         .with(Tone::Plain, &format!(" ({}){text}", found.kind.name()))
 }
 
-/// Reads the name of a session that is to be deleted: that on the remote, not that of a copy here.
+/// Parses the name of a session to delete on the remote; a name of the local copy is not accepted.
 fn name_there(text: &str) -> anyhow::Result<SessionName> {
     let name = SessionName::from_address(text)?;
     match name.remote() {
@@ -302,7 +296,6 @@ fn name_there(text: &str) -> anyhow::Result<SessionName> {
     }
 }
 
-/// Deletes sessions on the remote.
 fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode> {
     let remote = chosen_remote(project, args.remote.as_deref())?;
     let named = args.sessions.iter().map(|name| name_there(name));
@@ -344,7 +337,7 @@ fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode>
     Ok(exit::DONE.into())
 }
 
-/// Returns what there is of a session on the remote as a line.
+/// Describes a session deleted on the remote.
 fn deleted(one: &DeletedSession) -> StyledLine {
     let turns = match one.turns {
         Some(turns) => counted(turns, "turn"),

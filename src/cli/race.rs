@@ -1,4 +1,4 @@
-//! `teddy race`
+//! `teddy race`: asks several models the same and compares their plans.
 
 pub(super) mod lane;
 
@@ -23,9 +23,9 @@ use crate::workflow::project::Project;
 use crate::workflow::race::{FinishedLane, FinishedRace, LaneProgram, RaceOptions, race};
 use crate::workflow::user::Choice;
 
-/// What stands where something is not known.
+/// Placeholder for unknown values.
 const UNKNOWN: &str = "-";
-/// The keys that choose a lane.
+/// Keys that select a lane.
 const KEYS: &[u8] = b"123456789";
 
 /// Ask several models the same thing at once, compare what they made, and review one
@@ -61,7 +61,6 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// Races, shows the result, and lets the user choose.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words, false)?;
@@ -95,7 +94,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     choose(app, project, &finished)
 }
 
-/// Returns how a lane is started: with the options of this call.
+/// Returns the program that runs a lane, with the options of this call.
 fn program(app: &App) -> anyhow::Result<LaneProgram> {
     let mut arguments = Vec::new();
     if let Some(folder) = &app.global.directory {
@@ -110,7 +109,7 @@ fn program(app: &App) -> anyhow::Result<LaneProgram> {
     })
 }
 
-/// Prints what came of each lane, and what the judge says.
+/// Prints the result of each lane, and the judge's opinion.
 fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(finished);
@@ -143,7 +142,7 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lets the user choose a lane at a terminal, and returns the exit code of what came of it.
+/// Lets the user choose a lane at a terminal. Returns the exit code of what follows.
 fn choose(
     app: &mut App,
     mut project: Project,
@@ -207,7 +206,7 @@ fn choose(
     Ok(code)
 }
 
-/// Asks whether the other lanes are dropped, and does it.
+/// Offers to delete the other lanes.
 fn drop_others(app: &App, finished: &FinishedRace, chosen: &FinishedLane) -> anyhow::Result<()> {
     let others: Vec<SessionName> = finished
         .lanes
@@ -228,7 +227,7 @@ fn drop_others(app: &App, finished: &FinishedRace, chosen: &FinishedLane) -> any
             sessions: others,
             idle_days: u32::MAX,
             undo_days: u32::MAX,
-            // Plans that nobody wanted, beside the one that goes on.
+            // Rejected plans are not worth a bundle.
             no_bundle: true,
         };
         gc(&project, &options, user.as_mut())?;
@@ -236,7 +235,7 @@ fn drop_others(app: &App, finished: &FinishedRace, chosen: &FinishedLane) -> any
     Ok(())
 }
 
-/// Returns the lanes as a table: a row for each.
+/// Returns the lanes as a table.
 fn table(lanes: &[FinishedLane]) -> String {
     let mut rows = vec![
         [
@@ -261,7 +260,6 @@ fn table(lanes: &[FinishedLane]) -> String {
     text
 }
 
-/// Returns the row of a lane.
 fn row(lane: &FinishedLane) -> [String; 8] {
     let plan = lane.plan.as_ref();
     let unknown = || UNKNOWN.to_owned();

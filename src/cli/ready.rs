@@ -1,5 +1,4 @@
-//! A model for a command that needs one: where none is configured, a person sets one up on the
-//! way.
+//! Provides a model for commands that need one. If none is configured, offers to set one up.
 
 use std::path::{Path, PathBuf};
 
@@ -27,19 +26,16 @@ use crate::workflow::setup::{self, KeptModel, TriedModel};
 pub(super) struct SetupGround {
     /// The user's configuration file.
     pub file: PathBuf,
-    /// The repository in use, if there is one.
+    /// The repository in use, if any.
     pub repository: Option<PathBuf>,
-    /// What is configured so far.
+    /// The current settings.
     pub settings: anyhow::Result<Settings>,
 }
 
 impl App {
-    /// Makes sure that there is a model before a command asks one; `named` is the model or the
-    /// pipeline that the command line names. Who does not want to set one up goes on without, and
-    /// the command says what it lacks.
-    ///
-    /// # Errors
-    /// Where the terminal is gone, or the settings cannot be read.
+    /// Ensures that a model is available before a command uses it. `named` is the model or pipeline
+    /// given on the command line. If the user declines the setup, returns without one, and the
+    /// command reports what is missing.
     pub(super) fn ready_model(
         &self,
         project: &mut Project,
@@ -68,10 +64,7 @@ impl App {
         Ok(())
     }
 
-    /// As [`App::ready_model`], for a loop: a plan that waits is run first, and needs none.
-    ///
-    /// # Errors
-    /// As for [`App::ready_model`].
+    /// Like [`App::ready_model`], for a loop: a waiting plan runs first and needs no model.
     pub(super) fn ready_to_resume(
         &self,
         project: &mut Project,
@@ -81,18 +74,15 @@ impl App {
             let tip = project.store().tip(&project.session()?)?;
             anyhow::Ok(project.store().draft(&tip)?.is_planned())
         };
-        // What is wrong with the session the command itself says.
+        // The command itself reports problems with the session.
         if waits(project).unwrap_or(true) {
             return Ok(());
         }
         self.ready_model(project, named)
     }
 
-    /// As [`App::ready_model`], to send a turn's input again: one that records its model needs no
-    /// other.
-    ///
-    /// # Errors
-    /// As for [`App::ready_model`].
+    /// Like [`App::ready_model`], for sending a turn's input again. A turn that recorded its model
+    /// needs no other.
     pub(super) fn ready_to_retry(
         &self,
         project: &mut Project,
@@ -108,8 +98,8 @@ impl App {
         self.ready_model(project, named)
     }
 
-    /// Adds to the hint for somebody who has no model, and could not be asked, what was found on
-    /// this machine.
+    /// Adds models found on this machine to the hint about a missing model, if the user could not
+    /// be asked.
     pub(super) fn completed(&self, mut judged: Diagnosis) -> Diagnosis {
         if judged.kind != FailureKind::NoModel || self.is_attended() || !setup::is_looking() {
             return judged;
@@ -124,17 +114,13 @@ impl App {
         judged
     }
 
-    /// Returns the repository in use, if there is one.
     fn setup_repository(&self) -> Option<PathBuf> {
         let home = self.places().ok()?.home;
         let repository = Repository::discover(&self.folder().ok()?, home.as_deref()).ok()?;
         Some(repository.workdir().to_owned())
     }
 
-    /// Returns where a model is set up, in a repository or outside of one.
-    ///
-    /// # Errors
-    /// Where there is no home directory, or the folder in use is gone.
+    /// Returns where a model is set up, inside or outside a repository.
     pub(super) fn setup_ground(&self) -> anyhow::Result<SetupGround> {
         let file = self.places()?.config_file;
         let repository = self.setup_repository();
@@ -152,11 +138,8 @@ impl App {
         })
     }
 
-    /// Lets the person choose a model, tries it and writes it down; nothing where they leave. It
-    /// keeps its entry, so that it can be used at once.
-    ///
-    /// # Errors
-    /// Where the terminal is gone, or the person stops it.
+    /// Lets the user choose a model, tests it and saves it; `None` if the user declines. The entry
+    /// is kept in memory for immediate use.
     pub(super) fn set_up(
         &self,
         (found, configured): (&FoundModels, Option<&str>),
@@ -185,7 +168,7 @@ impl App {
         }
     }
 
-    /// Tries an offer, after a question where that costs money; tells whether it can be taken.
+    /// Tests an offer, after a confirmation if that costs money. Returns whether it can be used.
     fn try_offer(&self, offer: &ModelOffer) -> anyhow::Result<bool> {
         if offer.is_paid && !ask::yes_or_end(&words::paid(&offer.name))? {
             return Ok(true);
@@ -206,7 +189,7 @@ impl App {
         }
     }
 
-    /// Says where a model was written, or what to write by hand.
+    /// Reports where a model was saved, or what to add manually.
     pub(super) fn tell_kept(&self, file: &Path, model: &NewModel, kept: &KeptModel) {
         let (name, file) = (&model.model, file.display());
         match kept {
@@ -223,17 +206,13 @@ impl App {
     }
 }
 
-/// Tries a model by its settings.
-///
-/// # Errors
-/// Why it does not answer.
+/// Tests a model with its settings.
 pub(super) fn attempt(name: &str, config: &ModelConfig) -> Result<TriedModel, ModelError> {
-    // Outside of a project nobody has withheld them yet.
+    // Outside a project, nothing has withheld these variables from child processes yet.
     process::withhold(service::variables().map(str::to_owned));
     setup::attempt(name, config)
 }
 
-/// Returns lines as they are told to a person.
 pub(super) fn shown(settings: &Settings, file: &Path, found: &FoundModels) -> Vec<StyledLine> {
     let mut lines = words::configured(settings, &file.display().to_string());
     lines.push(StyledLine::default());

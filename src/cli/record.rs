@@ -1,4 +1,4 @@
-//! `teddy record`
+//! `teddy record`: records changes made without TeDDy as a turn.
 
 use std::process::ExitCode;
 
@@ -36,7 +36,6 @@ pub(super) struct Args {
     allow_empty: bool,
 }
 
-/// Records and says what.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let message = args.message.map(source::message).transpose()?;
@@ -61,7 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Adds what helps who wants a turn without a change.
+/// Adds a hint about turns without changes.
 fn hint_at_empty(error: anyhow::Error) -> anyhow::Error {
     match error.is::<NothingToRecord>() {
         true => with_hint(error, "`--allow-empty` records a turn all the same"),
@@ -69,7 +68,7 @@ fn hint_at_empty(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Reads the transcript that is named.
+/// Reads the given transcript.
 pub(super) fn read_transcript(app: &App, path: Option<&str>) -> anyhow::Result<Option<Transcript>> {
     let path = path.map(|path| Ok::<_, anyhow::Error>(app.folder()?.join(path)));
     path.transpose()?
@@ -77,7 +76,6 @@ pub(super) fn read_transcript(app: &App, path: Option<&str>) -> anyhow::Result<O
         .transpose()
 }
 
-/// Says what was recorded.
 fn say(app: &App, done: &RecordResult) -> anyhow::Result<()> {
     let line = |word: &str, path: &String| format!("{word} {}\n", visible(path));
     let written = done.written.iter().map(|path| line("write", path));
@@ -88,7 +86,7 @@ fn say(app: &App, done: &RecordResult) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says which turn it is.
+/// Reports the recorded turn.
 pub(super) fn say_turn(app: &App, done: &RecordResult) {
     if done.started {
         app.say(&format!("Started session {}.", visible(&done.session)));

@@ -1,4 +1,4 @@
-//! `teddy recover`
+//! `teddy recover`: completes or rolls back interrupted operations.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,6 @@ use crate::workspace::recover;
 #[command(after_help = "Example:\n  teddy recover")]
 pub(super) struct Args {}
 
-/// Recovers and says whether there was anything to do.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);

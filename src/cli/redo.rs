@@ -1,4 +1,4 @@
-//! `teddy redo`
+//! `teddy redo`: redoes undone turns.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,6 @@ pub(super) struct Args {
     steps: UndoArgs,
 }
 
-/// Goes and says what changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     args.steps.go(redo, app)
 }

@@ -1,4 +1,4 @@
-//! `teddy replay`
+//! `teddy replay`: runs a recorded plan again and compares the result.
 
 use std::process::ExitCode;
 
@@ -25,7 +25,6 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// Runs the plan and says whether the tree is the same.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, args.yes);

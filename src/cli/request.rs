@@ -1,4 +1,4 @@
-//! What is asked for on the command line: words for the model, and files that it sees.
+//! Parses a request on the command line: message, and files for the model.
 
 use super::app::App;
 use super::failure::WrongWord;
@@ -22,14 +22,13 @@ pub(super) struct RequestFlags {
     pub(super) files: Vec<String>,
 }
 
-/// A request, sorted.
+/// A request with its words classified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Request {
-    /// The name of a session to start.
+    /// Name of a session to start.
     pub(super) name: Option<String>,
-    /// What is wanted.
     pub(super) message: Option<String>,
-    /// What the model shall see.
+    /// Resources to add to the context.
     pub(super) files: Vec<String>,
 }
 
@@ -38,11 +37,7 @@ pub(super) struct Request {
 struct StrayWord(String);
 
 impl RequestFlags {
-    /// Sorts the words of a command line, and reads a message from standard input where that is
-    /// wanted.
-    ///
-    /// # Errors
-    /// Where a word is nothing of what it may be, the message is empty, or a file is not there.
+    /// Classifies the words of a command line, and reads the message from stdin if requested.
     pub(super) fn read(
         self,
         app: &App,
@@ -50,7 +45,7 @@ impl RequestFlags {
         words: Vec<String>,
         takes_name: bool,
     ) -> anyhow::Result<Request> {
-        // Of what is a pattern in a context list, a question has one, too: `why?`.
+        // A `?` is a pattern in a context list but also ends a question: `why?`.
         let is_there = |word: &str| word.contains('*') || is_resource(app, project, word);
         let mut request = sort(words, self.message.is_some(), takes_name, &is_there)
             .map_err(|stray| unquoted(app, stray))?;
@@ -78,10 +73,7 @@ impl RequestFlags {
 }
 
 impl Request {
-    /// Puts the files into the session's context, and says so.
-    ///
-    /// # Errors
-    /// Where the list cannot be written.
+    /// Adds the files to the session's context and reports them.
     pub(super) fn show_files(&self, app: &App, project: &Project) -> anyhow::Result<()> {
         if self.files.is_empty() {
             return Ok(());
@@ -90,10 +82,7 @@ impl Request {
     }
 }
 
-/// Adds files to a context list, and names those that joined.
-///
-/// # Errors
-/// Where the list cannot be written.
+/// Adds files to a context list and reports the new entries.
 pub(super) fn add_files(
     app: &App,
     project: &Project,
@@ -111,8 +100,8 @@ pub(super) fn add_files(
     Ok(())
 }
 
-/// Sorts words: a session's name first where one is taken, then the message unless it is given
-/// already, then files. A word that is a file is never taken for the message.
+/// Classifies words: a session name if one is expected, then the message unless given by an option,
+/// then files. A word that names a file is never the message.
 fn sort(
     words: Vec<String>,
     mut has_message: bool,
@@ -137,18 +126,18 @@ fn sort(
     Ok(request)
 }
 
-/// Returns whether a list can have a word: what is there, a page, or a pattern.
+/// Returns whether a word can be an entry of a context list: an existing file, a page or a pattern.
 fn is_listed(app: &App, project: &Project, word: &str) -> bool {
     word.contains(['*', '?', '[']) || is_resource(app, project, word)
 }
 
-/// Returns whether a word names something that is there, or a page.
+/// Returns whether a word names an existing file or a page.
 fn is_resource(app: &App, project: &Project, word: &str) -> bool {
     is_url(word) || is_file(app, project, word)
 }
 
-/// Returns whether a word names a file or folder that is there; a leading `/` is the root of the
-/// project.
+/// Returns whether a word names an existing file or directory. A leading `/` means the project
+/// root.
 pub(super) fn is_file(app: &App, project: &Project, word: &str) -> bool {
     let path = match word.strip_prefix('/') {
         Some(below) => project.repository.workdir().join(below),
@@ -160,14 +149,14 @@ pub(super) fn is_file(app: &App, project: &Project, word: &str) -> bool {
     word != source::STDIN && path.symlink_metadata().is_ok()
 }
 
-/// Returns whether a single word has the form of a file's path: with an ending, or in a folder.
+/// Returns whether a word looks like a file path: it has an extension or a directory.
 fn looks_like_file(word: &str) -> bool {
     let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
     let has_ending = !ending.is_empty() && ending.chars().all(char::is_alphanumeric);
     !word.contains(char::is_whitespace) && (has_ending || word.contains('/'))
 }
 
-/// Returns the error of a message that is probably a file.
+/// Returns the error for a message that is probably a mistyped file.
 fn mistyped_file(app: &App, word: &str) -> anyhow::Error {
     let near = source::near(app, word).map(|near| format!("did you mean `{near}`? "));
     let (near, word) = (near.unwrap_or_default(), visible(word));
@@ -178,7 +167,7 @@ fn mistyped_file(app: &App, word: &str) -> anyhow::Error {
     .into()
 }
 
-/// Returns the error of a word that is left over.
+/// Returns the error for an extra word, probably from an unquoted message.
 fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
     let quotes = "a message of several words needs quotes, as in `\"add a form\"`";
     let hint = match source::near(app, &word) {
@@ -192,7 +181,7 @@ fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
     .into()
 }
 
-/// Returns the error of a file that is not there.
+/// Returns the error for a missing file.
 fn not_there(app: &App, file: &str) -> anyhow::Error {
     let usual = || "`-f` takes a file, a directory, a pattern or a URL".to_owned();
     let near = source::near(app, file).map(|near| format!("did you mean `{near}`?"));
@@ -207,8 +196,7 @@ fn not_there(app: &App, file: &str) -> anyhow::Error {
 mod tests {
     use super::*;
 
-    /// Compares what becomes of words where `src` and `a.rs` are there: the name, the message and
-    /// the files.
+    /// Compares name, message and files for some words, with `src` and `a.rs` existing.
     fn check(line: &[&str], has_message: bool, takes_name: bool, expected: &str) {
         let words = line.iter().map(|word| (*word).to_owned()).collect();
         let is_there = |word: &str| ["src", "a.rs"].contains(&word);

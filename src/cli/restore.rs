@@ -1,4 +1,4 @@
-//! `teddy restore`
+//! `teddy restore`: restores the files to a turn. Also output and options of undo and redo.
 
 use std::collections::HashSet;
 use std::process::ExitCode;
@@ -65,7 +65,6 @@ pub(super) struct RestoreFlags {
 }
 
 impl RestoreFlags {
-    /// Returns what is wanted.
     fn wish(&self) -> RestoreOptions {
         let on_overlap = match self {
             RestoreFlags { exact: true, .. } => OnOverlap::Exact,
@@ -93,7 +92,6 @@ pub(super) struct UndoArgs {
 }
 
 impl UndoArgs {
-    /// Goes and says what changed.
     pub(super) fn go(&self, go: Go, app: &mut App) -> anyhow::Result<ExitCode> {
         let project = app.project()?;
         let act = |wish: &RestoreOptions, user: &mut dyn User| go(&project, self.turns, wish, user);
@@ -104,7 +102,6 @@ impl UndoArgs {
 /// An undo or a redo.
 type Go = fn(&Project, u64, &RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>;
 
-/// Restores and says what changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let paths = crate::workflow::paths::below(&project.repository, &app.folder()?, &args.paths)?;
@@ -114,8 +111,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ..args.how.wish()
     };
 
-    // `@~1` says less than the number that it stands for; a number alone would be taken for a turn
-    // of this session.
+    // `@~1` is less informative than the resolved number. A bare number would look like a turn of
+    // this session.
     let named = Some(args.turn.as_str()).filter(|turn| !turn.starts_with('@'));
     carry_out(
         app,
@@ -127,14 +124,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )
 }
 
-/// A restore of any kind, and what its turn is called if not by its number.
+/// A restore of any kind, and the name of its turn if not its number.
 type NamedRestore<'a> = (
     Option<&'a str>,
     &'a dyn Fn(&RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>,
 );
 
-/// Carries it out and says what changed; where it takes the user's own edits away they are asked
-/// before.
+/// Runs a restore and reports the changes. Asks first if it would discard the user's edits.
 fn carry_out(
     app: &App,
     project: &Project,
@@ -169,7 +165,6 @@ fn carry_out(
     show(app, (&done, &name(&done)), &wish)
 }
 
-/// Says what changed, or would.
 fn show(
     app: &App,
     (done, name): (&RestoreResult, &str),
@@ -219,7 +214,6 @@ fn show(
     .into())
 }
 
-/// Returns a line for each file.
 fn changes(done: &RestoreResult) -> String {
     let mut text = String::new();
     let kept: HashSet<&String> = done.kept.iter().collect();
@@ -237,7 +231,7 @@ fn changes(done: &RestoreResult) -> String {
         .map(|missing| &missing.path)
         .collect();
 
-    // Once it is recorded, what overlaps is what could not be written.
+    // After recording, an overlapping file is one that could not be written.
     let refused: HashSet<&String> = match done.commit {
         Some(_) => done.overlaps.iter().collect(),
         None => HashSet::new(),
@@ -273,7 +267,7 @@ fn changes(done: &RestoreResult) -> String {
     text
 }
 
-/// Returns what the files are like now, or would be.
+/// Describes the state of the files after the restore.
 fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
     let what = if wish.paths.is_empty() {
         "Your files".to_owned()
@@ -328,7 +322,7 @@ fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
     )
 }
 
-/// Returns why a turn was not counted.
+/// Explains why a turn was skipped.
 fn passed_over(passed: &PassedOver) -> String {
     let why = match passed.why {
         WhyPassedOver::Unchanged => "it changed no file",

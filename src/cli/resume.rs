@@ -1,4 +1,4 @@
-//! `teddy resume`
+//! `teddy resume`: continues the session.
 
 use std::process::ExitCode;
 
@@ -60,26 +60,20 @@ pub(super) struct LoopFlags {
 }
 
 impl LoopFlags {
-    /// Returns the model or the pipeline that is named.
+    /// Returns the named model or pipeline.
     pub(super) fn named(&self) -> Option<&str> {
         self.wanted.named()
     }
 
-    /// Returns the agent that is named.
     pub(super) fn agent(&self) -> Option<&str> {
         self.wanted.agent.as_deref()
     }
 
-    /// Makes sure that what answers can be had.
-    ///
-    /// # Errors
-    /// As for [`PlanFlags::check`].
     pub(super) fn check(&self, project: &Project) -> anyhow::Result<()> {
         self.wanted.check(project)
     }
 }
 
-/// Goes on.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let how = args.how;
@@ -97,7 +91,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     go(app, project, request.message, how)
 }
 
-/// Runs the loop of `start` and `resume`, and says what came of each turn as it is recorded.
+/// Runs the loop of `start` and `resume`, and prints each turn when it is recorded.
 pub(super) fn go(
     app: &App,
     mut project: Project,
@@ -138,10 +132,10 @@ pub(super) fn go(
     Ok(code_of(&resumed, is_alone).into())
 }
 
-/// Says why the loop ended, where the user cannot know.
+/// Explains why the loop ended, unless the user knows.
 fn tell_end(app: &App, resumed: &Resumed) -> anyhow::Result<()> {
     match &resumed.ended {
-        // Who left at the question has it on the screen.
+        // At a terminal, the question is still on the screen.
         Ended::Question(_) if app.is_attended() => {
             app.say(&format!("The model waits for your answer: {ANSWER}."));
         }
@@ -155,7 +149,7 @@ fn tell_end(app: &App, resumed: &Resumed) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns why a loop stopped, in words, if it was something that stopped it.
+/// Explains why a loop stopped early; `None` if it did not.
 fn stopped(ended: &Ended) -> Option<String> {
     Some(match ended {
         Ended::Left | Ended::Complete(_) => return None,
@@ -175,7 +169,7 @@ fn stopped(ended: &Ended) -> Option<String> {
     })
 }
 
-/// Returns the exit code of a loop; `is_alone` tells whether it had no person.
+/// Returns the exit code of a loop. `is_alone` if no user was present.
 fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
     if interrupt::requested() {
         return exit::INTERRUPTED;
@@ -193,7 +187,7 @@ fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
     }
 }
 
-/// Returns the result as JSON; of a loop that failed, what it had done.
+/// Returns the result as JSON. `None` for a loop that failed: only its turns are listed.
 fn json(turns: &[serde_json::Value], resumed: Option<&Resumed>) -> serde_json::Value {
     let ended = resumed.map(|resumed| &resumed.ended);
     serde_json::json!({

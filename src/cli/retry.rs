@@ -1,4 +1,4 @@
-//! `teddy retry`
+//! `teddy retry`: sends a turn's recorded input again.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,6 @@ pub(super) struct Args {
     model: Option<String>,
 }
 
-/// Asks again and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     app.ready_to_retry(&mut project, (&args.turn, args.model.as_deref()))?;

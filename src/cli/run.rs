@@ -1,4 +1,4 @@
-//! `teddy run`
+//! `teddy run`: runs a program and records its changes as a turn.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
@@ -44,7 +44,6 @@ pub(super) struct Args {
     program: Vec<OsString>,
 }
 
-/// Runs the program and records what it changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let message = args.message.map(source::message).transpose()?;
@@ -89,7 +88,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     tell(app, code, recorded)
 }
 
-/// Starts a session if none is in use; says whether.
+/// Starts a session if none is in use. Returns whether it did.
 fn start(
     project: &mut Project,
     words: [&str; 2],
@@ -105,8 +104,8 @@ fn start(
     }
 }
 
-/// Returns the program as a command: in the folder in use, with every variable, and with our
-/// standard output unless that is for one value alone.
+/// Returns the command for the program: current directory, full environment. It inherits stdout
+/// unless that is reserved for JSON.
 fn command(app: &App, words: &[OsString]) -> anyhow::Result<Command> {
     let folder = app.folder()?;
     let program = Path::new(&words[0]);
@@ -123,13 +122,14 @@ fn command(app: &App, words: &[OsString]) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Returns the exit code of a program, as a shell has it.
+/// Returns the exit code of a program in the convention of shells.
 fn code(status: ExitStatus) -> i32 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).unwrap_or(1)
 }
 
-/// Says what was recorded; trouble with that is the result only of a program that had none.
+/// Reports the recorded turn. A failure to record determines the exit code only if the program
+/// succeeded.
 fn tell(app: &App, code: i32, recorded: anyhow::Result<RecordResult>) -> anyhow::Result<ExitCode> {
     let recorded = match recorded {
         Ok(done) => Some(done),

@@ -1,4 +1,4 @@
-//! `teddy sessions`
+//! `teddy sessions`: lists the sessions.
 
 use std::process::ExitCode;
 
@@ -21,7 +21,6 @@ pub(super) struct Args {
     remotes: bool,
 }
 
-/// Prints the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let rows = if args.remotes {
@@ -61,7 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Says that there are no sessions, and what brings one where that is possible.
+/// Says that there are no sessions, and how to start one if possible.
 pub(super) fn no_sessions(project: &Project) -> &'static str {
     match project.repository.is_bare() {
         true => "There are no sessions.",
@@ -69,7 +68,6 @@ pub(super) fn no_sessions(project: &Project) -> &'static str {
     }
 }
 
-/// Returns the day of an RFC 3339 time.
 fn day(time: &str) -> &str {
     time.split_once('T').map_or(time, |(day, _)| day)
 }

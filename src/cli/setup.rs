@@ -1,4 +1,4 @@
-//! `teddy setup`
+//! `teddy setup`: finds, tests and configures models.
 
 use std::process::ExitCode;
 
@@ -46,7 +46,6 @@ pub(super) struct Args {
     server: Vec<String>,
 }
 
-/// Sets a model up, or lists what there is.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let servers = args.server.iter().map(|address| named(address));
     let servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
@@ -79,7 +78,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Reads the address of a server.
 fn named(address: &str) -> anyhow::Result<ServerAddress> {
     server::named(address).ok_or_else(|| {
         let what = format!("`{address}` is not the address of a server");
@@ -88,7 +86,7 @@ fn named(address: &str) -> anyhow::Result<ServerAddress> {
     })
 }
 
-/// Lists what is configured and what was found.
+/// Lists configured and available models.
 fn list(app: &App, ground: SetupGround, found: &FoundModels) -> anyhow::Result<ExitCode> {
     let settings = ground.settings?;
     if app.global.json {
@@ -106,7 +104,6 @@ fn list(app: &App, ground: SetupGround, found: &FoundModels) -> anyhow::Result<E
     Ok(exit::DONE.into())
 }
 
-/// Returns what is configured and what was found as JSON.
 fn listed(settings: &Settings, file: &str, found: &FoundModels) -> Value {
     let models = settings.models.iter().map(|(name, model)| {
         let id = Some(&model.id).filter(|id| !id.is_empty());
@@ -147,17 +144,16 @@ fn listed(settings: &Settings, file: &str, found: &FoundModels) -> Value {
     })
 }
 
-/// What a word on the command line means.
+/// Model that an argument refers to.
 struct NamedModel {
-    /// What is written down.
+    /// Entry to save.
     model: NewModel,
-    /// How it is tried.
+    /// Settings for the test.
     config: ModelConfig,
-    /// Whether a call costs money.
     is_paid: bool,
 }
 
-/// Sets up the model that a word names.
+/// Sets up the model that an argument refers to.
 fn set(
     app: &App,
     ground: SetupGround,
@@ -200,7 +196,7 @@ fn set(
     Ok(exit::DONE.into())
 }
 
-/// Returns the model that a word means: one of the configuration, one that was found, or `kind:id`.
+/// Resolves an argument: a configured model, an available one, or `kind:id`.
 fn meant(settings: &Settings, found: &FoundModels, word: &str) -> anyhow::Result<NamedModel> {
     let offer = found
         .named(word)
@@ -224,7 +220,6 @@ fn meant(settings: &Settings, found: &FoundModels, word: &str) -> anyhow::Result
     })
 }
 
-/// Tries a model and says what came of it.
 fn tried(app: &App, named: &NamedModel) -> anyhow::Result<TriedModel> {
     let name = &named.model.model;
     app.say(&format!("Trying {name} ..."));

@@ -1,4 +1,4 @@
-//! `teddy show`
+//! `teddy show`: shows a turn or one of its files.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -44,10 +44,9 @@ pub(super) struct Args {
     no_patch: bool,
 }
 
-/// What is said of a turn that came as a record.
+/// Note for a turn that was pushed without its files.
 const WITHOUT_CODE: &str = "The files of this turn were not pushed (`teddy push --code` does).";
 
-/// Prints the file.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let store = project.store();
@@ -109,8 +108,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns the whole name of an artifact that is named without its ending: `plan`, `transcript`. Of
-/// several the one to be read is meant.
+/// Returns the full name of an artifact given without its extension, such as `plan` or
+/// `transcript`. Prefers the readable one.
 fn full_name<'a>(files: &'a BTreeMap<String, Vec<u8>>, name: &'a str) -> &'a str {
     let is_meant = |file: &&String| {
         let stem = file.rsplit_once('.').map(|(stem, _)| stem);
@@ -127,7 +126,7 @@ fn full_name<'a>(files: &'a BTreeMap<String, Vec<u8>>, name: &'a str) -> &'a str
         .map_or(name, String::as_str)
 }
 
-/// Shows a turn: what it was, its report, and the difference.
+/// Shows a turn: summary, report, diff.
 fn show_turn(
     app: &App,
     project: &Project,

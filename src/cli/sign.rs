@@ -1,4 +1,4 @@
-//! `teddy sign`
+//! `teddy sign`: signs a session.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,6 @@ pub(super) struct Args {
     session: Option<String>,
 }
 
-/// Signs and says so.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let session = match &args.session {

@@ -1,4 +1,4 @@
-//! Text from files and standard input, as UTF-8 or with the place where it is none.
+//! Reads text from files and stdin, and reports the position of invalid UTF-8.
 
 use std::io::{self, Read as _};
 
@@ -10,13 +10,12 @@ use crate::text::near::nearest;
 use crate::text::visible::visible;
 use crate::workflow::hinted::{hinted, with_hint};
 
-/// Plans, answers and messages are far smaller; a device without an end is not.
+/// Far above any plan or message; stops at an endless device.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// How standard input is called on the command line.
 pub(super) const STDIN: &str = "-";
 
-/// Returns a message; `-` stands for standard input.
+/// Returns a message; `-` means stdin.
 pub(super) fn message(text: String) -> anyhow::Result<String> {
     let text = if text == STDIN { stdin()? } else { text };
     if text.trim().is_empty() {
@@ -28,8 +27,8 @@ pub(super) fn message(text: String) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Reads a file, by its path from the folder in use, or standard input for `-`; `otherwise` is what
-/// helps if it is not there and no name is like it.
+/// Reads a file, or stdin for `-`. `otherwise` is the hint if the file is missing and no name is
+/// similar.
 pub(super) fn read(app: &App, path: &str, otherwise: &str) -> anyhow::Result<String> {
     if path == STDIN {
         return stdin();
@@ -44,14 +43,13 @@ pub(super) fn read(app: &App, path: &str, otherwise: &str) -> anyhow::Result<Str
     })
 }
 
-/// Returns whether a file could not be read because it is not there.
 pub(super) fn is_missing(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
         .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Returns the file whose path is most like one that is not there.
+/// Returns the existing file with the name most similar to a missing one.
 pub(super) fn near(app: &App, path: &str) -> Option<String> {
     let (folder, name) = match path.rsplit_once('/') {
         Some((folder, name)) => (format!("{folder}/"), name),
@@ -67,7 +65,7 @@ pub(super) fn near(app: &App, path: &str) -> Option<String> {
     Some(visible(&format!("{folder}{near}")).into_owned())
 }
 
-/// Reads a file, by its path from the folder in use.
+/// Reads a file, relative to the current directory.
 pub(super) fn file(app: &App, path: &str) -> anyhow::Result<String> {
     let bytes = read_named(&app.folder()?.join(path), MAX_BYTES)
         .map_err(|error| io::Error::new(error.kind(), reason(&error)))
@@ -75,7 +73,6 @@ pub(super) fn file(app: &App, path: &str) -> anyhow::Result<String> {
     text(bytes, path)
 }
 
-/// Reads standard input.
 pub(super) fn stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     io::stdin()
@@ -92,7 +89,6 @@ pub(super) fn stdin() -> anyhow::Result<String> {
     text(bytes, "standard input")
 }
 
-/// Takes bytes for text.
 fn text(bytes: Vec<u8>, name: &str) -> anyhow::Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

@@ -1,4 +1,4 @@
-//! `teddy start`
+//! `teddy start`: starts a session and runs it.
 
 use std::process::ExitCode;
 
@@ -27,7 +27,6 @@ pub(super) struct Args {
     how: LoopFlags,
 }
 
-/// Starts and goes on.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let how = args.how;
@@ -73,7 +72,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     go(app, project, request.message, how)
 }
 
-/// Says what became of a single word, which might have been meant for the model.
+/// Explains how a single word was understood, since it could have been meant as the message.
 fn taken_as_name(name: &str) -> String {
     format!("`{name}` was taken as the session's name; `-m {name}` makes it the message")
 }

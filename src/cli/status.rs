@@ -1,4 +1,4 @@
-//! `teddy status`
+//! `teddy status`: shows the state of the session and the files.
 
 use std::process::ExitCode;
 
@@ -22,10 +22,8 @@ use crate::workspace::changed::Changed;
 #[command(after_help = "Examples:\n  teddy status\n  teddy status --json")]
 pub(super) struct Args {}
 
-/// The files in no snapshot that are named one by one.
 const MAX_LEFT_OUT: usize = 10;
 
-/// Prints the state.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let standing = history::standing(&project)?;
@@ -53,7 +51,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Says what went wrong in the hooks of agents, which nobody saw.
+/// Reports failures of agents' hooks, whose output goes nowhere else.
 fn tell_troubles(app: &App, troubles: &[String]) {
     let Some(last) = troubles.last() else { return };
     let more = match troubles.len() {
@@ -66,7 +64,7 @@ fn tell_troubles(app: &App, troubles: &[String]) {
     ));
 }
 
-/// Returns session, turn, and the user's branch, if it can be told.
+/// Returns session, turn, and the user's branch if known.
 fn heading(project: &Project, session: &str, turn: u64) -> StyledLine {
     let line = StyledLine::plain("Session ")
         .with(Tone::Strong, session)
@@ -80,7 +78,7 @@ fn heading(project: &Project, session: &str, turn: u64) -> StyledLine {
     }
 }
 
-/// Returns the state with a colour for what waits, what changed and what is left out.
+/// Colors the state: what waits, what changed, what was left out.
 fn toned(text: &str) -> Vec<StyledLine> {
     let mut below = Tone::Plain;
     let tone = |line: &str| {
@@ -105,7 +103,6 @@ fn toned(text: &str) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Returns the state of a session in words.
 fn text(standing: &SessionStatus, turn: u64) -> String {
     let mut text = String::new();
     match &standing.draft {
@@ -158,7 +155,6 @@ fn text(standing: &SessionStatus, turn: u64) -> String {
     text + &files(&standing.workspace, turn) + &left_out(&standing.workspace.not_captured)
 }
 
-/// Returns what has landed in words.
 fn landing(landed: &Latest) -> String {
     let commit = landed.commits.last().map(ToString::to_string);
     let commit = commit.unwrap_or_default();
@@ -177,7 +173,6 @@ fn landing(landed: &Latest) -> String {
     }
 }
 
-/// Returns what the user's files are like in words.
 fn files(workspace: &Changed, turn: u64) -> String {
     let Changed { changed, drift, .. } = workspace;
     let mut text: String = lines(drift, turn)
@@ -198,7 +193,7 @@ fn files(workspace: &Changed, turn: u64) -> String {
     text
 }
 
-/// Returns the files that no snapshot has in words.
+/// Lists the files that are in no snapshot.
 fn left_out(files: &[NotCaptured]) -> String {
     if files.is_empty() {
         return String::new();
@@ -218,7 +213,7 @@ fn left_out(files: &[NotCaptured]) -> String {
     text
 }
 
-/// Returns a text of the model's, whole and two blanks deeper.
+/// Indents a text of the model by two spaces.
 fn indented(text: &str) -> String {
     text.trim_end()
         .lines()

@@ -1,4 +1,4 @@
-//! `teddy switch`
+//! `teddy switch`: selects another session.
 
 use std::process::ExitCode;
 
@@ -31,7 +31,6 @@ pub(super) struct Args {
     name: Option<String>,
 }
 
-/// Switches.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let name = match &args.name {
@@ -58,7 +57,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Says how far the files, which stay as they are, are from the newest turn of a session.
+/// Describes how the unchanged files differ from the newest turn of a session.
 pub(super) fn tell_files(app: &App, files: &Changed, turn: u64) {
     let lines = lines(&files.drift, turn);
     match files.drift.same_turns {
@@ -73,7 +72,7 @@ pub(super) fn tell_files(app: &App, files: &Changed, turn: u64) {
     lines.iter().for_each(|line| app.say(line));
 }
 
-/// Lets the person choose a session; nothing where they leave.
+/// Lets the user choose a session; `None` if the user declines.
 fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
     let rows = history::session_rows(project)?;
     if rows.is_empty() {

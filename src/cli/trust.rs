@@ -1,4 +1,4 @@
-//! `teddy trust`
+//! `teddy trust`: shows the repository's settings and trusts them.
 
 use std::process::ExitCode;
 
@@ -26,9 +26,8 @@ pub(super) struct Args {
     revoke: bool,
 }
 
-/// Shows, asks, remembers.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    // What is ignored for want of trust is what this is about.
+    // Untrusted settings are the subject of this command, so don't warn about them.
     let project = app.open()?;
     if let Some(warning) = forbidden(&project) {
         app.warn(&warning);
@@ -89,7 +88,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Prints the state that holds now as JSON, where that is wanted, with what was shown.
+/// With `--json`, prints the current state and the shown settings.
 fn print_state(app: &App, project: &Project, shown: &str) -> anyhow::Result<()> {
     if !app.global.json {
         return Ok(());
@@ -97,7 +96,6 @@ fn print_state(app: &App, project: &Project, shown: &str) -> anyhow::Result<()> 
     app.print_json(&state(see(project)?.is_trusted, shown))
 }
 
-/// Returns what programs get.
 fn state(is_trusted: bool, shown: &str) -> serde_json::Value {
     serde_json::json!({ "trusted": is_trusted, "shown": shown })
 }

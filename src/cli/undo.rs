@@ -1,4 +1,4 @@
-//! `teddy undo`
+//! `teddy undo`: undoes the last turns.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,6 @@ pub(super) struct Args {
     steps: UndoArgs,
 }
 
-/// Goes and says what changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     args.steps.go(undo, app)
 }

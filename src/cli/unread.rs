@@ -1,4 +1,4 @@
-//! Command lines that lead to no command: wrong ones, and those that ask for help or the version.
+//! Handles command lines that run no command: invalid ones, `--help`, `--version`.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -10,16 +10,16 @@ use super::mistyped::{Mistyped, mistyped};
 use super::{Command, app, exit, failure, version};
 use crate::host::stdout;
 
-/// Tells whether a command line that cannot be read asks for JSON.
+/// Returns whether an unparsable command line asks for JSON.
 pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
     let options = arguments.iter().take_while(|argument| *argument != "--");
     options.skip(1).any(|argument| argument == "--json")
 }
 
-/// Says what is wrong with the command line, or prints the help that was asked for.
+/// Reports what is wrong with the command line, or prints the requested help.
 pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
     let mistyped = mistyped(&error, line, Command::names());
-    // A short option that a command does not have is hardly meant as a value.
+    // Clap suggests passing an unknown short option as a value, which is rarely meant.
     if matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if is_short(word))
     {
         error.remove(ContextKind::Suggested);
@@ -29,7 +29,7 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
         return printed(error.print());
     }
 
-    // Where even stderr is gone there is nobody to tell.
+    // If stderr is closed, there is no way to report this.
     let _ = match &mistyped {
         Some(Mistyped { message, hint }) => {
             writeln!(std::io::stderr(), "error: {message}\nhint: {hint}")
@@ -49,13 +49,11 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
     exit::USAGE.into()
 }
 
-/// Returns whether a word is a short option, or a number that looks like one.
 fn is_short(word: &str) -> bool {
     let name = word.strip_prefix('-').unwrap_or_default();
     name.chars().count() == 1 || name.parse::<u64>().is_ok()
 }
 
-/// Prints which program this is.
 pub(super) fn tell_version(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitCode {
     printed(if is_json {
         app::json_text(&version::to_json())
@@ -68,8 +66,7 @@ pub(super) fn tell_version(error: &clap::Error, is_json: bool, is_verbose: bool)
     })
 }
 
-/// Returns the exit code of something that was printed to standard output. A reader that is gone
-/// has seen enough.
+/// Returns the exit code after printing to stdout. A closed pipe is not an error.
 pub(super) fn printed(result: std::io::Result<()>) -> ExitCode {
     let flushed = result.and_then(|()| std::io::stdout().flush());
     match stdout::quietly(flushed) {

@@ -1,4 +1,4 @@
-//! `teddy verify`
+//! `teddy verify`: checks the integrity of sessions.
 
 use std::process::ExitCode;
 
@@ -26,7 +26,6 @@ pub(super) struct Args {
     sessions: Vec<String>,
 }
 
-/// Checks and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let named = args
@@ -53,7 +52,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(if is_sound { exit::DONE } else { exit::FAILED }.into())
 }
 
-/// Returns who has signed a sound session, when, and how much of it.
+/// Describes the signature of a valid session: signer, date, extent.
 fn signed(verified: &Verified) -> String {
     let Some(signature) = &verified.signature else {
         return "not signed".to_owned();
@@ -68,7 +67,6 @@ fn signed(verified: &Verified) -> String {
     format!("signed{covered} by {} at {time}", visible(signer))
 }
 
-/// Returns what was found of a session as lines.
 fn lines(verified: &Verified) -> Vec<StyledLine> {
     let name = verified.session.to_string();
     let head = StyledLine::of(Tone::Strong, &name).with(

@@ -1,29 +1,27 @@
-//! What `teddy --version` prints: one line, or with `-v` everything that a report of a bug needs.
+//! `teddy --version`: one line, or all build details with `-v`.
 
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-/// The version of the program.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
-/// The commit that it was built from; nothing where the build was not told.
+/// Commit of the build; empty if unknown.
 const COMMIT: &str = env!("TEDDY_BUILD_COMMIT");
-/// The date of that commit.
+/// Date of that commit; empty if unknown.
 const DATE: &str = env!("TEDDY_BUILD_DATE");
-/// What it was built for.
 const TARGET: &str = env!("TEDDY_BUILD_TARGET");
 
-/// How many digits of a commit the short line has.
+/// Digits of the commit in the short form.
 const DIGITS: usize = 9;
 
-/// The line behind the program's name: `0.1.0 (3f2a91c44 2026-11-23, +sandbox)`.
+/// Version line without the program's name: `0.1.0 (3f2a91c44 2026-11-23, +sandbox)`.
 pub(super) fn line() -> &'static str {
     static LINE: LazyLock<String> = LazyLock::new(|| summary(RELEASE, (COMMIT, DATE), &features()));
     LINE.as_str()
 }
 
-/// Everything about the build, a line each.
+/// All build details, one per line.
 pub(super) fn details() -> String {
     let or_unknown = |text: &str| if text.is_empty() { "unknown" } else { text }.to_owned();
     let features = match features().join(", ") {
@@ -40,7 +38,7 @@ pub(super) fn details() -> String {
     )
 }
 
-/// The same for scripts; what is not known is null.
+/// The same as JSON; unknown values are null.
 pub(super) fn to_json() -> Value {
     let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
@@ -53,12 +51,12 @@ pub(super) fn to_json() -> Value {
     })
 }
 
-/// Tells whether a command line asks for the version in a line, and for nothing else.
+/// Returns whether a command line asks only for the version line.
 pub(super) fn is_all(arguments: &[OsString]) -> bool {
     matches!(arguments, [_, one] if one == "--version" || one == "-V")
 }
 
-/// Tells whether a command line asks for the details: `-vV`, `-V -v`, `--version --verbose`.
+/// Returns whether a command line asks for the details: `-vV`, `-V -v`, `--version --verbose`.
 pub(super) fn asks_for_details(arguments: &[OsString]) -> bool {
     let options = arguments.iter().skip(1).take_while(|one| *one != "--");
     let mut words = options.filter_map(|one| one.to_str());
@@ -68,7 +66,6 @@ pub(super) fn asks_for_details(arguments: &[OsString]) -> bool {
     })
 }
 
-/// Says in one line what was built, from which commit, and with what.
 fn summary(release: &str, (commit, date): (&str, &str), features: &[&str]) -> String {
     let (id, dirty) = commit
         .split_once('-')
@@ -87,7 +84,7 @@ fn summary(release: &str, (commit, date): (&str, &str), features: &[&str]) -> St
     }
 }
 
-/// Returns what can be left out of a build and is in this one.
+/// Returns the optional features of this build.
 fn features() -> Vec<&'static str> {
     let all = [
         ("failpoints", cfg!(feature = "failpoints")),
@@ -98,7 +95,6 @@ fn features() -> Vec<&'static str> {
         .collect()
 }
 
-/// Returns how it was built.
 fn profile() -> &'static str {
     if cfg!(debug_assertions) {
         "debug"

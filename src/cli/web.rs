@@ -1,4 +1,4 @@
-//! `teddy web`
+//! `teddy web`: serves sessions to a browser.
 
 use std::io;
 use std::process::ExitCode;
@@ -37,7 +37,6 @@ pub(super) struct Args {
     open: bool,
 }
 
-/// Serves until it is interrupted.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let listener = listen(args.port).map_err(|error| unbound(error, args.port))?;
@@ -78,7 +77,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Says why a port cannot be used.
+/// Explains why a port is not available.
 fn unbound(error: io::Error, port: u16) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::AddrInUse => hinted(

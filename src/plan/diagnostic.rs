@@ -1,28 +1,28 @@
-//! `Diagnostic`: one mistake of a plan, said so that its author can correct it.
+//! `Diagnostic`: a mistake in a plan, described for its author.
 
 use crate::text::visible::visible;
 
-/// How much of the plan's own text a message repeats, in characters.
+/// Characters of the plan that a message quotes.
 pub const MAX_QUOTE: usize = 60;
-/// The most mistakes that are said one by one.
+/// Diagnostics reported individually; further ones are counted.
 pub const MAX_MISTAKES: usize = 200;
 
-/// A mistake.
+/// A mistake in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnostic {
-    /// The line in the plan, from 1.
+    /// Line in the plan, from 1.
     pub line: usize,
-    /// The action that it is in, as `EDIT src/a.rs`; empty outside of actions.
+    /// The action with the mistake, such as `EDIT src/a.rs`; empty outside actions.
     pub action: String,
-    /// What is wrong, lower case, without a full stop. May have further lines: the closest place, a
-    /// difference.
+    /// The problem, in lower case without a full stop. Further lines can show the closest match or
+    /// a diff.
     pub message: String,
-    /// What would be right.
+    /// The correct form.
     pub hint: Option<String>,
 }
 
 impl Diagnostic {
-    /// Makes a diagnostic outside of any action, without a hint.
+    /// Creates a diagnostic outside any action, without a hint.
     pub fn new(line: usize, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             line,
@@ -32,7 +32,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds what would be right.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());
@@ -40,7 +40,7 @@ impl Diagnostic {
     }
 }
 
-/// Returns mistakes by line; of more than [`MAX_MISTAKES`] the rest is counted (P22).
+/// Sorts diagnostics by line. Beyond [`MAX_MISTAKES`], the last one counts the rest (P22).
 pub fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     found.sort_by_key(|wrong| wrong.line);
     let more = found.len().saturating_sub(MAX_MISTAKES);
@@ -55,8 +55,8 @@ pub fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns a piece of the plan for use in a message: one line, every character visible, cut at
-/// [`MAX_QUOTE`] characters.
+/// Quotes the first line of a text: control characters made visible, at most [`MAX_QUOTE`]
+/// characters.
 pub fn quote(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim_end();
     let start: String = line.chars().take(MAX_QUOTE + 1).collect();

@@ -1,6 +1,7 @@
-//! Memos: the model's long-term memory in `.teddy/memos.yaml`, and what a plan changes in it.
+//! Memos: the model's long-term memory in `.teddy/memos.yaml`, and the changes that a plan makes to
+//! it.
 //!
-//! Here is the section of a plan, in [`file`] the file of the memory. Rules M1-M8 of
+//! This module handles the section of a plan, [`file`] the YAML file. Rules M1-M8 of
 //! `docs/formats/memos.md`.
 
 pub mod file;
@@ -10,17 +11,17 @@ use super::diagnostic::{Diagnostic, quote};
 /// One line of `## Memos`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoChange {
-    /// The line in the plan, from 1.
+    /// Line in the plan, from 1.
     pub line: usize,
-    /// Whether the memo comes or goes.
+    /// Adds or removes the memo.
     pub verb: Verb,
     /// The memo.
     pub text: String,
-    /// What stands behind ` # `; shown, never stored.
+    /// Text after ` # `; shown, never stored.
     pub comment: Option<String>,
 }
 
-/// What happens to a memo.
+/// Change of a memo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// `[+]`
@@ -29,7 +30,7 @@ pub enum Verb {
     Remove,
 }
 
-/// Reads the lines of the section's block; `first` is the line in the plan of the first one.
+/// Parses the section's block. `first` is the line number of its first line in the plan.
 pub fn parse(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
     let (mut changes, mut wrong) = (Vec::new(), Vec::new());
     for (offset, line) in crate::text::fence::split_lines(block).enumerate() {
@@ -53,7 +54,6 @@ pub fn parse(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
     (changes, wrong)
 }
 
-/// Reads one line.
 fn change(line: usize, text: &str) -> Result<MemoChange, &'static str> {
     let (verb, rest) = match text.get(..3) {
         Some("[+]") => (Verb::Add, &text[3..]),
@@ -108,7 +108,6 @@ fn is_break(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Compares what a line of the section is read as.
     fn check(line: &str, expected: &str) {
         let (changes, wrong) = parse(line, 7);
         let said = changes.iter().map(|c| {

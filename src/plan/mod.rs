@@ -1,7 +1,7 @@
-//! The plan: what a model proposes in one turn, as a value.
+//! The plan: a model's proposal for one turn.
 //!
-//! `parse -> validate -> (review) -> run`, each a function on these values. A mistake in a plan
-//! is a [`diagnostic::Diagnostic`], never an `Err`.
+//! `parse -> validate -> (review) -> run`, each a function on these values. A mistake in a plan is
+//! a [`diagnostic::Diagnostic`], never an `Err`.
 
 pub mod action;
 pub mod diagnostic;
@@ -28,33 +28,33 @@ pub use render::render;
 /// A parsed plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The text of the level 1 heading.
+    /// Text of the level 1 heading.
     pub title: String,
     /// The list below it, in order.
     pub fields: Vec<Field>,
-    /// The text of the rationale's block, without its fences.
+    /// Content of the rationale's block.
     pub rationale: String,
-    /// The proposed changes of the long-term memory.
+    /// Proposed changes of the long-term memory.
     pub memos: Vec<memo::MemoChange>,
     /// The actions, in order.
     pub actions: Vec<Action>,
 }
 
-/// One `- **Key:** value` item.
+/// A `- **Key:** value` item.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Field {
-    /// The line in the plan, from 1.
+    /// Line in the plan, from 1.
     pub line: usize,
-    /// The key as this project spells it (`File Path`), or as written where it is unknown.
+    /// The key as the format spells it (`File Path`), or as written if unknown.
     pub key: String,
-    /// The text behind the colon, cut from the source.
+    /// Text after the colon, as in the plan.
     pub value: String,
-    /// The items of a nested list, cut from the source.
+    /// Items of a nested list, as in the plan.
     pub items: Vec<String>,
 }
 
 impl Field {
-    /// Makes a field that is in no plan yet.
+    /// Creates a field that is not in a plan yet.
     pub fn new(key: &str, value: impl Into<String>) -> Field {
         Field {
             key: key.to_owned(),
@@ -64,19 +64,19 @@ impl Field {
     }
 }
 
-/// How well the model says that things stand.
+/// The model's assessment of its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanStatus {
     /// The last expectation was met.
     Green,
-    /// One was missed.
+    /// The last expectation was missed.
     Yellow,
-    /// Two in a row were missed.
+    /// Two expectations in a row were missed.
     Red,
 }
 
 impl Plan {
-    /// Returns the value of a header field, its key compared without case.
+    /// Returns the value of a header field; the key is case-insensitive.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields
             .iter()
@@ -84,12 +84,12 @@ impl Plan {
             .map(|f| f.value.as_str())
     }
 
-    /// Returns the files that its actions write themselves, in order.
+    /// Returns the files that the actions themselves write, in order.
     pub fn targets(&self) -> impl Iterator<Item = &RepoPath> {
         self.actions.iter().filter_map(|action| action.kind.path())
     }
 
-    /// Returns the status of the header, with or without its emoji.
+    /// Returns the status in the header, with or without its emoji.
     pub fn status(&self) -> Option<PlanStatus> {
         let value = self.field("Status")?.to_lowercase();
         let has = |word: &str, sign: char| value.contains(word) || value.contains(sign);

@@ -1,7 +1,7 @@
-//! How a plan's text was read: one line for each block at its top level.
+//! Outline of a plan as Markdown parsed it: one line per top-level block.
 //!
-//! A model that got a fence wrong sees nothing wrong in its own text. The outline shows what
-//! Markdown made of it, with a mark at the blocks that a diagnostic is about.
+//! A model that misplaced a fence sees nothing wrong in its own text. The outline shows it how
+//! Markdown parsed the text, and marks the blocks with diagnostics.
 
 use super::diagnostic::{Diagnostic, quote};
 use super::parse::{MAX_PLAN, normal};
@@ -9,10 +9,11 @@ use crate::text::counted;
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
-/// The most blocks that are listed.
+/// Blocks listed.
 const MAX_BLOCKS: usize = 500;
 
-/// Returns the outline of a plan's text, given what is wrong with it.
+/// Returns the outline of a text, with marks for its diagnostics. Empty for a text over the size
+/// limit.
 pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
     if text.len() > MAX_PLAN {
         return String::new();
@@ -41,7 +42,6 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
     out
 }
 
-/// Says what a block is, in a few words.
 fn describe(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
     let first = quote(lines.get(block.first));
     match &block.node {
@@ -88,12 +88,10 @@ fn describe(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// Returns the outline of a text with its mistakes.
     fn outlined(text: &str) -> String {
         outline(text, &crate::plan::parse(text).1)
     }
 
-    /// Compares an outline.
     fn check(text: &str, expected: &[&str]) {
         assert_eq!(outlined(text).lines().collect::<Vec<_>>(), expected);
     }

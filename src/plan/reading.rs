@@ -1,9 +1,9 @@
-//! A reply, read: held against the limits, repaired, parsed, outlined.
+//! Reads a reply: checks limits, repairs fences, parses, outlines.
 //!
-//! Each mistake has one owner, so that none is said twice. A limit (P22) is looked at first, and
-//! nothing after it; where a block ends is repair's to doubt; everything else that the text shows
-//! is the parser's. What only the project shows is left to validation, which looks at nothing that
-//! the parser refuses.
+//! Each mistake is reported by exactly one stage. Limits (P22) come first and stop everything else.
+//! Repair reports doubts about where a block ends, and the parser everything else visible in the
+//! text. Validation reports mistakes that only the project reveals, and skips what the parser
+//! rejected.
 
 mod answer;
 mod free;
@@ -18,19 +18,19 @@ use super::repair::{Level, Note, Repaired, repair, thoughts};
 use super::{Plan, outline, parse};
 use crate::text::fence::{self, TextLine, split_lines};
 
-/// A reply as it was read.
+/// A reply after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// Its text, and what repair did.
+    /// Its text, and the repairs made.
     pub repaired: Repaired,
     /// The plan.
     pub plan: Plan,
-    /// Every mistake that the text shows, by line.
+    /// All diagnostics visible in the text, by line.
     pub diagnostics: Vec<Diagnostic>,
-    /// How it was read, where its structure is at fault.
+    /// Outline of the text, if its structure is wrong.
     pub outline: Option<String>,
-    /// Whether it is a plan at all, be it a wrong one: it has an action, or a section that every
-    /// plan must have.
+    /// Whether the reply is a plan, valid or not: it has an action, or a section that every plan
+    /// must have.
     pub is_plan: bool,
 }
 
@@ -63,8 +63,8 @@ pub fn read(reply: &str) -> Reading {
     }
 }
 
-/// Returns the text of a reply as it is read, where that is a plan; else what repair alone makes of
-/// its fences.
+/// Returns the text of a valid plan as it is read; for any other reply, the result of fence repair
+/// alone.
 pub fn preprocess(reply: &str) -> Repaired {
     let reading = read(reply);
     if reading.diagnostics.is_empty() {
@@ -74,7 +74,7 @@ pub fn preprocess(reply: &str) -> Repaired {
     }
 }
 
-/// Reads a reply whose spelling is the format's.
+/// Reads a reply in the format's exact spelling.
 fn read_exactly(reply: &str) -> Reading {
     let repaired = repair(reply);
     let is_hopeless = repaired.level == Level::Hopeless;
@@ -92,7 +92,7 @@ fn read_exactly(reply: &str) -> Reading {
 
     let (plan, mut diagnostics) = parse::parse(&text);
     let doubts = doubts(&repaired, diagnostics.is_empty());
-    // What else is wrong in a line that is in doubt follows from it.
+    // Other mistakes in a doubtful line follow from the doubt.
     diagnostics.retain(|wrong| doubts.iter().all(|doubt| doubt.line != wrong.line));
     diagnostics.extend(doubts);
     diagnostics.sort_by_key(|wrong| wrong.line);
@@ -108,8 +108,8 @@ fn read_exactly(reply: &str) -> Reading {
     }
 }
 
-/// Returns a text that repair gave up without what the model thought aloud before its plan; the
-/// other lines keep their numbers.
+/// Blanks the thoughts before the plan in a text that repair gave up on. Line numbers are
+/// preserved.
 fn without_thoughts(text: &str) -> Cow<'_, str> {
     let thoughts = thoughts(text);
     let kept = |(at, line): (usize, TextLine<'_>)| {
@@ -122,8 +122,8 @@ fn without_thoughts(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns a text that repair gave up without the fence around the plan and the words before it, so
-/// that the plan's own mistakes are said: those lines are empty, and the others keep their numbers.
+/// Blanks the fence around a plan and the text before it, in a text that repair gave up on, so that
+/// the plan's own mistakes are reported. Line numbers are preserved.
 fn unwrapped(text: &str) -> Cow<'_, str> {
     let lines: Vec<TextLine<'_>> = split_lines(text).collect();
     let starts = |at: &usize| {
@@ -144,8 +144,8 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
         fence::read(line.text)
             .is_some_and(|f| f.mark == opener.mark && f.len >= opener.len && f.info.is_empty())
     };
-    // A block of the plan can begin with `# ` too: it has a border above it, or ends before the
-    // next one.
+    // A code block of the plan can also start with `# `. It has a border above it, or ends before
+    // the next border.
     let border = lines.iter().position(|line| looks_like_border(line.text));
     if !border.is_some_and(|border| border > first && !lines[first + 1..border].iter().any(closes))
     {
@@ -166,8 +166,8 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// Returns what is in doubt as mistakes, for the model to write again; why repair gave up only
-/// where the parser finds nothing, as it says better what is wrong.
+/// Returns the doubts as diagnostics. The reason for giving up is included only if the parser finds
+/// nothing, since a diagnostic from the parser is more precise.
 fn doubts(repaired: &Repaired, is_sound: bool) -> Vec<Diagnostic> {
     let last = split_lines(&repaired.text).count().max(1);
     let gave_up = repaired.level == Level::Hopeless && is_sound;
@@ -189,7 +189,6 @@ mod tests {
     use super::*;
     use crate::plan::samples::say;
 
-    /// Compares what is wrong with a reply.
     fn check(reply: &str, expected: &[&str]) {
         let found: Vec<String> = read(reply)
             .diagnostics
@@ -199,7 +198,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    /// What stands above the actions.
+    /// Everything above the actions.
     const HEAD: &str = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n";
 
     #[test]

@@ -1,15 +1,15 @@
-//! From a plan's value to its text: only the format's own spellings, fences longer than any run
+//! Renders a plan in the format's exact spelling, with fences longer than any run of backticks
 //! inside.
 //!
-//! What is written is read again as the same plan, whatever its texts hold: fields stay on their
-//! line, contents inside of their fences, and no message can hold an action (P24).
+//! Parsing the result gives the same plan, regardless of its texts: fields stay on their line,
+//! contents inside their fences, and no message contains an action (P24).
 
 use super::action::heading::Section;
 use super::action::{Action, border, field, write_block};
 use super::{Field, Plan, memo};
 use crate::text::markdown::heading_text;
 
-/// Writes a plan.
+/// Renders a plan.
 pub fn render(plan: &Plan) -> String {
     let mut out = format!("# {}\n", title(&plan.title));
     for field in &plan.fields {
@@ -35,12 +35,10 @@ pub fn render(plan: &Plan) -> String {
     out
 }
 
-/// Writes a section's heading.
 fn section(section: Section, out: &mut String) {
     out.push_str(&format!("\n## {}\n", section.name()));
 }
 
-/// Writes an action.
 fn write_action(action: &Action, out: &mut String) {
     out.push_str(&format!("\n### `{}`\n", action.kind.name()));
     let fields = merged(action);
@@ -59,8 +57,8 @@ fn write_action(action: &Action, out: &mut String) {
     }
 }
 
-/// Returns an action's fields: those of its value as the value has them, in the format's order,
-/// then the others as they came.
+/// Returns an action's fields: those derived from its value, in the format's order, then the others
+/// as written.
 fn merged(action: &Action) -> Vec<Field> {
     let mut fields = action.kind.fields();
     let keys = action.kind.row().keys;
@@ -81,7 +79,7 @@ fn merged(action: &Action) -> Vec<Field> {
     fields
 }
 
-/// Returns a title that a heading's reader does not shorten.
+/// Returns a title that parsing preserves.
 fn title(text: &str) -> String {
     let line = field::one_line(text);
     if heading_text(&format!("# {line}")) == line {

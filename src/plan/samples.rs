@@ -1,5 +1,4 @@
-//! Plans at random, with texts that try to leave their place: what the tests of several floors are
-//! made of.
+//! Random plans with texts that imitate plan syntax, for tests on several floors.
 
 use proptest::prelude::*;
 
@@ -9,7 +8,7 @@ use super::{Field, Plan};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 
-/// Lines that could be taken for something of the plan around them.
+/// Lines that look like part of a plan.
 pub const HOSTILE: [&str; 27] = [
     "```",
     "````",
@@ -40,7 +39,7 @@ pub const HOSTILE: [&str; 27] = [
     "```\r",
 ];
 
-/// Contents of blocks: hostile lines, joined by any line end.
+/// Block contents: hostile lines, joined by any line ending.
 pub fn content() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         proptest::sample::select(&HOSTILE[..]).prop_map(str::to_owned),
@@ -53,7 +52,7 @@ pub fn content() -> impl Strategy<Value = String> {
     .prop_map(|lines| lines.into_iter().map(|(line, end)| line + end).collect())
 }
 
-/// Contents of files: also without a line end at the end, or with CRLF throughout.
+/// File contents: also without a final newline, or with CRLF throughout.
 pub fn file() -> impl Strategy<Value = String> {
     (content(), 0..3).prop_map(|(text, shape)| match shape {
         0 => text,
@@ -62,7 +61,7 @@ pub fn file() -> impl Strategy<Value = String> {
     })
 }
 
-/// Words on one line.
+/// Text on one line.
 pub fn words() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Z][ -~]{0,20}",
@@ -73,7 +72,7 @@ pub fn words() -> impl Strategy<Value = String> {
     .prop_map(|text| text.trim().to_owned())
 }
 
-/// Paths, odd ones too.
+/// Paths, including odd ones.
 pub fn path() -> impl Strategy<Value = RepoPath> {
     let odd = [
         "my file.md",
@@ -104,8 +103,7 @@ pub fn resource() -> impl Strategy<Value = Resource> {
     ]
 }
 
-/// Messages as a reader gives them: cut from the source, without blank lines and rules at their
-/// ends.
+/// Messages as parsed: without blank lines and rules at their ends.
 pub fn message() -> impl Strategy<Value = String> {
     let line = [
         "Hello.",
@@ -126,17 +124,17 @@ pub fn message() -> impl Strategy<Value = String> {
         .prop_map(|lines| format!("Start.\n{}\n\nEnd", lines.join("\n")))
 }
 
-/// Resources that go along with a message.
+/// Resources passed along with a message.
 pub fn resources() -> impl Strategy<Value = Vec<Resource>> {
     proptest::collection::vec(resource(), 0..3)
 }
 
-/// Actions of every row of the table.
+/// Actions of every table entry.
 fn kind() -> impl Strategy<Value = ActionKind> {
     proptest::strategy::Union::new(ROWS.iter().map(|row| (row.sample)()))
 }
 
-/// An action with the fields of its kind, a description and one more.
+/// An action with the fields of its kind, a description and one unknown field.
 fn action() -> impl Strategy<Value = Action> {
     (kind(), words()).prop_map(|(kind, description)| {
         let mut fields = kind.fields();
@@ -189,12 +187,12 @@ pub fn plan() -> impl Strategy<Value = Plan> {
         })
 }
 
-/// Says what an action is, in one line.
+/// Describes an action in one line.
 pub fn say(kind: &ActionKind) -> String {
     kind.say()
 }
 
-/// Joins resources, as [`say`] shows them.
+/// Joins resources as [`say`] does.
 pub fn list(resources: &[Resource]) -> String {
     let names: Vec<String> = resources.iter().map(ToString::to_string).collect();
     names.join(",")

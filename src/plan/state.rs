@@ -1,44 +1,45 @@
-//! What is at a path, as git sees it: a file, an executable file or a link, with its bytes.
+//! State of a path as git records it: a file, an executable file or a symbolic link, with its
+//! content.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// What kind of thing is at a path.
+/// Kind of entry at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StateMode {
-    /// A file.
+    /// A regular file.
     Plain,
-    /// A file that its owner may execute.
+    /// A file that its owner can execute.
     Executable,
     /// A symbolic link.
     Link,
 }
 
-/// What is at a path.
+/// State of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
     /// Its kind.
     pub mode: StateMode,
-    /// Its bytes; the target of a link.
+    /// Content of the file, or target of the link.
     pub content: Vec<u8>,
 }
 
-/// By what bytes are known again without being there.
+/// Size and hash, to recognize content that is not at hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imprint {
-    /// How many there are.
+    /// Size in bytes.
     pub size: u64,
-    /// Their SHA-256, 64 small hexadecimal digits.
+    /// SHA-256, 64 lower-case hexadecimal digits.
     pub hash: String,
 }
 
-/// By what the state of a path is known again.
+/// Kind, size and hash, to recognize the state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownState {
     /// Its kind.
     pub mode: StateMode,
-    /// Its bytes.
+    /// Size and hash of its content.
     pub imprint: Imprint,
 }
 
@@ -63,7 +64,7 @@ impl fmt::Display for StateMode {
 }
 
 impl FileState {
-    /// Makes an ordinary file.
+    /// Creates a regular file.
     pub fn plain(content: impl Into<Vec<u8>>) -> FileState {
         FileState {
             mode: StateMode::Plain,
@@ -71,7 +72,7 @@ impl FileState {
         }
     }
 
-    /// Returns by what it is known again.
+    /// Returns kind, size and hash.
     pub fn known(&self) -> KnownState {
         KnownState {
             mode: self.mode,
@@ -79,7 +80,7 @@ impl FileState {
         }
     }
 
-    /// Returns the text of a file that a person can read as one: UTF-8 without a NUL.
+    /// Returns the content as text; `None` for a link, invalid UTF-8, or content with a NUL.
     pub fn text(&self) -> Option<&str> {
         let is_text = self.mode != StateMode::Link && memchr::memchr(0, &self.content).is_none();
         is_text
@@ -89,7 +90,7 @@ impl FileState {
 }
 
 impl Imprint {
-    /// Returns the imprint of bytes.
+    /// Computes size and hash.
     pub fn of(bytes: &[u8]) -> Imprint {
         let digest = Sha256::digest(bytes);
         Imprint {
@@ -98,7 +99,7 @@ impl Imprint {
         }
     }
 
-    /// Returns whether these are the bytes.
+    /// Returns whether size and hash match the bytes.
     pub fn is_of(&self, bytes: &[u8]) -> bool {
         self.size == bytes.len() as u64 && *self == Imprint::of(bytes)
     }

@@ -1,4 +1,4 @@
-//! What is done from the browser: as the commands do it, after a look at what would change.
+//! Actions of the browser. Each runs the corresponding command, after a preview of its changes.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::workflow::project::Project;
 use crate::workflow::restore::steps::steps_to;
 use crate::workflow::view::turn_page::{ChangedFile, FileView};
 
-/// What is asked where edits overlap.
+/// Question if edits overlap.
 const OVERLAP: &str = "Your edits overlap with the turns': keep (y)ours / take (t)heirs / write \
                        (m)arkers / make the files (e)qual to the turn / (q)uit › ";
-/// The answers, and their options.
+/// Answers to [`OVERLAP`].
 const OVERLAP_KEYS: [(char, &str); 5] = [
     ('y', "keep your side"),
     ('t', "take the side of the turns"),
@@ -34,15 +34,13 @@ const OVERLAP_KEYS: [(char, &str); 5] = [
     ('q', "change nothing"),
 ];
 
-/// Does what is wanted in the browser.
+/// Carries out actions for the browser.
 pub(super) struct Deeds<'a> {
-    /// The program.
     app: &'a App,
-    /// The project.
     project: &'a Project,
-    /// Files that were opened: a window may still show them.
+    /// Directories of opened files. Kept because a window can still show them.
     opened: Vec<TempDir>,
-    /// Whether what is said waits for a key, before a full screen hides it.
+    /// Whether to wait for a key after output, before the full screen hides it.
     pub(super) is_hidden: bool,
 }
 
@@ -73,7 +71,6 @@ impl BrowseDeeds for Deeds<'_> {
 }
 
 impl<'a> Deeds<'a> {
-    /// Returns what does it in a project.
     pub(super) fn new(app: &'a App, project: &'a Project) -> Deeds<'a> {
         Deeds {
             app,
@@ -83,7 +80,7 @@ impl<'a> Deeds<'a> {
         }
     }
 
-    /// Runs a command.
+    /// Runs a `teddy` command in this process.
     fn run(&self, words: &[&str]) -> anyhow::Result<ExitCode> {
         let shown = format!("teddy {}", words.join(" "));
         self.tell(StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &shown));
@@ -93,19 +90,18 @@ impl<'a> Deeds<'a> {
         )
     }
 
-    /// Says a line where questions are asked.
     fn tell(&self, line: StyledLine) {
         self.app.tell_lines(&[line]);
     }
 
-    /// Takes the files back to a turn, after a look at what that changes.
+    /// Restores the files to a turn, after a preview.
     fn restore(&self, turn: &TurnAddress) -> anyhow::Result<String> {
         let name = turn.to_string();
         let question = format!("Take your files back to turn {name}?");
         self.go(&["restore", &name], &question)
     }
 
-    /// Undoes what came after a turn.
+    /// Undoes the turns after the given one.
     fn undo(&self, turn: &TurnAddress) -> anyhow::Result<String> {
         let mut user = self.app.user(self.project, true);
         let steps = steps_to(self.project, turn.number, user.as_mut())?;
@@ -119,7 +115,7 @@ impl<'a> Deeds<'a> {
         self.go(&["undo", &steps.to_string()], &question)
     }
 
-    /// Shows what a restore or an undo would change, asks, and does it.
+    /// Previews a restore or an undo, asks, and runs it.
     fn go(&self, words: &[&str], question: &str) -> anyhow::Result<String> {
         let preview = self.run(&[words, &["-n"]].concat())?;
         let option = if preview == exit::OVERLAP.into() {
@@ -138,7 +134,7 @@ impl<'a> Deeds<'a> {
 
         let options: &[&str] = match option {
             "" => &[],
-            // What is lost was asked for just now.
+            // The user has just confirmed the loss.
             "--exact" => &["--exact", "-y"],
             other => &[other],
         };
@@ -146,7 +142,7 @@ impl<'a> Deeds<'a> {
         Ok(outcome(done, &words.join(" ")))
     }
 
-    /// Commits turns, after a look at the commit.
+    /// Commits turns, after a preview of the commit.
     fn land(&self, turn: &TurnAddress) -> anyhow::Result<String> {
         let only = format!("only turn {}", turn.number);
         let question = format!(
@@ -187,7 +183,7 @@ impl<'a> Deeds<'a> {
         Ok(outcome(done, &format!("branch {}", name.trim())))
     }
 
-    /// Opens a file as it was after a turn; what is changed in it goes nowhere.
+    /// Opens a file as of a turn. Changes to the opened copy are discarded.
     fn open(&mut self, file: &ChangedFile) -> anyhow::Result<String> {
         let view = match file.after(&self.project.repository) {
             FileView::Absent => file.before(&self.project.repository),
@@ -213,7 +209,7 @@ impl<'a> Deeds<'a> {
         Ok(format!("`{}` was opened as it was then", file.path))
     }
 
-    /// Asks a question that is answered with a key, or with a line where there is no screen.
+    /// Asks a question answered by a key, or by a line without a full screen.
     fn choose(&self, question: &str, keys: &[(char, &str)]) -> anyhow::Result<char> {
         if screen::is_there() {
             return Ok(ask::key_or_end(question, keys)?);
@@ -224,13 +220,12 @@ impl<'a> Deeds<'a> {
         Ok(answer.filter(is_known).unwrap_or(last))
     }
 
-    /// Asks yes or no.
     fn is_wanted(&self, question: &str) -> anyhow::Result<bool> {
         let keys = [('y', "yes"), ('n', "no, change nothing")];
         Ok(self.choose(&format!("{question} (y/n) › "), &keys)? == 'y')
     }
 
-    /// Asks for a text, starting with one.
+    /// Asks for a text, with an initial value.
     fn text(&self, start: &str) -> anyhow::Result<Option<String>> {
         if screen::is_there() {
             let paint = self.app.paint(screen::is_screen());
@@ -246,7 +241,7 @@ impl<'a> Deeds<'a> {
         })
     }
 
-    /// Reads an answer in a line; without a person nothing is answered.
+    /// Reads an answer as a line; empty if stdin is not a terminal.
     fn line(&self, question: &str) -> anyhow::Result<String> {
         if !io::stdin().is_terminal() {
             self.app
@@ -259,7 +254,7 @@ impl<'a> Deeds<'a> {
         Ok(line)
     }
 
-    /// Waits until what was said is read, where the full screen hides it again.
+    /// Waits for a key if the full screen would hide the output.
     fn pause(&self) {
         if !self.is_hidden {
             return;
@@ -274,10 +269,9 @@ impl<'a> Deeds<'a> {
     }
 }
 
-/// What is said if nothing was done.
+/// Status after an action that changed nothing.
 const NOTHING: &str = "Nothing was changed.";
 
-/// Says how a command ended.
 fn outcome(code: ExitCode, what: &str) -> String {
     match code == exit::DONE.into() {
         true => format!("done: {what}"),
@@ -285,7 +279,6 @@ fn outcome(code: ExitCode, what: &str) -> String {
     }
 }
 
-/// Copies a text.
 fn copy(text: &str) -> anyhow::Result<String> {
     clipboard::copy(text)?;
     Ok(format!("{text} is in the clipboard"))

@@ -1,4 +1,4 @@
-//! `teddy change approve`
+//! `teddy change approve`: approves a change despite its challenge or review.
 
 use std::process::ExitCode;
 
@@ -24,7 +24,6 @@ pub(super) struct Args {
     reason: String,
 }
 
-/// Approves.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;

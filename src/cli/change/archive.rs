@@ -1,4 +1,4 @@
-//! `teddy change archive`
+//! `teddy change archive`: merges the specs of a complete change into the project's.
 
 use std::process::ExitCode;
 
@@ -33,7 +33,6 @@ pub(super) struct Args {
     markers: bool,
 }
 
-/// Archives.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let on_overlap = match (args.ours, args.theirs, args.markers) {

@@ -1,4 +1,4 @@
-//! `teddy change diff`
+//! `teddy change diff`: shows the changes to code or documents.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,6 @@ pub(super) struct Args {
     to: Option<String>,
 }
 
-/// Prints the difference.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;

@@ -1,4 +1,4 @@
-//! `teddy change impl` and `teddy change implement`
+//! `teddy change impl` and `teddy change implement`: run the open tasks of a change.
 
 use std::process::ExitCode;
 
@@ -40,7 +40,7 @@ pub(super) struct Args {
     how: ModelFlags,
 }
 
-/// Implements and reviews.
+/// Implements a change, then reviews and fixes it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let mut project = args.how.project(app)?;
@@ -51,7 +51,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     show(app, &implemented)
 }
 
-/// Implements.
+/// Implements a change without a review.
 pub(super) fn implement(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let mut project = args.how.project(app)?;
@@ -68,7 +68,6 @@ pub(super) fn implement(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Returns what is wanted.
 fn wish(args: Args) -> anyhow::Result<ChangeOptions> {
     Ok(ChangeOptions {
         message: args.message.map(source::message).transpose()?,
@@ -76,7 +75,7 @@ fn wish(args: Args) -> anyhow::Result<ChangeOptions> {
     })
 }
 
-/// Prints what came of it, and returns the exit code.
+/// Prints the result and returns the exit code.
 pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitCode> {
     let stopped = implemented.stopped.as_ref();
     if app.global.json {
@@ -125,7 +124,6 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
     .into())
 }
 
-/// Returns the exit code of work that stopped.
 fn stop_code(stop: &WorkStop) -> ExitStatus {
     match stop {
         WorkStop::Turn(recorded) if code(recorded) != exit::DONE => code(recorded),
@@ -135,7 +133,7 @@ fn stop_code(stop: &WorkStop) -> ExitStatus {
     }
 }
 
-/// Says why an implementation stopped.
+/// Explains why an implementation stopped.
 fn words(implemented: &Implemented, stop: &ImplementStop) -> String {
     let change = &implemented.change;
     match stop {
@@ -154,7 +152,7 @@ fn words(implemented: &Implemented, stop: &ImplementStop) -> String {
     }
 }
 
-/// Says why a piece of work stopped.
+/// Explains why a single piece of work stopped.
 fn work_words(change: &ChangeId, stop: &WorkStop) -> String {
     match stop {
         WorkStop::NothingPlanned => "nothing was planned".to_owned(),
@@ -165,7 +163,7 @@ fn work_words(change: &ChangeId, stop: &WorkStop) -> String {
     }
 }
 
-/// Says why nothing follows a turn.
+/// Explains why no further turn follows.
 fn turn_words(change: &ChangeId, recorded: &RecordedTurn) -> String {
     match &recorded.ending {
         TurnEnding::Interrupted { cause, .. } => format!("interrupted: {cause}"),
@@ -179,12 +177,11 @@ fn turn_words(change: &ChangeId, recorded: &RecordedTurn) -> String {
     }
 }
 
-/// Says that the model waits for an answer.
 fn asks(change: &ChangeId) -> String {
     format!("the model asks you something; `teddy change impl {change} -m '<answer>'` answers")
 }
 
-/// Says how the model's question is answered.
+/// Explains how to answer the model's question.
 fn answer_hint(change: &ChangeId) -> String {
     format!("`teddy change impl {change} -m '<answer>'` answers and goes on")
 }

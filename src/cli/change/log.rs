@@ -1,4 +1,4 @@
-//! `teddy change log`
+//! `teddy change log`: lists the steps of a change.
 
 use std::process::ExitCode;
 
@@ -30,7 +30,6 @@ pub(super) struct Args {
     max_count: Option<usize>,
 }
 
-/// Prints the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let change = change(&project, &ChangeId::parse(&args.id)?)?;
@@ -60,7 +59,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns the commit of a step: by its number, or by an expression of git.
+/// Returns the commit of a step, given its number or a git revision.
 pub(super) fn step(project: &Project, id: &ChangeId, name: &str) -> anyhow::Result<CommitId> {
     let Ok(number) = name.parse::<usize>() else {
         return refs::resolve(&project.repository, name);

@@ -1,4 +1,5 @@
-//! `teddy change`: one file for each command, or for commands that are one call each.
+//! `teddy change`: takes a change through its documents. One file per command or group of small
+//! commands.
 
 mod approve;
 mod archive;
@@ -68,18 +69,17 @@ struct ModelFlags {
 }
 
 impl ModelFlags {
-    /// Opens the project for a step that asks a model.
+    /// Opens the project for a step that calls a model.
     fn project(&self, app: &App) -> anyhow::Result<Project> {
         let mut project = app.project()?;
         if project.settings.change.roles.is_empty() {
-            // A pipeline makes plans, not documents.
+            // A pipeline produces plans, not documents, so a plain model is required.
             app.ready_model(&mut project, self.model.as_deref())?;
         }
 
         Ok(project)
     }
 
-    /// Returns what is wanted of every step.
     fn wish(&self) -> ChangeOptions {
         ChangeOptions {
             model: self.model.clone(),
@@ -88,7 +88,6 @@ impl ModelFlags {
     }
 }
 
-/// Runs the command.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     match args.command {
         ChangeCommand::Plan(args) => plan::run(args, app),

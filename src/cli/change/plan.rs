@@ -1,4 +1,4 @@
-//! `teddy change plan`
+//! `teddy change plan`: writes, challenges and revises a proposal.
 
 use std::process::ExitCode;
 
@@ -38,7 +38,7 @@ pub(super) struct Args {
     how: ModelFlags,
 }
 
-/// Plans, says what came of it, and asks what to do next.
+/// Plans, reports the result, and asks how to continue.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let mut project = args.how.project(app)?;
@@ -90,7 +90,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     .into())
 }
 
-/// Asks what to do next, where there is a choice.
+/// Asks how to continue, if there is a choice.
 fn next(planned: &PlannedChange, user: &mut dyn User) -> anyhow::Result<Option<char>> {
     let view = Choice {
         key: 'v',
@@ -122,7 +122,7 @@ fn next(planned: &PlannedChange, user: &mut dyn User) -> anyhow::Result<Option<c
         .map(|index| choices[index].key))
 }
 
-/// Implements the change; one that was not approved is approved first, with a reason.
+/// Implements the change. An unapproved change is approved first, with a reason.
 fn carry_out(
     app: &App,
     project: &mut Project,
@@ -145,7 +145,6 @@ fn carry_out(
     implement::show(app, &implemented)
 }
 
-/// Prints what came of the planning.
 fn print(app: &App, planned: &PlannedChange) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(planned);

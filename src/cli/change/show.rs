@@ -1,4 +1,4 @@
-//! `teddy change show`
+//! `teddy change show`: prints the documents of a change.
 
 use std::process::ExitCode;
 
@@ -33,7 +33,6 @@ pub(super) struct Args {
     at: Option<String>,
 }
 
-/// Prints the document.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
@@ -64,7 +63,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns the latest review: of the implementation, or else of the proposal.
+/// Returns the latest review: of the implementation if there is one, else of the proposal.
 fn latest(change: &Change) -> Option<String> {
     let found = [REVIEW, proposal::FILE].iter().find_map(|name| {
         let reviews = review::read(change.documents.text(name));

@@ -1,4 +1,4 @@
-//! `teddy change status`, `list` and `validate`
+//! `teddy change status`, `list` and `validate`: report the state of changes.
 
 use std::process::ExitCode;
 
@@ -43,7 +43,6 @@ pub(super) struct Validate {
     id: String,
 }
 
-/// Prints where it stands.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let standing = look::change_standing(&app.project()?, &ChangeId::parse(&args.id)?)?;
     if app.global.json {
@@ -56,7 +55,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns where a change stands, in words.
 fn words(standing: &ChangeStatus) -> String {
     let row = &standing.row;
     let mut text = format!("Change {}: {}\n", row.change, visible(&row.title));
@@ -104,7 +102,6 @@ fn words(standing: &ChangeStatus) -> String {
     text
 }
 
-/// Prints the list.
 pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let (rows, damaged) = look::change_rows(&project, args.archived)?;
@@ -142,7 +139,6 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Prints the mistakes.
 pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode> {
     let findings = look::validate_change(&app.project()?, &ChangeId::parse(&args.id)?)?;
     if app.global.json {

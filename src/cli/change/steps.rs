@@ -1,4 +1,5 @@
-//! `teddy change proposal`, `challenge`, `reproposal` and `review`
+//! `teddy change proposal`, `challenge`, `reproposal` and `review`: the steps of a change, one at a
+//! time.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -79,7 +80,7 @@ pub(super) struct ReviewArgs {
     how: ModelFlags,
 }
 
-/// Writes what is missing.
+/// Writes the missing documents.
 pub(super) fn proposal(args: ProposalArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = args.how.project(app)?;
@@ -98,7 +99,6 @@ pub(super) fn proposal(args: ProposalArgs, app: &mut App) -> anyhow::Result<Exit
     said(app, &change)
 }
 
-/// Challenges.
 pub(super) fn challenge(args: Challenge, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = args.how.project(app)?;
@@ -108,7 +108,7 @@ pub(super) fn challenge(args: Challenge, app: &mut App) -> anyhow::Result<ExitCo
     judged(app, &judgement)
 }
 
-/// Revises.
+/// Revises the documents.
 pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = if args.from.is_empty() {
@@ -141,7 +141,7 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
     said(app, &change)
 }
 
-/// Returns which document a file is: by its title, else by its name.
+/// Returns the document that a file contains, by its title or else by its name.
 fn document(id: &ChangeId, path: &str, text: &str) -> String {
     let title = text
         .lines()
@@ -160,7 +160,6 @@ fn document(id: &ChangeId, path: &str, text: &str) -> String {
     }
 }
 
-/// Reviews.
 pub(super) fn review(args: ReviewArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = args.how.project(app)?;
@@ -170,7 +169,7 @@ pub(super) fn review(args: ReviewArgs, app: &mut App) -> anyhow::Result<ExitCode
     judged(app, &judgement)
 }
 
-/// Prints where a change stands.
+/// Prints the state of a change.
 pub(super) fn said(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
     let (id, state) = (&change.id, &change.state);
     if app.global.json {
@@ -187,7 +186,6 @@ pub(super) fn said(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Prints a verdict.
 fn judged(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(judgement)?;

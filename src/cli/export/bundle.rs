@@ -1,4 +1,4 @@
-//! `teddy export --bundle`
+//! `teddy export --bundle`: writes sessions to a git bundle.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -14,7 +14,6 @@ use crate::workflow::archive::export::{Drafts, Existing, SessionBundle, collect}
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
-/// Writes the bundle and says what is in it.
 pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let sessions = sessions(&project, args)?;
@@ -52,7 +51,7 @@ pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCod
     Ok(exit::DONE.into())
 }
 
-/// Returns the sessions that are asked for.
+/// Returns the requested sessions.
 pub(super) fn sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<SessionName>> {
     if args.all {
         let all = project.store().sessions()?;
@@ -74,7 +73,7 @@ pub(super) fn sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<Ses
     Ok(named)
 }
 
-/// Writes the bundle to standard output, which is a pipe or a file.
+/// Writes the bundle to stdout, which must be a pipe or a file.
 fn to_stdout(project: &Project, bundle: &SessionBundle, app: &App) -> anyhow::Result<ExitCode> {
     if app.global.json {
         return Err(hinted(

@@ -1,7 +1,7 @@
-//! `teddy export DIR`
+//! `teddy export DIR`: writes the turns of a session to directories.
 //!
-//! A session may be from anywhere. What its turns have besides the files of a turn is named and not
-//! written: there could be a git repository among it, which git would use.
+//! A session can come from an untrusted source. Entries of a turn other than its known files are
+//! reported and not written: they could contain a git repository, which git would then use.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,10 +19,9 @@ use crate::text::visible::{excerpt, visible};
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
-/// So much of a name that is not written is shown.
+/// Characters shown of a name that was not written.
 const MAX_SHOWN: usize = 200;
 
-/// Writes the folders.
 pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
     if names.len() > 1 {
         let what = "the turns of a session are written to one directory".to_owned();
@@ -76,21 +75,21 @@ pub(super) fn run(names: &[String], app: &App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Returns whether a word is the name of a session, and not of the one that is exported.
+/// Returns whether a word names another session than the exported one.
 fn is_another(project: &Project, session: &SessionName, word: &str) -> bool {
     let named = SessionName::from_address(word);
     named.is_ok_and(|named| named != *session && project.store().tip_id(&named).is_ok())
 }
 
-/// Makes sure that a directory which nobody named is below the one in use: a link may be in the
-/// way, in a project that came from elsewhere.
+/// Checks that the default directory is below the current one. In an untrusted project, a link
+/// could lead elsewhere.
 fn is_reachable(here: &Path, named: &str) -> anyhow::Result<()> {
     let found = Root::open(here)?.kind(Path::new(named));
     found.map_err(|error| hinted(error.to_string(), "name another directory"))?;
     Ok(())
 }
 
-/// Writes the files of turns, newest first, and returns which are left out.
+/// Writes the files of turns, newest first, and returns the omitted ones.
 fn write(
     project: &Project,
     turns: &[Turn],

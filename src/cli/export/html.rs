@@ -1,4 +1,4 @@
-//! `teddy export --html`
+//! `teddy export --html`: writes static pages.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,10 +13,9 @@ use crate::ui::web::files::PageFiles;
 use crate::workflow::project::project_name;
 use crate::workflow::view::plain::redaction;
 
-/// The folder with what was written where, in our own.
+/// Directory below `.git/teddy` with the records of exported pages.
 const RECORDS: &str = "exports";
 
-/// Writes the pages and says how many.
 pub(super) fn run(folder: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let files = PageFiles {

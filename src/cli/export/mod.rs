@@ -1,4 +1,4 @@
-//! `teddy export`
+//! `teddy export`: writes sessions as directories, pages, a bundle or a summary.
 
 mod bundle;
 mod folder;
@@ -65,7 +65,6 @@ enum SummaryFormat {
     Json,
 }
 
-/// Writes what is asked for.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if let Some(folder) = &args.html {
         return html::run(folder, &args, app);
@@ -78,7 +77,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Returns the error of a folder that cannot be written, with what helps.
+/// Adds a hint to the error of a directory that cannot be written.
 fn elsewhere(error: std::io::Error) -> anyhow::Error {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => with_hint(error.into(), "name another directory"),

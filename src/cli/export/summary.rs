@@ -1,4 +1,4 @@
-//! `teddy export --format`
+//! `teddy export --format`: prints a summary of a session.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,6 @@ use crate::session::name::SessionName;
 use crate::workflow::summary::markdown;
 use crate::workflow::summary::summary;
 
-/// Prints the summary of a session.
 pub(super) fn run(names: &[String], format: SummaryFormat, app: &App) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(names.len() < 2, "a summary is of one session");
     let project = app.record()?;

@@ -1,4 +1,4 @@
-//! What is told where a model gave no answer.
+//! Classifies errors of models.
 
 use std::error::Error;
 
@@ -7,7 +7,6 @@ use crate::cli::kind::FailureKind;
 use crate::model::ModelError;
 use crate::workflow::model::choose::NoModel;
 
-/// Judges why a model gave no answer.
 pub(super) fn judge(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(missing) = cause.downcast_ref::<NoModel>() {
         return Some(Diagnosis::of(

@@ -1,4 +1,4 @@
-//! What is told where a remote was no help.
+//! Classifies errors of remotes.
 
 use std::error::Error;
 
@@ -7,7 +7,6 @@ use crate::cli::kind::FailureKind;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::workflow::push::error::PushError;
 
-/// Judges what went wrong with a remote.
 pub(super) fn judge(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(error) = cause.downcast_ref::<PushError>() {
         let kind = match error {

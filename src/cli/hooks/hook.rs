@@ -1,4 +1,4 @@
-//! `teddy hook`: what an agent's own settings call. Hidden; nobody types it.
+//! `teddy hook`: called by an agent's settings. Hidden from the help.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -14,9 +14,9 @@ use crate::workflow::hooks::take::take;
 use crate::workflow::hooks::{HookedAgent, folder, queue, trouble};
 use crate::workflow::project::{Project, ProjectOptions};
 
-/// The most that an agent is listened to.
+/// Largest event, in bytes.
 const MAX_INPUT: u64 = 16 << 20;
-/// The word with which a hook starts what records.
+/// Argument with which a hook starts the recording process.
 const TAKE: &str = "take-events";
 
 /// Take an event from an agent (its settings call this)
@@ -32,10 +32,10 @@ pub(in crate::cli) struct Args {
     words: Vec<OsString>,
 }
 
-/// Writes the event down and starts what records it. Whatever happens, the agent hears nothing of
-/// it.
+/// Queues the event and starts the process that records it. Never fails and prints nothing, so that
+/// the agent is not disturbed.
 pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    // In a worktree of ours an agent works for us: that is a turn already.
+    // An agent in one of our worktrees works for us; that is recorded as a turn already.
     if !env::is_set("TEDDY_RUN") {
         let mut words = args.words.iter().map(|word| word.to_string_lossy());
         let done = match words.next().as_deref() {
@@ -51,7 +51,7 @@ pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode>
     Ok(exit::DONE.into())
 }
 
-/// Writes down what an agent tells.
+/// Queues an event.
 fn tell(app: &App, name: &str, payload: Option<&str>) -> anyhow::Result<()> {
     let Some(agent) = HookedAgent::named(name) else {
         anyhow::bail!("there is no hook for `{name}`");
@@ -79,14 +79,12 @@ fn tell(app: &App, name: &str, payload: Option<&str>) -> anyhow::Result<()> {
     Ok(process::start_apart(&mut command)?)
 }
 
-/// Reads what an agent tells on standard input.
 fn stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(MAX_INPUT).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Records all events that wait.
 fn take_events(app: &App) -> anyhow::Result<()> {
     let Some(hooks) = hooks(app, &app.folder()?) else {
         return Ok(());
@@ -108,7 +106,7 @@ fn take_events(app: &App) -> anyhow::Result<()> {
     queue::drain(&hooks, &mut take_one)
 }
 
-/// Notes what went wrong, if there is a repository to note it in.
+/// Records a failure for `teddy status`, if there is a repository.
 fn note(app: &App, error: &anyhow::Error) {
     let hooks = app.folder().ok().and_then(|here| hooks(app, &here));
     if let Some(hooks) = hooks {
@@ -116,7 +114,7 @@ fn note(app: &App, error: &anyhow::Error) {
     }
 }
 
-/// Returns where the repository of a folder keeps what hooks tell; nothing outside of one.
+/// Returns the event queue of a directory's repository; `None` outside a repository.
 fn hooks(app: &App, here: &Path) -> Option<PathBuf> {
     let home = app.places().ok()?.home;
     let repository = Repository::discover(here, home.as_deref()).ok()?;

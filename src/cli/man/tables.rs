@@ -1,6 +1,5 @@
-//! The exit codes and the environment, as `docs/cli.md` has them, for the manual.
+//! Exit codes and environment variables for the manual, as in `docs/cli.md`.
 
-/// What each exit code means.
 pub(super) const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "success"),
     (
@@ -27,7 +26,6 @@ pub(super) const EXIT_STATUS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What each variable means.
 pub(super) const ENVIRONMENT: &[(&str, &str)] = &[
     ("TEDDY_SESSION", "the session to work on; ignored if empty"),
     (
@@ -65,7 +63,7 @@ pub(super) const ENVIRONMENT: &[(&str, &str)] = &[
 mod tests {
     use super::*;
 
-    /// Returns the rows of a table of the document, without what is Markdown's.
+    /// Returns the rows of a table in the document as plain text.
     fn rows(heading: &str) -> Vec<(String, String)> {
         let document = include_str!("../../../docs/cli.md");
         let (_, below) = document.split_once(heading).expect("the heading is there");
@@ -78,7 +76,6 @@ mod tests {
         .collect()
     }
 
-    /// Returns a cell as plain text.
     fn plain(cell: &str) -> String {
         let mut text = String::new();
         for (at, part) in cell.split("](").enumerate() {

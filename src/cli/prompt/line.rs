@@ -1,45 +1,39 @@
-//! What is typed at the prompt of a loop: a message, a command of ours, or one for the shell.
+//! Parses input at the prompt: a message, a `/command`, or a `!command` for the shell.
 
 use crate::text::near::nearest;
 
 /// A command at the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PromptCommand {
-    /// Its name, behind the `/`.
+    /// Name after the `/`.
     pub name: &'static str,
-    /// What may stand behind it.
+    /// Its arguments, for `/help`.
     pub arguments: &'static str,
-    /// What it does, for `/help`.
+    /// Description for `/help`.
     pub about: &'static str,
-    /// How it is done.
     pub act: PromptAct,
 }
 
-/// How a command is done.
+/// Implementation of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptAct {
-    /// As these words on the command line would.
+    /// Runs these words as a command line.
     Run(&'static [&'static str]),
-    /// The model is chosen.
     Model,
-    /// The agent is chosen.
     Agent,
-    /// The plan of the newest turn is shown, or a message is sent.
+    /// Shows the plan of the newest turn, or sends a message that asks for a plan.
     Plan,
-    /// The commands are listed.
     Help,
-    /// The loop ends.
     Quit,
 }
 
-/// Makes the table of commands.
 macro_rules! commands {
     ($(($name:literal, $arguments:literal, $about:literal, $act:expr),)*) => {
         &[$(PromptCommand { name: $name, arguments: $arguments, about: $about, act: $act },)*]
     };
 }
 
-/// Every command, in the order in which `/help` lists them.
+/// All commands, in the order of `/help`.
 pub(super) const COMMANDS: &[PromptCommand] = commands![
     (
         "undo",
@@ -113,7 +107,6 @@ pub(super) const COMMANDS: &[PromptCommand] = commands![
     ("quit", "", "leave", PromptAct::Quit),
 ];
 
-/// Other names of commands.
 const ALIASES: [(&str, &str); 4] = [
     ("exit", "quit"),
     ("q", "quit"),
@@ -121,28 +114,28 @@ const ALIASES: [(&str, &str); 4] = [
     ("rm", "drop"),
 ];
 
-/// What a text at the prompt is.
+/// Parsed input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptLine<'a> {
     /// For the model.
     Message(&'a str),
-    /// A command, and what stands behind it.
+    /// A command with its arguments.
     Command(PromptCommand, &'a str),
     /// For the shell.
     Shell(&'a str),
-    /// It looks like a command, and there is none of this name; what may have been meant.
+    /// An unknown command, with a suggestion.
     Unknown(&'a str, Option<&'static str>),
 }
 
 impl PromptLine<'_> {
-    /// Reads what was typed. A `/` with a word behind it is a command, so that nothing which was
-    /// meant for us is sent to a model; a path, or a text that begins with a blank, is a message.
+    /// Parses the input. A `/` followed by a word is always a command, so that a mistyped command
+    /// is not sent to the model. A path, or text that starts with a space, is a message.
     pub(super) fn read(text: &str) -> PromptLine<'_> {
         if let Some(command) = text.strip_prefix('!') {
             return PromptLine::Shell(command.trim());
         }
 
-        // What ends every other prompt was not meant for a model.
+        // These words leave any other prompt, so they are not meant for the model.
         let line = match text.trim() {
             "exit" | "quit" => "quit",
             _ => match text.strip_prefix('/') {
@@ -163,7 +156,6 @@ impl PromptLine<'_> {
     }
 }
 
-/// Returns the command of a name.
 fn command(word: &str) -> Option<PromptCommand> {
     let alias = ALIASES.iter().find(|(alias, _)| *alias == word);
     let name = alias.map_or(word, |(_, name)| name);
@@ -173,12 +165,11 @@ fn command(word: &str) -> Option<PromptCommand> {
         .copied()
 }
 
-/// Returns the names of all commands.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }
 
-/// Returns the words of a message that begin with `@`, without it.
+/// Returns the words of a message that start with `@`, without the `@`.
 pub(super) fn mentions(message: &str) -> impl Iterator<Item = &str> {
     let named = |word: &'_ str| word.strip_prefix('@').map(str::len);
     message.split_whitespace().filter_map(move |word| {
@@ -193,7 +184,6 @@ pub(super) fn mentions(message: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    /// Compares what a text is.
     fn check(text: &str, expected: &str) {
         let found = match PromptLine::read(text) {
             PromptLine::Message(text) => format!("message {text}"),

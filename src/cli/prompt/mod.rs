@@ -1,4 +1,4 @@
-//! The prompt of a loop: commands behind a `/`, the shell's behind a `!`, files behind an `@`.
+//! The prompt of a loop: `/` for commands, `!` for the shell, `@` for files.
 
 mod line;
 mod names;
@@ -25,21 +25,19 @@ use crate::workflow::model::{agents, choose};
 use crate::workflow::project::Project;
 use crate::workflow::resume::{Console, Typed};
 
-/// The most messages that one can go back to.
+/// Messages in the history.
 const MAX_HISTORY: usize = 100;
 
-/// The command line around a loop.
+/// Console of a loop at a terminal.
 pub(super) struct LoopConsole<'a> {
-    /// The running program.
     app: &'a App,
-    /// The turns that were recorded, where they are printed at the end.
+    /// Recorded turns, if they are printed at the end.
     pub(super) turns: Vec<serde_json::Value>,
-    /// What goes along with the next message.
+    /// Shell output to send with the next message.
     attached: Vec<String>,
 }
 
 impl LoopConsole<'_> {
-    /// Returns the console of a loop that begins.
     pub(super) fn new(app: &App) -> LoopConsole<'_> {
         LoopConsole {
             app,
@@ -48,7 +46,6 @@ impl LoopConsole<'_> {
         }
     }
 
-    /// Does a command.
     fn command(
         &mut self,
         project: &Project,
@@ -85,7 +82,7 @@ impl LoopConsole<'_> {
         Ok(Typed::Done)
     }
 
-    /// Runs a command of the command line; what fails is told, and the prompt comes again.
+    /// Runs a command line. An error is reported, and the prompt returns.
     fn run(&self, words: &[&str], rest: &str) {
         let Some(more) = shlex::split(rest) else {
             self.app.warn("a quote is not closed");
@@ -99,12 +96,10 @@ impl LoopConsole<'_> {
         }
     }
 
-    /// Tells why a command failed.
     fn failed(&self, error: anyhow::Error) {
         self.app.fail(error);
     }
 
-    /// Shows the newest plan.
     fn plan(&self, project: &Project) -> anyhow::Result<()> {
         let tip = project.store().tip(&project.session()?)?;
         for turn in project.store().history(tip) {
@@ -119,7 +114,6 @@ impl LoopConsole<'_> {
         Ok(())
     }
 
-    /// Lists the commands.
     fn help(&self) {
         let usage = |command: &PromptCommand| format!("/{} {}", command.name, command.arguments);
         let widest = COMMANDS.iter().map(|command| usage(command).len()).max();
@@ -140,7 +134,6 @@ impl LoopConsole<'_> {
             .say("Anything else is a message for the model. A space before a / or ! makes it one.");
     }
 
-    /// Lists the models that are configured.
     fn models(&self, project: &Project) {
         let usual = project.settings.model.as_deref().unwrap_or("none");
         self.app.say(&format!("Configured: {usual}"));
@@ -151,7 +144,6 @@ impl LoopConsole<'_> {
             .say("Anything that `--model` takes can be named, such as `/model openai:gpt-5`.");
     }
 
-    /// Lists the agents.
     fn agents(&self, project: &Project) {
         for prompt in agents::prompts(project).all() {
             self.app.say(&format!(
@@ -162,8 +154,8 @@ impl LoopConsole<'_> {
         }
     }
 
-    /// Returns a message with what goes along with it, once the files that it mentions are in the
-    /// context.
+    /// Adds the files that a message mentions to the context, and returns the message with the
+    /// attached output.
     fn message(&mut self, project: &Project, text: String) -> Typed {
         let (files, others): (Vec<String>, Vec<String>) = mentions(&text)
             .map(str::to_owned)
@@ -200,7 +192,7 @@ impl Console for LoopConsole<'_> {
 
     fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed> {
         let typed = self.take(project, text)?;
-        // Who stops a command of ours wants to leave.
+        // Interrupting one of our commands also leaves the loop.
         Ok(if interrupt::requested() {
             Typed::Leave
         } else {
@@ -210,7 +202,6 @@ impl Console for LoopConsole<'_> {
 }
 
 impl LoopConsole<'_> {
-    /// Takes what was typed at the prompt.
     fn take(&mut self, project: &Project, text: String) -> anyhow::Result<Typed> {
         match PromptLine::read(&text) {
             PromptLine::Message(_) => Ok(self.message(project, text)),
@@ -237,8 +228,8 @@ impl LoopConsole<'_> {
     }
 }
 
-/// Returns what helps a person to write messages: those of the session, and names that can be
-/// completed. The project is opened once somebody wants them.
+/// Returns history and completion for writing messages. The project is opened only when they are
+/// used.
 pub(super) fn help(global: &Global) -> PromptHelp {
     let (one, other) = (App::new(global.clone()), App::new(global.clone()));
     PromptHelp {

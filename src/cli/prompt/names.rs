@@ -1,4 +1,4 @@
-//! What is completed at the prompt: commands, files, models and agents.
+//! Completion at the prompt: commands, files, models, agents.
 
 use std::path::Path;
 
@@ -9,25 +9,22 @@ use crate::text::visible::visible;
 use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 
-/// The most names that are looked at.
+/// Names considered.
 const MAX_NAMES: usize = 200;
 
-/// What a word at the end of a text is to be completed from.
+/// Kind of completion for the last word.
 #[derive(Debug, PartialEq, Eq)]
 enum CompletionKind<'a> {
-    /// The commands; the word begins with `/`.
+    /// Commands; the word starts with `/`.
     Commands(&'a str),
-    /// Files; what stands before the path, and the path so far.
+    /// Files: the mark before the path, and the incomplete path.
     Files(&'static str, &'a str),
-    /// The configured models.
     Models(&'a str),
-    /// The agents.
     Agents(&'a str),
-    /// Nothing.
     Nothing,
 }
 
-/// Returns what the word at the end of a text may become.
+/// Returns completions for the last word of a text.
 pub(super) fn candidates(project: &Project, folder: &Path, before: &str) -> Vec<String> {
     let found = match wanted(before) {
         CompletionKind::Commands(word) => matching(names().map(|name| format!("/{name}")), word),
@@ -40,14 +37,13 @@ pub(super) fn candidates(project: &Project, folder: &Path, before: &str) -> Vec<
         CompletionKind::Nothing => Vec::new(),
     };
 
-    // What a terminal would not show as it is nobody can have meant.
+    // Names that a terminal cannot show verbatim are never offered.
     found
         .into_iter()
         .filter(|name| visible(name) == *name && !name.contains(char::is_whitespace))
         .collect()
 }
 
-/// Returns what the word at the end of a text is to be completed from.
 fn wanted(before: &str) -> CompletionKind<'_> {
     let word = before.rsplit(char::is_whitespace).next().unwrap_or(before);
     if let Some(path) = word.strip_prefix('@') {
@@ -69,7 +65,6 @@ fn wanted(before: &str) -> CompletionKind<'_> {
     }
 }
 
-/// Returns the names that go on from a word.
 fn matching(names: impl IntoIterator<Item = String>, word: &str) -> Vec<String> {
     names
         .into_iter()
@@ -77,8 +72,8 @@ fn matching(names: impl IntoIterator<Item = String>, word: &str) -> Vec<String> 
         .collect()
 }
 
-/// Returns the files and folders whose path goes on from what is typed; where there is none, the
-/// files of the newest commit whose path holds it.
+/// Returns files and directories whose path starts with the typed text. If there are none, returns
+/// files of the newest commit whose path contains it.
 fn files(project: &Project, folder: &Path, typed: &str) -> Vec<String> {
     let (above, start) = typed
         .rsplit_once('/')
@@ -107,7 +102,7 @@ fn files(project: &Project, folder: &Path, typed: &str) -> Vec<String> {
     found
 }
 
-/// Returns the files of the newest commit whose path holds a text.
+/// Returns files of the newest commit whose path contains a text.
 fn committed(project: &Project, part: &str) -> Option<Vec<String>> {
     let tree = refs::head_tree(&project.repository).ok()?;
     let leaves = project.repository.leaves(tree).ok()?;

@@ -1,4 +1,4 @@
-//! `!COMMAND` at the prompt: run in the user's files, and offered to the model.
+//! `!COMMAND` at the prompt: runs in the user's files; the output can be sent to the model.
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -16,26 +16,22 @@ use crate::workflow::project::Project;
 
 use super::super::app::App;
 
-/// How many bytes of the output the model gets.
+/// Bytes of output sent to the model.
 const MAX_OUTPUT: usize = 32 * 1024;
 
-/// What is asked about the output.
 const QUESTION: &str = "Show this to the model with your next message? [y/N]";
 
-/// What comes of a command.
+/// Result of a shell command.
 #[derive(Debug, Default)]
 pub(super) struct ShellEnd {
-    /// What goes along with the next message.
+    /// Output to send with the next message.
     pub attached: Option<String>,
-    /// What was typed in place of an answer.
+    /// Text typed instead of an answer to the question.
     pub next: Option<String>,
 }
 
-/// Runs a command where the user is, shows what it writes, and returns it as a part of the next
-/// message, if that is wanted.
-///
-/// # Errors
-/// The terminal is gone.
+/// Runs a command in the current directory, shows its output, and returns it if the user wants to
+/// send it with the next message.
 pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEnd> {
     if text.is_empty() {
         app.say("`!` runs a command in your files, as in `!make test`.");
@@ -68,7 +64,7 @@ pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<Sh
         });
     }
     let output = kept.finish().joined();
-    // The next line is ours, in our colours.
+    // Our next line must not continue the command's last one.
     let end = if output.is_empty() || output.ends_with(b"\n") {
         ""
     } else {
@@ -79,7 +75,7 @@ pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<Sh
         return Ok(ShellEnd::default());
     }
 
-    // A line, not a key: who types on while the command runs has not answered.
+    // Requires a line, not a key: keys typed while the command ran are not an answer.
     terminal::forget_typed()?;
     let show = |line| ask::show(&[line], app.paint(true));
     show(StyledLine::of(Tone::Strong, QUESTION));
@@ -103,7 +99,7 @@ pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<Sh
     })
 }
 
-/// Returns a command and what it wrote as a part of a message.
+/// Returns a command and its output as part of a message.
 fn attached(command: &str, status: &str, output: &str) -> String {
     let fence = fence_for(output, 4);
     let output = output.trim_end();

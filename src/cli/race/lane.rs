@@ -1,4 +1,4 @@
-//! `teddy __lane`, which nobody types: one lane of a race.
+//! `teddy __lane`: one lane of a race. Started by `teddy race`, hidden from the help.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -12,16 +12,15 @@ use crate::ui::progress::work::AgentWork;
 use crate::workflow::race::lane::{self, LaneNews, LaneOrder};
 use crate::workflow::user::{Decision, Event, NobodyToAsk, Question, ReviewRequest, User};
 
-/// The shortest time between two pieces of news.
+/// Minimum time between progress reports.
 const REFRESH: Duration = Duration::from_millis(200);
-/// About how many bytes of text are one token.
+/// Average bytes per token, for an estimate.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// One lane of a race, which `teddy race` starts
 #[derive(clap::Args)]
 pub(in crate::cli) struct Args {}
 
-/// Asks a model as it is told on stdin, and tells what happens on stdout.
 pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let order = LaneOrder::take()?;
     let project = app.open()?;
@@ -39,20 +38,18 @@ pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// A user who is a program: it hears what happens, and decides nothing.
+/// A `User` that reports progress to the parent process and decides nothing.
 struct Teller<W: Write> {
-    /// Where it listens.
     out: W,
-    /// Whether what a program asks is approved.
+    /// Whether requests of a program are approved.
     approves: bool,
-    /// What the model does.
     work: AgentWork,
-    /// When it was last told something.
+    /// Time of the last report.
     written: Option<Instant>,
 }
 
 impl<W: Write> Teller<W> {
-    /// Tells what the model does, but not too often.
+    /// Reports progress, limited by [`REFRESH`].
     fn doing(&mut self, what: &str, tokens: u64, cost: Option<f64>) {
         let is_due = self
             .written
@@ -68,7 +65,7 @@ impl<W: Write> Teller<W> {
         }
     }
 
-    /// Takes in what a model does that edits files.
+    /// Records the progress of a model that edits files.
     fn working(&mut self, progress: &AgentProgress<'_>) {
         self.work.feed(progress);
         let (what, tokens, cost) = self.work.now();

@@ -1,7 +1,7 @@
-//! What an action does, asked by whoever checks, runs, shows or reports it.
+//! Trait that every action implements: check, run, preview, report, edit.
 //!
-//! Each action answers in its own file. What is to be seen is said in terms of the plan (a
-//! difference, a command, a message); how it looks on a screen or in a report is decided there.
+//! Each action implements it in its own file. Previews and reports are described in terms of the
+//! plan (a diff, a command, a message); the caller decides how to lay them out.
 
 use serde_json::Value;
 
@@ -16,50 +16,44 @@ use crate::text::diff::Counts;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 
-/// What every action can say of itself and do.
+/// Behavior of an action. Defaults suit an action that touches no file and has no message.
 pub trait Behavior {
-    /// Returns its row of the table.
+    /// Returns the action's entry in the table.
     fn row(&self) -> &'static ActionRow;
 
-    /// Returns its fields that follow from its value, in the format's order; a `Description`
-    /// without a value marks the place of the action's own.
+    /// Returns the fields derived from the value, in the format's order. A `Description` with an
+    /// empty value marks the position of the description from the plan.
     fn fields(&self) -> Vec<Field>;
 
-    /// Writes what stands below its list; messages are left to `border`.
+    /// Writes the part below the field list. Messages are written by `border`.
     fn write(&self, _out: &mut String) {}
 
-    /// Returns what it acts on, in one line: a path, a URL, an agent, the first line of a command,
-    /// the first query, the first line of a message.
+    /// Returns its target as one line: a path, a URL, an agent, or the first line of a command,
+    /// query or message.
     fn target(&self) -> String;
 
-    /// Finds its mistakes and does in the mind what it does to the files.
-    ///
-    /// # Errors
-    /// Where the snapshot cannot be read.
+    /// Validates the action and applies it to the simulated files.
     fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()>;
 
-    /// Does what it says, in the worktree.
-    ///
-    /// # Errors
-    /// It cannot be done as things are, or the machine cannot do anything.
+    /// Runs the action in the worktree.
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError>;
 
-    /// Returns what it would do, for the review.
+    /// Returns the parts of its preview for the review.
     fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>>;
 
-    /// Returns what stands for it in the summary of a plan.
+    /// Returns its item in the summary of a plan.
     fn summary(&self) -> SummaryItem<'_> {
         SummaryItem::Target
     }
 
-    /// Returns what the summary as JSON says of it besides its name, target and description;
-    /// `counts` are the lines that come and go in its file.
+    /// Returns its properties in the JSON summary, besides name, target and description. `counts`
+    /// holds the added and removed lines of its file.
     fn json(&self, _counts: Counts) -> Vec<(&'static str, Value)> {
         let message = self.message().map(|text| ("message", text.into()));
         message.into_iter().collect()
     }
 
-    /// Returns what the report shows of it below its fields.
+    /// Returns the parts of its report, below the fields.
     fn report(&self, _outcome: &Outcome) -> Vec<ReportPart<'_>> {
         let message = self.message().map(|text| ReportPart::Block {
             caption: Some("Message"),
@@ -69,60 +63,60 @@ pub trait Behavior {
         message.into_iter().collect()
     }
 
-    /// Returns what is risky about it alone, as words without a full stop.
+    /// Returns the risks of this action alone, as phrases without a full stop.
     fn risks(&self, _step: &Step) -> Vec<String> {
         Vec::new()
     }
 
-    /// Returns the texts that the model wrote in it, in which something could be hidden.
+    /// Returns all texts that the model wrote. The review searches them for invisible characters.
     fn texts(&self) -> Vec<&str>;
 
-    /// Names the text that has a NUL, where it may have none.
+    /// Names a text of the action that contains a NUL character and must not.
     fn text_with_nul(&self) -> Option<&'static str> {
         None
     }
 
-    /// Returns what of it the user can change in the review.
+    /// Returns the part that the user can edit in the review.
     fn editable(&self) -> Editable<'_> {
         Editable::Nothing
     }
 
-    /// Returns the action as the user changed it.
+    /// Returns the action with the user's edit applied.
     fn edited(&self, _edit: UserEdit<'_>) -> Option<ActionKind> {
         None
     }
 
-    /// Returns the file that it writes itself, if it writes one.
+    /// Returns the file that the action itself writes.
     fn path(&self) -> Option<&RepoPath> {
         None
     }
 
-    /// Returns the file that it makes, if it makes one.
+    /// Returns the file that the action creates.
     fn new_path(&self) -> Option<&RepoPath> {
         None
     }
 
-    /// Returns the file that it removes, if it removes one.
+    /// Returns the file that the action deletes.
     fn lost_path(&self) -> Option<&RepoPath> {
         None
     }
 
-    /// Returns the artifact of its turn whose bytes it takes, if it takes any.
+    /// Returns the artifact of the turn that holds the bytes to write.
     fn artifact(&self) -> Option<&str> {
         None
     }
 
-    /// Says what is wrong with the bytes that it takes, if any are missing or are others.
+    /// Describes the problem if those bytes are missing or differ from the recorded hash.
     fn lacks(&self, _bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
         None
     }
 
-    /// Returns the file or folder of the worktree that it writes or looks at itself.
+    /// Returns the file or directory of the worktree that the action itself reads or writes.
     fn worktree_path(&self) -> Option<&RepoPath> {
         self.path()
     }
 
-    /// Returns the resource that joins or leaves the context.
+    /// Returns the resource to add to or remove from the context.
     fn resource(&self) -> Option<&Resource> {
         None
     }
@@ -132,37 +126,37 @@ pub trait Behavior {
         None
     }
 
-    /// Returns the replacements in its file, each of which can be left out.
+    /// Returns the replacements, each of which the user can deselect.
     fn pairs(&self) -> Option<&[Pair]> {
         None
     }
 
-    /// Returns the same, to be changed.
+    /// Returns the replacements for changing.
     fn pairs_mut(&mut self) -> Option<&mut Vec<Pair>> {
         None
     }
 
-    /// Returns the command that it runs.
+    /// Returns the command to run.
     fn command(&self) -> Option<&Execute> {
         None
     }
 
-    /// Returns whether anything is left to do: the user may have left out every part.
+    /// Returns `false` if the user deselected every part of the action.
     fn has_work(&self) -> bool {
         true
     }
 
-    /// Returns whether the plan goes on where its command fails.
+    /// Returns whether the plan continues if the command fails.
     fn may_fail(&self) -> bool {
         false
     }
 
-    /// Returns whether another agent goes on after it, so that it must be the last action.
+    /// Returns whether control passes to another agent, so that it must be the last action.
     fn hands_over(&self) -> bool {
         false
     }
 
-    /// Says what it is, in one line that tests compare.
+    /// Describes the action in one line, for comparison in tests.
     #[cfg(test)]
     fn say(&self) -> String {
         format!("{} {}", self.name(), self.target())
@@ -173,13 +167,13 @@ pub trait Behavior {
         self.row().name
     }
 
-    /// Returns what it asks the user: nothing goes on before the answer.
+    /// Returns the question for the user; the session waits for the answer.
     fn question(&self) -> Option<&str> {
         None
     }
 
-    /// Returns whether it may be part of an answer to a question: it changes nothing and reaches
-    /// nothing outside of the project.
+    /// Returns whether an answer to a question can contain the action: it changes nothing and
+    /// reaches nothing outside the project.
     fn only_tells(&self) -> bool {
         false
     }
@@ -190,78 +184,78 @@ pub trait Behavior {
     }
 }
 
-/// A part of what the review shows of an action.
+/// Part of the preview of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreviewPart<'a> {
-    /// What becomes of a file; `None` where there is none.
+    /// Change of a file. `None` means that the file does not exist.
     Difference {
-        /// Which.
+        /// The file.
         path: &'a RepoPath,
-        /// Its content before.
+        /// Content before the action.
         before: Option<&'a [u8]>,
-        /// Its content after.
+        /// Content after the action.
         after: Option<&'a [u8]>,
     },
-    /// What becomes of a file, in words.
+    /// Textual description of a change.
     Words(Vec<String>),
-    /// Text that is replaced, where its file is not known.
+    /// A replacement in a file whose content is unknown.
     Replacement(&'a Pair),
-    /// A command, whole, with what the model expects of it.
+    /// The full command with its expected outcome.
     Command(&'a Execute),
-    /// A query for the web.
+    /// A web query.
     Query(&'a str),
-    /// A resource and what becomes of it.
+    /// A resource, and a description of the change.
     Resource(&'a Resource, &'static str),
     /// A message to the user.
     Message(&'a str),
-    /// A message to an agent, with what it gets.
+    /// A message to an agent, with the resources it receives.
     HandOver {
-        /// Who takes over, in words.
+        /// Description of the receiving agent.
         words: String,
-        /// What goes along.
+        /// Resources passed along.
         resources: &'a [Resource],
         /// The message.
         message: &'a str,
     },
 }
 
-/// What stands for an action in the summary of a plan.
+/// Item of an action in the summary of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SummaryItem<'a> {
-    /// Its target.
+    /// The target.
     Target,
-    /// Its target, with the number of lines that come and go.
+    /// The target, with the number of added and removed lines.
     ChangedFile,
-    /// The whole command.
+    /// The full command.
     Command(&'a Execute),
-    /// A line for each text.
+    /// One line per text.
     Lines(&'a [String]),
 }
 
-/// A part of what the report shows of an action.
+/// Part of the report of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReportPart<'a> {
-    /// A text in a block.
+    /// A fenced text.
     Block {
-        /// What stands above it.
+        /// Caption above the block.
         caption: Option<&'static str>,
         /// The info string.
         language: &'static str,
         /// The text.
         text: &'a str,
     },
-    /// What came out, shortened.
+    /// The captured output, truncated.
     Output,
     /// A sentence.
     Sentence(&'static str),
 }
 
-/// What of an action the user can change in the review.
+/// Part of an action that the user can edit in the review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Editable<'a> {
-    /// Nothing: it is only shown.
+    /// Nothing.
     Nothing,
-    /// A text, at a prompt.
+    /// A text, edited at a prompt.
     Text(String),
     /// Path and content of a new file.
     NewFile {
@@ -270,37 +264,37 @@ pub enum Editable<'a> {
         /// The proposed content.
         content: &'a str,
     },
-    /// The file as it would be.
+    /// The whole file after the action.
     FinalVersion {
-        /// Which.
+        /// The file.
         path: &'a RepoPath,
     },
 }
 
-/// What the user made of the part of an action that can be changed.
+/// The user's edit of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserEdit<'a> {
-    /// Another text, which is not blank.
+    /// Another text; never blank.
     Text(&'a str),
-    /// A file elsewhere or with another content.
+    /// Another path or content for a new file.
     NewFile {
         /// The path.
         path: RepoPath,
         /// The content.
         content: String,
     },
-    /// A file with another content than the pairs give it.
+    /// Another final content than the pairs produce.
     FinalVersion {
         /// The file before the action.
         before: &'a str,
-        /// The file as it is to be.
+        /// The final content.
         after: String,
     },
 }
 
 impl UserEdit<'_> {
-    /// Returns the message, if that was changed: without the empty lines around it that an editor
-    /// leaves.
+    /// Returns the edited message without the empty lines that an editor leaves around it; `None`
+    /// for other edits.
     pub fn message(self) -> Option<String> {
         match self {
             UserEdit::Text(text) => Some(text.trim_matches('\n').to_owned()),
@@ -309,7 +303,7 @@ impl UserEdit<'_> {
     }
 }
 
-/// Returns the first line of a text that is not blank.
+/// Returns the first non-blank line of a text.
 pub fn first_line(text: &str) -> String {
     let mut lines = text.lines();
     let line = lines.find(|line| !line.trim().is_empty());

@@ -1,7 +1,7 @@
-//! Where an action ends: the headings that no message can hold.
+//! Headings that end an action, and which therefore no message can contain.
 //!
-//! Reading and writing share it, so that a message that is written never holds an action, a section
-//! or a title for who reads it.
+//! Parser and renderer share this definition. A rendered message never contains what the parser
+//! reads as an action, a section or a title.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::{ActionRow, field};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
-/// A heading that ends what stands above it.
+/// A heading that ends the text above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Border {
     /// Level 1.
@@ -19,12 +19,12 @@ pub enum Border {
     Section(Section),
     /// Level 3 with the name of an action.
     Action(&'static ActionRow),
-    /// The name of an action at another level, or other words at level 3 with an action's fields
-    /// below.
+    /// The name of an action at another level, or a level 3 heading with other text and an action's
+    /// fields below.
     Unknown,
 }
 
-/// Returns which border the block at an index is; an underlined heading is none.
+/// Returns the border at a block index. An underlined (setext) heading is never a border.
 pub fn border(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> Option<Border> {
     let BlockKind::Heading {
         level,
@@ -44,7 +44,7 @@ pub fn border(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> Opti
     }
 }
 
-/// Returns whether the block behind an index is a list that starts with a field of the format.
+/// Returns whether the next block is a list that starts with a field of the format.
 fn fields_follow(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> bool {
     match blocks.get(index + 1).map(|block| &block.node) {
         Some(BlockKind::List {
@@ -55,8 +55,8 @@ fn fields_follow(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> b
     }
 }
 
-/// Returns whether a line reads as the heading of an action or a section to a person, wherever it
-/// stands and however it is indented; also where a blank behind the marks is missing.
+/// Returns whether a reader would take a line for the heading of an action or a section: at any
+/// indentation, and also without the space after the `#` marks.
 pub fn looks_like_border(line: &str) -> bool {
     let (level, text) = marks(line);
     match level {
@@ -68,21 +68,20 @@ pub fn looks_like_border(line: &str) -> bool {
     }
 }
 
-/// Returns whether a line reads as the heading of an action to a person, as [`looks_like_border`]
-/// does.
+/// Like [`looks_like_border`], but for actions only.
 pub fn looks_like_action(line: &str) -> bool {
     let (level, text) = marks(line);
     level == 3 && heading::action(markdown::heading_text(text)).is_some()
 }
 
-/// Returns how many marks of a heading a line has, and the line without blanks around.
+/// Returns the number of `#` marks, and the line without surrounding whitespace.
 fn marks(line: &str) -> (usize, &str) {
     let text = line.trim_matches([' ', '\t', '\u{a0}', '\r', '\n']);
     (text.len() - text.trim_start_matches('#').len(), text)
 }
 
-/// Returns the lines, from 1, that look like a border, but are none: Markdown reads them as part of
-/// something else than a fenced code block.
+/// Returns the lines, from 1, that look like a border but that Markdown parses as part of something
+/// other than a fenced code block.
 pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<usize> {
     let shown: Vec<usize> = (0..blocks.len())
         .filter(|&i| matches!(blocks[i].node, BlockKind::Heading { setext: false, .. }))
@@ -106,8 +105,8 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<usize> {
     found
 }
 
-/// Writes a message. A line that would end it gets a backslash, a block that is left open its
-/// fence.
+/// Writes a message. Escapes lines that would end it with a backslash, and closes an open code
+/// block.
 pub fn write_message(message: &str, out: &mut String) {
     let lines = Lines::new(message);
     let blocks = markdown::blocks(message);
@@ -143,7 +142,6 @@ pub fn write_message(message: &str, out: &mut String) {
     }
 }
 
-/// Writes the fence that closes a block.
 fn close(code: &MarkdownCode, out: &mut String) {
     out.extend(std::iter::repeat_n(
         code.fence_char.unwrap_or('`'),
@@ -156,7 +154,6 @@ fn close(code: &MarkdownCode, out: &mut String) {
 mod tests {
     use super::*;
 
-    /// Compares which lines are borders, and which only look like one.
     fn check(text: &str, borders: &[usize], expected_hidden: &[usize]) {
         let (lines, blocks) = (Lines::new(text), markdown::blocks(text));
         let found: Vec<usize> = (0..blocks.len())

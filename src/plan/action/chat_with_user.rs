@@ -1,4 +1,4 @@
-//! CHAT_WITH_USER: says something to the user and waits for the answer.
+//! CHAT_WITH_USER: sends a message to the user and waits for the answer.
 
 use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_line};
 use super::body::Body;
@@ -9,7 +9,7 @@ use crate::plan::run::error::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::validate::{Judge, Step};
 
-/// The row of the table.
+/// Table entry of CHAT_WITH_USER.
 pub static ROW: ActionRow = ActionRow {
     name: "CHAT_WITH_USER",
     aliases: &["PROMPT"],
@@ -25,10 +25,10 @@ pub static ROW: ActionRow = ActionRow {
     sample,
 };
 
-/// A message.
+/// A message to the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatWithUser {
-    /// The Markdown, cut from the source, without blank lines at its ends.
+    /// Markdown as in the plan, without blank lines at its ends.
     pub message: String,
 }
 
@@ -89,14 +89,12 @@ impl Behavior for ChatWithUser {
     }
 }
 
-/// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<ChatWithUser> {
     Some(ChatWithUser {
         message: body.message()?,
     })
 }
 
-/// Makes one at random.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use proptest::prelude::*;

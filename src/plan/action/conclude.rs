@@ -1,4 +1,4 @@
-//! CONCLUDE: returns to the agent that handed over.
+//! CONCLUDE: returns to the calling agent.
 
 use super::behavior::{Behavior, Editable, PreviewPart, UserEdit, first_line};
 use super::body::Body;
@@ -12,7 +12,7 @@ use crate::plan::validate::resource::check_there;
 use crate::plan::validate::{Judge, Step};
 use crate::text::resource::Resource;
 
-/// The row of the table.
+/// Table entry of CONCLUDE.
 pub static ROW: ActionRow = ActionRow {
     name: "CONCLUDE",
     aliases: &["RETURN"],
@@ -28,12 +28,12 @@ pub static ROW: ActionRow = ActionRow {
     sample,
 };
 
-/// A return.
+/// A return to the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conclude {
-    /// What the caller gets besides its own context.
+    /// Resources added to the caller's context.
     pub resources: Vec<Resource>,
-    /// The Markdown, cut from the source, without blank lines at its ends.
+    /// Markdown as in the plan, without blank lines at its ends.
     pub message: String,
 }
 
@@ -61,7 +61,7 @@ impl Behavior for Conclude {
         true
     }
 
-    // It needs nobody to return to: without a caller it is the end of the work.
+    // A caller is not required: without one, CONCLUDE ends the work.
     fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
         let mut resources = self.resources.iter();
         resources.try_for_each(|resource| check_there(judge, action, resource))
@@ -113,13 +113,12 @@ impl Behavior for Conclude {
     }
 }
 
-/// Returns the action that says something and ends the work.
+/// Returns a CONCLUDE with only a message.
 pub fn saying(message: &str) -> ActionKind {
     let (resources, message) = (Vec::new(), message.trim().to_owned());
     Conclude { resources, message }.into()
 }
 
-/// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Conclude> {
     let resources = body.resources();
     Some(Conclude {
@@ -128,7 +127,6 @@ fn read(body: &mut Body<'_>) -> Option<Conclude> {
     })
 }
 
-/// Makes one at random.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use crate::plan::samples;

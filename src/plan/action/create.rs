@@ -1,4 +1,4 @@
-//! CREATE: makes a file that is not there yet.
+//! CREATE: creates a file.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 
-/// The row of the table.
+/// Table entry of CREATE.
 pub static ROW: ActionRow = ActionRow {
     name: "CREATE",
     aliases: &[],
@@ -45,16 +45,16 @@ pub static ROW: ActionRow = ActionRow {
     sample,
 };
 
-/// A file to make.
+/// A file to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Create {
-    /// Where.
+    /// Its path.
     pub path: RepoPath,
-    /// The exact content, with the line ends and the final newline that the fields ask for.
+    /// The exact content, with line endings and final newline as the fields request.
     pub content: String,
     /// The info string of the block.
     pub language: String,
-    /// `- **Overwrite:** true`: an existing file may be replaced.
+    /// `- **Overwrite:** true`: allows replacing an existing file.
     pub overwrite: bool,
 }
 
@@ -143,7 +143,8 @@ impl Behavior for Create {
         step.before = before;
         step.after = (!step.wrong).then(|| self.content.clone().into_bytes());
 
-        // Later actions see the file even if this one is wrong: they are judged for what they are.
+        // Later actions see the file even if this one is rejected, so that they don't report
+        // follow-up errors.
         judge
             .world
             .write(&self.path, self.content.clone().into_bytes())?;
@@ -175,7 +176,7 @@ impl Behavior for Create {
 
         let before = match there {
             None => Some(None),
-            // What cannot be read as text is replaced without being compared.
+            // A file that is not readable as text is replaced without a diff.
             Some(_) => root.read(path, MAX_COMPARED as u64).ok().and_then(|bytes| {
                 let text = String::from_utf8(bytes).ok()?;
                 Some(Some(text))
@@ -264,7 +265,7 @@ impl Behavior for Create {
 }
 
 impl Create {
-    /// Returns what stands where the file shall be.
+    /// Returns the mistake if the path is not free.
     fn in_the_way(&self, judge: &Judge<'_>, found: &Found) -> Option<Mistake> {
         let path = visible(self.path.as_str());
         if let Some(obstacle) = found.obstacle() {
@@ -289,7 +290,6 @@ impl Create {
     }
 }
 
-/// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Create> {
     let path = body.path();
     let overwrite = body.flag("Overwrite").unwrap_or(false);
@@ -317,7 +317,7 @@ fn read(body: &mut Body<'_>) -> Option<Create> {
     })
 }
 
-/// Reads `Line Endings`; whether it asks for CRLF.
+/// Reads `Line Endings`; `true` for CRLF.
 fn line_endings(body: &mut Body<'_>) -> bool {
     let Some(field) = body.field("Line Endings").cloned() else {
         return false;
@@ -339,18 +339,16 @@ fn line_endings(body: &mut Body<'_>) -> bool {
     }
 }
 
-/// Returns whether a content has line ends, all of them CRLF, and no carriage return elsewhere.
+/// Returns whether every line ending is CRLF and no other carriage return occurs.
 fn is_crlf(content: &str) -> bool {
     let pairs = content.matches("\r\n").count();
     pairs > 0 && pairs == content.matches('\n').count() && pairs == content.matches('\r').count()
 }
 
-/// Returns a content with every bare LF as CRLF.
 fn with_crlf(content: &str) -> String {
     content.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
-/// Makes one at random.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use crate::plan::samples;

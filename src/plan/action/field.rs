@@ -1,11 +1,11 @@
-//! `- **Key:** value`: how an item of a plan's list is read and written.
+//! Reads and writes `- **Key:** value` items.
 
 use crate::plan::Field;
 use crate::plan::action::heading;
 use crate::text::lines::Lines;
 use crate::text::markdown::{BlockKind, Item, columns};
 
-/// The keys that mean something, as the format spells them.
+/// Known keys, as the format spells them.
 const KEYS: [&str; 18] = [
     "Status",
     "Plan Type",
@@ -26,9 +26,9 @@ const KEYS: [&str; 18] = [
     "Artifact",
     "Was",
 ];
-/// Keys that other versions of the format give a meaning which this one does not.
+/// Keys that have a meaning only in other versions of the format.
 const UNSUPPORTED: [&str; 4] = ["Match All", "Lines", "Background", "Tail"];
-/// Keys that would say when or whether an action is done; in this format every one is.
+/// Keys that would make an action conditional. In this format every action runs.
 const CONDITIONS: [&str; 14] = [
     "condition",
     "conditional",
@@ -45,22 +45,22 @@ const CONDITIONS: [&str; 14] = [
     "enabled",
     "disabled",
 ];
-/// Keys that say something to a reader only; one too many does no harm.
+/// Keys with descriptive text only; an extra one is harmless.
 const WORDS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
-/// The longest key, in bytes.
+/// Longest key, in bytes.
 const MAX_KEY: usize = 60;
 
-/// An item as read.
+/// A parsed item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldItem {
     /// The field.
     pub field: Field,
-    /// The first line of the item's text that is no part of the value: a label, a fence that is
-    /// none.
+    /// First line of the item's text that is not part of the value: a label, or an invalid fence.
     pub rest: Option<usize>,
 }
 
-/// Returns a key as the format spells it, whatever its case, blanks and marks; aliases too.
+/// Returns a key as the format spells it, ignoring case, whitespace and marks, and resolving
+/// aliases.
 pub fn canonical(key: &str) -> Option<&'static str> {
     let plain = |text: &str| {
         text.chars()
@@ -78,7 +78,7 @@ pub fn canonical(key: &str) -> Option<&'static str> {
         .find(|known| plain(known) == key)
 }
 
-/// Returns whether a key of the format changes what an action does.
+/// Returns whether a known key changes what an action does.
 pub fn has_weight(key: &str) -> bool {
     (KEYS.contains(&key) && !WORDS.contains(&key)) || is_unsupported(key)
 }
@@ -88,15 +88,15 @@ pub fn is_unsupported(key: &str) -> bool {
     UNSUPPORTED.contains(&key)
 }
 
-/// Returns whether a key would say when or whether an action is done.
+/// Returns whether a key would make an action conditional.
 pub fn is_condition(key: &str) -> bool {
     let letters = key.chars().filter(|c| c.is_alphanumeric());
     let plain: String = letters.flat_map(char::to_lowercase).collect();
     CONDITIONS.contains(&&*plain)
 }
 
-/// Reads an item. `own` says whether an unindented line that follows the item's text still belongs
-/// to its value.
+/// Parses an item. `own` decides whether an unindented line after the item's text belongs to its
+/// value.
 pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
     let paragraph = item
         .blocks
@@ -127,16 +127,16 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
     Some(FieldItem { field, rest })
 }
 
-/// Which lines below an item's first one belong to its value.
+/// Lines after the first one that belong to the value of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Own {
-    /// Those that CommonMark gives it, indented or not.
+    /// All that CommonMark includes, indented or not.
     All,
-    /// Indented ones; an unindented one starts the message.
+    /// Indented lines only; an unindented line starts the message.
     Indented,
 }
 
-/// Writes a field as the format spells it. Whatever its texts hold, it stays one field.
+/// Writes a field as the format spells it, as one list item regardless of its text.
 pub fn write(field: &Field, out: &mut String) {
     let value = one_line(&field.value);
     let key = one_line(&field.key);
@@ -147,7 +147,7 @@ pub fn write(field: &Field, out: &mut String) {
     }
 }
 
-/// Returns a text on one line, without blanks at its ends.
+/// Joins the lines of a text, without whitespace at its ends.
 pub fn one_line(text: &str) -> String {
     text.split(['\n', '\r'])
         .map(str::trim)
@@ -156,7 +156,7 @@ pub fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// Returns whether a list's first item has a key that the format knows.
+/// Returns whether a list's first item has a known key.
 pub fn starts_known(lines: &Lines<'_>, items: &[Item]) -> bool {
     items
         .first()
@@ -164,7 +164,6 @@ pub fn starts_known(lines: &Lines<'_>, items: &[Item]) -> bool {
         .is_some_and(|entry| canonical(&entry.field.key).is_some())
 }
 
-/// Returns the texts of the nested lists' items.
 fn nested(lines: &Lines<'_>, item: &Item) -> Vec<String> {
     let lists = item.blocks.iter().filter_map(|block| match &block.node {
         BlockKind::List { items, .. } => Some(items),
@@ -183,7 +182,6 @@ fn nested(lines: &Lines<'_>, item: &Item) -> Vec<String> {
         .collect()
 }
 
-/// Returns an item's first paragraph on one line.
 fn item_text(lines: &Lines<'_>, item: &Item) -> String {
     let last = item
         .blocks
@@ -201,8 +199,8 @@ fn item_text(lines: &Lines<'_>, item: &Item) -> String {
         .to_owned()
 }
 
-/// Splits an item's first line at the end of its bullet; the first part as the columns that it
-/// takes.
+/// Splits an item's first line after its bullet. Returns the width of the first part in columns,
+/// and the rest.
 fn split_marker(line: &str) -> (usize, &str) {
     let text = line.trim_start_matches([' ', '\t']);
     let text = text
@@ -219,8 +217,7 @@ pub fn split_item(line: &str) -> Option<(&str, &str)> {
     if listed { split_key(text) } else { None }
 }
 
-/// Splits `**Key:** value` in each of its spellings: bold, italic, code or plain, colon inside or
-/// outside.
+/// Splits `**Key:** value` in any spelling: bold, italic, code or plain, colon inside or outside.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     const MARKS: [char; 3] = ['*', '_', '`'];
 
@@ -245,12 +242,11 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
     Some((key, value.trim()))
 }
 
-/// Returns the columns of a line's leading blanks.
 fn indent(line: &str) -> usize {
     columns(&line[..line.len() - line.trim_start_matches([' ', '\t']).len()])
 }
 
-/// Returns whether a line of text looks like a fence.
+/// Returns whether a line looks like a code fence.
 pub fn is_fence(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("```") || line.starts_with("~~~")
@@ -261,7 +257,6 @@ mod tests {
     use super::*;
     use crate::text::markdown::blocks;
 
-    /// Compares what each item of a list is read as.
     fn check(text: &str, expected: &[(&str, &str)]) {
         let lines = Lines::new(text);
         let mut found = Vec::new();

@@ -1,24 +1,21 @@
-//! Changes in the forms of other tools: differences, blocks with conflict markers, calls of tools.
+//! Recognizes changes in the formats of other tools: diffs, conflict markers, tool calls.
 //!
-//! They are named as what they are, with what the format has for them. They are never read: a
-//! difference has line numbers and a context that nobody has checked.
+//! The diagnostic names the format and shows the equivalent of this one. Such changes are never
+//! applied: line numbers and context of a diff were not validated.
 
 use crate::plan::diagnostic::Diagnostic;
 use crate::text::fence::{fence_for, split_lines};
 
-/// The most lines of pairs that a message shows.
+/// Lines of pairs shown in a message.
 const MAX_SHOWN: usize = 80;
 
-/// A change as FIND and REPLACE have it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct ForeignChange {
-    /// The lines before.
     find: String,
-    /// The lines after.
     replace: String,
 }
 
-/// Says what a code block without a label is, if it is the change of another tool.
+/// Describes a code block without a label if it is a change in another tool's format.
 pub fn change(content: &str, language: &str) -> Option<String> {
     let (what, changes) = match conflicts(content) {
         Some(changes) => ("has conflict markers", changes),
@@ -45,7 +42,7 @@ pub fn change(content: &str, language: &str) -> Option<String> {
     Some(format!("{message}, here:\n{}", shown.trim_end()))
 }
 
-/// Says what a text without anything of the format is, if it is meant for another program.
+/// Reports a reply with no part of the format if it looks like input for another program.
 pub fn reply(text: &str) -> Option<Diagnostic> {
     let first = text.lines().find(|line| !line.trim().is_empty())?.trim();
     let inner = match first.strip_prefix("```") {
@@ -70,7 +67,6 @@ pub fn reply(text: &str) -> Option<Diagnostic> {
     Some(Diagnostic::new(1, message).hint(hint))
 }
 
-/// Returns whether a content is a difference of lines.
 fn is_diff(content: &str, language: &str) -> bool {
     let named = ["diff", "patch"].contains(&language);
     let mut lines = content.lines().filter(|line| !line.is_empty());
@@ -81,7 +77,6 @@ fn is_diff(content: &str, language: &str) -> bool {
     named || hunked || marked
 }
 
-/// Returns the changes of a difference, one for each hunk.
 fn hunks(content: &str) -> Vec<ForeignChange> {
     let mut changes = vec![ForeignChange::default()];
     for line in split_lines(content) {
@@ -119,7 +114,7 @@ fn hunks(content: &str) -> Vec<ForeignChange> {
     changes
 }
 
-/// Returns the changes between conflict markers; `None` where there are none.
+/// Returns the changes between conflict markers; `None` without markers.
 fn conflicts(content: &str) -> Option<Vec<ForeignChange>> {
     let (mut changes, mut open, mut behind) = (Vec::new(), None::<ForeignChange>, false);
     for line in content.lines() {
@@ -138,7 +133,6 @@ fn conflicts(content: &str) -> Option<Vec<ForeignChange>> {
     (!changes.is_empty()).then_some(changes)
 }
 
-/// Returns a change as the format writes it.
 fn pair(change: &ForeignChange, language: &str) -> String {
     let block = |text: &str| {
         let fence = fence_for(text, 4);

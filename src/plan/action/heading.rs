@@ -1,4 +1,4 @@
-//! What a heading of a plan says: a section, an action, or just words.
+//! Classifies the headings of a plan: section, action or other text.
 
 use super::{ActionRow, ROWS};
 
@@ -24,8 +24,7 @@ impl Section {
     }
 }
 
-/// Returns the section that a level 2 heading opens: the name in any case, with or without number,
-/// emphasis and colon.
+/// Returns the section that a level 2 heading opens. Ignores case, numbering, emphasis and a colon.
 pub fn section(text: &str) -> Option<Section> {
     let name = bare(text);
     [Section::Rationale, Section::Memos, Section::Plan]
@@ -33,9 +32,8 @@ pub fn section(text: &str) -> Option<Section> {
         .find(|s| s.name().eq_ignore_ascii_case(name))
 }
 
-/// Returns the action that a level 3 heading opens: the name in capitals, or
-/// in any case between backticks, with or without number, emphasis and colon; blanks may stand for
-/// `_`.
+/// Returns the action that a level 3 heading opens: the name in upper case, or in any case between
+/// backticks. Ignores numbering, emphasis and a colon, and accepts a space for `_`.
 pub fn action(text: &str) -> Option<&'static ActionRow> {
     let name = bare(text).replace([' ', '-'], "_");
     let quoted = unnumbered(text)
@@ -54,8 +52,7 @@ pub fn action(text: &str) -> Option<&'static ActionRow> {
         .copied()
 }
 
-/// Returns whether a paragraph's line or a heading of an EDIT is the label `FIND:` or `REPLACE:`,
-/// and which.
+/// Returns the label if a line or a heading of an EDIT is `FIND:` or `REPLACE:`.
 pub fn label(line: &str) -> Option<Label> {
     let name = bare(line.trim_start_matches('#'));
     [("FIND", Label::Find), ("REPLACE", Label::Replace)]
@@ -64,7 +61,7 @@ pub fn label(line: &str) -> Option<Label> {
         .map(|(_, l)| l)
 }
 
-/// Returns an item's first line without its bullet; any other line without the blanks before it.
+/// Returns a line without its bullet and leading whitespace.
 pub fn unlisted(line: &str) -> &str {
     let text = line.trim_start_matches([' ', '\t']);
     text.strip_prefix(['-', '*', '+'])
@@ -81,19 +78,18 @@ pub enum Label {
     Replace,
 }
 
-/// Returns the format's names that a model may use, as a message lists them.
+/// Lists the action names that a model can use, for messages.
 pub fn allowed() -> String {
     let rows = ROWS.iter().filter(|row| !row.is_ours());
     let names: Vec<String> = rows.map(|row| format!("`{}`", row.name)).collect();
     names.join(", ")
 }
 
-/// Removes a number, emphasis, backticks, a colon and blanks around a heading's words.
+/// Removes numbering, emphasis, backticks, a colon and whitespace around a heading's text.
 pub fn bare(text: &str) -> &str {
     unnumbered(text).trim_matches(['`', '*', '_', ':', ' ', '\t', '\u{a0}'])
 }
 
-/// Removes a leading `1.` or `1)`.
 fn unnumbered(text: &str) -> &str {
     let text = text.trim_matches([' ', '\t', '\u{a0}']);
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -109,7 +105,6 @@ fn unnumbered(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Compares which action a heading opens; an empty text for none.
     fn check(text: &str, expected: &str) {
         let found = action(text).map(|row| row.name).unwrap_or_default();
         assert_eq!(found, expected, "for {text:?}");

@@ -13,7 +13,7 @@ use crate::plan::validate::{Judge, Mistake, Step};
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
-/// The row of the table.
+/// Table entry of INVOKE.
 pub static ROW: ActionRow = ActionRow {
     name: "INVOKE",
     aliases: &[],
@@ -37,9 +37,9 @@ pub static ROW: ActionRow = ActionRow {
 pub struct Invoke {
     /// The agent's name as written.
     pub agent: String,
-    /// What the agent starts with.
+    /// The agent's initial context.
     pub resources: Vec<Resource>,
-    /// The Markdown, cut from the source, without blank lines at its ends.
+    /// Markdown as in the plan, without blank lines at its ends.
     pub message: String,
 }
 
@@ -68,7 +68,7 @@ impl Behavior for Invoke {
         true
     }
 
-    // There is someone to hand over to, and what goes along is there.
+    // The agent and all resources must exist.
     fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
         let agents = judge.world.facts.agents();
         if !agents
@@ -146,7 +146,6 @@ impl Behavior for Invoke {
     }
 }
 
-/// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Invoke> {
     let agent = body
         .field("Agent")
@@ -169,7 +168,6 @@ fn read(body: &mut Body<'_>) -> Option<Invoke> {
     })
 }
 
-/// Makes one at random.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use crate::plan::samples;

@@ -1,8 +1,8 @@
-//! The actions, one file each: its value, how it is read and written, what is wrong with it, what
-//! it does, how it is shown, changed and reported.
+//! The actions, one file each: value, parser, renderer, validation, execution, preview, editing and
+//! report.
 //!
-//! The table below is all that lists them. Everything else goes by an action's [`ActionRow`] and
-//! its [`Behavior`].
+//! Only the table below lists them. All other code uses an action's [`ActionRow`] and its
+//! [`Behavior`].
 
 pub mod behavior;
 pub mod body;
@@ -33,68 +33,67 @@ use behavior::Behavior;
 use body::Body;
 use shape::{BodyShape, SummaryGroup};
 
-/// The shortest fence that is written.
+/// Shortest fence that the renderer writes.
 const MIN_FENCE: usize = 4;
 
-/// What an action is, apart from its value.
+/// Description of an action in the table.
 pub struct ActionRow {
     /// The name as the format spells it.
     pub name: &'static str,
     /// Other names that the format allows.
     pub aliases: &'static [&'static str],
-    /// Names that models use instead, and that mean nothing else.
+    /// Other names that models use, and that have no other meaning.
     pub other_names: &'static [&'static str],
-    /// The fields that mean something, as the format spells them; first the one that names what it
-    /// acts on, if there is one.
+    /// Its fields as the format spells them, starting with the one that names the target, if any.
     pub keys: &'static [&'static str],
-    /// Keys that models use instead, in small letters and without blanks, by the format's key.
+    /// Other keys that models use, in lower case without spaces, per key of the format.
     pub other_keys: &'static [OtherKeys],
-    /// What stands below the list.
+    /// What follows the field list.
     pub shape: BodyShape,
-    /// Where the summary of a plan counts it.
+    /// The group in which the summary counts it.
     pub group: SummaryGroup,
-    /// What it is counted as: one, and several.
+    /// Unit in the summary: singular and plural.
     pub unit: (&'static str, &'static str),
-    /// Whether two of them on the same target count as one.
+    /// Whether several of them with the same target count once.
     pub counts_targets: bool,
-    /// Reads it; `None` and a diagnostic where it cannot be read.
+    /// Parses the action; `None`, with a diagnostic, if it is malformed.
     pub read: fn(&mut Body<'_>) -> Option<ActionKind>,
-    /// Makes one at random, for the laws that hold for all actions.
+    /// Generates a random value, for the property tests of all actions.
     #[cfg(test)]
     pub sample: fn() -> proptest::strategy::BoxedStrategy<ActionKind>,
 }
 
-/// A key of the format with the keys that models use instead of it.
+/// A key of the format, and the keys that models use instead.
 pub type OtherKeys = (&'static str, &'static [&'static str]);
 
 impl ActionRow {
-    /// Returns whether free text follows the heading and its list.
+    /// Returns whether free text follows the field list.
     pub fn is_message(&self) -> bool {
         self.shape == BodyShape::Message
     }
 
-    /// Returns whether all of it is a message: it has no fields.
+    /// Returns whether the action consists of a message without fields.
     pub fn is_message_alone(&self) -> bool {
         self.is_message() && self.keys.is_empty()
     }
 
-    /// Returns whether TeDDy alone writes it: it takes bytes that no answer of a model has.
+    /// Returns whether only TeDDy writes it: it refers to bytes that no model's reply contains.
     pub fn is_ours(&self) -> bool {
         self.keys.contains(&"Artifact")
     }
 
-    /// Returns whether it has the labels FIND and REPLACE.
+    /// Returns whether it has FIND and REPLACE labels.
     pub fn has_labels(&self) -> bool {
         self.shape == BodyShape::Pairs
     }
 
-    /// Returns the key of the path or resource that it acts on.
+    /// Returns the key of its target path or resource.
     pub fn target_key(&self) -> Option<&'static str> {
         let first = self.keys.first().copied();
         first.filter(|key| matches!(*key, "File Path" | "Resource"))
     }
 
-    /// Says what stands below its heading, as a hint does.
+    /// Describes the expected layout, for a hint.
     pub fn layout(&self) -> &'static str {
         match self.shape {
             BodyShape::ListAlone => "a list alone",
@@ -115,7 +114,7 @@ impl fmt::Debug for ActionRow {
     }
 }
 
-// A name stands for one row only; the tests of the table say so.
+// A name identifies a row; a test checks that names are unique.
 impl PartialEq for ActionRow {
     fn eq(&self, other: &ActionRow) -> bool {
         self.name == other.name
@@ -124,19 +123,19 @@ impl PartialEq for ActionRow {
 
 impl Eq for ActionRow {}
 
-/// Makes the table, and the value that is one of the actions, from one line for each.
+/// Generates the table and the enum of actions from one line per action.
 macro_rules! actions {
     ($($(#[$doc:meta])* $file:ident::$value:ident,)*) => {
         /// The actions, in the order in which messages list them.
         pub static ROWS: &[&ActionRow] = &[$(&$file::ROW),*];
 
-        /// What an action does.
+        /// An action's value.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum ActionKind {
             $($(#[$doc])* $value($file::$value),)*
         }
 
-        // An action is used through what all of them can do: no other file matches on the variant.
+        // An action is used through `Behavior` only: no other file matches on the variant.
         impl Deref for ActionKind {
             type Target = dyn Behavior;
 
@@ -164,9 +163,9 @@ macro_rules! actions {
 }
 
 actions! {
-    /// Makes a file.
+    /// Creates a file.
     create::Create,
-    /// Brings a resource into the context.
+    /// Adds a resource to the context.
     read::Read,
     /// Changes a file.
     edit::Edit,
@@ -174,31 +173,31 @@ actions! {
     execute::Execute,
     /// Searches the web.
     research::Research,
-    /// Talks to the user.
+    /// Sends a message to the user.
     chat_with_user::ChatWithUser,
     /// Hands over to another agent.
     invoke::Invoke,
-    /// Returns to the agent that handed over.
+    /// Returns to the calling agent.
     conclude::Conclude,
-    /// Takes a resource out of the context.
+    /// Removes a resource from the context.
     prune::Prune,
-    /// Takes over what an agent made of a path.
+    /// Takes an agent's version of a path.
     take::TakePath,
 }
 
 /// One `### ACTION` of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// The line of the heading, from 1.
+    /// Line of the heading, from 1.
     pub line: usize,
-    /// The whole list below the heading, in order, as the report repeats it.
+    /// The full list below the heading, in order; the report repeats it.
     pub fields: Vec<Field>,
-    /// What it does.
+    /// The action's value.
     pub kind: ActionKind,
 }
 
 impl ActionKind {
-    /// Returns the same without the lines in which it stands.
+    /// Returns a copy with line numbers cleared, for comparison.
     #[must_use]
     pub fn without_lines(&self) -> ActionKind {
         let mut kind = self.clone();
@@ -218,7 +217,7 @@ impl Action {
     }
 }
 
-/// Writes a code block whose fence is longer than any run inside.
+/// Writes a code block with a fence longer than any run of backticks inside.
 pub fn write_block(content: &str, language: &str, out: &mut String) {
     let fence = fence_for(content, MIN_FENCE);
     let language: String = language
@@ -234,7 +233,6 @@ pub fn write_block(content: &str, language: &str, out: &mut String) {
     out.push('\n');
 }
 
-/// Writes a resource as a link.
 fn write_resource(resource: &Resource) -> String {
     match resource {
         Resource::Url(url) => link::write_url(url),
@@ -242,7 +240,7 @@ fn write_resource(resource: &Resource) -> String {
     }
 }
 
-/// Returns the field that lists resources; none where there are none.
+/// Returns the `Handoff Resources` field; `None` without resources.
 fn resource_list(resources: &[Resource]) -> Option<Field> {
     let items = resources.iter().map(write_resource).collect();
     (!resources.is_empty()).then(|| Field {

@@ -1,4 +1,4 @@
-//! PRUNE: takes a resource out of the context of the next turn.
+//! PRUNE: removes a resource from the context of the next turn.
 
 use super::behavior::{Behavior, PreviewPart};
 use super::body::Body;
@@ -12,7 +12,7 @@ use crate::plan::validate::{Judge, Mistake, Step};
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
-/// The row of the table.
+/// Table entry of PRUNE.
 pub static ROW: ActionRow = ActionRow {
     name: "PRUNE",
     aliases: &[],
@@ -28,10 +28,10 @@ pub static ROW: ActionRow = ActionRow {
     sample,
 };
 
-/// A resource to drop.
+/// A resource to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prune {
-    /// What.
+    /// The resource.
     pub resource: Resource,
 }
 
@@ -55,7 +55,7 @@ impl Behavior for Prune {
         Some(&self.resource)
     }
 
-    // The resource stands in the turn's own list, and goes once.
+    // The resource must be in the turn's own context list and can be removed only once.
     fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
         let resource = &self.resource;
         let shown = resource.to_string();
@@ -111,7 +111,6 @@ impl Behavior for Prune {
     }
 }
 
-/// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Prune> {
     let resource = body.resource();
     body.nothing_below();
@@ -120,7 +119,6 @@ fn read(body: &mut Body<'_>) -> Option<Prune> {
     })
 }
 
-/// Makes one at random.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use proptest::prelude::*;

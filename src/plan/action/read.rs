@@ -1,4 +1,4 @@
-//! READ: brings a resource into the context of the next turn.
+//! READ: adds a resource to the context of the next turn.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
-/// The row of the table.
+/// Table entry of READ.
 pub static ROW: ActionRow = ActionRow {
     name: "READ",
     aliases: &[],
@@ -37,7 +37,7 @@ pub static ROW: ActionRow = ActionRow {
 /// A resource to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
-    /// What.
+    /// The resource.
     pub resource: Resource,
 }
 
@@ -112,7 +112,6 @@ impl Behavior for Read {
     }
 }
 
-/// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Read> {
     let resource = body.resource();
     body.nothing_below();
@@ -121,14 +120,13 @@ fn read(body: &mut Body<'_>) -> Option<Read> {
     })
 }
 
-/// Makes sure that a file or folder can be read.
+/// Checks that a file or directory is readable.
 fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
     let shown = visible(path.as_str());
     let at = Path::new(path.as_str());
     match root.kind(at).map_err(ActionError::reading)? {
         Some(FileKind::Folder) => Ok(()),
-        // With a limit of nothing the file is opened, which shows whether it may be, and its bytes
-        // stay where they are.
+        // A limit of zero opens the file, which checks permissions, without reading its content.
         Some(FileKind::File(_)) => match root.read(at, 0) {
             Err(error) if error.kind() != io::ErrorKind::FileTooLarge => {
                 Err(ActionError::reading(error))
@@ -141,7 +139,6 @@ fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
     }
 }
 
-/// Makes one at random.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use proptest::prelude::*;

@@ -16,10 +16,10 @@ use crate::plan::validate::{Judge, Mistake, Step};
 use crate::text::diff::Counts;
 use crate::text::visible::visible;
 
-/// What separates the queries where a person changes them.
+/// Separates the queries in the user's editor.
 const BETWEEN: &str = "\n\n";
 
-/// The row of the table.
+/// Table entry of RESEARCH.
 pub static ROW: ActionRow = ActionRow {
     name: "RESEARCH",
     aliases: &[],
@@ -38,7 +38,7 @@ pub static ROW: ActionRow = ActionRow {
 /// Queries to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Research {
-    /// One for each block, without its final newline.
+    /// One query per block, without its final newline.
     pub queries: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Behavior for Research {
         first.map(|query| first_line(query)).unwrap_or_default()
     }
 
-    // A search that can find nothing would fail in the middle of the plan.
+    // Without a usable search engine, the search would fail in the middle of the plan.
     fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
         if let Some(why) = judge.world.facts.search_obstacle() {
             let hint = "leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says";
@@ -72,7 +72,7 @@ impl Behavior for Research {
         Ok(())
     }
 
-    // One query that finds something is enough.
+    // The action succeeds if one query finds something.
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
         let (mut output, mut failures) = (String::new(), Vec::new());
         for query in &self.queries {
@@ -166,7 +166,6 @@ impl Behavior for Research {
     }
 }
 
-/// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Research> {
     let blocks = body.blocks();
     let queries: Vec<String> = blocks
@@ -185,7 +184,6 @@ fn read(body: &mut Body<'_>) -> Option<Research> {
     Some(Research { queries })
 }
 
-/// Makes one at random, of queries that are not blank.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use proptest::prelude::*;

@@ -1,9 +1,8 @@
-//! What stands below an action's heading, and where a summary counts it.
+//! What follows an action's field list, and how the summary counts the action.
 //!
-//! The parser, the repair and the respelling of what models write go by the shape, so that none of
-//! them knows an action by its name.
+//! Parser, repair and respelling depend on the shape and never on an action's name.
 
-/// What stands below the heading and the list of an action.
+/// What follows the heading and field list of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyShape {
     /// Nothing.
@@ -12,36 +11,36 @@ pub enum BodyShape {
     File,
     /// FIND and REPLACE in turn, each with a block of a file's text.
     Pairs,
-    /// One block with a script for the shell.
+    /// One block with a shell script.
     Script,
-    /// A block for each query.
+    /// One block per query.
     Queries,
     /// Free text up to the next action.
     Message,
 }
 
-/// The order in which a summary counts the actions: what changes files and what runs comes first.
+/// Group of an action in the summary, in display order: file changes and commands come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SummaryGroup {
-    /// Files are written.
+    /// Writes files.
     Files,
-    /// Commands are run; the summary always shows them whole.
+    /// Runs commands; the summary always shows them in full.
     Commands,
-    /// The context of the next turn changes.
+    /// Changes the context of the next turn.
     Context,
-    /// The web is asked.
+    /// Uses the web.
     Web,
-    /// Somebody is told something.
+    /// Sends a message to the user or an agent.
     Messages,
 }
 
 impl BodyShape {
-    /// Returns whether a block is the text of a file, whole or in part.
+    /// Returns whether its blocks contain text of a file.
     pub fn is_text_of_file(self) -> bool {
         matches!(self, BodyShape::File | BodyShape::Pairs)
     }
 
-    /// Returns whether what its blocks say is written or run as it stands.
+    /// Returns whether its blocks are written or executed verbatim.
     pub fn takes_effect(self) -> bool {
         self.is_text_of_file() || self == BodyShape::Script
     }

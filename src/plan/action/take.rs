@@ -1,9 +1,9 @@
-//! TAKE: takes over what an agent made of a path, where no other action can say it: binary content,
-//! a deletion, another mode, a link, text too large to be read.
+//! TAKE: takes an agent's version of a path that no other action can express: binary content, a
+//! deletion, a mode change, a link, large text.
 //!
-//! TeDDy writes it and no model is told of it. The bytes are an artifact of the turn; the plan has
-//! their size and hash, and those of what was there when the agent began, so that nothing else is
-//! taken and nothing that has changed since is overwritten.
+//! Only TeDDy writes it, and models don't learn of it. The bytes are an artifact of the turn. The
+//! plan records their size and hash and those of the previous version, so that no other bytes are
+//! written and no later change is overwritten.
 
 mod check;
 mod parse;
@@ -25,7 +25,7 @@ use crate::text::diff::Counts;
 use crate::text::link;
 use crate::text::path::RepoPath;
 
-/// The row of the table.
+/// Table entry of TAKE.
 pub static ROW: ActionRow = ActionRow {
     name: "TAKE",
     aliases: &[],
@@ -41,25 +41,25 @@ pub static ROW: ActionRow = ActionRow {
     sample,
 };
 
-/// A path whose new state is taken over as a whole.
+/// A path whose new state is taken as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakePath {
-    /// Which.
+    /// The path.
     pub path: RepoPath,
-    /// What is there then; `None` where nothing is.
+    /// The new state; `None` if the agent deleted the path.
     pub becomes: Option<TakenState>,
-    /// What was there when the agent began; `None` where nothing was.
+    /// The state before the agent ran; `None` if the path did not exist.
     pub was: Option<KnownState>,
 }
 
-/// What is taken over.
+/// The new state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenState {
-    /// Its kind.
+    /// File, executable file or link.
     pub mode: StateMode,
-    /// The artifact of the turn that has the bytes: `taken/01`.
+    /// Artifact of the turn that holds the bytes, such as `taken/01`.
     pub artifact: String,
-    /// The bytes.
+    /// Size and hash of the bytes.
     pub imprint: Imprint,
 }
 
@@ -166,7 +166,7 @@ impl Behavior for TakePath {
 }
 
 impl TakenState {
-    /// Returns its bytes, or why they cannot be had.
+    /// Returns the bytes, or a message if they are missing or don't match the hash.
     fn content(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, String> {
         let name = &self.artifact;
         match bytes(name) {
@@ -177,7 +177,6 @@ impl TakenState {
     }
 }
 
-/// Makes one at random.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use crate::plan::samples;

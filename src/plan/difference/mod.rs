@@ -1,10 +1,10 @@
-//! The plan of what an agent did to the files, written from their difference.
+//! Writes the plan for an agent's changes from their diff.
 //!
-//! Pure. New text is a CREATE, changed text an EDIT with a pair for each place, everything else a
-//! TAKE. What is written is read again before it is handed out, so that it is this very plan, and
-//! each EDIT was applied by the matcher of validation: run in the mind it gives what the agent
-//! made, byte for byte. The agent's words are a stranger's: they are a title, a rationale or a
-//! message, and never more.
+//! Pure. A new text file becomes a CREATE, a changed one an EDIT with a pair per place, everything
+//! else a TAKE. The result is parsed again and must give the same plan, and each EDIT is checked
+//! with the matcher of validation: applied to the old files, the plan reproduces the agent's files
+//! byte for byte. The agent's messages are untrusted: they can become a title, a rationale or a
+//! message, and nothing else.
 
 mod outcome;
 mod pairs;
@@ -17,44 +17,45 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use super::state::{FileState, StateMode};
 pub use outcome::outcome;
 
-/// What became of a path.
+/// Change of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MadeChange {
-    /// The path from the root of the project.
+    /// Path from the project root.
     pub path: Vec<u8>,
-    /// What was there; `None` where nothing was.
+    /// State before the change; `None` if the path did not exist.
     pub before: Option<FileState>,
-    /// What is there now; `None` where nothing is.
+    /// State after the change; `None` if the path was deleted.
     pub after: Option<FileState>,
 }
 
-/// What an agent said in the end.
+/// Text from the agent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AgentWords<'a> {
-    /// What the plan is called.
+    /// Title of the plan.
     pub title: &'a str,
-    /// Why it did what it did: its last message.
+    /// The agent's last message.
     pub rationale: &'a str,
 }
 
-/// A plan that was written.
+/// A generated plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WrittenPlan {
-    /// The plan.
+    /// Text of the plan.
     pub text: String,
-    /// The artifacts that its TAKEs name, with their bytes: `taken/01`.
+    /// Artifacts that its TAKEs refer to, such as `taken/01`, with their bytes.
     pub taken: Vec<(String, Vec<u8>)>,
-    /// The paths that no plan can name, or for which there was no room, and why.
+    /// Changes that are not in the plan, with the reason: a path that a plan cannot name, or too
+    /// many actions.
     pub left_out: Vec<(Vec<u8>, String)>,
 }
 
-/// Writes the plan of what an agent did.
+/// Writes the plan for an agent's changes.
 pub fn plan_of(changes: &[MadeChange], author: &AgentWords<'_>) -> WrittenPlan {
     plan_taking(changes, author, &BTreeSet::new())
 }
 
-/// Writes the plan of what an agent did, in which some paths are taken as a whole: those for which
-/// CREATE or EDIT turned out to be wrong where they are.
+/// Like [`plan_of`], with a TAKE for each path of `whole`. The caller lists paths for which
+/// validation in the project rejected CREATE or EDIT.
 pub fn plan_taking(
     changes: &[MadeChange],
     author: &AgentWords<'_>,
@@ -63,7 +64,7 @@ pub fn plan_taking(
     write::written(changes, author, whole)
 }
 
-/// The bytes of a plan's artifacts, by name.
+/// Content of a plan's artifacts, by name.
 pub type TakenBytes = BTreeMap<String, Vec<u8>>;
 
 #[cfg(test)]

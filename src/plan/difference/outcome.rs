@@ -1,4 +1,4 @@
-//! What a plan makes of the files, told without a repository.
+//! Computes the files after a plan, without a repository.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -9,22 +9,17 @@ use crate::plan::validate::{Entry, Facts, written};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 
-/// The files as they were, and nothing else of the world.
+/// The files before the plan, as facts for the validation.
 struct FilesBefore<'a> {
-    /// The plan.
     plan: &'a Plan,
-    /// What was at a path.
     state: &'a dyn Fn(&RepoPath) -> Option<FileState>,
-    /// The folders of the files that the plan writes.
+    /// Directories of the files that the plan writes.
     folders: HashSet<&'a str>,
-    /// The artifacts of the plan.
     taken: &'a TakenBytes,
 }
 
-/// Returns what is at each path that a plan writes when it has run; `before` says what was there.
-///
-/// # Errors
-/// The mistakes of the plan.
+/// Returns the state of each path that a plan writes, or the diagnostics of the plan. `before`
+/// returns the previous state of a path.
 pub fn outcome(
     plan: &Plan,
     before: &dyn Fn(&RepoPath) -> Option<FileState>,

@@ -1,5 +1,5 @@
-//! A changed text as pairs of FIND and REPLACE: one for each place, with as many lines around it as
-//! make it the only one.
+//! Expresses a changed text as FIND and REPLACE pairs: one per place, with enough context lines to
+//! make each FIND unique.
 
 use std::ops::Range;
 
@@ -7,48 +7,41 @@ use crate::plan::action::edit::Pair;
 use crate::text::diff;
 use crate::text::edit::apply;
 
-/// The largest text that is said in pairs, in bytes.
+/// Largest text that is compared, in bytes.
 const MAX_TEXT: usize = 1 << 20;
-/// The most pairs that a person reads in one file.
+/// Pairs per file; beyond that, they are harder to review than the whole file.
 const MAX_PAIRS: usize = 64;
-/// The most runs of changed lines that are looked at; most of them end in one pair with others.
+/// Runs of changed lines that are processed. Most of them merge into pairs with others.
 const MAX_RUNS: usize = 512;
-/// The most text of all pairs of a file, in bytes.
+/// Total text of a file's pairs, in bytes.
 const MAX_PAIR_TEXT: usize = 256 << 10;
-/// Two runs with at most so many lines between them are one place.
+/// Runs with at most this many unchanged lines between them are merged.
 const GAP: usize = 2;
 
-/// How many bytes may still be searched for one plan, so that odd files do not take hours.
+/// Bytes that can still be searched for one plan. Bounds the time for files with many similar
+/// lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchBudget(pub(super) usize);
 
-/// Lines that differ: where they are in the old text, and in the new one.
+/// A run of changed lines, as line ranges of the old and the new text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ChangedRun {
-    /// In the old text.
     old: Range<usize>,
-    /// In the new text.
     new: Range<usize>,
 }
 
-/// Two texts, by lines.
 struct Texts<'a> {
-    /// The old one.
     old: LinedText<'a>,
-    /// The new one.
     new: LinedText<'a>,
 }
 
-/// A text with the places of its lines.
 struct LinedText<'a> {
-    /// The text.
     text: &'a str,
-    /// Where each line starts, and where the text ends.
+    /// Byte offset of each line, and of the end of the text.
     starts: Vec<usize>,
 }
 
-/// Returns the pairs that make the new text of the old one; `None` where there are none, or none
-/// that a person would read.
+/// Returns the pairs that turn `old` into `new`; `None` if no pairs can, or too many are needed.
 pub(super) fn pairs(old: &str, new: &str, budget: &mut SearchBudget) -> Option<Vec<Pair>> {
     let is_ended = |text: &str| text.ends_with('\n');
     if old.len().max(new.len()) > MAX_TEXT || (is_ended(old) != is_ended(new) && !new.is_empty()) {
@@ -80,7 +73,7 @@ pub(super) fn pairs(old: &str, new: &str, budget: &mut SearchBudget) -> Option<V
 }
 
 impl Texts<'_> {
-    /// Returns the runs of changed lines; those that are close to each other as one.
+    /// Returns the runs of changed lines, merging those close to each other.
     fn runs(&self) -> Vec<ChangedRun> {
         let mut runs: Vec<ChangedRun> = Vec::new();
         for (old, new) in diff::changed(&self.old.lines(), &self.new.lines()) {
@@ -94,8 +87,8 @@ impl Texts<'_> {
         runs
     }
 
-    /// Makes the pair of a run. Where the lines around it reach another run, both become one: the
-    /// user can leave out any pair, and none may rest on another.
+    /// Creates the pair of a run. A run whose context reaches another run is merged with it: the
+    /// user can deselect any pair, so no pair can depend on another.
     fn place(
         &self,
         mut run: ChangedRun,
@@ -131,8 +124,8 @@ impl Texts<'_> {
         }
     }
 
-    /// Makes a pair with so many lines above and below a run, if it has one place and does what it
-    /// is to do.
+    /// Creates a pair with the given number of context lines; `None` if its FIND is not unique or
+    /// the replacement is wrong.
     fn pair(
         &self,
         run: &ChangedRun,
@@ -151,7 +144,7 @@ impl Texts<'_> {
             budget.0 = 0;
         }
 
-        // What is there once the pairs before this one have been applied, and then this one.
+        // The text to which the pair applies: earlier pairs are applied, later ones are not.
         let done = self.new.span(0..run.new.start);
         let text = [done, self.old.span(run.old.start..self.old.count())].concat();
         let rest = self.old.span(run.old.end..self.old.count());
@@ -184,7 +177,7 @@ impl Texts<'_> {
 }
 
 impl ChangedRun {
-    /// Returns this run with one below it, and what is between them.
+    /// Merges a run with a later one, including the lines between them.
     fn with(&self, below: &ChangedRun) -> ChangedRun {
         ChangedRun {
             old: self.old.start..below.old.end,
@@ -194,7 +187,6 @@ impl ChangedRun {
 }
 
 impl LinedText<'_> {
-    /// Finds the lines of a text.
     fn of(text: &str) -> LinedText<'_> {
         let mut starts = vec![0];
         starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
@@ -204,23 +196,20 @@ impl LinedText<'_> {
         LinedText { text, starts }
     }
 
-    /// Returns how many lines there are.
     fn count(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Returns some of its lines, as they are.
     fn span(&self, lines: Range<usize>) -> &str {
         &self.text[self.starts[lines.start]..self.starts[lines.end]]
     }
 
-    /// Returns its lines with their ends.
     fn lines(&self) -> Vec<&str> {
         (0..self.count()).map(|at| self.span(at..at + 1)).collect()
     }
 }
 
-/// Returns the content of a block, which has a line end where it has anything.
+/// Adds a final newline unless the text is empty: the content of a block always has one.
 fn ended(text: String) -> String {
     let is_whole = text.is_empty() || text.ends_with('\n');
     if is_whole { text } else { text + "\n" }

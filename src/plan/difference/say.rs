@@ -1,4 +1,4 @@
-//! By which action a change is said.
+//! Chooses the action for a change.
 
 use super::pairs::{SearchBudget, pairs};
 use super::{FileState, MadeChange, StateMode};
@@ -10,12 +10,12 @@ use crate::plan::state::Imprint;
 use crate::text::link;
 use crate::text::path::RepoPath;
 
-/// The largest new text that stands in a plan, in bytes.
+/// Largest new text in a plan, in bytes.
 const MAX_CREATE: usize = 256 << 10;
-/// The longest ending of a file's name that is the language of its blocks.
+/// Longest file extension that is used as the language of a block.
 const MAX_ENDING: usize = 10;
 
-/// Returns the path of a change as a plan names it, or why none can.
+/// Returns the path as a plan can name it, or why none can.
 pub(super) fn name(path: &[u8]) -> Result<RepoPath, String> {
     let text = std::str::from_utf8(path).map_err(|_| "the path is not UTF-8".to_owned())?;
     let name = RepoPath::parse(text).map_err(|error| error.to_string())?;
@@ -25,7 +25,7 @@ pub(super) fn name(path: &[u8]) -> Result<RepoPath, String> {
     }
 }
 
-/// Returns the change of a text as CREATE or EDIT, if one of them says it.
+/// Returns a text change as CREATE or EDIT; `None` if neither can express it.
 pub(super) fn as_text(
     path: &RepoPath,
     change: &MadeChange,
@@ -36,7 +36,7 @@ pub(super) fn as_text(
     let path = path.clone();
     let language = language(&path);
 
-    // An EDIT keeps the mode of its file, and a CREATE makes an ordinary one.
+    // An EDIT keeps the mode of its file, and a CREATE makes an ordinary file.
     let before = change.before.as_ref();
     let is_filled = before.is_some_and(|before| !before.content.is_empty());
     let mode = match before {
@@ -47,7 +47,7 @@ pub(super) fn as_text(
         return None;
     }
 
-    // An empty file has nothing that could be found in it; CREATE fills it.
+    // An EDIT needs text to find, so CREATE replaces an empty file.
     if !is_filled {
         let create = Create {
             path,
@@ -67,7 +67,7 @@ pub(super) fn as_text(
     Some(Edit { path, pairs }.into())
 }
 
-/// Returns any change as a TAKE; its artifact gets its name when the plan is written.
+/// Returns any change as a TAKE. The artifact's name is set when the plan is written.
 pub(super) fn as_take(path: &RepoPath, change: &MadeChange) -> TakePath {
     TakePath {
         path: path.clone(),
@@ -80,7 +80,6 @@ pub(super) fn as_take(path: &RepoPath, change: &MadeChange) -> TakePath {
     }
 }
 
-/// Returns the language of a file's blocks: the ending of its name.
 fn language(path: &RepoPath) -> String {
     let ending = path.file_name().rsplit_once('.').map(|(_, ending)| ending);
     let is_word = |ending: &&str| {

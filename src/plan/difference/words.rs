@@ -1,31 +1,26 @@
-//! The agent's words, as a plan may have them.
+//! Makes an agent's messages safe for use in a plan.
 
 use super::AgentWords;
 use crate::plan::action::field::one_line;
 use crate::text::visible::visible;
 
-/// The longest title, in characters.
+/// Longest title, in characters.
 const MAX_TITLE: usize = 100;
-/// The longest rationale or message, in bytes.
+/// Longest rationale or message, in bytes.
 const MAX_WORDS: usize = 16 << 10;
-/// The paths without a place in the plan that are named in it.
+/// Omitted paths that the rationale lists.
 const MAX_NAMED: usize = 20;
 
-/// Title and text of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlanWords {
-    /// The title.
     pub(super) title: String,
-    /// The rationale.
     pub(super) rationale: String,
-    /// What the agent said, for a message.
     pub(super) message: String,
 }
 
-/// What is said for an agent that said nothing.
 const SILENT: &str = "The agent said nothing.";
 
-/// Returns the words of an agent, and what of its work has no place in the plan.
+/// Returns the texts of the plan: the agent's, and a list of changes that are not in the plan.
 pub(super) fn of(author: &AgentWords<'_>, left_out: &[(Vec<u8>, String)]) -> PlanWords {
     let title: String = visible(&one_line(&plain(author.title)))
         .chars()
@@ -48,7 +43,7 @@ pub(super) fn of(author: &AgentWords<'_>, left_out: &[(Vec<u8>, String)]) -> Pla
     }
 }
 
-/// Returns words of which none is the agent's.
+/// Returns texts without any from the agent.
 pub(super) fn neutral() -> PlanWords {
     let words = "What the agent said cannot be shown in a plan.";
     PlanWords {
@@ -58,25 +53,24 @@ pub(super) fn neutral() -> PlanWords {
     }
 }
 
-/// Returns a message that has no blocks of code, so that nothing in it is hidden from who writes it.
+/// Returns a message without code blocks, which could hide text from the renderer.
 pub(super) fn without_code(message: &str) -> String {
     message.replace('`', "'").replace("~~~", "---")
 }
 
-/// Returns a text with line feeds alone at the ends of its lines, and no NUL.
+/// Normalizes line endings and removes NUL.
 fn plain(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     text.replace('\0', "")
 }
 
-/// Returns as much of a text as a plan has room for.
 fn bounded(text: &str) -> &str {
     let end = (0..=MAX_WORDS.min(text.len())).rev();
     let end = end.into_iter().find(|&at| text.is_char_boundary(at));
     &text[..end.unwrap_or_default()]
 }
 
-/// Says what has no place in the plan.
+/// Lists the changes that are not in the plan.
 fn rest(left_out: &[(Vec<u8>, String)]) -> String {
     if left_out.is_empty() {
         return String::new();

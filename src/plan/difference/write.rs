@@ -1,4 +1,4 @@
-//! Writing the plan, and reading it again until it is the one that was meant.
+//! Writes the plan and parses it again until the result is the intended plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,26 +16,23 @@ use crate::plan::state::Imprint;
 use crate::plan::{Field, Plan};
 use crate::text::path::RepoPath;
 
-/// The text of files that stands in a plan, in bytes.
+/// Text of files in a plan, in bytes.
 const MAX_PLAN_TEXT: usize = 4 << 20;
-/// The bytes of files that are searched for the places of pairs.
+/// Bytes searched for unique matches.
 const MAX_SEARCHED: usize = 2 << 30;
-/// How often a plan is written before everything in it is taken as a whole.
+/// Attempts before every change becomes a TAKE.
 const MAX_TRIES: usize = 4;
 
-/// A change on its way into a plan.
+/// A change with its chosen action.
 struct Said<'a> {
-    /// The path.
     path: RepoPath,
-    /// The change.
     change: &'a MadeChange,
-    /// The action for text, if one says it.
+    /// The CREATE or EDIT; `None` for a TAKE.
     text: Option<ActionKind>,
-    /// What is worth knowing.
     note: Option<String>,
 }
 
-/// Writes the plan; the paths of `whole` are taken as such.
+/// Writes the plan, with a TAKE for each path of `whole`.
 pub(super) fn written(
     changes: &[MadeChange],
     author: &AgentWords<'_>,
@@ -79,8 +76,8 @@ pub(super) fn written(
     unreachable!("the last attempt returns")
 }
 
-/// Chooses an action for each change, in the order in which they can be done: what goes first makes
-/// room for what comes.
+/// Chooses an action for each change. Deletions come first: a file can replace a directory, and the
+/// reverse.
 fn chosen<'a>(
     changes: &'a [MadeChange],
     whole: &BTreeSet<Vec<u8>>,
@@ -131,7 +128,6 @@ fn chosen<'a>(
     (said, left_out)
 }
 
-/// Returns how much text of an action stands in a plan, in bytes.
 fn text_size(kind: &ActionKind) -> usize {
     let pairs = kind.pairs().into_iter().flatten();
     let found: usize = pairs.map(|pair| pair.find.len()).sum();
@@ -139,7 +135,7 @@ fn text_size(kind: &ActionKind) -> usize {
     found + texts.iter().map(|text| text.len()).sum::<usize>()
 }
 
-/// Returns what to say of files that went from one path to another as they were, by path.
+/// Returns notes on files that were renamed without changes, by path.
 fn renames<'a>(changes: &[&'a MadeChange]) -> BTreeMap<&'a [u8], String> {
     let mut gone: BTreeMap<(usize, String), &[u8]> = BTreeMap::new();
     let key = |state: &FileState| (state.content.len(), Imprint::of(&state.content).hash);
@@ -166,7 +162,7 @@ fn renames<'a>(changes: &[&'a MadeChange]) -> BTreeMap<&'a [u8], String> {
     found
 }
 
-/// Makes the plan, and gives the artifacts their names.
+/// Builds the plan, and names the artifacts.
 fn plan_of(said: &[Said<'_>], words: &PlanWords) -> (Plan, Vec<(String, Vec<u8>)>) {
     let mut taken = Vec::new();
     let mut action = |said: &Said<'_>| {
@@ -198,7 +194,7 @@ fn plan_of(said: &[Said<'_>], words: &PlanWords) -> (Plan, Vec<(String, Vec<u8>)
     (plan, taken)
 }
 
-/// Writes the plan of an agent that changed nothing: its message waits for an answer.
+/// Writes the plan for an agent that changed no files: a CHAT_WITH_USER with its message.
 fn told(words: &PlanWords) -> String {
     let plan = |words: &PlanWords, message: &str| Plan {
         title: words.title.clone(),
@@ -234,12 +230,11 @@ fn told(words: &PlanWords) -> String {
     found.unwrap_or_else(|| render(&plan(&neutral, &neutral.message)))
 }
 
-/// Returns whether a text was read as it stands, without a mistake.
+/// Returns whether a text was parsed without repairs and without diagnostics.
 fn is_sound(reading: &Reading) -> bool {
     reading.diagnostics.is_empty() && reading.repaired.level == Level::Clean
 }
 
-/// Returns whether what was read is the plan that was meant.
 fn is_same(plan: &Plan, reading: &Reading) -> bool {
     let found = &reading.plan;
     is_sound(reading)
@@ -250,7 +245,6 @@ fn is_same(plan: &Plan, reading: &Reading) -> bool {
         && wrong(plan, reading).is_empty()
 }
 
-/// Returns which actions were not read as they were meant.
 fn wrong(plan: &Plan, reading: &Reading) -> Vec<usize> {
     let found = &reading.plan.actions;
     let is_right = |at: &usize| {

@@ -1,36 +1,34 @@
-//! `.teddy/memos.yaml`: the memos of a file, and the file after changes.
+//! Reads and changes `.teddy/memos.yaml`.
 //!
-//! A change adds or removes single lines, and every other line, comments included, stays as it is.
+//! A change adds or removes single lines. All other lines, comments included, are preserved.
 
 use serde_yaml::Value;
 
 use super::{MemoChange, Verb, is_break};
 use crate::text::yaml::{self, YamlError};
 
-/// The largest file that is read, in bytes.
+/// Largest file that is read, in bytes.
 pub const MAX_FILE: usize = 64 << 10;
 
-/// Why a file holds no memos.
+/// Why a file could not be read as memos.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoError {
-    /// It is too large or too deep.
+    /// Too large or too deeply nested.
     #[error("cannot read the memos: {0}")]
     Guard(#[from] YamlError),
-    /// It is no YAML.
+    /// Not YAML.
     #[error("cannot read the memos: {0}")]
     Syntax(#[from] serde_yaml::Error),
-    /// It is YAML of another shape.
+    /// YAML, but not a list of strings.
     #[error("the memos are not a list of texts, one `- memo` per line")]
     Shape,
-    /// An entry is no text.
+    /// An entry that is not one line of text.
     #[error("memo {0} is not a single line of text")]
     Entry(usize),
 }
 
-/// Reads the file. An empty one, or one of comments, has no memos.
-///
-/// # Errors
-/// Where it is no list of texts on one line each; nothing is guessed then.
+/// Parses the file. An empty file, or one with only comments, has no memos. Anything but a list of
+/// single-line strings is an error: guessing could lose memos.
 pub fn read(file: &str) -> Result<Vec<String>, MemoError> {
     yaml::guard(file, MAX_FILE)?;
     let entries =
@@ -49,8 +47,8 @@ pub fn read(file: &str) -> Result<Vec<String>, MemoError> {
     entries.into_iter().enumerate().map(text).collect()
 }
 
-/// Returns the file after the changes: each added memo a line at the end, each removed one its
-/// lines gone, all else as it was. A file that [`read`] does not read comes back as it is.
+/// Returns the file with the changes applied: an added memo becomes a line at the end, a removed
+/// one loses its lines. A file that [`read`] rejects is returned unchanged.
 pub fn apply(file: &str, changes: &[MemoChange]) -> String {
     let Ok(mut memos) = read(file) else {
         return file.to_owned();
@@ -70,8 +68,7 @@ pub fn apply(file: &str, changes: &[MemoChange]) -> String {
             _ => continue,
         };
 
-        // A flow list, or anything else that has no line for each memo: written anew, as a plain
-        // list.
+        // A flow list, or any other shape without a line per memo, is rewritten as a plain list.
         let exact = read(&next).is_ok_and(|found| found == memos);
         text = if exact { next } else { fresh(&memos) };
     }
@@ -79,7 +76,6 @@ pub fn apply(file: &str, changes: &[MemoChange]) -> String {
     text
 }
 
-/// Adds a line at the end.
 fn append(file: &str, memo: &str) -> String {
     let ending = if file.contains("\r\n") { "\r\n" } else { "\n" };
     let indent = item_lines(file)
@@ -90,7 +86,7 @@ fn append(file: &str, memo: &str) -> String {
         text.push_str(ending);
     }
 
-    // `[]` is how an empty list may have been written; the new line takes its place.
+    // `[]` may stand for the empty list; the new line replaces it.
     if text.lines().any(|line| line.trim() == "[]") {
         text = text
             .split_inclusive('\n')
@@ -101,7 +97,6 @@ fn append(file: &str, memo: &str) -> String {
     text + &format!("{indent}- {}{ending}", scalar(memo))
 }
 
-/// Removes the lines of an entry.
 fn remove(file: &str, index: usize) -> String {
     match item_lines(file).get(index) {
         Some(&(start, end)) => format!("{}{}", &file[..start], &file[end..]),
@@ -109,7 +104,6 @@ fn remove(file: &str, index: usize) -> String {
     }
 }
 
-/// Writes a whole list.
 fn fresh(memos: &[String]) -> String {
     memos
         .iter()
@@ -117,8 +111,8 @@ fn fresh(memos: &[String]) -> String {
         .collect()
 }
 
-/// Returns for each entry of a block list the bytes of its lines, without comments and blank lines
-/// behind it.
+/// Returns the byte range of each entry of a block list, without the comments and blank lines after
+/// it.
 fn item_lines(file: &str) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut margin = None;
@@ -142,12 +136,11 @@ fn item_lines(file: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns the blanks at a line's start.
 fn leading(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t', '\u{feff}']).len()]
 }
 
-/// Writes a memo as a YAML scalar that every reader takes for this text.
+/// Writes a memo as a YAML scalar that every parser reads as this text.
 fn scalar(memo: &str) -> String {
     if is_plain(memo) {
         memo.to_owned()
@@ -156,7 +149,7 @@ fn scalar(memo: &str) -> String {
     }
 }
 
-/// Returns whether YAML, the old one too, reads an unquoted text as itself.
+/// Returns whether YAML 1.1 and 1.2 read the unquoted text as this string.
 fn is_plain(memo: &str) -> bool {
     const WORDS: [&str; 10] = [
         "y", "n", "yes", "no", "on", "off", "true", "false", "null", "none",
@@ -180,7 +173,7 @@ mod tests {
     use super::*;
     use crate::plan::memo::parse;
 
-    /// Makes changes from lines of a section.
+    /// Parses memo changes from lines of a section.
     fn changes(block: &str) -> Vec<MemoChange> {
         parse(block, 1).0
     }

@@ -1,12 +1,11 @@
-//! Mistakes that do not depend on where they are: fences that stay open, headings that Markdown
-//! does not see, NUL.
+//! Mistakes that can occur anywhere in a plan: unclosed fences, headings hidden from Markdown, NUL.
 
 use crate::plan::action::border;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
-/// Says which fenced blocks are never closed, and what they swallow (P19).
+/// Reports fenced blocks that are never closed, and the structure they swallow (P19).
 pub fn unclosed(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
     let open = markdown::fenced(blocks)
         .into_iter()
@@ -32,7 +31,8 @@ pub fn unclosed(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> 
     .collect()
 }
 
-/// Says which lines look like the heading of an action or a section and are none to Markdown (P18).
+/// Reports lines that look like the heading of an action or a section but that Markdown parses as
+/// something else (P18).
 pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
     let around = |line: usize| blocks[..blocks.partition_point(|block| block.first <= line)].last();
     let wrong = |line: usize| {
@@ -57,7 +57,7 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Says where the first NUL is (P21).
+/// Reports the first NUL (P21).
 pub fn nul(text: &str) -> Option<Diagnostic> {
     let at = text.find('\0')?;
     let line =
@@ -68,7 +68,6 @@ pub fn nul(text: &str) -> Option<Diagnostic> {
     )
 }
 
-/// Returns a block's fence.
 fn fence(code: &MarkdownCode) -> String {
     std::iter::repeat_n(code.fence_char.unwrap_or('`'), code.fence_len.min(80)).collect()
 }

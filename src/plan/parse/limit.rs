@@ -1,6 +1,6 @@
-//! The limits of a plan (P22), each one clear mistake.
+//! Size limits of a plan (P22), each reported as a single mistake.
 //!
-//! Size and number of actions are looked at before anything is read, in one pass over the lines.
+//! Size and number of actions are checked before parsing, in one pass over the lines.
 
 use memchr::memmem;
 
@@ -11,7 +11,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::text::fence::{self, split_lines};
 use crate::text::markdown::{Document, MAX_NESTING, heading_text};
 
-/// Says whether a text is too large, or has too many actions, before it is read.
+/// Returns a diagnostic if a text is too large or has too many actions.
 pub fn over_limit(text: &str) -> Option<Diagnostic> {
     if text.len() > MAX_PLAN {
         let message = format!(
@@ -21,7 +21,7 @@ pub fn over_limit(text: &str) -> Option<Diagnostic> {
         return Some(Diagnostic::new(1, message).hint("write a shorter plan, over several turns"));
     }
 
-    // Most plans have not even so many marks.
+    // Most plans have fewer `###` than the limit, so counting them avoids the scan by line.
     let marks = memmem::find_iter(text.as_bytes(), "###")
         .take(MAX_ACTIONS + 1)
         .count();
@@ -32,7 +32,7 @@ pub fn over_limit(text: &str) -> Option<Diagnostic> {
     }
 }
 
-/// Says whether there are too many actions.
+/// Returns a diagnostic if there are too many actions.
 pub fn actions(number: usize) -> Option<Diagnostic> {
     (number > MAX_ACTIONS).then(|| {
         Diagnostic::new(1, format!("the plan has over {MAX_ACTIONS} actions"))
@@ -40,7 +40,7 @@ pub fn actions(number: usize) -> Option<Diagnostic> {
     })
 }
 
-/// Says whether a document is too deep or takes too long.
+/// Returns a diagnostic if a document is nested too deeply or took too long to parse.
 pub fn structure(document: &Document) -> Option<Diagnostic> {
     if document.abandoned {
         return Some(
@@ -58,8 +58,7 @@ pub fn structure(document: &Document) -> Option<Diagnostic> {
     })
 }
 
-/// Counts the headings of actions outside of fences, as far as the lines alone show them, until
-/// there are too many.
+/// Counts action headings outside fences, judging by single lines. Stops beyond the limit.
 fn count(text: &str) -> usize {
     let mut open: Option<(u8, usize)> = None;
     let mut found = 0;
@@ -83,7 +82,6 @@ fn count(text: &str) -> usize {
     found
 }
 
-/// Returns whether a line is the heading of an action.
 fn is_action(line: &str) -> bool {
     looks_like_border(line) && heading::action(heading_text(line)).is_some()
 }

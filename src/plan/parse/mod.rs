@@ -1,9 +1,9 @@
-//! From a plan's text to its value, with every mistake at once.
+//! Parses a plan and reports all its mistakes together.
 //!
-//! It never fails and never panics: what cannot be read is left out and said. The text is the one
-//! after repair, and it is read strictly: what the format has no place for is a mistake, never
-//! skipped in silence. Comrak gives the structure (`text::markdown`), a scan of the lines beside it
-//! finds the headings that it takes for something else. The rules P1-P24 are those of
+//! Never fails and never panics: whatever cannot be parsed is omitted and reported. The text is
+//! parsed after repair, and strictly: anything the format has no place for is a mistake, never
+//! skipped silently. Comrak provides the structure (`text::markdown`); a separate scan of the lines
+//! finds headings that Markdown parses as something else. Rules P1-P24 are those of
 //! `docs/formats/plan.md`.
 
 mod check;
@@ -27,14 +27,14 @@ use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 pub use limit::over_limit;
 use region::Region;
 
-/// The largest plan that is read, in bytes (P22).
+/// Largest plan that is parsed, in bytes (P22).
 pub const MAX_PLAN: usize = 16 << 20;
-/// The most actions of a plan (P22).
+/// Limit of actions in a plan (P22).
 pub const MAX_ACTIONS: usize = 2000;
-/// What is said of an action that stands above or behind the action plan.
+/// Diagnostic for an action above or below the action plan.
 const OUTSIDE: &str = " stands outside of the action plan";
 
-/// Reads a plan.
+/// Parses a plan. The plan contains everything that could be parsed, even with diagnostics.
 pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     let mut plan = Plan::default();
     if let Some(limit) = over_limit(text) {
@@ -86,15 +86,15 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     let mut causes = check::unclosed(&lines, &document.blocks);
     causes.extend(check::hidden(&lines, &document.blocks));
 
-    // What else is wrong in such a line follows from it.
+    // Other mistakes on such a line are consequences.
     let at: BTreeSet<usize> = causes.iter().map(|wrong| wrong.line).collect();
     reader.found.retain(|wrong| !at.contains(&wrong.line));
     reader.found.extend(causes);
     (plan, reader.finish())
 }
 
-/// Returns whether a text has a heading that only a plan has: an action's, or that of a section
-/// that every plan must have.
+/// Returns whether a text has a heading that only a plan has: that of an action or of a required
+/// section.
 pub fn has_border_of_plan(text: &str) -> bool {
     let text = normal(text);
     let document = markdown::read(&text);
@@ -108,8 +108,7 @@ pub fn has_border_of_plan(text: &str) -> bool {
         })
 }
 
-/// Returns a plan's text without a byte order mark, and with LF if all of its lines end with CRLF,
-/// or all with CR (P2).
+/// Removes a byte order mark, and converts line endings to LF if all are CRLF, or all CR (P2).
 pub fn normal(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let pairs = text.matches("\r\n").count();
@@ -123,24 +122,19 @@ pub fn normal(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// Reads region by region.
+/// Parser state, advanced region by region.
 struct Reader<'a> {
-    /// The plan's lines.
     lines: &'a Lines<'a>,
-    /// The plan's blocks.
     blocks: &'a [MarkdownBlock],
-    /// The mistakes so far.
     found: Vec<Diagnostic>,
-    /// The parts that the plan as a whole lacks.
+    /// Missing parts of the plan as a whole.
     missing: Vec<Diagnostic>,
-    /// What the actions are called, with the lines that they take.
+    /// Labels of the actions, with their line ranges.
     labels: Vec<(std::ops::Range<usize>, String)>,
-    /// The section that is open.
     section: Option<Section>,
 }
 
 impl Reader<'_> {
-    /// Reads what stands between two borders.
     fn region(&mut self, region: &Region, plan: &mut Plan) {
         let blocks = &self.blocks[region.blocks.clone()];
         match region.border {
@@ -177,7 +171,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads an action.
     fn action(&mut self, row: &'static ActionRow, region: &Region, plan: &mut Plan) {
         let name = row.name;
         if self.section != Some(Section::Plan) {
@@ -209,7 +202,6 @@ impl Reader<'_> {
         }));
     }
 
-    /// Says that a heading is none of the format's.
     fn unknown(&mut self, region: &Region) {
         let text = quote(&heading::bare(&region.text).replace('`', ""));
         let known = heading::action(&region.text).map(|row| row.name);
@@ -246,7 +238,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Says that something stands before the title.
     fn before_title(&mut self, blocks: &[MarkdownBlock]) {
         if let Some(block) = blocks.iter().find(|block| block.node != BlockKind::Rule) {
             let what = quote(self.lines.get(block.first));
@@ -258,7 +249,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes that a section starts.
     fn enter(&mut self, line: usize, section: Section) {
         let name = section.name();
         match self.section {
@@ -281,7 +271,6 @@ impl Reader<'_> {
         self.section = Some(section);
     }
 
-    /// Says which parts of a plan are missing.
     fn sections(&mut self, regions: &[Region]) {
         let has = |border: Border| regions.iter().any(|r| r.border == Some(border));
         if !has(Border::Title) {
@@ -332,21 +321,19 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes that the plan as a whole lacks a part.
+    /// Records a missing part of the plan as a whole, which belongs to no action.
     fn lacks(&mut self, line: usize, what: &str, hint: &str) {
         self.missing.push(Diagnostic::new(line, what).hint(hint));
     }
 
-    /// Notes a mistake.
     fn wrong(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
         self.found.push(Diagnostic::new(line, message).hint(hint));
     }
 
-    /// Returns the mistakes by line, each with its action.
     fn finish(self) -> Vec<Diagnostic> {
         let mut found = self.found;
         for wrong in &mut found {
-            // The regions come in the order of the lines, and so do their labels.
+            // Regions, and therefore labels, are in line order.
             let above = self
                 .labels
                 .partition_point(|(lines, _)| lines.start <= wrong.line);

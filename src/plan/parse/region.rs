@@ -1,4 +1,4 @@
-//! A plan cut at its borders: the title, the sections, the actions.
+//! Splits a plan at its borders: title, sections, actions.
 
 use std::ops::Range;
 
@@ -6,27 +6,27 @@ use crate::plan::action::border::{Border, border};
 use crate::text::lines::Lines;
 use crate::text::markdown::{BlockKind, MarkdownBlock};
 
-/// What stands between one border and the next.
+/// Part of a plan between two borders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// The border that opens it; `None` for what stands before the first one.
+    /// The border that opens it; `None` before the first one.
     pub border: Option<Border>,
-    /// The heading's text.
+    /// Text of the heading.
     pub text: String,
-    /// The heading's level; 0 before the first border.
+    /// Level of the heading; 0 before the first border.
     pub level: u8,
-    /// The heading's line, from 1.
+    /// Line of the heading, from 1.
     pub line: usize,
-    /// The line behind its last.
+    /// The line after its last.
     pub end: usize,
-    /// Its blocks, without the heading.
+    /// Indexes of its blocks, without the heading.
     pub blocks: Range<usize>,
-    /// Whether it is the first with a title.
+    /// Set for the first region with a title.
     pub first_title: bool,
 }
 
-/// Cuts a plan. In a message only the format's own headings are borders, elsewhere any heading down
-/// to level 3.
+/// Splits a plan. Inside a message only the format's own headings are borders; elsewhere, any
+/// heading down to level 3.
 pub fn split(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
     let start = Region {
         border: None,
@@ -75,7 +75,6 @@ pub fn split(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
     regions
 }
 
-/// Returns whether a region is an action with a message.
 fn is_message(region: &Region) -> bool {
     matches!(region.border, Some(Border::Action(row)) if row.is_message())
 }

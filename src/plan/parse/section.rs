@@ -1,4 +1,4 @@
-//! The parts of a plan that are no actions: header, rationale, memos.
+//! Parses the parts of a plan other than actions: header, rationale, memos.
 
 use super::region::Region;
 use crate::plan::Field;
@@ -9,7 +9,7 @@ use crate::plan::memo;
 use crate::text::lines::Lines;
 use crate::text::markdown::{BlockKind, MarkdownBlock};
 
-/// Reads the list below the title (P4, P5).
+/// Parses the list below the title (P4, P5).
 pub fn header(
     lines: &Lines<'_>,
     region: &Region,
@@ -51,7 +51,7 @@ pub fn header(
     fields
 }
 
-/// Reads the rationale's block (P6).
+/// Parses the rationale (P6).
 pub fn rationale(
     lines: &Lines<'_>,
     region: &Region,
@@ -71,7 +71,7 @@ pub fn rationale(
     text
 }
 
-/// Reads the memos' block; a section without anything below it changes nothing (P7).
+/// Parses the memos. An empty section changes nothing (P7).
 pub fn memos(
     lines: &Lines<'_>,
     region: &Region,
@@ -90,7 +90,7 @@ pub fn memos(
     changes
 }
 
-/// Says of every block but a rule that it should not be there.
+/// Reports every block except rules as unexpected.
 pub fn stray(
     lines: &Lines<'_>,
     blocks: &[MarkdownBlock],
@@ -105,7 +105,6 @@ pub fn stray(
     );
 }
 
-/// Returns the line and the content of the one code block of a section.
 fn one_block(
     lines: &Lines<'_>,
     region: &Region,
@@ -144,7 +143,6 @@ fn one_block(
     first
 }
 
-/// Says that a line should not be there.
 fn unexpected(lines: &Lines<'_>, line: usize, expected: &str) -> Diagnostic {
     Diagnostic::new(
         line,

@@ -1,4 +1,4 @@
-//! An answer to a question: Markdown as it is, or a plan that only looks and tells.
+//! Reads the answer to a question: plain Markdown, or a plan that only reads and reports.
 
 use super::{Reading, read};
 use crate::plan::action::{Action, conclude};
@@ -7,16 +7,15 @@ use crate::plan::render::render;
 use crate::plan::{Field, Plan};
 use crate::text::fence::fence_for;
 
-/// The longest title, in characters.
+/// Longest title, in characters.
 const MAX_TITLE: usize = 60;
-/// The shortest fence around an answer.
+/// Shortest fence around an answer.
 const MIN_FENCE: usize = 4;
-/// Why a plan is there at all.
 const RATIONALE: &str = "The answer to a question. Nothing is changed.";
 
-/// Reads the reply to a question. What is no plan is the answer itself, and becomes a plan that
-/// says it; in one that is, whatever does more than look and tell is a mistake. A memo is: it is
-/// kept in a file of the project, and goes with every later input.
+/// Reads the reply to a question. Plain Markdown becomes a plan with that message. In a plan, every
+/// action that does more than read and report is a mistake. So is a memo: it would change a file of
+/// the project and be part of every later input.
 pub fn read_answer(reply: &str, question: &str) -> Reading {
     let mut reading = read(reply);
     if !reading.is_plan {
@@ -38,7 +37,6 @@ pub fn read_answer(reply: &str, question: &str) -> Reading {
     reading
 }
 
-/// Returns the mistake of an action that does more than tell.
 fn mistake(action: &Action) -> Diagnostic {
     let what = format!("{} is not part of an answer", action.kind.name());
     let hint = "answer in plain Markdown, or READ files of the project first";
@@ -48,8 +46,8 @@ fn mistake(action: &Action) -> Diagnostic {
     }
 }
 
-/// Returns an answer in Markdown as the plan that says it, and nothing else: as a block of text where
-/// its own blocks are so broken that parts of it would be read as actions.
+/// Returns Markdown as a plan with that message. If its code blocks are so broken that parts would
+/// be read as actions, the message becomes a code block.
 fn as_plan(reply: &str, question: &str) -> Reading {
     let said = reply.trim();
     if said.is_empty() {
@@ -64,7 +62,6 @@ fn as_plan(reply: &str, question: &str) -> Reading {
     saying(&format!("{fence}text\n{said}\n{fence}"), question)
 }
 
-/// Returns the plan that says a text.
 fn saying(said: &str, question: &str) -> Reading {
     let plan = Plan {
         title: title(question),
@@ -80,7 +77,6 @@ fn saying(said: &str, question: &str) -> Reading {
     read(&render(&plan))
 }
 
-/// Returns the title of an answer: the beginning of the question.
 fn title(question: &str) -> String {
     let line = question.trim().lines().next().unwrap_or_default().trim();
     let line = line.trim_start_matches('#').trim_start();
@@ -95,7 +91,6 @@ fn title(question: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Compares what is said, or what is wrong.
     fn check(reply: &str, expected: &str) {
         let reading = read_answer(reply, "Why?\nReally?");
         let said: Vec<&str> = reading

@@ -1,4 +1,4 @@
-//! A reply that the parser refuses, read once more in any spelling that is clear.
+//! Reads a reply that the parser rejected again, in any unambiguous spelling.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use crate::plan::repair::{Level, Note, Repaired, Spelling, is_cut_off, repair_as
 use crate::plan::spelling::{self, Remark};
 use crate::text::fence::{TextLine, split_lines};
 
-/// Reads a reply in any spelling that is clear. Where its fences are right already, so is
-/// Markdown's own reading of them, unless words between them are left out: then repair must agree.
+/// Reads a reply in any unambiguous spelling. If the fences are correct, Markdown's own
+/// interpretation is used. If text between the blocks was dropped, repair must give the same plan.
 pub(super) fn read(reply: &str) -> Option<Reading> {
     let taken_out = spelling::unwrapped(reply);
     let (whole, remark) = match taken_out {
@@ -18,13 +18,13 @@ pub(super) fn read(reply: &str) -> Option<Reading> {
         None => (Cow::Borrowed(reply), None),
     };
 
-    // What is left out must not be what shows that the answer was cut off.
+    // The dropped text could be the sign that the answer was truncated.
     if is_cut_off(&whole) {
         return None;
     }
 
     let plain = unwrapped(&without_thoughts(&whole)).into_owned();
-    // What was taken off is repair's to take off, and to tell.
+    // Repair must remove and report what `unwrapped` removed.
     let whole_plan = plain == *whole;
     let plain = Repaired {
         text: plain,
@@ -41,8 +41,8 @@ pub(super) fn read(reply: &str) -> Option<Reading> {
     let first = repair_as(&whole, Spelling::Free);
     match first.level {
         Level::Doubtful => None,
-        // What repair finds no reading of may lack a block that stands in a field; what cannot be
-        // run can be told all the same.
+        // Repair fails on a block inside a field. Such a plan cannot run, but its diagnostics can
+        // be reported.
         Level::Hopeless => {
             let told = is_right || !as_it_is.reading.diagnostics.is_empty();
             told.then(|| as_it_is.taken(reply)).flatten()
@@ -59,16 +59,14 @@ pub(super) fn read(reply: &str) -> Option<Reading> {
     }
 }
 
-/// A text in the format's spelling, read.
 struct Attempt {
-    /// What came of it.
     reading: Reading,
-    /// Whether words beside the blocks were left out.
+    /// Whether text next to the blocks was dropped.
     spoken: bool,
 }
 
 impl Attempt {
-    /// Respells a repaired text and reads it; its notes name the lines of the reply.
+    /// Respells and reads a repaired text. Its notes refer to lines of the reply.
     fn new(reply: &str, repaired: Repaired, remark: Option<&Remark>) -> Attempt {
         let respelled = spelling::respell(&repaired.text);
         let mut reading = read_exactly(&respelled.text);
@@ -90,12 +88,12 @@ impl Attempt {
         }
     }
 
-    /// Returns whether it is a plan, with no more of its fences mended.
+    /// Returns whether the plan is valid with at most this level of repair.
     fn is_sound(&self, most: Level) -> bool {
         self.reading.diagnostics.is_empty() && self.reading.repaired.level <= most
     }
 
-    /// Returns whether another one does the same.
+    /// Returns whether both plans have the same actions.
     fn says_the_same(&self, other: &Attempt) -> bool {
         let kinds = |attempt: &Attempt| -> Vec<ActionKind> {
             let actions = attempt.reading.plan.actions.iter();
@@ -104,7 +102,7 @@ impl Attempt {
         kinds(self) == kinds(other)
     }
 
-    /// Returns the reading, if anything was changed.
+    /// Returns the reading, if the text was changed.
     fn taken(mut self, reply: &str) -> Option<Reading> {
         let repaired = &mut self.reading.repaired;
         let changed = repaired.text != reply;
@@ -113,14 +111,14 @@ impl Attempt {
     }
 }
 
-/// Returns for each line of a repaired text its number in the reply: fences apart, every line
-/// survives repair in order.
+/// Maps each line of a repaired text to its line number in the reply. Repair preserves all lines
+/// except fences, in order.
 fn places(reply: &str, text: &str) -> Vec<usize> {
     let lines: Vec<&str> = split_lines(reply).map(|line| line.text.trim()).collect();
     let mut next = 0;
     let place = |line: TextLine<'_>| {
         let wanted = line.text.trim();
-        // A fence may be new, and so may a blank line: neither is looked for farther down.
+        // A fence or blank line can be new, so it is only compared with the next line.
         let free = wanted.is_empty() || is_fence(wanted);
         let window = if free { 1 } else { lines.len() };
         let rest = lines[next..].iter().take(window);
@@ -136,8 +134,8 @@ fn places(reply: &str, text: &str) -> Vec<usize> {
     split_lines(text).map(place).collect()
 }
 
-/// Returns whether a reading leaves less to say than another one, or something else: what it says
-/// is not about spelling any more.
+/// Returns whether the free reading has fewer diagnostics than the exact one, or different ones,
+/// which then are not about spelling.
 pub(super) fn says_more(free: &Reading, exact: &Reading) -> bool {
     let said = |reading: &Reading| -> Vec<String> {
         let wrong = reading.diagnostics.iter();
@@ -147,9 +145,9 @@ pub(super) fn says_more(free: &Reading, exact: &Reading) -> bool {
     exact.is_empty() || free.len() < exact.len() || (free.len() == exact.len() && free != exact)
 }
 
-/// Returns whether a plan that the parser reads says something that it does not understand: a word
-/// for nothing as a value, another key for a setting of a command, quotes around a path, an action
-/// in a message, the end of a tag that was opened above the plan.
+/// Returns whether the parser accepted a plan but misread part of it: a placeholder for "none" as a
+/// value, an unknown key for a setting of a command, quotes around a path, an action inside a
+/// message, the end tag of a tag opened above the plan.
 pub(super) fn is_misspelled(reading: &Reading, reply: &str) -> bool {
     let fields = |action: &Action| {
         let row = action.kind.row();

@@ -1,4 +1,4 @@
-//! What is written is read again, whatever it holds.
+//! A rendered plan parses as the same plan.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::plan::repair::{Level, repair};
 use crate::plan::samples::{HOSTILE, plan};
 use crate::text::resource::Resource;
 
-/// Forgets the lines, which writing changes.
+/// Clears line numbers, which rendering changes.
 fn unplaced(mut plan: Plan) -> Plan {
     plan.fields.iter_mut().for_each(|f| f.line = 0);
     plan.memos.iter_mut().for_each(|m| m.line = 0);
@@ -41,8 +41,8 @@ proptest! {
     fn p24_repair_leaves_a_written_plan_alone(plan in plan()) {
         let text = render(&plan);
         let repaired = repair(&text);
-        // RP8: an action's heading in code of a message is never trusted; it is left alone, or in
-        // doubt.
+        // RP8: repair does not trust an action's heading in a code block of a message, and leaves
+        // it alone or reports a doubt.
         let suspect = plan.actions.iter().any(|action| action.kind.message().is_some_and(|message| message.contains("### `READ`")));
         prop_assert!(repaired.text == text || (suspect && repaired.level >= Level::Doubtful), "{:?}: {}", repaired.level, repaired.text);
     }
@@ -52,7 +52,7 @@ proptest! {
         let text = lines.join("\n");
         let (plan, _) = parse(&text);
         crate::plan::outline(&text, &[]);
-        // Whatever was read is written so that nothing is added to it.
+        // Rendering adds no actions.
         let again = parse(&render(&plan)).0;
         prop_assert_eq!(again.actions.len(), plan.actions.len(), "{}", render(&plan));
     }

@@ -1,4 +1,4 @@
-//! One step inside a block: content, an inner fence, or the block's end.
+//! Steps inside a block: a token is content, an inner fence, or the end of the block.
 
 use super::cost::{self, Cost};
 use super::event::{How, RepairEvent};
@@ -10,13 +10,13 @@ use super::token::{Glued, Token, TokenKind};
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 
-/// Plan structure that was taken for content, as bits of [`Block::looks`].
+/// Plan structure taken as content, as bits of [`OpenBlock::looks`].
 mod look {
-    /// `## Action Plan` outside of inner fences.
+    /// `## Action Plan` outside inner fences.
     pub(super) const PLAN: u8 = 1;
-    /// An action outside of inner fences.
+    /// An action outside inner fences.
     pub(super) const RAW: u8 = 2;
-    /// An action in an inner fence of a document.
+    /// An action in a document's inner fence.
     pub(super) const DOCUMENT: u8 = 4;
     /// An action in an inner fence without a language.
     pub(super) const BARE: u8 = 8;
@@ -26,10 +26,10 @@ mod look {
     pub(super) const LABEL: u8 = 32;
 }
 
-/// How many inner fences may be open.
+/// Inner fences that can be open at the same time.
 const MAX_DEPTH: u8 = 4;
 
-/// Passes every step that a token may be, inside a block, to `emit`.
+/// Emits every possible step for a token inside a block.
 pub(super) fn inside(
     state: GrammarState,
     block: OpenBlock,
@@ -69,7 +69,7 @@ pub(super) fn inside(
     }
 }
 
-/// Returns what it costs in code that a fence which could close the block opens an inner one.
+/// Returns the extra cost in code if a fence that could close the block opens an inner one.
 fn outside_of_spans(block: &OpenBlock, fence: Fence) -> Cost {
     let rivals = fence.info == Info::Bare
         && fence.mark == block.mark
@@ -82,8 +82,8 @@ fn outside_of_spans(block: &OpenBlock, fence: Fence) -> Cost {
     }
 }
 
-/// Passes the only step of a block that is read by the rule: the first fence that can close it
-/// does.
+/// Emits the only step of a block that is trusted by the fence rule: the first fence that can close
+/// it does.
 fn by_rule(
     state: GrammarState,
     block: OpenBlock,
@@ -100,7 +100,7 @@ fn by_rule(
     }
 }
 
-/// Passes the steps in which a fence ends the block.
+/// Emits the steps in which a fence closes the block.
 fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     let trailing = match fence.info {
         Info::Bare => 0,
@@ -146,7 +146,7 @@ fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl Fn
     ));
 }
 
-/// Returns what it costs that the content leaves an inner fence open.
+/// Returns the cost if the content leaves an inner fence open.
 fn left_open(state: GrammarState, block: OpenBlock, how: How) -> Cost {
     let Some(inner) = block.inner else { return 0 };
     match state.place {
@@ -162,12 +162,12 @@ fn left_open(state: GrammarState, block: OpenBlock, how: How) -> Cost {
     }
 }
 
-/// Returns whether an action was taken for content that no document's fence shows.
+/// Returns whether an action was taken as content outside a document's fence.
 fn looks_like_plan(block: &OpenBlock) -> bool {
     block.looks & !(look::LABEL | look::DOCUMENT) != 0
 }
 
-/// Passes the steps in which a fence is content.
+/// Emits the steps in which a fence is content.
 fn keep(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     let content = state.with(block.filled());
     let tagged = matches!(fence.info, Info::Document | Info::Code);
@@ -223,7 +223,7 @@ fn keep(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnM
     }
 }
 
-/// Returns what it costs that a fence that could end the block opens an inner one.
+/// Returns the cost if a fence that could close the block opens an inner one.
 fn rivalry(block: &OpenBlock, fence: Fence) -> Cost {
     match () {
         () if fence.info != Info::Bare || fence.len < block.len => 0,
@@ -270,7 +270,7 @@ fn look_alike(state: GrammarState, block: OpenBlock, token: &Token) -> GrammarSt
     )
 }
 
-/// Returns the kind and the cost of an action heading as content.
+/// Returns kind and cost of an action heading as content.
 fn action_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
     let around = match state.place {
         GrammarPlace::Message => Some(block.inner.map_or(block.info, |inner| inner.info)),
@@ -290,7 +290,7 @@ fn action_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
     }
 }
 
-/// Returns the kind and the cost of `## Action Plan` as content.
+/// Returns kind and cost of `## Action Plan` as content.
 fn plan_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
     if block.inner.is_some() || matches!(state.place, GrammarPlace::Message) {
         return action_look(state, block);
@@ -308,7 +308,7 @@ fn plan_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
     (look::PLAN, price + in_code)
 }
 
-/// Passes the step in which the block ended before this token and its closer is missing.
+/// Emits the step in which the block ended before this token and its closing fence is missing.
 fn forget(
     state: GrammarState,
     block: OpenBlock,
@@ -330,7 +330,7 @@ fn forget(
     } else {
         left_open(state, block, How::Shorter)
     };
-    // The closer that is put before a label keeps it out of the text above.
+    // The closing fence inserted before a label separates it from the text above.
     let kind = match token.kind {
         TokenKind::Label(label, _) => TokenKind::Label(label, Glued::No),
         kind => kind,

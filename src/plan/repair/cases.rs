@@ -1,9 +1,9 @@
-//! Replies one by one, and what comes of each; the numbers are those of `docs/formats/repair.md`.
+//! Replies and the expected repair. The numbers are those of `docs/formats/repair.md`.
 
 use super::Level::{self, Clean, Doubtful, Hopeless, Refenced, Repaired};
 use super::repair;
 
-/// What stands above the actions, and the actions that the cases are made of.
+/// Placeholders of the cases: the part above the actions, and actions.
 const WORDS: [(&str, &str); 9] = [
     (
         "{head}",
@@ -36,7 +36,7 @@ const WORDS: [(&str, &str); 9] = [
 /// An action without a block.
 const READ: &str = "### `READ`\n- **Resource:** [second](/second)\n- **Description:** Do it.\n";
 
-/// Returns a case's text: words in braces stand for parts, `{crlf}` for other line ends.
+/// Expands the placeholders of a case; `{crlf}` selects CRLF line endings.
 pub(super) fn expand(case: &str) -> String {
     let text = WORDS
         .iter()
@@ -49,7 +49,7 @@ pub(super) fn expand(case: &str) -> String {
     }
 }
 
-/// Compares what comes of a reply, and that nothing more comes of the result.
+/// Compares the repair of a reply, and checks that repairing the result changes nothing.
 pub(super) fn check(name: &str, reply: &str, level: Level, expected: &str) {
     let repaired = repair(&expand(reply));
     assert_eq!(repaired.text, expand(expected), "{name}");
@@ -61,7 +61,7 @@ pub(super) fn check(name: &str, reply: &str, level: Level, expected: &str) {
     );
 }
 
-/// Replies that come back as they are.
+/// Replies that are not changed.
 #[rustfmt::skip]
 pub(super) const KEPT: [(&str, &str, Level); 46] = [
     ("F03: queries that follow each other are not joined", "{head}{research}```text\nq1\n```\n```text\nq2\n```\n", Clean),
@@ -112,7 +112,7 @@ pub(super) const KEPT: [(&str, &str, Level); 46] = [
     ("D07: an action's heading as content", "{head}{create}````markdown\n### `READ`\ntext\n````\n\n{read}", Clean),
 ];
 
-/// Replies and what becomes of them.
+/// Replies that are changed, with the result.
 #[rustfmt::skip]
 pub(super) const MENDED: [(&str, &str, Level, &str); 31] = [
     ("F01: a fence with a language inside one of the same length", "{head}{create}```markdown\n# A\n```shell\nmake all\n```\nafter\n```\n", Refenced, "{head}{create}````markdown\n# A\n```shell\nmake all\n```\nafter\n````\n"),

@@ -1,7 +1,7 @@
-//! The fast path: does CommonMark's own reading fit the grammar, and is it the only one?
+//! Fast path: accepts a reply if CommonMark's reading fits the grammar and is the only one.
 //!
-//! It is when every step costs nothing, every block is closed, and no line inside a block could
-//! have closed it or opened another one of its kind.
+//! That is the case if every step is free, every block is closed, and no line inside a block could
+//! close it or open another block of its kind.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub(super) fn clean(lines: &[ReplyLine<'_>], tokens: &[Token]) -> Option<Vec<Ran
     Some(contents)
 }
 
-/// Returns the one step that costs nothing.
+/// Returns the only free step.
 fn free_step(state: GrammarState, token: &Token) -> Option<GrammarStep> {
     let mut free = None;
     outside(state, token, &mut |step| {
@@ -50,7 +50,8 @@ fn free_step(state: GrammarState, token: &Token) -> Option<GrammarStep> {
     free
 }
 
-/// Returns which token closes a block, if no other fence inside could be taken for its own.
+/// Returns the index of the token that closes a block; `None` if another fence inside could close
+/// it too.
 fn closer(block: &OpenBlock, tokens: &[Token], state: GrammarState) -> Option<usize> {
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
@@ -70,7 +71,7 @@ fn closer(block: &OpenBlock, tokens: &[Token], state: GrammarState) -> Option<us
     None
 }
 
-/// Returns whether every line has the indentation of the opener before it.
+/// Returns whether every non-blank line has the opener's indentation.
 pub(super) fn is_indented(content: &[ReplyLine<'_>], opener: &str) -> bool {
     let indent = indent_of(opener);
     content
@@ -78,12 +79,11 @@ pub(super) fn is_indented(content: &[ReplyLine<'_>], opener: &str) -> bool {
         .all(|line| line.text.starts_with(indent) || line.text.trim().is_empty())
 }
 
-/// Returns the blanks at a line's start.
 pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// Returns whether the closer behind a content is longer than the opener before it.
+/// Returns whether the closing fence is longer than the opening one.
 pub(super) fn is_closed_longer(lines: &[ReplyLine<'_>], content: &Range<usize>) -> bool {
     let len = |at: usize| {
         if let LineKind::Fence(fence) = lines[at].kind {

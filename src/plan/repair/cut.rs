@@ -1,8 +1,8 @@
-//! Answers that were cut off: those that end inside of a block, in the middle of a line that the
-//! grammar knows, or without the end that they announce.
+//! Detects truncated replies: they end inside a block, in the middle of structure, or before an
+//! announced end.
 //!
-//! Not every model says that it did not finish, and a file says nothing. What is closed by repair
-//! at the end of a text could have had more lines, and more actions behind it.
+//! Not every model reports that it did not finish, and a plan read from a file never does. A block
+//! that repair closes at the end of the text could have had more lines, and more actions after it.
 
 use super::Note;
 use super::event::{How, RepairEvent};
@@ -15,12 +15,12 @@ use crate::plan::action::heading::Section;
 use crate::plan::action::{ActionRow, ROWS};
 use crate::plan::spelling;
 
-/// How many lines above a plan are looked at.
+/// Lines above a plan that are searched for tags.
 const MAX_TAGS: usize = 100;
-/// What is said in front of everything.
+/// Prefix of every such note.
 pub(super) const CUT: &str = "the answer was cut off";
-/// Says that a text which is no plan ends inside of a block; one that holds more of a plan lacks
-/// its closer rather.
+/// Reports that a text without a plan ends inside a block. With structure of a plan inside, a
+/// missing closing fence is more likely.
 pub(super) fn open_end(lines: &[ReplyLine<'_>]) -> Option<Note> {
     let open = near::left_open(lines, 0..lines.len())?;
     let is_structure = |line: &ReplyLine<'_>| {
@@ -32,7 +32,7 @@ pub(super) fn open_end(lines: &[ReplyLine<'_>]) -> Option<Note> {
     (!lines[open..].iter().any(is_structure)).then(|| open_block(open))
 }
 
-/// Says that a plan ends where the grammar asks for more, in the middle of a line or of a pair.
+/// Reports that a plan ends where the grammar requires more, in the middle of a line or of a pair.
 pub(super) fn broken(lines: &[ReplyLine<'_>], step: &ReadingStep) -> Option<Note> {
     let last = last_solid(lines)?;
     let is_half = matches!(lines[last].kind, LineKind::Label(_)) || lines[last].ending.is_empty();
@@ -50,7 +50,7 @@ pub(super) fn broken(lines: &[ReplyLine<'_>], step: &ReadingStep) -> Option<Note
     })
 }
 
-/// Returns how the best reading of a reply shows that it was cut off.
+/// Reports how the best reading shows that the reply was truncated.
 pub(super) fn doubts(view: &View<'_>) -> Option<Note> {
     let (lines, steps) = (view.lines, &view.best.first.steps);
     let opened = |at: usize| {
@@ -77,13 +77,13 @@ pub(super) fn doubts(view: &View<'_>) -> Option<Note> {
         .or_else(|| end_of_text(lines))
 }
 
-/// Says that a text ends without the tag that it announces, or in the middle of a line.
+/// Reports a text that ends without an announced closing tag, or in the middle of a line.
 pub(super) fn end_of_text(lines: &[ReplyLine<'_>]) -> Option<Note> {
     open_tag(lines).or_else(|| last_line(lines))
 }
 
-/// Says that a tag above the plan is never closed: what it holds, be it the plan or what is thought
-/// aloud, goes on.
+/// Reports a tag above the plan that is never closed. Its content, the plan or the model's
+/// thoughts, was truncated.
 fn open_tag(lines: &[ReplyLine<'_>]) -> Option<Note> {
     let begins = |line: &ReplyLine<'_>| {
         matches!(
@@ -112,7 +112,7 @@ fn open_tag(lines: &[ReplyLine<'_>]) -> Option<Note> {
     })
 }
 
-/// Says that the last line of a plan is the beginning of a line that the grammar knows.
+/// Reports a last line that is an incomplete line of the grammar.
 pub(super) fn last_line(lines: &[ReplyLine<'_>]) -> Option<Note> {
     let last = last_solid(lines).filter(|&at| !matches!(lines[at].kind, LineKind::Fence(_)))?;
     let row = lines.iter().rev().find_map(|line| match line.kind {
@@ -129,7 +129,6 @@ pub(super) fn last_line(lines: &[ReplyLine<'_>]) -> Option<Note> {
     cut.then(|| note(last, &format!("{CUT}: its last line is not complete")))
 }
 
-/// Says that an answer ends inside of a block.
 fn open_block(at: usize) -> Note {
     note(
         at,
@@ -137,13 +136,11 @@ fn open_block(at: usize) -> Note {
     )
 }
 
-/// Returns the index of the last line that is not blank.
 fn last_solid(lines: &[ReplyLine<'_>]) -> Option<usize> {
     lines.iter().rposition(|line| line.kind != LineKind::Blank)
 }
 
-/// Returns whether a line is the beginning of a heading of the grammar, or one whose name was not
-/// ended.
+/// Returns whether a line is an incomplete heading of the grammar.
 fn is_part_of_heading(text: &str) -> bool {
     let level = text.bytes().take_while(|&b| b == b'#').count();
     if level == 0 || level > 3 {
@@ -163,7 +160,6 @@ fn is_part_of_heading(text: &str) -> bool {
     rest.is_empty() || level > 1 && (is_part || is_unclosed)
 }
 
-/// Returns whether a line is the beginning of a label.
 fn is_part_of_label(text: &str, row: Option<&'static ActionRow>) -> bool {
     let name = text
         .trim_matches(['`', '*', '#', '_', ' '])
@@ -179,13 +175,12 @@ fn is_part_of_label(text: &str, row: Option<&'static ActionRow>) -> bool {
                     .any(|label| label.starts_with(name)))
 }
 
-/// Returns whether a line is a setting of an action that writes or runs something, and could go on:
-/// half of a folder's name is another folder.
+/// Returns whether a line is a setting of an action that writes or runs something, and could be
+/// incomplete: half a directory name is another directory.
 fn is_open_setting(text: &str, row: &'static ActionRow) -> bool {
     row.shape.takes_effect() && spelling::is_open_setting(text, row)
 }
 
-/// Returns whether a line is the beginning of a field.
 fn is_part_of_item(text: &str) -> bool {
     let Some(item) = text.strip_prefix(['-', '*', '+']) else {
         return false;

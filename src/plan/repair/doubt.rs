@@ -1,8 +1,8 @@
-//! What stays in doubt though one reading is the cheapest: text that could be a remark behind a
-//! block, a closer that is invented beside a line that is nearly one, an answer that was cut off.
+//! Doubts about the cheapest reading: text that could be a remark after a block, a closing fence
+//! added next to an almost correct one, a truncated reply.
 //!
-//! Prices compare readings; these are the slips that look alike to them. What is named here is
-//! never run, whatever it cost.
+//! Costs compare readings; these are mistakes that look identical in terms of cost. A doubtful plan
+//! is never run, whatever its cost.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::plan::action::heading::Label;
 use crate::plan::spelling;
 
 impl View<'_> {
-    /// Returns everything that is in doubt, each line once.
+    /// Returns all doubts, at most one per line.
     pub fn doubts(&self) -> Vec<Note> {
         let mut doubts: Vec<Note> = cut::doubts(self).into_iter().collect();
         doubts.extend(self.spans.iter().filter_map(|span| self.of_block(span)));
@@ -46,7 +46,7 @@ impl View<'_> {
         doubts
     }
 
-    /// Says where the two best readings part, if they are about as likely.
+    /// Reports where the two best readings differ, if they are about equally likely.
     fn rival(&self) -> Option<Note> {
         let first = &self.best.first;
         let second = self.best.second.as_ref()?;
@@ -54,7 +54,6 @@ impl View<'_> {
         near.then(|| note::parting(self.lines, first, second))
     }
 
-    /// Returns the doubt of a block.
     fn of_block(&self, span: &BlockSpan) -> Option<Note> {
         let swallowed = note::swallowed(self.lines, span);
         if swallowed.is_some() || span.scope != FenceScope::Content {
@@ -70,7 +69,7 @@ impl View<'_> {
             .or_else(|| self.opener(span))
     }
 
-    /// Says that a block can end at its first closer, with remarks behind it.
+    /// Reports that a block can end at its first closing fence, with remarks after it.
     fn remarks(&self, span: &BlockSpan) -> Option<Note> {
         let closer = self.token(span.open)?.whole?;
         let end = span.close.unwrap_or(span.content.end);
@@ -83,8 +82,8 @@ impl View<'_> {
             .then(|| two_ways(closer, last))
     }
 
-    /// Returns the last fence behind a block, if all those up to the next line that the grammar
-    /// knows could be content just as well.
+    /// Returns the last fence after a block, if all fences up to the next structure could be
+    /// content.
     fn last_of_remarks(&self, span: &BlockSpan, closer: usize) -> Option<usize> {
         let opener = self.fence(span.open)?;
         let behind = self.tokens.partition_point(|token| token.line <= closer);
@@ -109,7 +108,7 @@ impl View<'_> {
         fences.last().filter(|_| pairs).map(|(line, _)| *line)
     }
 
-    /// Says that a fence stands in code where no line of code is one.
+    /// Reports a fence in code that cannot be part of the code.
     fn stray_fence(&self, span: &BlockSpan) -> Option<Note> {
         let opener = self.fence(span.open)?;
         let fences = || {
@@ -139,8 +138,7 @@ impl View<'_> {
         ))
     }
 
-    /// Says that a closer that is missing, or looks like none, stands beside a line that is nearly
-    /// one.
+    /// Reports a missing or malformed closing fence next to an almost correct one.
     fn closer(&self, span: &BlockSpan) -> Option<Note> {
         let opened = span.open + 1;
         let content = || span.content.clone();
@@ -169,8 +167,8 @@ impl View<'_> {
         }
     }
 
-    /// Says that the last lines of a code block whose closer is missing are a sentence, which can
-    /// stand behind the block.
+    /// Reports that the last lines of a code block without a closing fence are a sentence, which
+    /// could follow the block.
     fn words(&self, span: &BlockSpan) -> Option<Note> {
         if span.close.is_some() || span.nesting == Nesting::Anywhere {
             return None;
@@ -189,8 +187,8 @@ impl View<'_> {
         })
     }
 
-    /// Says that more blank lines than usual stand in front of what follows a block whose closer is
-    /// missing: they can be its last lines.
+    /// Reports more blank lines than usual after a block without a closing fence: they could be its
+    /// last lines.
     fn blanks(&self, span: &BlockSpan) -> Option<Note> {
         let behind = |end: usize| {
             let lines = self.lines[end..].iter();
@@ -228,7 +226,7 @@ impl View<'_> {
         (fence.mark == opener.mark && fence.len >= opener.len).then_some(last)
     }
 
-    /// Says that an opener stands twice.
+    /// Reports an opening fence that occurs twice.
     fn opener(&self, span: &BlockSpan) -> Option<Note> {
         let first = self.lines.get(span.content.start)?;
         let same = first.text.trim() == self.lines[span.open].text.trim();
@@ -236,7 +234,8 @@ impl View<'_> {
         (same && span.anew && span.content.len() > 1).then(|| note(span.content.start, why))
     }
 
-    /// Says of a FIND and its REPLACE that one alone leaves a fence open: it can lack its closer.
+    /// Reports that only one of FIND and REPLACE leaves a fence open: its closing fence could be
+    /// missing.
     fn pairs(&self) -> Vec<Note> {
         let labels = [Label::Find, Label::Replace];
         let mut pairs = Vec::new();
@@ -265,7 +264,6 @@ impl View<'_> {
         pairs
     }
 
-    /// Returns the label right above a block.
     fn label(&self, span: &BlockSpan) -> Option<Label> {
         let above = self.lines[..span.open].iter().rev();
         let line = above
@@ -277,8 +275,8 @@ impl View<'_> {
         }
     }
 
-    /// Says of the fences that belong to nothing that they can close a block, unless they stand
-    /// right behind a closer.
+    /// Reports fences that belong to nothing but could close a block, unless they directly follow a
+    /// closing fence.
     fn surplus(&self) -> Vec<Note> {
         let steps = &self.best.first.steps;
         let first = steps
@@ -302,13 +300,11 @@ impl View<'_> {
         doubts
     }
 
-    /// Returns the token of a line.
     fn token(&self, line: usize) -> Option<&Token> {
         let at = self.tokens.binary_search_by_key(&line, |token| token.line);
         at.ok().map(|at| &self.tokens[at])
     }
 
-    /// Returns the fence of a line.
     fn fence(&self, line: usize) -> Option<line::Fence> {
         match self.lines[line].kind {
             LineKind::Fence(fence) => Some(fence),
@@ -317,9 +313,9 @@ impl View<'_> {
     }
 }
 
-/// Says that a closer is longer than its opener, with an action in front of it or with a fence that
-/// stays open: two slips may cancel out, a closer that is missing and one that is too long further
-/// down; and the last line of a content can be glued to its closer.
+/// Reports a closing fence longer than its opening one, with an action before it or after a fence
+/// that stays open. Two mistakes could cancel out: a missing closing fence, and one further down
+/// that is too long. Or the last line of the content is joined to its closing fence.
 pub(super) fn longer(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<Note> {
     let what = if note::swallowed_action(lines, content).is_some() {
         "an action stands between them"
@@ -332,7 +328,7 @@ pub(super) fn longer(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<
     check::is_closed_longer(lines, content).then(|| note(content.end, &why))
 }
 
-/// Says that a block ends at one line, with remarks behind it, or at another.
+/// Reports that a block can end at either of two lines.
 fn two_ways(first: usize, last: usize) -> Note {
     let (first_line, last_line) = (first + 1, last + 1);
     note(
@@ -343,7 +339,8 @@ fn two_ways(first: usize, last: usize) -> Note {
     )
 }
 
-/// Says that a fence closes a block, or something inside of a block whose closer is missing.
+/// Reports that a fence can close a block, or something inside a block whose closing fence is
+/// missing.
 fn two_closers(at: usize, open: usize) -> Note {
     let opened = open + 1;
     note(

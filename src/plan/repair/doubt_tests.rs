@@ -1,10 +1,10 @@
-//! The rules of what stays in doubt, one by one.
+//! The rules for doubts, one by one.
 
 use super::Level::{Doubtful, Refenced};
 use super::cases::{check, expand};
 use super::repair;
 
-/// Compares what is in doubt of a reply, each as `line: message`.
+/// Compares the doubts about a reply, each as `line: message`.
 fn check_doubts(reply: &str, expected: &[&str]) {
     let found = repair(&expand(reply));
     let doubts: Vec<_> = found
@@ -58,7 +58,7 @@ fn rp15_a_remark_behind_a_command_or_the_memos_is_no_part_of_it() {
         &[&two(14, 18)],
     );
 
-    // A block with a language of its own could not be content: the parser alone has a word on it.
+    // A block with another language could not be content: only the parser reports it.
     check_doubts("{head}{execute}```\nls\n```\nOr:\n```sh\nrm a\n```\n", &[]);
 }
 

@@ -1,4 +1,4 @@
-//! Writes a reading out: the lines as they came, with the fences that CommonMark needs.
+//! Writes a reading as text: the original lines, with the fences that CommonMark needs.
 
 use std::ops::Range;
 
@@ -9,39 +9,32 @@ use super::pass::ReadingStep;
 use super::state::Nesting;
 use crate::text::fence;
 
-/// A block of a reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BlockSpan {
-    /// The index of the opener's line.
+    /// Line index of the opening fence.
     pub open: usize,
-    /// The content's lines.
+    /// Lines of the content.
     pub content: Range<usize>,
-    /// The closer's line, unless it was forgotten.
+    /// Line index of the closing fence; `None` if missing.
     pub close: Option<usize>,
-    /// How the closer looks.
     pub how: How,
-    /// Whether its fences have to be written anew.
+    /// Whether its fences must be rewritten.
     pub anew: bool,
-    /// Whose fences they are.
     pub scope: FenceScope,
-    /// Where fences may stand in the content.
+    /// Where fences are possible in the content.
     pub nesting: Nesting,
 }
 
-/// What happens to a line.
 #[derive(Debug)]
 enum RepairEdit {
-    /// It is left out.
     Drop,
-    /// Its text becomes another one.
     Replace(String),
-    /// A line comes before it.
     Insert(String),
-    /// So many bytes at its start are left out.
+    /// Removes this many bytes at the start.
     Dedent(usize),
 }
 
-/// Returns the blocks that a reading sees, those of messages only where they need new fences.
+/// Returns the blocks of a reading. Blocks of messages are included only if they need new fences.
 pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[ReadingStep]) -> Vec<BlockSpan> {
     let (mut spans, mut message) = (Vec::new(), Vec::new());
     let (mut open, mut nesting, mut region) = (0, Nesting::Anywhere, 0);
@@ -83,7 +76,8 @@ pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[ReadingStep]) -> Vec<Block
     spans
 }
 
-/// Takes over the blocks of a message, unless CommonMark ends the message where the reading does.
+/// Adds the blocks of a message, unless CommonMark ends the message at the same place as the
+/// reading.
 fn flush(
     lines: &[ReplyLine<'_>],
     region: Range<usize>,
@@ -98,7 +92,7 @@ fn flush(
     message.clear();
 }
 
-/// Returns whether CommonMark sees no action and no open fence at the end of some lines.
+/// Returns whether CommonMark sees no action and no open fence at the end of these lines.
 fn is_closed(lines: &[ReplyLine<'_>]) -> bool {
     let mut open: Option<super::line::Fence> = None;
     for line in lines {
@@ -118,7 +112,6 @@ fn is_closed(lines: &[ReplyLine<'_>]) -> bool {
     open.is_none()
 }
 
-/// Returns one block, from its opener to the line that ends it.
 fn span(
     lines: &[ReplyLine<'_>],
     Range { start: open, end }: Range<usize>,
@@ -164,7 +157,6 @@ pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[ReadingStep], spans: &[Bloc
     write(lines, &edits)
 }
 
-/// Adds what a step outside of blocks changes.
 fn edit(lines: &[ReplyLine<'_>], step: &ReadingStep, edits: &mut Vec<(usize, RepairEdit)>) {
     match step.event {
         RepairEvent::Title => {
@@ -184,7 +176,7 @@ fn edit(lines: &[ReplyLine<'_>], step: &ReadingStep, edits: &mut Vec<(usize, Rep
     }
 }
 
-/// Adds what makes a block's fences right.
+/// Adds the edits that correct a block's fences.
 fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, RepairEdit)>) {
     let opener = lines[span.open].text;
     let body = opener.trim_start_matches([' ', '\t']);
@@ -213,12 +205,10 @@ fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Re
     });
 }
 
-/// Returns how many bytes two texts share at their start.
 fn common(a: &str, b: &str) -> usize {
     a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
 }
 
-/// Writes the lines with their changes.
 fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
     let usual = lines
         .iter()
@@ -258,7 +248,7 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
     text
 }
 
-/// Adds a line of our own; at the end it ends as the reply did.
+/// Inserts a line. At the end of the text, it is terminated like the last line of the reply.
 fn insert(text: &mut String, line: &str, [before, after]: [&str; 2]) {
     let ended = text.ends_with(['\n', '\r']);
     if !ended {

@@ -1,56 +1,46 @@
-//! What happens at a line of a reply as it is read.
+//! Effects of a line in a reading of a reply.
 
 use super::state::Nesting;
 
-/// What a reading does at a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum RepairEvent {
-    /// The plan's title.
     Title,
-    /// Opens the fence around the whole plan.
     Wrap,
-    /// Closes it.
     Unwrap,
-    /// An action begins.
     Action,
-    /// Opens a block.
     Open(FenceScope, Nesting),
-    /// Closes it.
     Close(FenceScope, How),
-    /// The open block ends before this line, its closer is missing.
+    /// The open block ends before this line; its closing fence is missing.
     Forgotten(FenceScope),
     /// A fence that belongs to nothing.
     Surplus,
     /// A label that needs a blank line before it.
     Glued,
-    /// Text that has no place here.
+    /// Text that does not belong here.
     Prose,
-    /// A second plan behind the fence around the first one.
+    /// A second plan after the fence around the first one.
     SecondPlan,
-    /// The grammar cannot go on here.
+    /// The grammar does not allow this line.
     Broken,
 }
 
-/// Whose fence it is.
+/// Owner of a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum FenceScope {
-    /// Of a block that the plan's grammar asks for.
+    /// A block that the plan's grammar requires.
     Content,
-    /// Of the rationale, which nothing is done with.
+    /// The rationale, which has no effect.
     Rationale,
-    /// Of a message.
     Message,
 }
 
-/// How a closer differs from what it should be.
+/// Deviation of a closing fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum How {
-    /// In nothing, or it is longer.
+    /// None, or only longer.
     Proper,
-    /// It is shorter.
     Shorter,
-    /// Text stands behind it.
+    /// Text follows the fence.
     Trailing,
-    /// It has the other character.
     OtherMark,
 }

@@ -1,11 +1,11 @@
-//! What lines may be where spellings are free: headings, labels and fields as models write them,
-//! and sentences between the blocks.
+//! Classifies lines in any spelling: headings, labels and fields as models write them, and
+//! sentences between blocks.
 
 use super::line::{Fence, Info, LineKind, ReplyLine};
 use crate::plan::action::heading::Section;
 use crate::plan::spelling::{self, name};
 
-/// Reads lines once more, in every spelling.
+/// Classifies lines again, in any spelling.
 pub(super) fn see(lines: &mut [ReplyLine<'_>]) {
     let inside = inside(lines);
     let known: Vec<Section> = (0..lines.len())
@@ -28,7 +28,7 @@ pub(super) fn see(lines: &mut [ReplyLine<'_>]) {
         }
     }
 
-    // The first heading of level 1 is the title, whatever it says.
+    // The first heading of level 1 is the title, whatever its text.
     let title = lines
         .iter()
         .position(|line| matches!(line.kind, LineKind::Title { .. }));
@@ -41,7 +41,7 @@ pub(super) fn see(lines: &mut [ReplyLine<'_>]) {
     see_text(lines);
 }
 
-/// Returns which lines stand in a fence, if all fences are right.
+/// Returns which lines are inside a fence, assuming that all fences are correct.
 fn inside(lines: &[ReplyLine<'_>]) -> Vec<bool> {
     let mut open = None::<Fence>;
     let is_inside = |line: &ReplyLine<'_>| {
@@ -55,12 +55,12 @@ fn inside(lines: &[ReplyLine<'_>]) -> Vec<bool> {
     lines.iter().map(is_inside).collect()
 }
 
-/// Returns whether a fence closes the block of another one.
 fn closes(fence: Fence, outer: Fence) -> bool {
     fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len
 }
 
-/// Returns what a line is in another spelling; `known` has the sections that need none.
+/// Returns the kind of a line in another spelling. `known` lists the sections that already have an
+/// exact heading.
 fn respelled(line: &str, below: &str, known: &[Section]) -> Option<LineKind> {
     let label = || name::label(line, below).map(LineKind::Label);
     let action = || name::action(line, below).map(|heading| LineKind::Action(heading.row));
@@ -71,8 +71,8 @@ fn respelled(line: &str, below: &str, known: &[Section]) -> Option<LineKind> {
     action().or_else(section).or_else(label)
 }
 
-/// Takes headings of other words for the sections whose place they have: the last one above the
-/// actions for the action plan, the first one for the rationale.
+/// Treats unknown headings as the sections that belong in their place: the last one above the
+/// actions as the action plan, the first one as the rationale.
 fn name_sections(lines: &mut [ReplyLine<'_>], inside: &[bool]) {
     let (mut unknown, mut known) = (Vec::new(), Vec::new());
     for (at, line) in lines.iter().enumerate().filter(|(at, _)| !inside[*at]) {
@@ -96,7 +96,7 @@ fn name_sections(lines: &mut [ReplyLine<'_>], inside: &[bool]) {
     }
 }
 
-/// Reads fields without bullets as items, and sentences as such.
+/// Classifies fields without bullets as items, and finds sentences.
 fn see_text(lines: &mut [ReplyLine<'_>]) {
     let mut row = None;
     for line in lines {
@@ -110,7 +110,6 @@ fn see_text(lines: &mut [ReplyLine<'_>]) {
     }
 }
 
-/// Returns the section that a line begins.
 fn section_of(kind: LineKind) -> Option<Section> {
     match kind {
         LineKind::Section(section) => Some(section),

@@ -1,41 +1,36 @@
-//! The states that a token leads to: each once, the cheapest of them kept.
+//! The beam: reachable grammar states, deduplicated and limited to the cheapest.
 
 use super::cost::{self, Cost};
 use super::prefix::{Prefix, Reached};
 use super::state::{GrammarState, StateKey};
 
-/// How many states are kept after each token; in case of equal costs twice as many.
+/// States kept after each token; up to twice as many at equal cost.
 const BEAM: usize = 32;
-/// The places of the table at first; a power of two.
+/// Initial table size; a power of two.
 const SLOTS: usize = 512;
 
-/// The states, found again by their keys in a table that is never cleared: a slot counts if it has
-/// the mark of the token. The beam bounds the table, so nobody can flood it.
+/// States by key in a hash table that is never cleared: a slot is valid only if it has the mark of
+/// the current token. The beam bounds the table, so hostile input cannot fill it.
 pub(super) struct Frontier {
-    /// The states.
     entries: Vec<Reached>,
-    /// Where they stand.
     slots: Vec<Slot>,
-    /// The mark of this token.
+    /// Mark of the current token.
     mark: u32,
-    /// The lowest cost so far.
     cheapest: Cost,
-    /// Room for the costs of the states.
+    /// Buffer for the costs of the states.
     costs: Vec<Cost>,
 }
 
-/// A place of the table.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The state's key.
     key: StateKey,
-    /// The mark of the token that it was filled at.
+    /// Mark of the token at which the slot was filled.
     mark: u32,
-    /// Where the state stands.
+    /// Index into `entries`.
     index: u32,
 }
 
-/// A place that no token has filled.
+/// A slot that was never filled.
 const FREE: Slot = Slot {
     key: StateKey([0; 2]),
     mark: 0,
@@ -43,7 +38,6 @@ const FREE: Slot = Slot {
 };
 
 impl Frontier {
-    /// Returns an empty one.
     pub(super) fn new() -> Frontier {
         Frontier {
             entries: Vec::new(),
@@ -54,7 +48,7 @@ impl Frontier {
         }
     }
 
-    /// Returns whether a reading of this cost is worth its place.
+    /// Returns whether a reading of this cost is close enough to the best.
     #[inline]
     pub(super) fn admits(&self, cost: Cost) -> bool {
         cost <= self.cheapest.saturating_add(cost::HOPELESS)
@@ -85,7 +79,7 @@ impl Frontier {
         }
     }
 
-    /// Returns the slot of a key: the one that has it, or a free one.
+    /// Returns the slot that contains a key, or a free one.
     fn slot(&self, key: StateKey) -> usize {
         let last = self.slots.len() - 1;
         let mut at = hash(key) & last;
@@ -98,7 +92,6 @@ impl Frontier {
         }
     }
 
-    /// Doubles the table.
     fn grow(&mut self) {
         let room = vec![FREE; self.slots.len() * 2];
         for slot in std::mem::replace(&mut self.slots, room) {
@@ -109,7 +102,7 @@ impl Frontier {
         }
     }
 
-    /// Gives away the cheapest states in exchange for a list to fill again, and is empty.
+    /// Swaps the cheapest states into `others` and starts over with its empty list.
     pub(super) fn take(&mut self, others: &mut Vec<Reached>) {
         self.trim();
         std::mem::swap(&mut self.entries, others);
@@ -138,7 +131,6 @@ impl Frontier {
     }
 }
 
-/// Spreads the two words of a key over all bits.
 fn hash(StateKey([first, second]): StateKey) -> usize {
     let word = (first.rotate_left(23) ^ second).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     usize::try_from(word >> 32).unwrap_or_default()

@@ -1,23 +1,19 @@
-//! One step of the pass: where a token leads, what it costs and what it does.
+//! One step of the pass: next state, cost and effect.
 
 use super::cost::{self, Cost};
 use super::event::RepairEvent;
 use super::state::{GrammarState, OpenBlock};
 use super::token::FenceRule;
 
-/// A step of a reading.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GrammarStep {
-    /// Where it leads.
     pub state: GrammarState,
-    /// What it costs.
     pub cost: Cost,
-    /// What it does at the token's line.
+    /// Effect on the token's line.
     pub event: Option<RepairEvent>,
 }
 
 impl GrammarStep {
-    /// Returns a step that does nothing at its line.
     pub fn to(state: GrammarState, cost: Cost) -> Self {
         GrammarStep {
             state,
@@ -26,7 +22,6 @@ impl GrammarStep {
         }
     }
 
-    /// Returns a step that does something.
     pub fn doing(event: RepairEvent, state: GrammarState, cost: Cost) -> Self {
         GrammarStep {
             state,
@@ -35,7 +30,7 @@ impl GrammarStep {
         }
     }
 
-    /// Returns the step into a block that is read by the fence rule.
+    /// Returns the step into a block that is trusted by the fence rule, with its cost.
     pub fn by_rule(self, rule: FenceRule) -> Self {
         let Some(block) = self.state.block else {
             return self;
@@ -56,7 +51,6 @@ impl GrammarStep {
         .plus(price)
     }
 
-    /// Returns the step with a further cost.
     pub fn plus(self, cost: Cost) -> Self {
         GrammarStep {
             cost: self.cost + cost,

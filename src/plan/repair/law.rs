@@ -1,11 +1,11 @@
-//! What holds for every reply, whatever it is.
+//! Properties that hold for any reply.
 
 use proptest::prelude::*;
 
 use super::line::{self, LineKind};
 use super::{Level, repair};
 
-/// Lines that plans, documents and slips are made of.
+/// Lines of plans and documents, and typical mistakes.
 const LINES: [&str; 50] = [
     "<think>",
     "</think>",
@@ -59,7 +59,7 @@ const LINES: [&str; 50] = [
     "use ```` inline",
 ];
 
-/// Returns replies made of such lines, with every kind of line end.
+/// Returns replies of such lines, with any line endings.
 fn replies() -> impl Strategy<Value = String> {
     let line = (
         prop::sample::select(LINES.to_vec()),
@@ -81,7 +81,7 @@ fn replies() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Returns the lines that a repair must keep, but those above the title and behind a fence around
+/// Returns the lines that repair must keep, except those above the title and after a fence around
 /// the plan.
 fn kept(text: &str) -> Vec<&str> {
     let is_fence = |l: &str| matches!(line::kind(l), LineKind::Fence(_) | LineKind::Blank);
@@ -92,7 +92,7 @@ fn kept(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the action headings that stand outside of CommonMark's fences, or all of them.
+/// Returns the action headings outside CommonMark's fences, or all of them.
 fn actions(text: &str, outside: bool) -> Vec<&str> {
     let mut open: Option<line::Fence> = None;
     let mut visible = |l: &line::ReplyLine<'_>| {

@@ -1,77 +1,70 @@
-//! What a line of a reply may be for the plan grammar, seen on its own.
+//! Classifies a single line of a reply for the plan grammar.
 //!
-//! Whether it is that, or a line of some content, is decided by the pass.
+//! The pass decides whether the line has that role or is content.
 
 use crate::plan::action::ActionRow;
 use crate::plan::action::heading::{self, Label, Section};
 use crate::text::fence;
 
-/// A line with its reading.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReplyLine<'a> {
-    /// The line without its end.
+    /// The line without its ending.
     pub text: &'a str,
-    /// Its end.
     pub ending: &'a str,
-    /// What it may be.
     pub kind: LineKind,
 }
 
-/// What a line may be.
+/// Classification of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
-    /// Nothing but blanks.
     Blank,
-    /// A fence, whatever its indentation.
+    /// A fence at any indentation.
     Fence(Fence),
-    /// A heading of level 3 with the name of an action.
+    /// A level 3 heading with the name of an action.
     Action(&'static ActionRow),
-    /// A heading of level 2 with the name of a section.
+    /// A level 2 heading with the name of a section.
     Section(Section),
     /// `FIND:` or `REPLACE:`.
     Label(Label),
-    /// A heading of level 1, or `#Title`.
+    /// A level 1 heading, or `#Title`.
     Title {
-        /// A blank stands behind the `#`.
+        /// Whether a space follows the `#`.
         spaced: bool,
     },
-    /// A list item, or a line that is indented.
+    /// A list item or an indented line.
     List,
     /// A thematic break.
     Rule,
-    /// A sentence, where spellings are free.
+    /// A sentence; only in free spelling.
     Sentence,
-    /// Anything else.
     Text,
 }
 
-/// A fence, as far as the grammar is concerned.
+/// A fence, reduced to what the grammar needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fence {
     /// Backtick or tilde.
     pub mark: u8,
-    /// Its length, cut at 65,535.
+    /// Length, capped at 65,535.
     pub len: u16,
-    /// The columns before it, cut at 255.
+    /// Indentation in columns, capped at 255.
     pub indent: u8,
-    /// What its info string says.
     pub info: Info,
 }
 
-/// What an info string says.
+/// Classification of an info string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Info {
-    /// Nothing: it may close.
+    /// Empty: the fence can close a block.
     Bare,
-    /// A document follows.
+    /// The language of a document.
     Document,
-    /// Code of some language follows.
+    /// The language of code.
     Code,
-    /// No language is spelled so: more likely words behind a closer.
+    /// Not a language: more likely text after a closing fence.
     Odd,
 }
 
-/// Reads one line.
 pub(super) fn kind(line: &str) -> LineKind {
     let (indent, body) = fence::split_indent(line);
     let Some(&first) = body.as_bytes().first() else {
@@ -100,7 +93,6 @@ pub(super) fn kind(line: &str) -> LineKind {
     }
 }
 
-/// Reduces a fence to what the grammar needs.
 fn of_fence(fence: &fence::FenceLine<'_>) -> Fence {
     let len = u16::try_from(fence.len).unwrap_or(u16::MAX);
     let indent = u8::try_from(fence.indent).unwrap_or(u8::MAX);
@@ -112,7 +104,6 @@ fn of_fence(fence: &fence::FenceLine<'_>) -> Fence {
     }
 }
 
-/// Reads an info string.
 fn info(text: &str) -> Info {
     let word = text.split([' ', '\t', ',']).next().unwrap_or_default();
     let Some(first) = word.chars().next() else {
@@ -127,13 +118,13 @@ fn info(text: &str) -> Info {
     }
 }
 
-/// Returns whether a language's name or a file's ending stands for prose.
+/// Returns whether a language or file extension means prose.
 pub(super) fn is_document(word: &str) -> bool {
     let others = ["text", "txt", "rst", "plaintext", "plan"];
     is_markdown(word) || others.iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
-/// Returns whether a language's name or a file's ending stands for Markdown.
+/// Returns whether a language or file extension means Markdown.
 pub(super) fn is_markdown(word: &str) -> bool {
     let names = [
         "md", "markdown", "mdx", "mdc", "mkd", "mdown", "qmd", "rmd", "livemd",
@@ -141,7 +132,6 @@ pub(super) fn is_markdown(word: &str) -> bool {
     names.iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
-/// Reads a heading: a title, a section or an action.
 fn headed(body: &str, indent: usize) -> Option<LineKind> {
     let level = body.bytes().take_while(|&b| b == b'#').count();
     let rest = &body[level..];
@@ -155,8 +145,8 @@ fn headed(body: &str, indent: usize) -> Option<LineKind> {
     }
 }
 
-/// Reads the name of an action, as the parser does; one in backticks ends a block also where more
-/// words follow, to which the parser objects.
+/// Parses the name of an action like the parser. A name in backticks ends a block even if more text
+/// follows, which the parser then reports.
 fn action(text: &str) -> Option<&'static ActionRow> {
     let unnumbered = text
         .trim_start_matches(|c: char| c.is_ascii_digit())
@@ -165,7 +155,7 @@ fn action(text: &str) -> Option<&'static ActionRow> {
     heading::action(text).or_else(quoted)
 }
 
-/// Reads a label of EDIT: a heading, in backticks, bold, or plain with its colon.
+/// Parses a label of EDIT: a heading, in backticks, bold, or plain with a colon.
 fn label(body: &str) -> Option<LineKind> {
     if body.len() > 32 {
         return None;
@@ -185,12 +175,10 @@ fn label(body: &str) -> Option<LineKind> {
     }
 }
 
-/// Reads a bullet.
 fn item(body: &str) -> Option<LineKind> {
     matches!(body.as_bytes().get(1), None | Some(b' ' | b'\t')).then_some(LineKind::List)
 }
 
-/// Reads a numbered item.
 fn numbered(body: &str) -> LineKind {
     let rest = body.trim_start_matches(|c: char| c.is_ascii_digit());
     if rest.starts_with(". ") || rest.starts_with(") ") {
@@ -200,7 +188,6 @@ fn numbered(body: &str) -> LineKind {
     }
 }
 
-/// Returns whether a line is a thematic break.
 fn is_rule(body: &str) -> bool {
     let mark = body.as_bytes()[0];
     let marks = body.bytes().filter(|&b| b == mark).count();

@@ -1,11 +1,10 @@
-//! The lines of a whole reply: each seen on its own first, then beside its neighbours.
+//! Classifies the lines of a whole reply: each on its own, then in context.
 
 use super::line::{LineKind, ReplyLine, kind};
 use super::{Spelling, free};
 use crate::plan::action::heading;
 use crate::text::fence;
 
-/// Returns the lines of a reply with their readings.
 pub(super) fn read(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
     let read = |l: fence::TextLine<'_>| kind(l.text);
     let line = |l| (l, read(l));
@@ -31,8 +30,8 @@ pub(super) fn read(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
     lines
 }
 
-/// Reads as labels also those lines that only the fence below shows to be ones: `Find`, `- FIND:`.
-/// Without it they are words as good as any.
+/// Classifies a line as a label if only the fence below shows that it is one: `Find`, `- FIND:`.
+/// Without a fence it is ordinary text.
 fn see_labels(lines: &mut [ReplyLine<'_>]) {
     for fence in 1..lines.len() {
         if !matches!(lines[fence].kind, LineKind::Fence(_)) {
@@ -49,14 +48,14 @@ fn see_labels(lines: &mut [ReplyLine<'_>]) {
         };
 
         let (indent, text) = fence::split_indent(line.text);
-        // Farther in it is code, or an item of an item.
+        // At deeper indentation it is code or a nested item.
         if let Some(label) = heading::label(heading::unlisted(text)).filter(|_| indent < 4) {
             line.kind = LineKind::Label(label);
         }
     }
 }
 
-/// Returns how many lines at the start of a reply the model thought aloud, in `<think>` tags.
+/// Returns the number of leading lines that contain the model's thoughts, in `<think>` tags.
 pub(super) fn thoughts(lines: &[ReplyLine<'_>]) -> usize {
     let Some(first) = lines.iter().find(|line| !line.text.trim().is_empty()) else {
         return 0;

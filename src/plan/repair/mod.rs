@@ -1,8 +1,8 @@
-//! Repair: the best segmentation of a reply by the plan grammar.
+//! Repairs the fences of a reply: finds the best segmentation by the plan grammar.
 //!
-//! Every block ends where the grammar can go on. Only fences are rewritten: a content's bytes and
-//! line ends stay, a plan that reads as valid comes back as it was, and a repaired plan is not
-//! changed again. The rules stand in `docs/formats/repair.md`.
+//! A block ends where the grammar can continue. Only fences are rewritten: the content and its line
+//! endings are preserved, a valid plan is returned unchanged, and repairing a repaired plan changes
+//! nothing. The rules are in `docs/formats/repair.md`.
 
 mod block;
 #[cfg(test)]
@@ -47,15 +47,15 @@ use std::ops::Range;
 
 use super::action::heading::Section;
 
-/// How much had to be assumed.
+/// Amount of guessing in a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Nothing: the text is as it came.
+    /// None: the text is unchanged.
     Clean,
     /// Fences were made longer; the reading was never in doubt.
     Refenced,
-    /// A slip was mended; shown in review and report.
+    /// A mistake was repaired; review and report show it.
     Repaired,
     /// Another reading is about as likely: the model is asked again.
     Doubtful,
@@ -63,32 +63,32 @@ pub enum Level {
     Hopeless,
 }
 
-/// Which spellings of headings, labels and fields count.
+/// Accepted spellings of headings, labels and fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// Those that the parser reads.
+    /// Those that the parser accepts.
     Exact,
-    /// Those that [`super::spelling`] knows too.
+    /// Also those that [`super::spelling`] knows.
     Free,
 }
 
-/// One thing that was mended or is in doubt.
+/// A repair or a doubt.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Note {
-    /// The line in the reply, from 1.
+    /// Line in the reply, from 1.
     pub line: usize,
-    /// What, as a sentence without a full stop.
+    /// A sentence without a full stop.
     pub message: String,
-    /// Whether it is in doubt, and for the model to write again.
+    /// Whether it is a doubt, which the model must resolve.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub doubt: bool,
-    /// Whether it is about spelling or words beside the plan, not about fences.
+    /// Whether it is about spelling or extra text, not about fences.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub spelling: bool,
 }
 
 impl Note {
-    /// Makes a note of what was mended.
+    /// Creates a note about a repair.
     pub fn new(line: usize, message: impl Into<String>) -> Note {
         Note {
             line,
@@ -98,7 +98,7 @@ impl Note {
         }
     }
 
-    /// Makes a note of a spelling.
+    /// Creates a note about a spelling.
     pub fn of_spelling(line: usize, message: impl Into<String>) -> Note {
         Note {
             spelling: true,
@@ -106,12 +106,11 @@ impl Note {
         }
     }
 
-    /// Returns whether it says that the answer was cut off.
+    /// Returns whether it reports a truncated reply.
     pub fn is_cut(&self) -> bool {
         self.message.starts_with(cut::CUT)
     }
 
-    /// Returns the same as a doubt.
     #[must_use]
     fn doubted(self) -> Note {
         Note {
@@ -124,25 +123,26 @@ impl Note {
 /// A reply after repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// The plan's text.
+    /// Text of the plan.
     pub text: String,
-    /// How much had to be assumed.
+    /// Amount of guessing.
     pub level: Level,
-    /// What was done, by line.
+    /// Repairs and doubts, by line.
     pub notes: Vec<Note>,
 }
 
-/// Returns whether a reply ends before its end, whatever its fences are.
+/// Returns whether a reply is visibly truncated, regardless of its fences.
 pub fn is_cut_off(reply: &str) -> bool {
     cut::end_of_text(&lines::read(reply, Spelling::Free)).is_some()
 }
 
-/// Repairs a reply. Pure; never fails: what cannot be repaired comes back as it was.
+/// Repairs a reply. Pure. A reply that cannot be repaired is returned unchanged.
 pub fn repair(reply: &str) -> Repaired {
     repair_as(reply, Spelling::Exact)
 }
 
-/// Repairs a reply, where headings and labels count in some spellings. They stay as they are.
+/// Like [`repair`], but recognizes headings and labels in the given spelling. Only fences are
+/// changed.
 pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
     let mut repaired = segment(text, spelling);
@@ -170,7 +170,7 @@ pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
     repaired
 }
 
-/// Returns how many lines at the start of a reply hold what the model thought aloud.
+/// Returns the number of leading lines that contain the model's thoughts.
 pub(super) fn thoughts(reply: &str) -> usize {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
     lines::thoughts(&lines::read(text, Spelling::Exact))
@@ -233,7 +233,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
     }
 }
 
-/// Returns a plan by the rule, with what its contents hide.
+/// Returns a plan that follows the fence rule, with notes about actions inside its contents.
 fn unchanged(text: &str, lines: &[line::ReplyLine<'_>], contents: &[Range<usize>]) -> Repaired {
     let hidden = |content| note::hidden_action(lines, content);
     let repaired = Repaired {
@@ -252,7 +252,7 @@ fn unchanged(text: &str, lines: &[line::ReplyLine<'_>], contents: &[Range<usize>
 }
 
 impl Repaired {
-    /// Returns the same in doubt, if there is one.
+    /// Adds a doubt, if there is one.
     fn doubted(mut self, why: Option<Note>) -> Self {
         if let Some(why) = why {
             self.level = self.level.max(Level::Doubtful);
@@ -262,7 +262,7 @@ impl Repaired {
     }
 }
 
-/// Returns a text that stays as it is.
+/// Returns a text unchanged, as hopeless.
 fn hopeless(text: &str, at: usize, why: &str) -> Repaired {
     Repaired {
         text: text.to_owned(),

@@ -1,14 +1,14 @@
-//! Lines that are nearly fences, and fences that say less than they seem to.
+//! Lines that are almost fences, and fences that mean less than they seem to.
 
 use std::ops::Range;
 
 use super::line::{Fence, Info, LineKind, ReplyLine};
 
-/// What ends a comment or a string: text behind a fence that has one of these is no remark.
+/// Ends of comments and strings. Text after a fence that contains one of these is not a remark.
 const ENDS: [&str; 9] = ["*/", "\"\"\"", "'''", "*)", "-}", "]]", "#>", "=#", "\"#"];
 
-/// Returns whether a line that is not a fence in Markdown can have been meant as one: by a blank
-/// that is none, a mark too few, an escape, or a line end that is missing in front of it.
+/// Returns whether a line that is not a fence in Markdown was probably meant as one: it has a
+/// non-breaking space, one mark too few, an escape, or no line break before it.
 pub(super) fn nearly_fence(line: &str) -> bool {
     if crate::text::fence::read(line).is_some() {
         return false;
@@ -31,13 +31,13 @@ pub(super) fn nearly_fence(line: &str) -> bool {
         || glued("~~~")
 }
 
-/// Returns whether a character takes no room.
+/// Returns whether a character has no width.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
 }
 
-/// Returns whether what stands behind a closer is a remark on it, or nothing that is seen, rather
-/// than the end of a content's last line or the language of a block.
+/// Returns whether the text after a closing fence is a remark about it or invisible, and not the
+/// end of the content's last line or the language of a block.
 pub(super) fn is_remark(closer: &str) -> bool {
     let text = behind(closer);
     let glued = closer
@@ -55,13 +55,13 @@ pub(super) fn is_remark(closer: &str) -> bool {
     text.is_empty() || says && !is_code && !is_language
 }
 
-/// Returns what is seen behind a closer.
+/// Returns the visible text after a closing fence.
 pub(super) fn behind(closer: &str) -> &str {
     let behind = closer.trim_start().trim_start_matches(['`', '~']);
     behind.trim_matches(|c: char| c.is_whitespace() || is_unseen(c))
 }
 
-/// Returns the fence that a content leaves open, as Markdown reads it.
+/// Returns the fence that a content leaves open, as Markdown parses it.
 pub(super) fn left_open(lines: &[ReplyLine<'_>], content: Range<usize>) -> Option<usize> {
     let mut open: Option<(usize, Fence)> = None;
     for at in content {

@@ -1,4 +1,4 @@
-//! What a repair tells: how sure it is, and what it did, by line.
+//! Level and notes of a repair.
 
 use std::ops::Range;
 
@@ -11,10 +11,9 @@ use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
 use crate::plan::action::heading::Section;
 
-/// Returns how sure the best reading is, which changes the text or not, and of which there are
-/// doubts or not.
+/// Returns the level of the best reading, given its doubts and whether it changes the text.
 pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
-    // Words beside the blocks stay where they are; they damage nothing.
+    // Text next to the blocks is not changed, so its cost does not count as a repair.
     let is_costly = |step: &ReadingStep| step.cost >= REPAIR && step.event != RepairEvent::Prose;
     match () {
         () if !doubts.is_empty() => Level::Doubtful,
@@ -24,7 +23,7 @@ pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
     }
 }
 
-/// Returns what was done, block by block, and what contents hold.
+/// Returns notes about the repairs of each block, and about structure inside contents.
 pub(super) fn notes(lines: &[ReplyLine<'_>], best: &Best, spans: &[BlockSpan]) -> Vec<Note> {
     let mut notes: Vec<Note> = best
         .first
@@ -41,7 +40,6 @@ pub(super) fn notes(lines: &[ReplyLine<'_>], best: &Best, spans: &[BlockSpan]) -
     notes
 }
 
-/// Says that the reply has a second plan.
 pub(super) fn second_plan(at: usize) -> Note {
     note(
         at,
@@ -49,18 +47,17 @@ pub(super) fn second_plan(at: usize) -> Note {
     )
 }
 
-/// Says which action or pair of an EDIT a block's new fences hide for good.
+/// Reports the action or pair of an EDIT that a block's new fences would hide permanently.
 pub(super) fn swallowed(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<Note> {
     let at = swallowed_by(lines, span)?;
     Some(hidden_note(lines, at, &span.content))
 }
 
-/// Returns a note on a line, given by its index.
+/// Returns a note for a line index.
 pub(super) fn note(at: usize, message: &str) -> Note {
     Note::new(at + 1, message)
 }
 
-/// Says what a step outside of blocks did.
 fn step_note(lines: &[ReplyLine<'_>], at: usize, event: RepairEvent) -> Option<Note> {
     let message = match event {
         RepairEvent::Title if !lines[at].text[1..].starts_with([' ', '\t']) => {
@@ -84,7 +81,7 @@ fn step_note(lines: &[ReplyLine<'_>], at: usize, event: RepairEvent) -> Option<N
     Some(note(at, message))
 }
 
-/// Says what was done to a block's fences.
+/// Describes the repair of a block's fences.
 fn span_note(span: &BlockSpan) -> Note {
     let opened = span.open + 1;
     match (span.close, span.how) {
@@ -108,7 +105,7 @@ fn span_note(span: &BlockSpan) -> Note {
     }
 }
 
-/// Warns of an action's heading in a content, outside of the content's own closed fences.
+/// Warns about an action heading in a content, outside the content's own closed fences.
 pub(super) fn hidden_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<Note> {
     let (mut open, mut hidden) = (None::<super::line::Fence>, None);
     for at in content.clone() {
@@ -130,8 +127,8 @@ pub(super) fn hidden_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> 
     hidden.map(|at| hidden_note(lines, at, content))
 }
 
-/// Returns the index of the action, or the label of an EDIT, that a block's new fences hide for
-/// good.
+/// Returns the index of the action, or of the label of an EDIT, that a block's new fences would
+/// hide permanently.
 fn swallowed_by(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<usize> {
     if !span.anew {
         return None;
@@ -140,7 +137,7 @@ fn swallowed_by(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<usize> {
     swallowed_action(lines, &span.content).or_else(label)
 }
 
-/// Returns whether a block stands below a label.
+/// Returns whether a block follows a label.
 fn is_labelled(lines: &[ReplyLine<'_>], open: usize) -> bool {
     let above = lines[..open]
         .iter()
@@ -163,7 +160,7 @@ fn swallowed_label(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<us
 }
 
 /// Returns the index of an action in a content that is neither in a document's fence nor below an
-/// `## Action Plan` of the content's own: with new fences around it, nobody would see it again.
+/// `## Action Plan` of the content itself. New fences around it would hide it from every reader.
 pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<usize> {
     let (mut open, mut planned) = (None::<super::line::Fence>, false);
     let is_action = |line: &ReplyLine<'_>| {
@@ -193,7 +190,7 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], content: &Range<usize>) 
     None
 }
 
-/// Says that a heading or a label at a line is content.
+/// Reports that a heading or label is content.
 fn hidden_note(lines: &[ReplyLine<'_>], at: usize, content: &Range<usize>) -> Note {
     let what = if matches!(lines[at].kind, LineKind::Label(_)) {
         "label and its block"
@@ -209,7 +206,7 @@ fn hidden_note(lines: &[ReplyLine<'_>], at: usize, content: &Range<usize>) -> No
     )
 }
 
-/// Says where the two best readings part.
+/// Reports where the two best readings differ.
 pub(super) fn parting(
     lines: &[ReplyLine<'_>],
     first: &RepairReading,
@@ -245,7 +242,6 @@ pub(super) fn parting(
     )
 }
 
-/// Says what an event means for its line.
 fn doing(event: RepairEvent) -> &'static str {
     match event {
         RepairEvent::Title => "is the title",

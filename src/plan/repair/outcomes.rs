@@ -1,15 +1,13 @@
-//! What the cases of [`super::cases`] mean in the end: repaired, then read by the parser.
+//! Parses the repaired [`super::cases`].
 //!
-//! Each row: the number of the case, the actions that are read, the mistakes with their lines.
+//! Each row: number of the case, parsed actions, diagnostics with their lines.
 
 use super::cases::{KEPT, MENDED, expand};
 use crate::plan::reading;
 use crate::plan::samples::say;
 
-/// A row.
 type OutcomeRow<'a> = (&'a str, &'a [&'a str]);
 
-/// The cases.
 #[rustfmt::skip]
 const READ: &[OutcomeRow<'_>] = &[
     ("D01", &["CREATE hello \"x\\n\" py", "CREATE second \"y\\n\" "]),
@@ -91,7 +89,6 @@ const READ: &[OutcomeRow<'_>] = &[
     ("G28", &["READ second"]),
 ];
 
-/// Returns the number of a case.
 fn number(name: &str) -> &str {
     name.split(':').next().unwrap_or(name)
 }

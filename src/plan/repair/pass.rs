@@ -1,7 +1,7 @@
-//! The pass: the cheapest reading of all tokens, and how far ahead of the next one it is.
+//! Finds the cheapest reading of all tokens, and its lead over the next one.
 //!
-//! The next step depends only on the state, so that keeping the two cheapest different readings
-//! of each state is exact, up to the beam.
+//! The next step depends only on the state. Keeping the two cheapest different readings per state
+//! is therefore exact, up to the beam.
 
 use super::block::inside;
 use super::cost::Cost;
@@ -13,47 +13,39 @@ use super::state::GrammarState;
 use super::step::outside;
 use super::token::{Token, TokenKind};
 
-/// So many steps are kept before those that no reading uses any more are dropped.
+/// Stored steps at which unused ones are dropped.
 const FULL: usize = 1 << 21;
 
-/// A reading: what it does, by line.
+/// A reading of the reply: its effects by line.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RepairReading {
-    /// The steps that do something, in order.
+    /// Steps with an effect, in order.
     pub steps: Vec<ReadingStep>,
-    /// The sum of its costs.
     pub cost: Cost,
 }
 
-/// Something that a reading does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ReadingStep {
-    /// The index of the line.
+    /// Index of the line.
     pub line: usize,
-    /// What.
     pub event: RepairEvent,
-    /// What was paid since the step before.
+    /// Cost since the previous step.
     pub cost: Cost,
 }
 
-/// The best readings of a reply.
 pub(super) struct Best {
-    /// The cheapest.
     pub first: RepairReading,
-    /// The cheapest one that differs from it.
+    /// The cheapest reading that differs from the first.
     pub second: Option<RepairReading>,
 }
 
-/// A stored step.
+/// A stored step, linked to the previous one.
 #[derive(Debug, Clone, Copy)]
 struct PassNode {
-    /// The step before.
     parent: u32,
-    /// The line.
     line: u32,
-    /// The cost up to here.
+    /// Cost up to here.
     cost: Cost,
-    /// What was done.
     event: RepairEvent,
 }
 
@@ -93,8 +85,8 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
     })
 }
 
-/// Takes the one step over a gap, in place. It makes equal states of few; the next token joins
-/// them.
+/// Takes the only step over a gap, in place. Different states can become equal; the next token
+/// merges them.
 fn cross(entry: &mut Reached, token: &Token) {
     let (state, mut taken) = (entry.state, None);
     steps(state, token, &mut |step| taken = Some(step));
@@ -106,7 +98,6 @@ fn cross(entry: &mut Reached, token: &Token) {
     }
 }
 
-/// Adds every step from one state.
 fn advance(entry: &Reached, token: &Token, frontier: &mut Frontier) {
     steps(entry.state, token, &mut |step| {
         if frontier.admits(entry.best.cost + step.cost) {
@@ -120,7 +111,7 @@ fn advance(entry: &Reached, token: &Token, frontier: &mut Frontier) {
     });
 }
 
-/// Passes every step that a token may be to `emit`.
+/// Emits every possible step for a token.
 #[inline]
 fn steps(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     match state.block {
@@ -129,7 +120,7 @@ fn steps(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep))
     }
 }
 
-/// Stores what a reading does at a token.
+/// Stores the effect of a reading at a token.
 fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<PassNode>) {
     let Some(event) = path.event.take() else {
         return;
@@ -146,7 +137,7 @@ fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<PassNode>) {
         u32::try_from(nodes.len() - 1).expect("steps are compacted long before they are that many");
 }
 
-/// Drops the stored steps that no reading uses.
+/// Drops stored steps that no reading uses.
 fn compact(nodes: &mut Vec<PassNode>, entries: &mut [Reached]) {
     let mut used = vec![false; nodes.len()];
     for path in entries.iter_mut().flat_map(Reached::paths) {
@@ -183,7 +174,7 @@ fn compact(nodes: &mut Vec<PassNode>, entries: &mut [Reached]) {
     }
 }
 
-/// Returns the steps that led to a reading's end.
+/// Returns the steps of a complete reading.
 fn trace(path: Prefix, nodes: &[PassNode]) -> RepairReading {
     let mut steps = Vec::new();
     let mut at = path.node;

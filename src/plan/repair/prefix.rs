@@ -1,38 +1,32 @@
-//! Readings of a part of the reply: what they cost so far, and what tells them apart.
+//! Readings of the beginning of a reply: their cost, and a fingerprint of their effects.
 
 use super::cost::Cost;
 use super::event::{FenceScope, RepairEvent};
 use super::grammar_step::GrammarStep;
 use super::state::GrammarState;
 
-/// No step before this one.
+/// Marks the first step, which has no previous one.
 pub(super) const ROOT: u32 = u32::MAX;
 
-/// A reading so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Prefix {
-    /// What it cost.
     pub cost: Cost,
-    /// Equal for readings that do the same.
+    /// Fingerprint: equal for readings with the same effects.
     print: u64,
-    /// Its last stored step.
+    /// Last stored step.
     pub node: u32,
-    /// What it does at this token, not stored yet.
+    /// Effect at the current token, not stored yet.
     pub event: Option<RepairEvent>,
 }
 
-/// The two cheapest readings that end in one state.
 pub(super) struct Reached {
-    /// The state.
     pub state: GrammarState,
-    /// The cheapest.
     pub best: Prefix,
-    /// The cheapest that does something else.
+    /// The cheapest with other effects.
     pub next: Option<Prefix>,
 }
 
 impl Prefix {
-    /// Returns the one that has read nothing.
     pub(super) fn start() -> Prefix {
         Prefix {
             cost: 0,
@@ -42,7 +36,7 @@ impl Prefix {
         }
     }
 
-    /// Returns the reading with one step more.
+    /// Extends the reading by one step.
     pub(super) fn then(self, step: GrammarStep, line: usize) -> Prefix {
         let print = step
             .event
@@ -58,12 +52,11 @@ impl Prefix {
 }
 
 impl Reached {
-    /// Returns the readings.
     pub(super) fn paths(&mut self) -> impl Iterator<Item = &mut Prefix> {
         std::iter::once(&mut self.best).chain(self.next.as_mut())
     }
 
-    /// Takes over a reading that ends in the same state.
+    /// Adds a reading that ends in the same state.
     pub(super) fn join(&mut self, path: Prefix) {
         if path.print == self.best.print {
             if path.cost < self.best.cost {
@@ -77,8 +70,8 @@ impl Reached {
     }
 }
 
-/// Returns what tells readings apart: not how a closer looks, nor the fences
-/// of a message or of the rationale, which decide nothing but where it ends.
+/// Returns the part of an event that distinguishes readings. Ignored are the form of a closing
+/// fence, and the fences of messages and of the rationale, which affect only where those end.
 fn print_of(event: RepairEvent) -> Option<u64> {
     match event {
         RepairEvent::Title => Some(1),
@@ -99,7 +92,6 @@ fn print_of(event: RepairEvent) -> Option<u64> {
     }
 }
 
-/// Returns the print of a reading that does one thing more.
 fn mix(print: u64, event: u64, line: usize) -> u64 {
     let word = (line as u64) << 4 | event;
     (print.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)

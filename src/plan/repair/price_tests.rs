@@ -1,4 +1,4 @@
-//! What damage costs: the document says what the code has.
+//! Checks that the costs in the document match the code.
 
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table")]

@@ -1,4 +1,4 @@
-//! The rules of repair one by one, where a row of [`super::cases`] does not say it.
+//! Rules of repair that no row of [`super::cases`] covers.
 
 use super::Level::{Clean, Doubtful, Hopeless, Refenced, Repaired};
 use super::cases::{check, expand};
@@ -56,7 +56,7 @@ fn rp4_every_later_spelling_of_an_action_ends_a_block() {
     }
 }
 
-/// Compares the notes of a reply, each as `line: message`.
+/// Compares the notes about a reply, each as `line: message`.
 fn check_notes(reply: &str, expected: &[&str]) {
     let notes: Vec<_> = repair(&expand(reply))
         .notes
@@ -148,7 +148,8 @@ fn rp5_among_equals_the_reading_with_fewer_inner_fences_wins() {
     let queries = "{head}{research}```text\nq1\n```\n```text\nq2\n```\n";
     check("two queries", queries, Clean, queries);
 
-    // A dear deviation loses against a cheap one: a longer closer against a missing one.
+    // An expensive deviation loses against a cheap one: a longer closing fence against a missing
+    // one.
     let reply = |closer: &str| {
         format!("{{head}}{{execute}}````sh\nmake\n{closer}\n\n{{create}}```md\nx\n```\n")
     };
@@ -168,7 +169,7 @@ fn rp6_another_reading_that_is_about_as_likely_makes_it_doubtful() {
         ],
     );
 
-    // In the rationale and in a message it decides nothing.
+    // In the rationale and in a message it has no effect.
     let rationale =
         "{title}\n## Rationale\n```text\nuse\n```\nas fence\n```\n\n## Action Plan\n\n{read}";
     assert_eq!(repair(&expand(rationale)).level, Repaired);

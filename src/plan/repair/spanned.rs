@@ -1,4 +1,4 @@
-//! Which fences stand in a comment, a string or a here-document of the code around them.
+//! Finds fences inside a comment, a string or a here-document of the surrounding code.
 
 use super::line::ReplyLine;
 use super::token::{Token, TokenKind, ending};
@@ -6,19 +6,17 @@ use crate::plan::action::ActionRow;
 use crate::plan::action::shape::BodyShape;
 use crate::text::{fence, language};
 
-/// The code that an action or a label asks for.
+/// Code that an action or a label expects.
 #[derive(Clone, Copy, Default)]
 struct ExpectedCode<'a> {
-    /// The action.
     row: Option<&'static ActionRow>,
-    /// The ending of its file.
     ending: Option<&'a str>,
-    /// Its block was seen.
+    /// Set once its block was seen.
     opened: bool,
 }
 
-/// Says of every fence in the code of an action whether it is inside of something that spans lines.
-/// The code is taken to go up to the next line that the grammar knows.
+/// Sets [`Token::spanned`] for every fence in an action's code that is inside something that spans
+/// lines. The code is assumed to extend to the next structure.
 pub(super) fn mark(lines: &[ReplyLine<'_>], tokens: &mut [Token]) {
     let mut asked = ExpectedCode::default();
     for at in 0..tokens.len() {
@@ -48,7 +46,6 @@ pub(super) fn mark(lines: &[ReplyLine<'_>], tokens: &mut [Token]) {
     }
 }
 
-/// Returns the language of the code behind an opener.
 fn language_of<'a>(asked: ExpectedCode<'a>, opener: &'a str) -> Option<&'a str> {
     let info = fence::read(opener).map_or("", |fence| fence.info);
     let named = info.split([' ', '\t', ',']).next();
@@ -63,7 +60,6 @@ fn language_of<'a>(asked: ExpectedCode<'a>, opener: &'a str) -> Option<&'a str> 
     }
 }
 
-/// Marks the fences of the code behind the first of some tokens.
 fn code(lines: &[ReplyLine<'_>], tokens: &mut [Token], language: &str) {
     let first = tokens[0].line + 1;
     let is_in_code = |token: &Token| {

@@ -1,108 +1,84 @@
-//! Where in the plan grammar a reading stands.
+//! State of a reading within the plan grammar.
 
 use super::line::{Fence, Info};
 use super::token::FileContent;
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 
-/// A state of the pass: what the next steps may be depends on nothing else.
+/// A state of the pass. The possible next steps depend on nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrammarState {
-    /// The place in the grammar.
     pub place: GrammarPlace,
-    /// The open block, if any.
     pub block: Option<OpenBlock>,
-    /// The mark of the fence around the whole plan; 0 without one.
+    /// Mark of the fence around the whole plan; 0 without one.
     pub wrap: u8,
-    /// What the action's path says about its file.
+    /// Content type that the action's path suggests.
     pub file: FileContent,
-    /// The list below the heading was seen.
+    /// Whether the list below the heading was seen.
     pub listed: bool,
-    /// Text that has no place here was seen.
+    /// Whether misplaced text was seen, which costs only once.
     pub prose: bool,
-    /// A block was closed by the line before.
+    /// Whether the previous line closed a block.
     pub fresh: bool,
-    /// The FIND of this pair left a fence open.
+    /// Whether the FIND of this pair left a fence open.
     pub find_open: bool,
 }
 
-/// A place in the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GrammarPlace {
     /// Before the title.
     Start,
-    /// Behind the opening of a fence around the whole plan.
     Wrapped,
-    /// Below the title.
     Title,
-    /// Below a section's heading.
     Head(Section),
-    /// Behind a section's block.
     After(Section),
-    /// Below `## Action Plan`.
     Top,
-    /// Below the heading of an action that has no free text.
+    /// Below the heading of an action other than a message.
     Action(BodyShape),
-    /// Below a label.
     Label(Label),
-    /// Between FIND's block and REPLACE.
     Between,
-    /// Behind an action's block.
     Tail(BodyShape),
-    /// In an action's message.
     Message,
-    /// Behind the fence around the whole plan.
     Done,
-    /// At the end.
     End,
 }
 
-/// An open block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenBlock {
-    /// The opener's mark.
     pub mark: u8,
-    /// Its length.
     pub len: u16,
-    /// Its indentation.
     pub indent: u8,
-    /// Its info string.
     pub info: Info,
-    /// Whether the content is prose, in which fences may stand.
+    /// Whether the content is prose, which can contain fences.
     pub document: bool,
-    /// Where fences may stand in it.
+    /// Where fences are possible in the content.
     pub nesting: Nesting,
-    /// Something other than blank lines was seen.
+    /// Whether a non-blank line was seen.
     pub solid: bool,
-    /// The block obeys the fence rule, and is read so.
+    /// Whether the block follows the fence rule and is read accordingly.
     pub sure: bool,
-    /// How many inner fences are open.
+    /// Number of open inner fences.
     pub depth: u8,
     /// The outermost inner fence.
     pub inner: Option<InnerFence>,
-    /// The kinds of plan structure that were taken for content.
+    /// Kinds of plan structure taken as content (see `block::look`).
     pub looks: u8,
 }
 
-/// Where the lines of a content may be fences.
+/// Where lines of a content can be fences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Nesting {
-    /// Anywhere, as in Markdown, or it does not matter.
+    /// Anywhere, as in Markdown, or irrelevant.
     Anywhere,
-    /// It cannot be told.
     Unknown,
-    /// Only in a comment, a string or a here-document: the content is code.
+    /// Only in a comment, string or here-document: the content is code.
     Spans,
 }
 
-/// An open fence of a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InnerFence {
-    /// Its length.
     pub len: u16,
-    /// Its indentation.
     pub indent: u8,
-    /// Its info string.
     pub info: Info,
 }
 
@@ -139,7 +115,7 @@ impl GrammarState {
         }
     }
 
-    /// Returns the state in a block that a fence opens here.
+    /// Returns the state inside a block opened by this fence.
     pub fn opened(self, fence: Fence) -> Self {
         let document = match (fence.info, self.file) {
             _ if self.place == GrammarPlace::Action(BodyShape::Script) => false,
@@ -176,7 +152,7 @@ impl GrammarState {
         }
     }
 
-    /// Returns where fences may stand in a block that opens here with an info string.
+    /// Returns where fences are possible in a block with this info string.
     fn nesting(self, info: Info) -> Nesting {
         let of_file = match (self.file, info) {
             (FileContent::Markdown, _) => Nesting::Anywhere,
@@ -197,7 +173,7 @@ impl GrammarState {
         }
     }
 
-    /// Returns the state behind the open block.
+    /// Returns the state after the block.
     pub fn closed(self, block: &OpenBlock) -> Self {
         let place = match self.place {
             GrammarPlace::Head(section) => GrammarPlace::After(section),
@@ -222,7 +198,7 @@ impl GrammarState {
         }
     }
 
-    /// Returns this state with what another one knows of its action.
+    /// Returns this state with the action's properties of another one.
     fn listed_as(self, other: Self) -> Self {
         GrammarState {
             file: other.file,
@@ -232,7 +208,6 @@ impl GrammarState {
         }
     }
 
-    /// Returns this state with its block changed.
     pub fn with(self, block: OpenBlock) -> Self {
         GrammarState {
             block: Some(block),
@@ -241,12 +216,11 @@ impl GrammarState {
     }
 }
 
-/// A state in two words: equal for equal states alone.
+/// A state packed into two words; equal keys mean equal states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StateKey(pub [u64; 2]);
 
 impl GrammarState {
-    /// Returns the state in two words.
     pub fn key(&self) -> StateKey {
         let flags = [
             self.listed,
@@ -272,7 +246,7 @@ impl GrammarState {
 }
 
 impl GrammarPlace {
-    /// Returns a number of its own for every place.
+    /// Returns a unique number for every place.
     fn word(self) -> u64 {
         match self {
             GrammarPlace::Start => 0,
@@ -293,7 +267,7 @@ impl GrammarPlace {
 }
 
 impl OpenBlock {
-    /// Returns the block in two words, the second of 27 bits: the outer fence with what was seen,
+    /// Packs the block into two words, the second of 27 bits: the outer fence with its flags, and
     /// the inner fence.
     fn words(&self) -> [u64; 2] {
         let fence = |len: u16, indent: u8, info: Info| {
@@ -314,7 +288,6 @@ impl OpenBlock {
         ]
     }
 
-    /// Returns the block with solid content.
     pub fn filled(self) -> Self {
         OpenBlock {
             solid: true,
@@ -337,7 +310,7 @@ impl OpenBlock {
         }
     }
 
-    /// Returns the block behind the innermost fence.
+    /// Returns the block after the innermost fence.
     pub fn unnested(self) -> Self {
         let depth = self.depth - 1;
         OpenBlock {

@@ -1,4 +1,4 @@
-//! One step outside of blocks: where a token may lead, and at what cost.
+//! Steps outside blocks: possible next states and their costs.
 
 use super::cost::{self, Cost};
 use super::event::{FenceScope, RepairEvent};
@@ -9,7 +9,7 @@ use super::token::{FenceRule, FileContent, Gap, Glued, Token, TokenKind};
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 
-/// Passes every step that a token may be, outside of a block, to `emit`.
+/// Emits every possible step for a token outside a block.
 pub(super) fn outside(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     match token.kind {
         TokenKind::Gap(gap) => emit(over_gap(state, gap)),
@@ -22,7 +22,7 @@ pub(super) fn outside(state: GrammarState, token: &Token, emit: &mut impl FnMut(
     }
 }
 
-/// Returns the step over lines that the grammar has no word for.
+/// Returns the step over lines without structure.
 fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
     let state = GrammarState {
         fresh: false,
@@ -62,7 +62,7 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
             }
         }
         _ if gap.text || gap.list => prose(state, cost::PROSE),
-        // Behind a document a sentence may be its own.
+        // After a document, a sentence could be part of it.
         GrammarPlace::Tail(BodyShape::File | BodyShape::Pairs)
             if state.file != FileContent::Code =>
         {
@@ -72,7 +72,7 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
     }
 }
 
-/// Returns the step over text that has no place here; it is paid for once.
+/// Returns the step over misplaced text, which costs only once.
 fn prose(state: GrammarState, price: Cost) -> GrammarStep {
     if state.prose {
         return GrammarStep::to(state, 0);
@@ -88,7 +88,7 @@ fn prose(state: GrammarState, price: Cost) -> GrammarStep {
     )
 }
 
-/// Returns what it costs to leave a place, and whether the plan is broken there.
+/// Returns the cost of leaving a place, and whether the plan is broken there.
 fn leave(state: GrammarState) -> (Cost, bool) {
     let unlisted = if state.listed { 0 } else { cost::MISSING };
     match state.place {
@@ -115,7 +115,7 @@ fn leave(state: GrammarState) -> (Cost, bool) {
     }
 }
 
-/// Returns the step to a new part of the plan, from a place that is left.
+/// Returns the step to a new part of the plan, including the cost of leaving the current place.
 fn move_on(state: GrammarState, next: GrammarState, event: Option<RepairEvent>) -> GrammarStep {
     let (cost, broken) = leave(state);
     let event = if broken {
@@ -130,7 +130,6 @@ fn move_on(state: GrammarState, next: GrammarState, event: Option<RepairEvent>) 
     }
 }
 
-/// Returns the step at an action's heading.
 fn at_action(state: GrammarState, shape: BodyShape) -> GrammarStep {
     let place = match shape {
         BodyShape::Message => GrammarPlace::Message,
@@ -151,8 +150,8 @@ fn at_action(state: GrammarState, shape: BodyShape) -> GrammarStep {
     })
 }
 
-/// Returns the step at the structure of another plan behind the fence around the whole plan; it is
-/// paid for once.
+/// Returns the step at structure of another plan after the fence around the whole plan; costs only
+/// once.
 fn second_plan(state: GrammarState) -> GrammarStep {
     if state.prose {
         return GrammarStep::to(state, 0);
@@ -168,7 +167,6 @@ fn second_plan(state: GrammarState) -> GrammarStep {
     )
 }
 
-/// Returns the step at a section's heading.
 fn at_section(state: GrammarState, section: Section) -> GrammarStep {
     let place = if section == Section::Plan {
         GrammarPlace::Top
@@ -196,7 +194,6 @@ fn at_section(state: GrammarState, section: Section) -> GrammarStep {
     move_on(state, next, None).plus(skipped)
 }
 
-/// Returns the step at a label.
 fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
     let next = state.further(GrammarPlace::Label(label));
     let (price, event) = if glued == Glued::Yes {
@@ -232,8 +229,8 @@ fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
     }
 }
 
-/// Passes the steps at a title, which is `spaced` from its `#` or not, the first words or not, and
-/// the only one or not.
+/// Emits the steps at a title. The flags: a space follows the `#`, other text precedes it, no other
+/// line can be the title.
 fn at_title(
     state: GrammarState,
     [spaced, late, only]: [bool; 3],
@@ -272,7 +269,6 @@ fn at_title(
     }
 }
 
-/// Returns the step at the end of the reply.
 fn at_end(state: GrammarState) -> GrammarStep {
     let early = matches!(
         state.place,
@@ -285,7 +281,7 @@ fn at_end(state: GrammarState) -> GrammarStep {
     };
 
     let (cost, broken) = leave(state);
-    // To take all of the reply for words before the title is to find no plan in it.
+    // Treating the whole reply as text before the title means that no plan was found.
     let event = (broken || state.place == GrammarPlace::Start).then_some(RepairEvent::Broken);
     GrammarStep {
         state: GrammarState {
@@ -298,7 +294,6 @@ fn at_end(state: GrammarState) -> GrammarStep {
     .plus(unclosed + if early { cost::MISSING } else { 0 })
 }
 
-/// Passes the steps at a fence outside of a block.
 fn at_fence(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     match state.place {
         GrammarPlace::Done => emit(GrammarStep::to(state, 0)),
@@ -325,7 +320,7 @@ fn at_fence(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl Fn
     }
 }
 
-/// Passes the step in which a fence ends the whole plan.
+/// Emits the step in which a fence closes the fence around the whole plan.
 fn end_wrapper(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     let complete = match state.place {
         GrammarPlace::Tail(_) | GrammarPlace::Message => true,
@@ -346,8 +341,8 @@ fn end_wrapper(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarS
     }
 }
 
-/// Passes the steps in which a fence opens a block, or belongs to nothing. One that obeys the rule
-/// beyond doubt opens its block.
+/// Emits the steps in which a fence opens a block or belongs to nothing. A fence that certainly
+/// follows the rule opens its block.
 fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     let in_list = matches!(
         state.place,
@@ -412,7 +407,7 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
     }
 }
 
-/// Passes the step in which a fence belongs to nothing.
+/// Emits the step in which a fence belongs to nothing.
 fn surplus(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
     if matches!(fence.info, Info::Bare | Info::Odd) {
         let price = if state.fresh {
@@ -424,7 +419,7 @@ fn surplus(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarStep)
     }
 }
 
-/// Returns whose fences stand at a place.
+/// Returns the owner of fences at a place.
 pub(super) fn scope(state: GrammarState) -> FenceScope {
     match state.place {
         GrammarPlace::Message => FenceScope::Message,

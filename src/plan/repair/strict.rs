@@ -1,7 +1,7 @@
-//! A strict reading of a plan, for the tests: what a plan says by CommonMark alone.
+//! Strict parser for tests: reads a plan by CommonMark alone.
 //!
-//! It knows nothing of repair and forgives nothing, so that a test that compares its results
-//! proves that the emitted fences mean to any Markdown reader what the repair meant.
+//! It knows nothing about repair and tolerates nothing. Comparing with its results proves that the
+//! repaired fences mean the same to any Markdown parser.
 
 use crate::plan::action::ActionRow;
 use crate::plan::action::heading::{Label, Section};
@@ -9,18 +9,17 @@ use crate::plan::action::shape::BodyShape;
 use crate::plan::repair::line::{self, LineKind};
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
-/// An action: its name, its path if it has one, and its contents or its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deed {
     /// As the format spells it.
     pub name: &'static str,
-    /// What the link of the first item says.
+    /// Text of the link in the first item; empty without one.
     pub path: String,
-    /// The contents of the blocks, byte for byte, or the message.
+    /// Contents of the blocks, byte for byte, or the message.
     pub parts: Vec<String>,
 }
 
-/// Reads a plan; the error says where it is no plan.
+/// Parses a plan. The error says why the text is not one.
 pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     let lines: Vec<&str> = crate::text::fence::split_lines(text)
         .map(|l| l.text)
@@ -74,7 +73,6 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     Ok(deeds)
 }
 
-/// Reads one action.
 fn deed(
     text: &str,
     row: &'static ActionRow,
@@ -126,7 +124,6 @@ fn deed(
 /// A content with the label above it.
 type Labelled = (Option<Label>, String);
 
-/// Reads the list and the blocks below an action's heading.
 fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), String> {
     let (mut path, mut label, mut codes) = (String::new(), None, Vec::new());
     for block in body {
@@ -175,7 +172,7 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
     }
 }
 
-/// Returns the bytes of a content; an indentation that the opener has too is no part of it.
+/// Returns the bytes of a content without the opener's indentation.
 fn content(text: &str, code: &MarkdownCode) -> Result<String, String> {
     if !code.closed {
         return Err(format!("line {}: open fence", code.content.start));
@@ -196,7 +193,7 @@ fn content(text: &str, code: &MarkdownCode) -> Result<String, String> {
         .collect())
 }
 
-/// Returns the bytes of some lines, by index.
+/// Returns the bytes of a range of line indexes.
 fn cut(text: &str, lines: std::ops::Range<usize>) -> &str {
     let mut ends = vec![0];
     ends.extend(crate::text::fence::split_lines(text).scan(0, |at, l| {

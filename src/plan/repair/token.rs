@@ -1,107 +1,97 @@
-//! The lines of a reply as tokens: each line that the grammar knows, and the gaps between them.
+//! Converts the lines of a reply to tokens: one per line with structure, and one per gap between
+//! them.
 //!
-//! A gap is one step of the pass however long it is, which is what makes the pass fast.
+//! A gap is a single step of the pass, however long it is. This is what makes the pass fast.
 
 use super::line::{Fence, Info, LineKind, ReplyLine, is_document, is_markdown};
 use crate::plan::action::ActionRow;
 use crate::plan::action::heading::{self, Label, Section};
 use crate::text::language;
 
-/// A step of the pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
-    /// The index of its (first) line.
+    /// Index of its first line.
     pub line: usize,
-    /// What it is.
     pub kind: TokenKind,
-    /// Whether a block that opens here would obey the fence rule.
+    /// Whether a block opened here would follow the fence rule.
     pub rule: FenceRule,
-    /// Where Markdown closes a block that opens here, if it finds nothing but text and whole blocks
-    /// from there up to the next line that the grammar knows.
+    /// Line at which Markdown closes a block opened here, if only text and complete blocks follow
+    /// up to the next structure.
     pub whole: Option<usize>,
-    /// Whether the line stands in a comment, a string or a here-document of the code around it.
+    /// Whether the line is inside a comment, string or here-document of the surrounding code.
     pub spanned: bool,
 }
 
-/// Whether a block that opens at a fence would be closed by the first fence that is long enough,
-/// with something behind it that the grammar knows.
+/// Whether the first fence of sufficient length closes a block opened at this fence, with structure
+/// after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FenceRule {
-    /// It would not, or this is no fence.
+    /// It does not, or this is not a fence.
     Broken,
-    /// It would, and nothing that the grammar knows would be its content.
+    /// It does, and the content contains no structure.
     Plain,
-    /// It would, and a section's heading or a label would be its content.
+    /// It does, and the content contains a section's heading or a label.
     Kept,
-    /// It would, and an action's heading would be its content.
+    /// It does, and the content contains an action's heading.
     KeptOverAction,
 }
 
-/// What a token is.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TokenKind {
-    /// Lines that the grammar has no word for.
+    /// Lines without structure.
     Gap(Gap),
-    /// A fence.
     Fence(Fence),
-    /// An action's heading.
     Action(&'static ActionRow),
-    /// A section's heading.
     Section(Section),
-    /// A label, and whether the line before would swallow it.
+    /// A label, and whether the line before would absorb it.
     Label(Label, Glued),
-    /// A title, before the first section or action.
+    /// A title before the first section or action.
     Title {
-        /// A blank stands behind the `#`.
+        /// Whether a space follows the `#`.
         spaced: bool,
-        /// Something other than blank lines stands before it.
+        /// Whether a non-blank line precedes it.
         late: bool,
-        /// No other line can be the title.
+        /// Whether no other line can be the title.
         only: bool,
     },
-    /// The end of the reply.
     End,
 }
 
-/// Whether a label stands right below a list, without a blank line between.
+/// Whether a label directly follows a list, without a blank line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Glued {
-    /// It does; CommonMark reads it as the last item's text.
+    /// CommonMark reads it as part of the last item.
     Yes,
-    /// It is a paragraph, a heading or an item of its own.
+    /// It is a separate paragraph, heading or item.
     No,
 }
 
-/// What a gap holds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gap {
     /// A line that is neither blank nor a rule.
     pub words: bool,
-    /// A line that is not blank.
+    /// A non-blank line.
     pub solid: bool,
-    /// A list.
     pub list: bool,
-    /// Text that is no part of a list.
+    /// Text outside a list.
     pub text: bool,
-    /// Sentences.
     pub spoken: bool,
-    /// The kind of file that a `File Path` names.
+    /// Content type of the file that a `File Path` names.
     pub file: FileContent,
 }
 
-/// What a file's name says about its content.
+/// Content type of a file, judging by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum FileContent {
-    /// No name, or no ending.
+    /// No name, or no extension.
     #[default]
     Unknown,
-    /// Markdown, in which fences stand.
+    /// Markdown, which can contain fences.
     Markdown,
-    /// Other prose, in which fences may stand.
+    /// Other prose, which can contain fences.
     Document,
-    /// Code of a language that is known.
+    /// Code in a known language.
     Code,
-    /// Anything else.
     Other,
 }
 
@@ -145,7 +135,7 @@ pub(super) fn tokens(lines: &[ReplyLine<'_>]) -> Vec<Token> {
 }
 
 impl Token {
-    /// Returns a token that is not judged yet.
+    /// Creates a token without the properties that later passes add.
     fn new(line: usize, kind: TokenKind) -> Self {
         Token {
             line,
@@ -156,7 +146,7 @@ impl Token {
         }
     }
 
-    /// Returns whether the grammar knows it, fences aside.
+    /// Returns whether it is structure other than a fence.
     fn is_structure(&self) -> bool {
         !matches!(
             self.kind,
@@ -165,7 +155,7 @@ impl Token {
     }
 }
 
-/// Marks the title of a reply that begins with it and has no other.
+/// Sets `only` if the reply starts with its only title.
 fn judge_title(tokens: &mut [Token]) {
     let mut titles = tokens.iter_mut().filter_map(|token| match &mut token.kind {
         TokenKind::Title { late, only, .. } => Some((*late, only)),
@@ -178,8 +168,8 @@ fn judge_title(tokens: &mut [Token]) {
     }
 }
 
-/// Judges every fence: from the last one on, each looks for the next one of its kind that is as
-/// long.
+/// Sets the rule of every fence, from the last one to the first: each looks for the next fence of
+/// its kind that is long enough.
 fn judge(tokens: &mut [Token]) {
     let mut waiting: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
     let (mut actions, mut structure) = (0, 0);
@@ -210,7 +200,8 @@ fn judge(tokens: &mut [Token]) {
     }
 }
 
-/// Returns whether the first of some tokens closes a block, and the grammar can go on behind it.
+/// Returns whether the first token closes a block by the rule, and the grammar can continue after
+/// it.
 fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
     let proper = matches!(tokens[0].kind, TokenKind::Fence(closer) if closer == Fence { info: Info::Bare, ..opener } && closer.indent == 0);
     let mut behind = tokens[1..]
@@ -228,7 +219,6 @@ fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
     }
 }
 
-/// Adds a line to a gap.
 fn extend(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
     match lines[at].kind {
         LineKind::Blank => return,
@@ -252,7 +242,7 @@ fn extend(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
     gap.solid = true;
 }
 
-/// Returns whether CommonMark would read the label at a line as the text of the list above it.
+/// Returns whether CommonMark would read a label as part of the list above it.
 fn glued(lines: &[ReplyLine<'_>], at: usize) -> Glued {
     let above = at.checked_sub(1).map(|before| lines[before].kind);
     let own = lines[at].text.trim_start();
@@ -269,7 +259,7 @@ fn glued(lines: &[ReplyLine<'_>], at: usize) -> Glued {
     }
 }
 
-/// Reads what a `File Path` item says about the file.
+/// Returns the content type that a `File Path` item suggests.
 fn file(item: &str) -> FileContent {
     match ending(item) {
         Some(ending) if is_markdown(ending) => FileContent::Markdown,
@@ -280,7 +270,7 @@ fn file(item: &str) -> FileContent {
     }
 }
 
-/// Returns the ending of the file that a `File Path` item names.
+/// Returns the extension of the file that a `File Path` item names.
 pub(super) fn ending(item: &str) -> Option<&str> {
     if !item.contains("Path") && !item.contains("path") {
         return None;

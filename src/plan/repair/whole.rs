@@ -1,5 +1,5 @@
-//! Blocks that are whole by the fence rule, whatever stands behind them: text and further blocks,
-//! each of them whole too, up to the next line that the grammar knows.
+//! Finds complete blocks: those followed only by text and further complete blocks, up to the next
+//! structure.
 
 use super::line::{Fence, Info};
 use super::token::{Token, TokenKind};
@@ -7,14 +7,14 @@ use super::token::{Token, TokenKind};
 /// What Markdown finds from a token on.
 #[derive(Clone, Copy)]
 struct Behind {
-    /// Text and whole blocks alone, up to the next line that the grammar knows.
+    /// Whether only text and complete blocks follow, up to the next structure.
     clear: bool,
-    /// How many lines that the grammar knows there are.
+    /// Number of structure lines.
     structure: u32,
 }
 
-/// Says of every fence where Markdown closes a block that opens there, if that leaves only text and
-/// whole blocks behind it.
+/// Sets [`Token::whole`]: where Markdown closes a block opened at each fence, if only text and
+/// complete blocks follow.
 pub(super) fn mark(tokens: &mut [Token]) {
     let mut closers: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
     let nothing = Behind {
@@ -47,8 +47,8 @@ pub(super) fn mark(tokens: &mut [Token]) {
     }
 }
 
-/// Returns the nearest fence behind one that closes its block, and remembers the fence for those in
-/// front of it. A longer one in front of a shorter one hides it from nothing that it could close.
+/// Returns the nearest fence that closes the block, and records this fence for earlier ones. A
+/// longer fence before a shorter one also closes every block that the shorter one could.
 fn closer(closers: &mut [Vec<(u16, usize)>; 2], fence: Fence, at: usize) -> Option<usize> {
     let known = &mut closers[usize::from(fence.mark == b'~')];
     let first = known.partition_point(|&(len, _)| len >= fence.len);
@@ -61,7 +61,7 @@ fn closer(closers: &mut [Vec<(u16, usize)>; 2], fence: Fence, at: usize) -> Opti
     found
 }
 
-/// Returns how many of some fences, longest first, are longer than this.
+/// Returns the number of recorded fences, longest first, that are longer than this.
 fn first_not_longer(known: &[(u16, usize)], len: u16) -> usize {
     known.partition_point(|&(other, _)| other > len)
 }

@@ -1,8 +1,7 @@
-//! Why an action does not do what it says: the plan asks for something that cannot be done, or the
-//! machine cannot do anything.
+//! Distinguishes failures of the plan from failures of the machine.
 //!
-//! The first is an outcome, which the model is told. The second says nothing about the plan: it
-//! interrupts the run, and nothing of the plan is brought to the user's files.
+//! A failure of the plan is an outcome, which the model sees. A failure of the machine says nothing
+//! about the plan: it interrupts the run, and the user's files stay unchanged.
 
 use std::io;
 
@@ -12,14 +11,14 @@ use crate::host::file::reason;
 /// Why an action failed.
 #[derive(Debug)]
 pub enum ActionError {
-    /// It cannot be done as things are.
+    /// The action is impossible in the current state of the files.
     Plan(String),
-    /// The world failed: a full disk, no more inodes, a broken device, too many open files.
+    /// The machine failed: full disk, no inodes, broken device, too many open files.
     World(io::Error),
 }
 
 impl ActionError {
-    /// Judges the failure of a look at a path, or of reading it.
+    /// Classifies an error from reading or inspecting a path.
     pub fn reading(error: io::Error) -> ActionError {
         if is_about_the_path(error.kind()) || error.kind() == io::ErrorKind::FileTooLarge {
             ActionError::Plan(reason(&error))
@@ -28,7 +27,8 @@ impl ActionError {
         }
     }
 
-    /// Judges the failure of writing a file: a limit on its size is the machine's.
+    /// Classifies an error from writing a file. A file size limit counts as a failure of the
+    /// machine.
     pub fn writing(error: io::Error) -> ActionError {
         if is_about_the_path(error.kind()) {
             ActionError::Plan(reason(&error))
@@ -44,9 +44,9 @@ impl From<String> for ActionError {
     }
 }
 
-/// Returns whether an error tells what is at a path, as commands and other plans may leave it. What
-/// is not known to be so is the world's, as half a plan in the user's files is worse than a plan
-/// that runs again.
+/// Returns whether an error describes the state of the path, which commands and other plans can
+/// cause. Any other error counts as the machine's: publishing half a plan is worse than running a
+/// plan again.
 fn is_about_the_path(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{
         AlreadyExists, DirectoryNotEmpty, InvalidData, InvalidFilename, InvalidInput, IsADirectory,
@@ -68,7 +68,7 @@ fn is_about_the_path(kind: io::ErrorKind) -> bool {
     )
 }
 
-/// Passes a fault point; what a test makes fail there is a failure of the world.
+/// Passes a fault point. A failure injected by a test counts as the machine's.
 pub fn point(name: &str) -> Result<(), ActionError> {
     fault::point(name).map_err(|error| ActionError::World(io::Error::other(format!("{error:#}"))))
 }
@@ -77,7 +77,7 @@ pub fn point(name: &str) -> Result<(), ActionError> {
 mod tests {
     use super::*;
 
-    /// Says whose failure an error of the system is while a file is written.
+    /// Names the side that an error from writing a file is attributed to.
     fn whose(errno: i32) -> &'static str {
         match ActionError::writing(io::Error::from_raw_os_error(errno)) {
             ActionError::Plan(_) => "plan",

@@ -1,9 +1,9 @@
-//! Running an approved plan in a worktree: actions in order, each with an outcome.
+//! Runs an approved plan in a worktree: actions in order, each with an outcome.
 //!
-//! An action that fails is an outcome, never an error, and those behind it are skipped; what was
-//! done stays. Where the user ends the run, or the machine cannot go on, the run is interrupted.
-//! Each path is looked at again at the moment of use, and a FIND is judged by the matcher of
-//! validation. What needs a network, a shell or a session is asked of [`Tools`].
+//! A failed action is an outcome, never an error. Later actions are skipped; earlier changes stay.
+//! If the user stops the run or the machine fails, the run is interrupted. Every path is checked
+//! again at the moment of use, and validation and run use the same matcher. Network, shell and
+//! session are accessed through [`Tools`].
 
 pub mod error;
 pub mod write;
@@ -23,89 +23,81 @@ use crate::text::resource::{Artifact, Resource};
 use error::ActionError;
 pub use write::difference;
 
-/// Where a plan runs, and what it runs with.
+/// Context in which a plan runs.
 pub struct Stage<'a> {
     /// The worktree.
     pub root: &'a Root,
-    /// Everything else.
+    /// Access to everything else.
     pub tools: &'a mut dyn Tools,
 }
 
-/// A command that has run.
+/// A finished command.
 #[derive(Debug)]
 pub struct Executed {
-    /// What became of it.
+    /// Its result.
     pub finished: shell::FinishedScript,
-    /// What opens what its sandbox refused, or why what was said about it is harmless.
+    /// How to permit an access that the sandbox denied, or why a message about it is harmless.
     pub hint: Option<&'static str>,
 }
 
-/// What actions need of the world besides files, and who watches them.
+/// Everything that actions need besides files, and progress callbacks.
 pub trait Tools {
-    /// Runs a command in the worktree, with its output streamed to whoever watches.
-    ///
-    /// # Errors
-    /// Where the machine cannot run anything. A command that fails or does not begin is no error.
+    /// Runs a command in the worktree and streams its output. Only a machine that can run no
+    /// command is an error: a command that fails or cannot start is not.
     fn execute(&mut self, execute: &Execute) -> io::Result<Executed>;
 
-    /// Fetches a page, so that the next input has it.
-    ///
-    /// # Errors
-    /// Why it cannot be had, in words.
+    /// Fetches a page for the next input. The error is a message.
     fn fetch(&mut self, url: &str) -> Result<(), String>;
 
-    /// Searches the web for one query and returns what was found as text.
-    ///
-    /// # Errors
-    /// Why nothing could be searched, in words.
+    /// Runs one web query and returns the results as text. The error is a message.
     fn search(&mut self, query: &str) -> Result<String, String>;
 
     /// Returns whether a turn has the artifact.
     fn has_artifact(&self, artifact: &Artifact) -> bool;
 
-    /// Returns the bytes of an artifact of this turn that a TAKE names.
+    /// Returns the content of an artifact of this turn, for TAKE.
     fn taken(&self, name: &str) -> Option<Vec<u8>>;
 
-    /// Returns whether the user wants the run to end.
+    /// Returns whether the user asked to stop.
     fn interrupted(&self) -> bool;
 
-    /// An action that runs begins.
+    /// Called before an action runs.
     fn started(&mut self, index: usize, action: &Action);
 
-    /// An action ended or was skipped.
+    /// Called after an action ended or was skipped.
     fn finished(&mut self, index: usize, outcome: &Outcome);
 }
 
-/// What came of a plan.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ran {
-    /// One outcome for each action.
+    /// One outcome per action.
     pub outcomes: Vec<Outcome>,
-    /// An action failed that was not allowed to.
+    /// Set if an action failed without permission to.
     pub failed: bool,
-    /// Why the run was cut short, if it was.
+    /// Why the run was interrupted.
     pub interruption: Option<Interruption>,
 }
 
 impl Ran {
-    /// Returns whether the plan ran to its end: whatever failed was allowed to.
+    /// Returns whether the plan ran to its end.
     pub fn is_whole(&self) -> bool {
         !self.failed && self.interruption.is_none()
     }
 
-    /// Notes that the machine could not finish the run; what cut it short before counts.
+    /// Records a failure of the machine. An earlier interruption takes precedence.
     pub fn cut_short(&mut self, error: &anyhow::Error) {
         let why = Interruption::World(format!("{error:#}"));
         self.interruption.get_or_insert(why);
     }
 }
 
-/// Why a run was cut short.
+/// Why a run was interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interruption {
-    /// The user asked for it, or the system on their behalf: ctrl-c, TERM, HUP.
+    /// Requested by the user, or by a signal: ctrl-c, TERM, HUP.
     User,
-    /// The machine could not go on: a full disk, a broken device. Why, in words.
+    /// The machine failed: full disk, broken device. Holds the reason.
     World(String),
 }
 
@@ -118,7 +110,7 @@ impl fmt::Display for Interruption {
     }
 }
 
-/// Runs the chosen actions of a plan, `chosen` by their index.
+/// Runs the actions selected by `chosen`, which is indexed like the plan's actions.
 pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
     let mut ran = Ran::default();
     for (index, action) in plan.actions.iter().enumerate() {
@@ -137,7 +129,7 @@ pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
     ran
 }
 
-/// Tries an action, measures it, and notes whether the run can go on after it.
+/// Runs an action, measures its duration, and records whether the run can continue.
 fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) -> Outcome {
     stage.tools.started(index, action);
     let begun = Instant::now();
@@ -152,7 +144,7 @@ fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) 
     });
 
     if outcome.ending == Ending::Failure {
-        // A command that ctrl-c has ended failed, whatever it was allowed to.
+        // A command ended by ctrl-c counts as failed even if it is allowed to fail.
         if ran.interruption.is_none() && stage.tools.interrupted() {
             ran.interruption = Some(Interruption::User);
         }
@@ -165,18 +157,16 @@ fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) 
     }
 }
 
-/// Returns the line of RESEARCH's output that says that a query found something.
+/// Returns the line in the output of RESEARCH for a query with results.
 pub fn found_line(query: &str) -> String {
     format!("Query: {}", crate::text::visible::visible(query.trim()))
 }
 
-/// How a command or a search ended that the user stopped.
+/// Outcome of a command or search that the user stopped.
 pub const STOPPED: &str = "stopped by the user";
 
-/// Why an action is skipped after the user ended the run.
 const INTERRUPTED: &str = "skipped because the run was interrupted";
 
-/// Returns why an action is not tried.
 fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
     match () {
         () if !chosen || !action.kind.has_work() => Some("skipped by the user"),
@@ -186,7 +176,8 @@ fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
     }
 }
 
-/// Returns whether the plan goes on after a failure: its command ran, and is allowed to fail.
+/// Returns whether the plan continues after a failure: only if the command ran and is allowed to
+/// fail.
 fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
     outcome.exit_code.is_some() && action.kind.may_fail()
 }
@@ -195,11 +186,11 @@ fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
-    /// It did what it says.
+    /// Succeeded.
     Success,
-    /// It did not.
+    /// Failed.
     Failure,
-    /// It was not tried: switched off by the user, or an action before it failed.
+    /// Not attempted: deselected by the user, or an earlier action failed.
     Skipped,
 }
 
@@ -208,30 +199,29 @@ pub enum Ending {
 pub struct Outcome {
     /// How it ended.
     pub ending: Ending,
-    /// One sentence, lower case, without a full stop.
+    /// One sentence in lower case, without a full stop.
     pub detail: String,
-    /// How long it took.
+    /// Run time.
     pub duration: Duration,
-    /// EXECUTE: the exit code; 124 after the time limit, 128 + n after signal n.
+    /// EXECUTE: exit code; 124 after the time limit, 128 + n after signal n.
     pub exit_code: Option<i32>,
-    /// EXECUTE and RESEARCH: what came out, whole up to the capture limit.
+    /// EXECUTE and RESEARCH: output, up to the capture limit.
     pub output: Vec<u8>,
-    /// EXECUTE: bytes that were produced beyond the capture limit.
+    /// EXECUTE: bytes of output beyond the capture limit.
     pub lost_output: u64,
-    /// EDIT: where each pair applied.
+    /// EDIT: where each pair matched.
     pub places: Vec<MatchPlace>,
-    /// CREATE and EDIT: what became of the file, as a unified difference; empty where it is too
-    /// large to be compared.
+    /// CREATE and EDIT: unified diff of the file; empty if it is too large.
     pub difference: String,
-    /// The files that it wrote itself; they are in the snapshot even where an ignore rule covers
+    /// Files that the action itself wrote. They are in the snapshot even if an ignore rule covers
     /// them.
     pub written: Vec<RepoPath>,
-    /// What it does to the next turn.
+    /// Effect on the next turn.
     pub effect: Option<Effect>,
 }
 
 impl Outcome {
-    /// Returns an outcome that is no more than its ending.
+    /// Returns an outcome with only an ending and a detail.
     pub fn of(ending: Ending, detail: impl Into<String>) -> Outcome {
         Outcome {
             ending,
@@ -252,7 +242,7 @@ impl Outcome {
         Outcome::of(Ending::Failure, detail)
     }
 
-    /// Returns a success that the next turn will see.
+    /// Returns a success with an effect.
     pub fn with(detail: impl Into<String>, effect: Effect) -> Outcome {
         Outcome {
             effect: Some(effect),
@@ -261,27 +251,27 @@ impl Outcome {
     }
 }
 
-/// What an action does to the next turn.
+/// Effect of an action on the next turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// READ: the resource joins the context.
+    /// READ: adds the resource to the context.
     Add(Resource),
-    /// PRUNE: the resource leaves it.
+    /// PRUNE: removes the resource.
     Remove(Resource),
     /// INVOKE.
     Invoke {
         /// The agent's name.
         agent: String,
-        /// Its whole context.
+        /// Its full context.
         resources: Vec<Resource>,
-        /// What it is told.
+        /// Message to the agent.
         message: String,
     },
     /// CONCLUDE.
     Conclude {
-        /// What the caller gets besides its own context.
+        /// Resources added to the caller's context.
         resources: Vec<Resource>,
-        /// What it is told.
+        /// Message to the caller.
         message: String,
     },
     /// CHAT_WITH_USER: waits for the user's answer.

@@ -1,4 +1,4 @@
-//! Writing files of the worktree, as a whole or not at all.
+//! Writes files of the worktree atomically.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::text::diff;
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 
-/// The largest texts whose difference is kept, in bytes: nobody reads more of them.
+/// Largest texts for which a diff is kept, in bytes.
 pub const MAX_COMPARED: usize = 8 << 20;
 
-/// Returns what becomes of a file, or of nothing, as git shows it; empty where it is too large.
+/// Returns the unified diff of a new or changed file; empty if it is too large.
 pub fn difference(path: &RepoPath, before: Option<&str>, after: &str) -> String {
     let old = before.unwrap_or_default();
     if old.len() + after.len() > MAX_COMPARED {
@@ -26,7 +26,7 @@ pub fn difference(path: &RepoPath, before: Option<&str>, after: &str) -> String 
     diff::unified(old, after, (&name, &format!("b/{path}")))
 }
 
-/// Returns how a file goes, as git shows it; empty where it is too large.
+/// Returns the unified diff of a deleted file; empty if it is too large.
 pub fn removal(path: &RepoPath, before: &str) -> String {
     if before.len() > MAX_COMPARED {
         return String::new();
@@ -34,14 +34,14 @@ pub fn removal(path: &RepoPath, before: &str) -> String {
     diff::unified(before, "", (&format!("a/{path}"), "/dev/null"))
 }
 
-/// Writes a file between two fault points.
+/// Runs a write between two fault points.
 pub fn written(write: impl FnOnce() -> io::Result<()>) -> Result<(), ActionError> {
     error::point("before-write")?;
     write().map_err(ActionError::writing)?;
     error::point("after-write")
 }
 
-/// Refuses a path inside a repository of its own, such as one that a command of the plan cloned.
+/// Rejects a path inside a nested repository, such as one that a command of the plan cloned.
 pub fn no_repository_above(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
     for folder in path.ancestors() {
         let git = root.kind(&Path::new(folder).join(".git"));

@@ -1,4 +1,4 @@
-//! One action: its heading, its fields, its labels, and the words beside its blocks.
+//! Respells one action: its heading, fields and labels, and the text next to its blocks.
 
 mod field;
 
@@ -17,39 +17,34 @@ use crate::text::lines::Lines;
 use crate::text::link;
 use crate::text::markdown::{BlockKind, Item, MarkdownBlock};
 
-/// An action whose spelling is changed.
+/// State while an action is respelled.
 struct Speller<'a, 'b> {
-    /// The text.
     lines: &'a Lines<'a>,
-    /// Which action.
     row: &'static ActionRow,
-    /// The changes.
     edits: &'b mut LineEdits<'a>,
-    /// The path or resource that a field names.
+    /// Path or resource that a field names.
     named: Option<String>,
-    /// Whether a field says which agent takes over.
+    /// Whether a field names the receiving agent.
     agent: bool,
-    /// Texts that stand in fields and belong into blocks.
+    /// Texts from fields that become blocks.
     blocks: Vec<String>,
-    /// Where its code blocks are.
+    /// Lines of its code blocks.
     fenced: Vec<Range<usize>>,
-    /// Whether it has labels in the format's own words: then other words are none.
+    /// Whether FIND and REPLACE occur in the format's own words. Other words are not labels then.
     labelled: [bool; 2],
-    /// Whether a message above announces it: what is said behind its blocks may belong there.
+    /// Whether a message above announces the action. Text after its blocks can belong to that
+    /// message.
     proposed: bool,
 }
 
-/// Where an action stands.
+/// Position of an action.
 pub(super) struct ActionPlace<'a> {
-    /// Its heading.
     pub heading: &'a ActionHeading,
-    /// Its blocks.
     pub blocks: &'a [MarkdownBlock],
-    /// Whether a message above announces it.
     pub proposed: bool,
 }
 
-/// Writes an action in the format's spelling.
+/// Respells an action in the format's spelling.
 pub(super) fn respell<'a>(
     lines: &'a Lines<'a>,
     passage: &Passage,
@@ -89,7 +84,6 @@ pub(super) fn respell<'a>(
     speller.add_blocks(passage);
 }
 
-/// Returns the lines of a fenced code block.
 fn code_of(block: &MarkdownBlock) -> Option<Range<usize>> {
     match &block.node {
         BlockKind::Code(code) if code.fence_char.is_some() => Some(code.content.clone()),
@@ -97,7 +91,7 @@ fn code_of(block: &MarkdownBlock) -> Option<Range<usize>> {
     }
 }
 
-/// Returns whether blocks have a FIND, and whether they have a REPLACE, in the format's own words.
+/// Returns whether FIND and REPLACE occur in the format's own words.
 fn own_labels(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> [bool; 2] {
     let words = blocks.iter().filter(|block| code_of(block).is_none());
     let labels: Vec<Label> = words
@@ -108,7 +102,7 @@ fn own_labels(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> [bool; 2] {
 }
 
 impl Speller<'_, '_> {
-    /// Takes a block; returns whether a message may have further fields behind it.
+    /// Respells a block. Returns whether further fields of an action with a message can follow it.
     fn block(&mut self, block: &MarkdownBlock) -> bool {
         match &block.node {
             BlockKind::List { items, .. } => {
@@ -136,7 +130,7 @@ impl Speller<'_, '_> {
         }
     }
 
-    /// Puts a list into the field without a bullet that it belongs to; returns whether it does.
+    /// Nests a list into the bulletless field above it. Returns whether it belongs there.
     fn nests(&mut self, above: &MarkdownBlock, list: &MarkdownBlock) -> bool {
         let line = above.last;
         let field = key::field(self.lines.get(line), Some(self.row));
@@ -158,7 +152,7 @@ impl Speller<'_, '_> {
         nests
     }
 
-    /// Takes lines below an item that are fields of their own by their marks.
+    /// Respells lines below an item that are marked as separate fields.
     fn fields_in_items(&mut self, list: &MarkdownBlock) {
         for line in list.first..=list.last {
             if let Some(field) = key::unlisted_field(self.lines.get(line), self.row) {
@@ -167,7 +161,7 @@ impl Speller<'_, '_> {
         }
     }
 
-    /// Takes an item: a field, or a label. Returns whether it is a field.
+    /// Respells an item: a field or a label. Returns whether it is a field.
     fn item(&mut self, item: &Item) -> bool {
         let line = item.first;
         let text = self.lines.get(line);
@@ -204,8 +198,7 @@ impl Speller<'_, '_> {
         true
     }
 
-    /// Takes an item whose key the format does not know; the only link of an action without a path
-    /// is its path.
+    /// Respells an item with an unknown key. The only link of an action without a path is its path.
     fn unknown_item(&mut self, line: usize) -> bool {
         let text = self.lines.get(line);
         let Some(wanted) = self.row.target_key() else {
@@ -223,8 +216,8 @@ impl Speller<'_, '_> {
         true
     }
 
-    /// Takes a paragraph: fields without bullets, labels, sentences. Returns whether all of it was
-    /// fields.
+    /// Respells a paragraph: fields without bullets, labels, sentences. Returns whether it consists
+    /// of fields only.
     fn paragraph(&mut self, first: usize, last: usize) -> bool {
         let (lines, row) = (self.lines, self.row);
         let keyed = |line: usize| key::field(lines.get(line), Some(row));
@@ -234,7 +227,7 @@ impl Speller<'_, '_> {
                 .unwrap_or(last + 1);
             for line in first..until {
                 match keyed(line) {
-                    // More of the command may stand in the line below.
+                    // The command can continue on the next line.
                     Some(field)
                         if field.key == COMMAND
                             && line + 1 < until
@@ -266,7 +259,7 @@ impl Speller<'_, '_> {
         false
     }
 
-    /// Takes lines of text: labels, and sentences that are left out.
+    /// Respells lines of text: labels are written exactly, sentences are removed.
     fn words(&mut self, first: usize, last: usize) {
         let mut start = first;
         for line in first..=last + 1 {
@@ -288,8 +281,8 @@ impl Speller<'_, '_> {
         }
     }
 
-    /// Leaves sentences out. Above the block of a command they may say that it is none, behind an
-    /// action that a message announces they may be the message's.
+    /// Removes sentences, with two exceptions: above a command's block they can say that it is
+    /// output, and after an action that a message announces they can belong to the message.
     fn leave_out_words(&mut self, first: usize, last: usize) {
         let texts: Vec<&str> = (first..=last).map(|line| self.lines.get(line)).collect();
         let behind = self.fenced.iter().all(|block| block.start < first);
@@ -299,7 +292,8 @@ impl Speller<'_, '_> {
         }
     }
 
-    /// Takes a heading below the action's own: a label, or a word above a block that says nothing.
+    /// Respells a heading below the action's own: a label, or a caption without meaning above a
+    /// block.
     fn heading_below(&mut self, line: usize, is_read: bool) {
         match self.label(line) {
             Some(_) if is_read => {}
@@ -312,7 +306,7 @@ impl Speller<'_, '_> {
         }
     }
 
-    /// Leaves out a quotation that only says something to a person.
+    /// Removes a quotation without meaning for the plan.
     fn quotation(&mut self, block: &MarkdownBlock) {
         let texts: Vec<&str> = (block.first..=block.last)
             .map(|line| {
@@ -325,7 +319,6 @@ impl Speller<'_, '_> {
         self.edits.leave_out_words(block.first..=block.last, &texts);
     }
 
-    /// Reads a line as a label of this action.
     fn label(&self, line: usize) -> Option<Label> {
         if !self.row.has_labels() {
             return None;
@@ -342,14 +335,13 @@ impl Speller<'_, '_> {
         heading::label(words).or_else(other)
     }
 
-    /// Returns whether a label stands below a line.
+    /// Returns whether the next non-blank line is a label.
     fn label_follows(&self, line: usize) -> bool {
         let next =
             (line + 1..=self.lines.len()).find(|&number| !self.lines.get(number).trim().is_empty());
         next.is_some_and(|number| self.label(number).is_some())
     }
 
-    /// Writes a label as the format does.
     fn write_label(&mut self, line: usize, before: &str, label: Label) {
         let name = if label == Label::Find {
             "FIND"
@@ -364,7 +356,7 @@ impl Speller<'_, '_> {
             .replace(line, format!("{before}{marks}{name}:{marks}"));
     }
 
-    /// Takes a label out of the field above it.
+    /// Separates a label from the field above it.
     fn separate_label(&mut self, line: usize, label: Label) {
         if heading::label(self.lines.get(line).trim()).is_none() {
             self.edits.insert(line, "");

@@ -1,10 +1,10 @@
-//! Words that make what stands near them anything but a step of the plan: a condition, another
-//! choice, an example, something that was done already, struck out or taken back.
+//! Detects words that mean that nearby text is not a step of the plan: a condition, an alternative,
+//! an example, something already done, struck out or retracted.
 //!
-//! Words that are left out must not be the ones that say "only if the tests fail". What is found
-//! here has two meanings, so it stays as it is, for the parser to refuse. The lists are English.
+//! Text that is removed must never be the one that says "only if the tests fail". Whatever matches
+//! here is ambiguous and left unchanged, so that the parser rejects it. The lists are English.
 
-/// Phrases that rule out or take back what stands above or below them.
+/// Phrases that forbid or retract the text above or below.
 const AGAINST: [&str; 27] = [
     "do not run",
     "dont run",
@@ -34,9 +34,9 @@ const AGAINST: [&str; 27] = [
     "skip it",
     "for reference",
 ];
-/// What a sentence begins with that takes back what stands above.
+/// First words of a sentence that retracts the text above.
 const TAKING_BACK: [&str; 4] = ["wait", "oops", "actually", "correction"];
-/// Phrases that make what stands below them a choice, a proposal or an example.
+/// Phrases that make the text below an alternative, a proposal or an example.
 const DEPENDING: [&str; 33] = [
     "unless",
     "otherwise",
@@ -72,13 +72,13 @@ const DEPENDING: [&str; 33] = [
     "for example",
     "example of",
 ];
-/// Words in a title that say that what stands below is no step.
+/// Words in a heading that mean that the text below is not a step.
 const ASIDE: [&str; 21] = [
     "no", "not", "nothing", "none", "never", "done", "later", "example", "examples", "previous",
     "old", "draft", "history", "appendix", "future", "backlog", "archive", "archived", "or",
     "failed", "aborted",
 ];
-/// Words above a block that show what a command says, not what it is.
+/// Words above a block that mean that it shows output, not a command.
 const OUTPUT: [&str; 19] = [
     "output",
     "outputs",
@@ -100,7 +100,7 @@ const OUTPUT: [&str; 19] = [
     "print",
     "show",
 ];
-/// What stands before an `if` that is no condition.
+/// Words before an `if` that is not a condition.
 const ASKING: [&str; 10] = [
     "check",
     "checks",
@@ -113,57 +113,55 @@ const ASKING: [&str; 10] = [
     "ask",
     "sure",
 ];
-/// Signs in front of what is not wanted.
+/// Marks in front of unwanted text.
 const CROSSES: [char; 8] = ['❌', '🚫', '⛔', '✗', '✘', '✖', '❎', '🛑'];
 
-/// Returns whether words may be left out: they neither take anything back nor, where the plan goes
-/// on below them, make that depend on something.
+/// Returns whether text can be removed: it retracts nothing, and, if the plan continues below
+/// (`goes_on`), makes nothing conditional.
 pub fn says_nothing_of_it(words: &str, goes_on: bool) -> bool {
     let words = spaced(words);
     let ruled_out = is_against(&words) || (goes_on && is_depending(&words));
     !ruled_out
 }
 
-/// Returns whether the words beside the name of an action say that it is not simply to be done.
+/// Returns whether the words next to an action's name make it conditional or cancel it.
 pub fn is_condition(words: &str) -> bool {
     let words = spaced(words);
     let first = words.split_whitespace().next().unwrap_or_default();
     is_against(&words) || is_depending(&words) || ASIDE.contains(&first)
 }
 
-/// Returns whether a title says that what stands below it is no step of the plan.
+/// Returns whether a heading says that the text below is not a step of the plan.
 pub fn is_aside(title: &str) -> bool {
     let words = spaced(title);
     let aside = words.split_whitespace().any(|word| ASIDE.contains(&word));
     aside || is_against(&words) || is_depending(&words)
 }
 
-/// Returns whether words stand above what a command says, not above the command.
+/// Returns whether text above a block says that it shows output.
 pub fn is_output(words: &str) -> bool {
     spaced(words)
         .split_whitespace()
         .any(|word| OUTPUT.contains(&word))
 }
 
-/// Returns whether a heading or a field is struck out, or marked as not wanted.
+/// Returns whether a heading or field is struck out or marked as unwanted.
 pub fn is_crossed_out(line: &str) -> bool {
     line.contains("~~") || line.contains(CROSSES)
 }
 
-/// Returns whether a field's value is struck out: from its beginning, by a pair of tildes.
+/// Returns whether a field's value starts with text between pairs of tildes.
 pub fn is_struck_out(value: &str) -> bool {
     value
         .strip_prefix("~~")
         .is_some_and(|struck| struck.contains("~~"))
 }
 
-/// Returns whether words rule out or take back what stands near them.
 fn is_against(words: &str) -> bool {
     let first = words.split_whitespace().next().unwrap_or_default();
     TAKING_BACK.contains(&first) || has_any(words, &AGAINST)
 }
 
-/// Returns whether words make what stands below them depend on something.
 fn is_depending(words: &str) -> bool {
     let all: Vec<&str> = words.split_whitespace().collect();
     let word = |at: usize| all.get(at).copied().unwrap_or_default();
@@ -181,7 +179,6 @@ fn is_depending(words: &str) -> bool {
     has_any(words, &DEPENDING) || (0..all.len()).any(depends)
 }
 
-/// Returns whether one of some phrases stands among words.
 fn has_any(words: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| {
         words
@@ -190,12 +187,11 @@ fn has_any(words: &str, phrases: &[&str]) -> bool {
     })
 }
 
-/// Returns whether a part of words begins and ends where words do.
 fn is_whole(words: &str, start: usize, end: usize) -> bool {
     words[..start].ends_with(' ') && words[end..].starts_with(' ')
 }
 
-/// Returns a text as words in small letters, each between blanks.
+/// Returns the words of a text in lower case, each between spaces.
 fn spaced(text: &str) -> String {
     let mut words = String::with_capacity(text.len() + 2);
     words.push(' ');

@@ -1,4 +1,4 @@
-//! Changes of single lines, collected and then written in one go.
+//! Collects changes to single lines and applies them together.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,26 @@ use crate::plan::action::field::is_fence;
 use crate::plan::diagnostic::quote;
 use crate::text::lines::Lines;
 
-/// What sentences are called.
 const WORDS: &str = "the words";
 
-/// The changes of a text.
 pub(super) struct LineEdits<'a> {
-    /// The text as it came.
     lines: &'a Lines<'a>,
-    /// What becomes of which line.
     changed: BTreeMap<usize, LineEdit>,
-    /// What is told of it.
     remarks: Vec<Remark>,
-    /// Whether words beside the blocks are left out.
+    /// Whether text next to the blocks was removed.
     pub spoken: bool,
-    /// The last line that is a heading or a fence: words below it stand above nothing.
+    /// Last line that is a heading or a fence. Text below it precedes no part of the plan.
     last_part: usize,
 }
 
-/// What becomes of a line.
 #[derive(Default)]
 struct LineEdit {
-    /// Lines that come before it.
     before: Vec<String>,
-    /// It is left out.
     dropped: bool,
-    /// Its new text.
     text: Option<String>,
 }
 
 impl<'a> LineEdits<'a> {
-    /// Starts with no change.
     pub fn new(lines: &'a Lines<'a>) -> LineEdits<'a> {
         let is_part = |line: &usize| {
             let text = lines.get(*line);
@@ -54,23 +44,20 @@ impl<'a> LineEdits<'a> {
         }
     }
 
-    /// Gives a line another text.
     pub fn replace(&mut self, line: usize, text: impl Into<String>) {
         self.changed.entry(line).or_default().text = Some(text.into());
     }
 
-    /// Leaves a line out.
     pub fn remove(&mut self, line: usize) {
         self.changed.entry(line).or_default().dropped = true;
     }
 
-    /// Puts a line before another one, or at the end.
+    /// Inserts a line before another one, or at the end.
     pub fn insert(&mut self, line: usize, text: impl Into<String>) {
         let edit = self.changed.entry(line).or_default();
         edit.before.push(text.into());
     }
 
-    /// Tells what was done at a line.
     pub fn tell(&mut self, line: usize, message: impl Into<String>) {
         self.remarks.push(Remark {
             line,
@@ -78,8 +65,8 @@ impl<'a> LineEdits<'a> {
         });
     }
 
-    /// Leaves lines out that are sentences, unless they say that something is not to be done, or
-    /// not in any case; `texts` has them without their marks.
+    /// Removes lines that are sentences, unless they forbid something or make it conditional.
+    /// `texts` contains them without marks.
     pub fn leave_out_words(&mut self, lines: std::ops::RangeInclusive<usize>, texts: &[&str]) {
         let goes_on = *lines.end() < self.last_part;
         let is_last = *lines.end() == self.lines.len();
@@ -89,18 +76,18 @@ impl<'a> LineEdits<'a> {
         }
     }
 
-    /// Leaves lines out, and tells what they were.
+    /// Removes lines and adds a remark.
     pub fn leave_out(&mut self, lines: std::ops::RangeInclusive<usize>, what: &str) {
         let first = *lines.start();
         let words = quote(self.lines.get(first));
         self.spoken |= what == WORDS;
         self.tell(first, format!("left out {what} \"{words}\""));
-        // What is around it stays apart.
+        // The first line becomes blank, so that the text around stays separate.
         self.replace(first, "");
         lines.skip(1).for_each(|line| self.remove(line));
     }
 
-    /// Returns the new text and what is told.
+    /// Returns the new text and the remarks.
     pub fn finish(mut self) -> (String, Vec<Remark>) {
         let usual = (1..=self.lines.len())
             .map(|line| ending(self.lines.raw(line)))
@@ -136,7 +123,6 @@ impl<'a> LineEdits<'a> {
     }
 }
 
-/// Returns a line's end.
 fn ending(raw: &str) -> &str {
     &raw[raw.trim_end_matches(['\n', '\r']).len()..]
 }

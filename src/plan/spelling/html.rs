@@ -1,4 +1,4 @@
-//! Tags and comments around the parts of a plan, which say nothing in it.
+//! Removes tags and comments around the parts of a plan.
 
 use super::Remark;
 use super::condition::is_aside;
@@ -8,12 +8,12 @@ use crate::plan::action::border::looks_like_border;
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
-/// How often a text is read anew: a tag hides what is below it until the next blank line.
+/// Passes over a text. A tag hides the text below it until the next blank line.
 const MAX_ROUNDS: usize = 4;
-/// The longest tag, in bytes.
+/// Longest tag, in bytes.
 const MAX_TAG: usize = 80;
-/// The words that names of tags are made of which only hold what is in them. Any other says what it
-/// is: an example, a draft, something struck out.
+/// Words in the names of tags that are mere containers. Any other name has a meaning: an example, a
+/// draft, struck out text.
 const HOLDING: [&str; 29] = [
     "action",
     "actions",
@@ -46,7 +46,7 @@ const HOLDING: [&str; 29] = [
     "summary",
 ];
 
-/// Returns a text without the tags and comments outside of its messages and blocks.
+/// Returns a text without the tags and comments outside its messages and blocks.
 pub(super) fn without_tags(text: &str) -> (String, Vec<Remark>) {
     let (mut text, mut remarks) = (text.to_owned(), Vec::new());
     for _ in 0..MAX_ROUNDS {
@@ -61,7 +61,7 @@ pub(super) fn without_tags(text: &str) -> (String, Vec<Remark>) {
     (text, remarks)
 }
 
-/// Takes out what Markdown reads as HTML now.
+/// Removes everything that Markdown currently parses as HTML.
 fn once(text: &str) -> (String, Vec<Remark>) {
     let lines = Lines::new(text);
     let blocks = markdown::blocks(text);
@@ -77,7 +77,7 @@ fn once(text: &str) -> (String, Vec<Remark>) {
             take_out(&lines, block, &mut edits);
         }
 
-        // In the middle of a paragraph a tag is text to Markdown.
+        // In the middle of a paragraph, Markdown treats a tag as text.
         let texts = own
             .iter()
             .filter(|block| block.node == BlockKind::Paragraph);
@@ -91,7 +91,7 @@ fn once(text: &str) -> (String, Vec<Remark>) {
     edits.finish()
 }
 
-/// Takes the tags out of a block, or all of it if it is a comment.
+/// Removes the tags from a block, or the whole block if it is a comment.
 fn take_out(lines: &Lines<'_>, block: &MarkdownBlock, edits: &mut LineEdits<'_>) {
     let first = lines.get(block.first).trim();
     let hides = (block.first..=block.last).any(|line| looks_like_border(lines.get(line)));
@@ -111,7 +111,7 @@ fn take_out(lines: &Lines<'_>, block: &MarkdownBlock, edits: &mut LineEdits<'_>)
     }
 }
 
-/// Takes out the tag at the end of a message that was opened above it.
+/// Removes the closing tag at the end of a message if it was opened above the message.
 fn closing_tag(
     lines: &Lines<'_>,
     passage: &Passage,
@@ -137,13 +137,13 @@ fn closing_tag(
     }
 }
 
-/// Empties a line with a tag, so that what is around it stays apart.
+/// Blanks a line with a tag, so that the text around it stays separate.
 fn blank(lines: &Lines<'_>, line: usize, edits: &mut LineEdits<'_>) {
     edits.replace(line, "");
     edits.tell(line, format!("left out `{}`", lines.get(line).trim()));
 }
 
-/// Returns whether a line is a tag alone, or a summary between its tags.
+/// Returns whether a line is only a tag, or a summary between its tags.
 fn is_tag(line: &str) -> bool {
     let text = line.trim();
     let inner = text

@@ -1,15 +1,15 @@
-//! Fields as models spell them: without a bullet, numbered, with other keys for the same thing.
+//! Parses fields as models spell them: without a bullet, numbered, with other keys.
 
 use super::condition::{is_crossed_out, is_struck_out};
 use crate::plan::action::field::{canonical, has_weight};
 use crate::plan::action::heading::unlisted;
 use crate::plan::action::{ActionRow, OtherKeys};
 
-/// The field that holds a command; no field of the format, its value stands for the block.
+/// Key of a field with a command. Not in the format; its value becomes the block.
 pub const COMMAND: &str = "Command";
-/// The field that holds a query; no field of the format, its value stands for a block.
+/// Key of a field with a query. Not in the format; its value becomes a block.
 pub const QUERY: &str = "Query";
-/// What models write instead of the key of a path.
+/// Other keys for a path.
 pub const PATH_KEYS: OtherKeys = (
     "File Path",
     &[
@@ -25,7 +25,7 @@ pub const PATH_KEYS: OtherKeys = (
         "fullpath",
     ],
 );
-/// What models write instead of the key of a resource.
+/// Other keys for a resource.
 pub const RESOURCE_KEYS: OtherKeys = (
     "Resource",
     &[
@@ -40,34 +40,32 @@ pub const RESOURCE_KEYS: OtherKeys = (
         "targetfile",
     ],
 );
-/// What models write instead of the key of the resources that go along with a message.
+/// Other keys for the resources passed along with a message.
 pub const HANDOFF_KEYS: OtherKeys = (
     "Handoff Resources",
     &["resources", "handofffiles", "handoff", "files"],
 );
-/// The keys of the header.
 const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
-/// The longest key, in bytes.
+/// Longest key, in bytes.
 const MAX_KEY: usize = 40;
-/// The marks around a key.
 const MARKS: [char; 3] = ['*', '_', '`'];
-/// What separates a marked key from its value.
+/// Separators between a marked key and its value.
 const SEPARATORS: [char; 6] = [':', '=', '-', '–', '—', '→'];
 
-/// A line read as a field.
+/// A line parsed as a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyedLine<'a> {
     /// The key as the format spells it.
     pub key: &'static str,
-    /// The text behind it.
+    /// The text after the key.
     pub value: &'a str,
 }
 
-/// Reads a line as a field that means something in an action, or in the header.
+/// Parses a line as a field of an action, or of the header if `row` is `None`.
 pub fn field<'a>(line: &'a str, row: Option<&'static ActionRow>) -> Option<KeyedLine<'a>> {
     let (key, value) = split(line)?;
     let key = known(key, row)?;
-    // A box that is not ticked says as much as `false`.
+    // An unticked box means `false`.
     let unticked =
         unlisted(line).starts_with("[ ]") && matches!(key, "Overwrite" | "Allow Failure");
     if unticked {
@@ -77,8 +75,8 @@ pub fn field<'a>(line: &'a str, row: Option<&'static ActionRow>) -> Option<Keyed
     Some(KeyedLine { key, value })
 }
 
-/// Returns the field that a line without a bullet is though Markdown reads it as more of the item
-/// above: one with marks, or one that changes what the action does.
+/// Parses a line without a bullet as a field, although Markdown reads it as part of the item above:
+/// it has marks, or it changes what the action does.
 pub fn unlisted_field<'a>(line: &'a str, row: &'static ActionRow) -> Option<KeyedLine<'a>> {
     if unlisted(line) != line {
         return None;
@@ -89,7 +87,7 @@ pub fn unlisted_field<'a>(line: &'a str, row: &'static ActionRow) -> Option<Keye
     own.then_some(found)
 }
 
-/// Returns a line's key and the text behind it, whatever stands before the key.
+/// Returns a line's key and value, ignoring anything before the key.
 pub fn split(line: &str) -> Option<(&str, &str)> {
     let text = unlisted(line);
     let text = ["[x]", "[X]", "[ ]"]
@@ -97,7 +95,7 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
         .find_map(|mark| text.strip_prefix(mark))
         .unwrap_or(text);
 
-    // Emoji and other bullets; `//` and `!` in front of a field say that it is none.
+    // Emoji and other bullets. `//` and `!` in front of a field mean that it does not count.
     let text =
         text.trim_start_matches(|c: char| c == ' ' || (!c.is_ascii() && !c.is_alphanumeric()));
     let text = unnumbered(text);
@@ -120,7 +118,7 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
     (fits && !is_crossed_out(before) && !is_struck_out(value)).then_some((key, value))
 }
 
-/// Returns the key of the format that a key stands for in an action, or in the header.
+/// Returns the format's key for another key of an action, or of the header if `row` is `None`.
 pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str> {
     let own = canonical(key);
     let Some(row) = row else {
@@ -140,7 +138,6 @@ pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str>
     same.next().map(|(key, _)| *key)
 }
 
-/// Removes a leading `1.` or `1)`.
 fn unnumbered(text: &str) -> &str {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let after = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "));
@@ -153,7 +150,7 @@ fn unnumbered(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Compares what a line of an EXECUTE is read as.
+    /// Compares the parsed field of a line in an EXECUTE.
     fn check(line: &str, expected: Option<(&str, &str)>) {
         let found = field(line, Some(&crate::plan::action::execute::ROW))
             .map(|found| (found.key, found.value));

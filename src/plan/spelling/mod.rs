@@ -1,12 +1,12 @@
-//! The spellings of models, written as the format spells them.
+//! Respells plans in the format's exact spelling.
 //!
-//! The parser is strict, and what it reads stays as it is. A text that it refuses is tried once
-//! more here: headings, fields, labels, sections and values in other spellings get the format's
-//! own, and words beside the blocks are left out, each with a remark. What has two meanings stays
-//! as it is, for the parser to refuse. The rules P25 to P37 are those of `docs/formats/plan.md`.
+//! The parser is strict, and whatever it accepts is not changed. A text that it rejects is tried
+//! once more here: headings, fields, labels, sections and values in other spellings are replaced by
+//! the format's own, and text next to the blocks is removed, each with a remark. Ambiguous text is
+//! left for the parser to reject. Rules P25 to P37 of `docs/formats/plan.md`.
 //!
-//! It looks at lines outside of code blocks alone, so it must be given a text whose fences are
-//! right already: that is repair's work, which asks [`name`] what a line may be.
+//! Only lines outside code blocks are considered, so the fences must be correct already. Repair,
+//! which corrects them, uses [`name`] to classify lines.
 
 mod action;
 mod condition;
@@ -35,15 +35,15 @@ use crate::text::markdown;
 use edits::LineEdits;
 pub use unwrap::unwrapped;
 
-/// The longest value in which a further field is looked for, in bytes.
+/// Longest value that is searched for a further field, in bytes.
 const MAX_VALUE: usize = 4096;
 
-/// Something that was read in another spelling, or left out.
+/// A respelled or removed part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// The line in the text that was given, from 1.
+    /// Line in the given text, from 1.
     pub line: usize,
-    /// What, as words without a full stop.
+    /// Description, without a full stop.
     pub message: String,
 }
 
@@ -52,16 +52,16 @@ pub struct Remark {
 pub struct Respelled {
     /// The text.
     pub text: String,
-    /// The text that the lines of the remarks belong to: as it was given, some lines apart.
+    /// The text that the remarks' lines refer to: the given one, with some lines separated.
     pub source: String,
-    /// What was changed.
+    /// Changes made.
     pub remarks: Vec<Remark>,
-    /// Whether words beside the blocks were left out: then what is a block rests on the fences
+    /// Whether text next to the blocks was removed. The extent of blocks then depends on the fences
     /// alone.
     pub spoken: bool,
 }
 
-/// Writes a plan's text in the format's spelling, as far as its meaning is clear.
+/// Respells a plan wherever its meaning is unambiguous.
 pub fn respell(given: &str) -> Respelled {
     let (text, mut remarks) = html::without_tags(&passage::apart(given));
     let lines = Lines::new(&text);
@@ -106,19 +106,19 @@ pub fn respell(given: &str) -> Respelled {
     }
 }
 
-/// Returns whether a line is a field of an action, or of the header, with or without its bullet.
+/// Returns whether a line is a field of an action or the header, with or without a bullet.
 pub fn is_field(line: &str, row: Option<&'static ActionRow>) -> bool {
     key::field(line, row).is_some()
 }
 
-/// Returns whether a line is a field that changes what an action does, and could go on.
+/// Returns whether a line is a field that changes what an action does, and could be incomplete.
 pub fn is_open_setting(line: &str, row: &'static ActionRow) -> bool {
     let found = key::field(line, Some(row)).filter(|found| field::has_weight(found.key));
     found.is_some_and(|found| !found.value.ends_with([')', '`', '"', '>']))
 }
 
-/// Returns whether the parser takes a field for something else than what it says: a setting of a
-/// command under another key, a path in quotes, a value that holds a further field.
+/// Returns whether the parser misreads a field: a setting of a command under another key, a path in
+/// quotes, a value that contains a further field.
 pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
     let texts = std::iter::once(&field.value).chain(&field.items);
     if texts.into_iter().any(|text| holds_field(text, row)) {
@@ -131,7 +131,7 @@ pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
     (other && known) || (path && field.value.starts_with(['"', '\'', '“']))
 }
 
-/// Returns whether a message holds the heading of an action with its fields, in another spelling.
+/// Returns whether a message contains an action's heading with fields, in another spelling.
 pub fn holds_action(message: &str) -> bool {
     let lines = Lines::new(message);
     let blocks = markdown::blocks(message);
@@ -147,8 +147,8 @@ pub fn holds_action(message: &str) -> bool {
         .any(|block| passage::message_end(&lines, block).is_some())
 }
 
-/// Returns whether a value goes on with a field that changes what its action does; a longer one is
-/// not looked at, as every word of it could begin one.
+/// Returns whether a value continues with a field that changes what its action does. Longer values
+/// are skipped: every word is a possible start.
 fn holds_field(value: &str, row: &'static ActionRow) -> bool {
     value.len() <= MAX_VALUE
         && value
@@ -162,7 +162,7 @@ pub fn is_prose(line: &str) -> bool {
     prose::is_prose(&[line])
 }
 
-/// Returns whether a field's value says that there is none.
+/// Returns whether a field's value means "none".
 pub fn is_nothing(value: &str) -> bool {
     value::is_nothing(value)
 }

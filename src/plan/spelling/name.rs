@@ -1,7 +1,8 @@
-//! Headings and labels as models spell them, beyond the spellings that the parser reads.
+//! Recognizes headings and labels as models spell them, beyond the spellings that the parser
+//! accepts.
 //!
-//! Repair and the respelling both ask here. Many of these spellings are ordinary words too, so a
-//! line counts only if what stands below it fits: a field of the action, a fence.
+//! Used by repair and by respelling. Many of these spellings are also ordinary words, so a line
+//! counts only if the line below fits: a field of the action, or a fence.
 
 use super::condition::{is_aside, is_condition, is_crossed_out, is_output};
 use super::key;
@@ -13,13 +14,13 @@ use crate::plan::action::{ActionRow, ROWS};
 use crate::text::link;
 use crate::text::markdown::heading_text;
 
-/// Words that stand between an action's name and what it acts on.
+/// Words between an action's name and its target.
 const FILLERS: [&str; 9] = [
     "file", "files", "action", "command", "resource", "the", "a", "an", "new",
 ];
 /// Words in front of the number of an action.
 const COUNTED: [&str; 4] = ["action", "step", "task", "part"];
-/// What stands above the lines to find, in capitals.
+/// Labels above the text to find, in upper case.
 const FIND: [&str; 9] = [
     "FIND",
     "FIND THIS",
@@ -31,7 +32,7 @@ const FIND: [&str; 9] = [
     "ORIGINAL",
     "REPLACE THIS",
 ];
-/// What stands above the lines that replace them, in capitals.
+/// Labels above the replacement, in upper case.
 const REPLACE: [&str; 9] = [
     "REPLACE",
     "REPLACE WITH",
@@ -43,36 +44,37 @@ const REPLACE: [&str; 9] = [
     "UPDATED",
     "WITH THIS",
 ];
-/// What the blocks of commands say that they are.
+/// Languages of commands.
 const SHELLS: [&str; 6] = ["sh", "bash", "shell", "zsh", "console", "terminal"];
-/// The longest label, in bytes.
+/// Longest label, in bytes.
 const MAX_LABEL: usize = 60;
-/// What stands before a name beside emoji; `!`, `//` and parentheses make it none.
+/// Characters, besides emoji, that can precede a name. `!`, `//` and parentheses mean that it is
+/// not a name.
 const DECORATION: [char; 10] = [' ', '\t', '*', '_', '`', '[', '#', '-', ':', '.'];
-/// What separates a heading's name from the words behind it.
+/// Separators between a heading's name and the text after it.
 const SEPARATORS: [char; 10] = [' ', '\t', '\u{a0}', ':', '-', '–', '—', '→', '|', '.'];
 
 /// The heading of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionHeading {
-    /// Which action.
+    /// The action.
     pub row: &'static ActionRow,
-    /// What the heading says behind the name.
+    /// Text after the name.
     pub rest: String,
-    /// Whether the parser reads it as it is.
+    /// Whether the parser accepts it unchanged.
     pub exact: bool,
-    /// Whether the name alone says that it is one: the format's own, in capitals or backticks.
+    /// Whether the name alone suffices: it is the format's own, in upper case or backticks.
     pub sure: bool,
 }
 
 impl ActionHeading {
-    /// Returns the path or the address that the heading names behind the action.
+    /// Returns the path or URL after the action's name.
     pub fn target(&self) -> Option<String> {
         target(&self.rest)
     }
 }
 
-/// Reads a line as the heading of an action; `below` is the next line that is not blank.
+/// Parses a line as the heading of an action. `below` is the next non-blank line.
 pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
     let (level, text) = heading_of(line).filter(|(_, text)| !text.contains("<!--"))?;
     if level == 3 && line.contains("### ") && heading::action(text).is_some() {
@@ -104,8 +106,8 @@ pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
     fits.then_some(heading)
 }
 
-/// Reads a line as the heading of a section, whatever its level; also says that level, 0 for a
-/// bold line.
+/// Parses a line as the heading of a section at any level. Also returns the level, 0 for a bold
+/// line.
 pub fn section(line: &str) -> Option<(Section, usize)> {
     let (level, text) = heading_of(line).filter(|_| !is_crossed_out(line))?;
     let text = plain(text);
@@ -123,8 +125,7 @@ pub fn section(line: &str) -> Option<(Section, usize)> {
     Some((found, level))
 }
 
-/// Reads a line as a label of an EDIT; `below` is the next line that is not blank, and must be a
-/// fence.
+/// Parses a line as a label of an EDIT. `below` is the next non-blank line, which must be a fence.
 pub fn label(line: &str, below: &str) -> Option<Label> {
     if line.len() > MAX_LABEL || !is_fence(below) {
         return None;
@@ -132,7 +133,7 @@ pub fn label(line: &str, below: &str) -> Option<Label> {
     named_label(line)
 }
 
-/// Reads a line as a label whose name is the format's.
+/// Parses a line as a label that uses the format's own name.
 pub fn own_label(line: &str) -> Option<Label> {
     let own = ["find", "replace"];
     let text = line.to_lowercase();
@@ -140,7 +141,6 @@ pub fn own_label(line: &str) -> Option<Label> {
     named.then(|| named_label(line)).flatten()
 }
 
-/// Reads the words of a label.
 fn named_label(line: &str) -> Option<Label> {
     if line.contains("~~") {
         return None;
@@ -165,7 +165,7 @@ fn named_label(line: &str) -> Option<Label> {
     REPLACE.contains(&words).then_some(Label::Replace)
 }
 
-/// Returns whether words behind a label ask for another search than the format's.
+/// Returns whether the text after a label asks for another kind of search than the format's.
 fn changes_the_search(words: &str) -> bool {
     let words = words.to_lowercase();
     let kinds = [
@@ -184,14 +184,13 @@ fn changes_the_search(words: &str) -> bool {
     words.any(|word| kinds.contains(&word.trim_end_matches('s')) || kinds.contains(&word))
 }
 
-/// Returns whether a line is bold from end to end and begins with the name of an action.
+/// Returns whether a line is entirely bold and starts with the name of an action.
 pub fn is_bold_action(line: &str) -> bool {
     let bold = heading_of(line).filter(|(level, _)| *level == 0);
     bold.is_some_and(|(_, text)| named(without_ordinal(&plain(text))).is_some())
 }
 
-/// Returns the level and the text of a heading's line; a line that is bold from end to end counts
-/// with level 0.
+/// Returns level and text of a heading. A line that is entirely bold has level 0.
 pub fn heading_of(line: &str) -> Option<(usize, &str)> {
     let text = line.trim_matches([' ', '\t', '\u{a0}', '\r', '\n']);
     let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
@@ -209,19 +208,17 @@ pub fn heading_of(line: &str) -> Option<(usize, &str)> {
     (!inner.is_empty() && !inner.contains("**")).then_some((0, inner))
 }
 
-/// A name at the start of a heading's words.
+/// An action's name at the start of a heading.
 struct FoundName<'a> {
-    /// Whose name.
     row: &'static ActionRow,
-    /// It is the format's own.
+    /// Whether it is the format's own name.
     own: bool,
-    /// It is in capitals or in backticks.
+    /// Whether it is in upper case or backticks.
     loud: bool,
-    /// What follows.
+    /// Text after the name.
     rest: &'a str,
 }
 
-/// Reads the name of an action at the start of some words.
 fn named(text: &str) -> Option<FoundName<'_>> {
     let own = ROWS.iter().flat_map(|row| {
         let names = std::iter::once(&row.name).chain(row.aliases);
@@ -248,8 +245,7 @@ fn named(text: &str) -> Option<FoundName<'_>> {
     })
 }
 
-/// Returns what follows the name of an action at the start of words, whatever its case and what
-/// joins its words.
+/// Returns the text after an action's name, ignoring case and how the name's words are joined.
 fn strip_name<'a>(words: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = words;
     for wanted in name.chars() {
@@ -269,7 +265,7 @@ fn strip_name<'a>(words: &'a str, name: &str) -> Option<&'a str> {
     ends.then_some(rest)
 }
 
-/// Returns whether a heading begins a message to the user by its words alone.
+/// Returns whether a heading alone starts a message to the user.
 fn is_spoken(found: &FoundName<'_>, level: usize) -> bool {
     let alone = found.rest.is_empty() && (found.own || found.loud);
     found.row.is_message_alone() && (2..=4).contains(&level) && (alone || (found.own && found.loud))
@@ -291,8 +287,8 @@ fn confirms(heading: &ActionHeading, below: &str) -> bool {
     field || fits
 }
 
-/// Returns whether the block below a heading is a command by its fence: one whose language is a
-/// shell's, or none; below words that name what a command says it is that.
+/// Returns whether the block below a heading is a command, judging by its fence: its language is a
+/// shell's or missing. If the heading says that it shows output, it is not a command.
 fn is_command(words: &str, below: &str) -> bool {
     let language = below.trim().trim_start_matches(['`', '~']).trim();
     let shell = language
@@ -302,7 +298,7 @@ fn is_command(words: &str, below: &str) -> bool {
     is_fence(below) && shell && !is_output(words)
 }
 
-/// Returns the path or the address that some words name, alone but for words like `file`.
+/// Returns the path or URL that some words name, ignoring words such as `file`.
 pub fn target(words: &str) -> Option<String> {
     let mut rest = words.trim();
     while let Some((word, after)) = rest.split_once(' ') {
@@ -323,7 +319,7 @@ pub fn target(words: &str) -> Option<String> {
     (marked || name.contains('/') || name.contains('.')).then_some(name)
 }
 
-/// Returns words without what decorates them: backslash escapes, emoji and marks at the start.
+/// Returns text without decoration: backslash escapes, and emoji and marks at the start.
 pub fn plain(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -359,7 +355,7 @@ fn without_ordinal(text: &str) -> &str {
     };
 
     let numbered = rest.len() < after.len();
-    // `Action Plan` and `Task list` have no number, and no colon.
+    // `Action Plan` and `Task list` have no number and no colon.
     let named = counted.is_some() && after.starts_with([':', '-', '–', '—']);
     if numbered || named {
         rest.trim_start_matches(|c: char| !c.is_alphanumeric())

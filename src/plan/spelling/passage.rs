@@ -1,4 +1,4 @@
-//! A plan cut at its headings, in whatever spelling.
+//! Splits a plan at its headings, in any spelling.
 
 use std::ops::Range;
 
@@ -11,31 +11,27 @@ use crate::plan::action::heading::{self, Section};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
-/// What stands between one heading and the next.
+/// Part of a plan between two headings.
 #[derive(Debug)]
 pub(super) struct Passage {
-    /// What it is.
     pub role: PassageRole,
-    /// The heading's line; 0 for what stands before the first one.
+    /// Line of the heading; 0 before the first one.
     pub line: usize,
-    /// The line behind its last.
+    /// The line after its last.
     pub end: usize,
-    /// Its blocks, without the heading.
+    /// Indexes of its blocks, without the heading.
     pub blocks: Range<usize>,
 }
 
-/// What a passage is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PassageRole {
-    /// It stands before the first heading.
+    /// Before the first heading.
     Start,
-    /// The title and what is below.
+    /// The title and the text below it.
     Title,
-    /// A section of the format.
     Section(Section),
-    /// A heading that the format does not know, of this level.
+    /// Below an unknown heading of this level.
     Unknown(u8),
-    /// An action.
     Action(ActionHeading),
 }
 
@@ -45,23 +41,19 @@ impl Passage {
         matches!(&self.role, PassageRole::Action(heading) if heading.row.is_message())
     }
 
-    /// Returns whether it is an EDIT.
     fn is_edit(&self) -> bool {
         matches!(&self.role, PassageRole::Action(heading) if heading.row.has_labels())
     }
 
-    /// Returns whether it is an action.
     pub fn is_action(&self) -> bool {
         matches!(self.role, PassageRole::Action(_))
     }
 
-    /// Returns whether it is a certain section.
     pub fn is(&self, section: Section) -> bool {
         self.role == PassageRole::Section(section)
     }
 }
 
-/// Cuts a text.
 pub(super) fn cut(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Passage> {
     let mut passages = vec![Passage {
         role: PassageRole::Start,
@@ -92,8 +84,8 @@ pub(super) fn cut(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Passage> {
     passages
 }
 
-/// Returns whether passages are a plan: with an action, and with a title, a section, or nothing
-/// else than actions. Words and then an action may be an explanation with an example.
+/// Returns whether passages form a plan: they have an action, and also a title or a section, or
+/// nothing but actions. Text followed by an action can be an explanation with an example.
 pub(super) fn is_plan(lines: &Lines<'_>, passages: &[Passage]) -> bool {
     let Some(first) = passages.iter().find(|passage| passage.is_action()) else {
         return false;
@@ -110,8 +102,7 @@ pub(super) fn is_plan(lines: &Lines<'_>, passages: &[Passage]) -> bool {
     passages.iter().any(is_part) || (1..first.line).all(is_blank)
 }
 
-/// Returns a text in which every line that is a heading without its marks or its blank stands apart
-/// from the lines below.
+/// Separates every line that is a heading without its marks or its space from the lines below.
 pub(super) fn apart(text: &str) -> String {
     let lines = Lines::new(text);
     let mut edits = LineEdits::new(&lines);
@@ -128,7 +119,7 @@ pub(super) fn apart(text: &str) -> String {
     edits.finish().0
 }
 
-/// Returns the sections that stand there in a spelling that the parser reads.
+/// Returns the sections with a heading that the parser accepts.
 fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
     let found: Vec<Section> = blocks
         .iter()
@@ -141,15 +132,15 @@ fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
             _ => None,
         })
         .collect();
-    // Each once, however often it stands there.
+    // Each section once, in order.
     let all = [Section::Rationale, Section::Memos, Section::Plan];
     all.into_iter()
         .filter(|section| found.contains(section))
         .collect()
 }
 
-/// Returns what a block begins, behind a passage; `exact` has the sections that need no other
-/// spelling.
+/// Returns the role of a block that starts a new passage after `open`. `exact` lists the sections
+/// that already have an exact heading.
 fn role(
     lines: &Lines<'_>,
     block: &MarkdownBlock,
@@ -181,7 +172,7 @@ fn role(
                 return action.or((level == 1).then_some(PassageRole::Unknown(1)));
             }
 
-            // Below a part of the rationale a block shows something.
+            // Below a part of the rationale, a block is an illustration.
             let keyed = |action: &ActionHeading| {
                 let sure = action.exact || action.sure;
                 sure || !open.is(Section::Rationale)
@@ -203,7 +194,7 @@ fn role(
         BlockKind::Paragraph if block.first == block.last && open.is_message() => {
             message_end(lines, block).map(PassageRole::Action)
         }
-        // A bold line, or marks of a heading without their blank.
+        // A bold line, or marks of a heading without the space.
         BlockKind::Paragraph if block.first == block.last => {
             name::heading_of(line)?;
             let action = || name::action(line, below).map(PassageRole::Action);
@@ -213,8 +204,8 @@ fn role(
     }
 }
 
-/// Reads a block of a message as the heading of an action: one whose name leaves no doubt, or that
-/// has a field of the action below.
+/// Parses a block inside a message as the heading of an action: its name is unmistakable, or a
+/// field of the action follows.
 pub(super) fn message_end(lines: &Lines<'_>, block: &MarkdownBlock) -> Option<ActionHeading> {
     let below = below(lines, block.last);
     let heading = name::action(lines.get(block.first), below)?;
@@ -224,8 +215,8 @@ pub(super) fn message_end(lines: &Lines<'_>, block: &MarkdownBlock) -> Option<Ac
     (heading.exact || (sure && !is_proposed(lines, block.first))).then_some(heading)
 }
 
-/// Returns whether the words above a line announce it, or say what would be done: in a message that
-/// may be a proposal.
+/// Returns whether the text above a line announces it or makes it conditional. In a message, such
+/// an action can be a proposal.
 pub(super) fn is_proposed(lines: &Lines<'_>, line: usize) -> bool {
     let mut above = (1..line).rev().map(|line| lines.get(line));
     let words = above.find(|text| !text.trim().is_empty());
@@ -233,19 +224,17 @@ pub(super) fn is_proposed(lines: &Lines<'_>, line: usize) -> bool {
     words.is_some_and(|text| text.trim_end().ends_with(':') || is_condition(text))
 }
 
-/// Returns whether a heading is a label above its block.
 fn is_label(line: &str, below: &str) -> bool {
     name::label(line, below).is_some()
 }
 
-/// Returns what a heading begins that the format does not know; a part of the rationale begins
-/// nothing.
+/// Returns the role of an unknown heading; `None` for a part of the rationale.
 fn unknown(level: usize, open: &Passage) -> Option<PassageRole> {
     let deepest = if open.is(Section::Rationale) { 2 } else { 3 };
     (level <= deepest).then(|| PassageRole::Unknown(u8::try_from(level).unwrap_or(u8::MAX)))
 }
 
-/// Returns the first line behind another one that is not blank.
+/// Returns the next non-blank line.
 pub(super) fn below<'a>(lines: &Lines<'a>, line: usize) -> &'a str {
     (line + 1..=lines.len())
         .map(|number| lines.get(number))

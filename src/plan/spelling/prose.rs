@@ -1,20 +1,18 @@
-//! What reads like a sentence to a person: words beside the blocks that say what comes or what was
-//! done, and mean nothing to a program.
+//! Recognizes sentences: text next to the blocks that describes the plan and has no effect.
 
 use super::key;
 use super::name;
 use super::value;
 use crate::plan::action::heading;
 
-/// Characters that code and paths have and sentences have not, outside of backticks.
+/// Characters of code and paths that do not occur in sentences, outside backticks.
 const CODE: [char; 12] = ['{', '}', '<', '>', '=', '$', '\\', '|', '^', '~', '[', ']'];
-/// What a sentence ends with.
 const ENDS: [char; 9] = ['.', '!', '?', ':', '…', '。', '！', '？', ')'];
-/// How many words without an end are a sentence too.
+/// Words that make a sentence without punctuation at its end.
 const MIN_WORDS: usize = 3;
 
-/// Returns whether lines are sentences: they begin as one, end as one, and have nothing of code or
-/// of the format in them.
+/// Returns whether lines are sentences: they start and end like one, and contain no code and
+/// nothing of the format.
 pub fn is_prose(lines: &[&str]) -> bool {
     let text = lines.join(" ");
     let text = text.trim();
@@ -23,7 +21,7 @@ pub fn is_prose(lines: &[&str]) -> bool {
     !structured && begins(text) && ends(text) && !words.contains(CODE) && !words.contains("--")
 }
 
-/// Returns whether a line could be one of the format's own.
+/// Returns whether a line could be part of the format.
 fn is_structure(line: &str) -> bool {
     let line = line.trim();
     let listed = heading::unlisted(line) != line;
@@ -34,19 +32,19 @@ fn is_structure(line: &str) -> bool {
     named || listed || labelled || marked || key::split(line).is_some_and(|(key, _)| is_key(key))
 }
 
-/// Returns whether a key means something anywhere in the format.
 fn is_key(key: &str) -> bool {
     crate::plan::action::field::canonical(key).is_some()
 }
 
-/// Returns whether words begin as a sentence does: with a capital, or a letter that has none.
+/// Returns whether text starts like a sentence: with an upper-case letter, or a letter without
+/// case.
 fn begins(text: &str) -> bool {
     let first = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let decorated = text.len() - first.len() <= 16;
     decorated && first.starts_with(|c: char| !c.is_lowercase())
 }
 
-/// Returns whether words end as a sentence does, or are enough of them.
+/// Returns whether text ends like a sentence or has enough words.
 fn ends(text: &str) -> bool {
     let last = text.trim_end_matches(|c: char| {
         "*_\"'”’`".contains(c) || (!c.is_ascii() && !c.is_alphanumeric() && !ENDS.contains(&c))
@@ -56,18 +54,18 @@ fn ends(text: &str) -> bool {
     (last.ends_with(ENDS) && spaced) || words >= MIN_WORDS
 }
 
-/// Returns whether lines end as a sentence does, or with a sign behind it.
+/// Returns whether lines end like a sentence.
 pub fn is_ended(lines: &[&str]) -> bool {
     let text = lines.last().map_or("", |line| line.trim_end());
     !text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ',' | '-' | '(' | '/'))
 }
 
-/// Returns words without what stands in backticks.
+/// Removes text in backticks.
 fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect()
 }
 
-/// Returns whether lines say that there is nothing, as a section without content does.
+/// Returns whether lines say "none", as in an empty section.
 pub fn says_nothing(lines: &[&str]) -> bool {
     let text = lines.join(" ");
     let words = heading::unlisted(&text).trim().to_lowercase();

@@ -11,26 +11,23 @@ use crate::plan::{Field, Plan, memo};
 use crate::text::link;
 use crate::text::resource::Resource;
 
-/// Choices, one after another, again and again.
+/// A repeated sequence of random choices.
 struct Choices {
-    /// The choices.
     all: Vec<usize>,
-    /// Whether words may stand beside the blocks.
+    /// Whether text next to the blocks is added.
     words: bool,
-    /// How many were made.
     made: usize,
 }
 
 impl Choices {
-    /// Returns one of some spellings.
     fn of<'a>(&mut self, spellings: &[&'a str]) -> &'a str {
         self.made += 1;
         spellings[self.all[self.made % self.all.len()] % spellings.len()]
     }
 }
 
-/// Returns the headings that mean an action, where fields or a block follow; none besides its name
-/// for an action that is not listed.
+/// Returns the headings for an action with fields or a block below; none for actions that have only
+/// their own name.
 fn headings(row: &'static crate::plan::action::ActionRow) -> &'static [&'static str] {
     match row.name {
         "CREATE" => &[
@@ -99,7 +96,7 @@ fn headings(row: &'static crate::plan::action::ActionRow) -> &'static [&'static 
 
 /// Writes a field; a value with items keeps its bullet.
 fn field(key: &str, value: &str, way: &str, out: &mut String) {
-    // There a backslash would break the line.
+    // Without a list, the backslash would be a line break.
     let way = if value.ends_with('\\') { "list" } else { way };
     let line = match way {
         "bold" => format!("**{key}:** {value}  \n"),
@@ -112,7 +109,7 @@ fn field(key: &str, value: &str, way: &str, out: &mut String) {
     out.push_str(&line);
 }
 
-/// Returns a path in another spelling; one with anything odd in it keeps its link.
+/// Returns a path in another spelling; an unusual path keeps its link.
 fn path(path: &str, choices: &mut Choices) -> String {
     let plain = path
         .chars()
@@ -141,7 +138,6 @@ fn path(path: &str, choices: &mut Choices) -> String {
     }
 }
 
-/// Returns a resource in another spelling.
 fn resource(resource: &Resource, choices: &mut Choices) -> String {
     match resource {
         Resource::File(file) => path(file.as_str(), choices),
@@ -150,7 +146,6 @@ fn resource(resource: &Resource, choices: &mut Choices) -> String {
     }
 }
 
-/// Writes an action.
 fn action(action: &Action, choices: &mut Choices, out: &mut String) {
     let kind = &action.kind;
     let way = choices.of(&["list", "bold", "plain", "numbered", "star", "box"]);
@@ -222,7 +217,6 @@ fn action(action: &Action, choices: &mut Choices, out: &mut String) {
     body(kind, choices, out);
 }
 
-/// Writes a field with items.
 fn nested(field: &Field, out: &mut String) {
     out.push_str(&format!("- **{}:**\n", field.key));
     for item in &field.items {
@@ -230,12 +224,11 @@ fn nested(field: &Field, out: &mut String) {
     }
 }
 
-/// Writes what stands below the fields.
 fn body(kind: &ActionKind, choices: &mut Choices, out: &mut String) {
     out.push('\n');
     match kind {
         ActionKind::Edit(edit) => {
-            // Beside a FIND other words only show something, so all pairs have the same ones.
+            // Next to a FIND, other words are captions, so all pairs use the same labels.
             let [find, replace] = [
                 ["`FIND:`", "`REPLACE:`"],
                 ["**Find:**", "**Replace:**"],
@@ -267,7 +260,6 @@ fn body(kind: &ActionKind, choices: &mut Choices, out: &mut String) {
     }
 }
 
-/// Writes a plan in some spelling.
 fn spell(plan: &Plan, choices: &mut Choices) -> String {
     let closed = if plan.title.ends_with('#') { " #" } else { "" };
     let mut out = format!("# {}{closed}\n", plan.title);
@@ -346,7 +338,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
     }
 }
 
-/// Returns what a plan does, whatever its lines are.
+/// Returns the meaning of a plan, without line numbers.
 fn meaning(plan: &Plan) -> (Vec<ActionKind>, Vec<(bool, String)>, String, String) {
     let memo = |memo: &memo::MemoChange| (memo.verb == memo::Verb::Add, memo.text.clone());
     (
@@ -360,7 +352,7 @@ fn meaning(plan: &Plan) -> (Vec<ActionKind>, Vec<(bool, String)>, String, String
     )
 }
 
-/// Returns a plan whose contents hold nothing that could be taken for a part of a plan.
+/// Returns a plan without contents that resemble parts of a plan.
 fn tame(mut plan: Plan) -> Plan {
     let words = |text: &str| format!("{} words\n", text.len());
     plan.rationale = words(&plan.rationale);
@@ -386,8 +378,8 @@ fn tame(mut plan: Plan) -> Plan {
     plan
 }
 
-/// Returns a message without code: a heading in it is never trusted, and its fences may be taken
-/// for those of the blocks around.
+/// Removes code from a message: a heading in it is never trusted, and its fences can be confused
+/// with those of other blocks.
 fn quiet(message: &str) -> String {
     message
         .replace("### `READ`", "make")
@@ -396,7 +388,6 @@ fn quiet(message: &str) -> String {
         .replace(['`', '~'], "")
 }
 
-/// Returns choices.
 fn choices() -> impl Strategy<Value = Vec<usize>> {
     proptest::collection::vec(0_usize..1000, 40)
 }
@@ -414,7 +405,7 @@ proptest! {
 
     #[test]
     fn promise_d10_no_spelling_of_a_hostile_plan_is_misread(plan in plan(), all in choices()) {
-        // Where repair doubts or mends the format's own spelling, its fences are at fault.
+        // If repair changes or doubts even the exact spelling, the fences are ambiguous.
         prop_assume!(repair(&render(&plan)).level == Level::Clean);
         let text = spell(&plan, &mut Choices { all, words: false, made: 0 });
         let found = read(&text);

@@ -1,15 +1,15 @@
-//! Plans whose words condition, strike out or only show an action: none of it is run or written.
+//! Plans whose text makes an action conditional, strikes it out or presents it as an example. None
+//! of these actions runs.
 
 use crate::plan::action::ActionKind;
 use crate::plan::reading::read;
 use crate::plan::samples::say;
 
-/// What stands above the actions.
+/// Everything above the actions.
 const HEAD: &str = "# T\n\n## Rationale\n```text\nr\n```\n\n## Action Plan\n\n";
-/// A plain action.
 const PLAIN: &str = "### `EXECUTE`\n- **Description:** d\n```sh\nls\n```\n\n";
 
-/// Returns what a plan does, one action a line; `None` where it is refused.
+/// Returns the actions of a plan, one per line; `None` if it is rejected.
 fn done(actions: &str) -> Option<Vec<String>> {
     let found = read(&format!("{HEAD}{actions}"));
     let says = || {
@@ -19,7 +19,6 @@ fn done(actions: &str) -> Option<Vec<String>> {
     found.diagnostics.is_empty().then(says)
 }
 
-/// Checks that plans are refused.
 fn check_refused<'a>(plans: impl IntoIterator<Item = &'a str>, wrap: impl Fn(&str) -> String) {
     for part in plans {
         let plan = wrap(part);

@@ -1,4 +1,5 @@
-//! The title, the header and the sections: named, completed, and put into their blocks.
+//! Respells title, header and sections: recognizes them, adds missing headings, moves text into
+//! blocks.
 
 use super::condition::is_aside;
 use super::edits::LineEdits;
@@ -12,7 +13,7 @@ use crate::text::fence::fence_for;
 use crate::text::lines::Lines;
 use crate::text::markdown::{BlockKind, MarkdownBlock};
 
-/// Sections behind the actions that say something to a person only.
+/// Sections after the actions that have no effect.
 const CLOSING: [&str; 14] = [
     "summary",
     "note",
@@ -29,10 +30,10 @@ const CLOSING: [&str; 14] = [
     "analysis",
     "remarks",
 ];
-/// What stands in a rationale that a plan has not.
+/// Rationale of a plan without one.
 const NO_RATIONALE: &str = "The plan gives none.";
 
-/// Names the passages that stand for a part of the format, and adds the headings that are missing.
+/// Recognizes the passages that are parts of the format, and adds missing headings.
 pub(super) fn name_all(
     lines: &Lines<'_>,
     blocks: &[MarkdownBlock],
@@ -53,7 +54,7 @@ pub(super) fn name_all(
         let title = name::heading_of(lines.get(last.line)).map_or("", |(_, text)| text);
         let unknown = matches!(last.role, PassageRole::Unknown(..=2));
 
-        // An example, or a choice that was rejected, is no plan under any heading.
+        // An example or a rejected alternative is not a plan, whatever its heading.
         if unknown && is_aside(title) {
             return;
         }
@@ -68,7 +69,7 @@ pub(super) fn name_all(
     add_missing(passages, first, edits);
 }
 
-/// Finds the title: a heading of another level, an underlined one, or a line that says so.
+/// Finds the title: a heading of another level, an underlined one, or a line such as `Title: ...`.
 fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut LineEdits<'_>) {
     if let Some(passage) = passages
         .iter()
@@ -114,7 +115,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
     }
 }
 
-/// Returns the title that a line gives: `#Title`, or `Title: ...`.
+/// Returns the title in a line: `#Title`, or `Title: ...`.
 fn title_of(line: &str) -> Option<&str> {
     if let Some((1, text)) = name::heading_of(line) {
         return (!text.is_empty()).then_some(text);
@@ -153,8 +154,7 @@ fn memos(
     }
 }
 
-/// Takes the sections that the format does not know, above the actions, for the rationale; what
-/// follows it is a part of it.
+/// Merges unknown sections above the actions into the rationale.
 fn rationale(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<'_>) {
     let unknown = |passage: &Passage| matches!(passage.role, PassageRole::Unknown(_));
     if !passages
@@ -173,14 +173,14 @@ fn rationale(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<
     while passages.get(at + 1).is_some_and(unknown) {
         at += 1;
         passages[own].end = passages[at].end;
-        // What is inside of the rationale's block begins nothing.
+        // Headings inside the rationale's block start nothing.
         passages[own].blocks.end = passages[at].blocks.end;
         passages[at].role = PassageRole::Start;
         passages[at].blocks = 0..0;
     }
 }
 
-/// Gives a passage the role and the heading of a section.
+/// Turns a passage into a section.
 fn rename(lines: &Lines<'_>, passage: &mut Passage, section: Section, edits: &mut LineEdits<'_>) {
     let name = section.name();
     edits.replace(passage.line, format!("## {name}"));
@@ -189,7 +189,6 @@ fn rename(lines: &Lines<'_>, passage: &mut Passage, section: Section, edits: &mu
     passage.role = PassageRole::Section(section);
 }
 
-/// Writes the headings of sections as the format does.
 fn respell_headings(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<'_>) {
     for passage in passages {
         let PassageRole::Section(section) = passage.role else {
@@ -205,7 +204,7 @@ fn respell_headings(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut Lin
     }
 }
 
-/// Adds the headings that are missing above the first action.
+/// Adds missing headings above the first action.
 fn add_missing(passages: &[Passage], first: usize, edits: &mut LineEdits<'_>) {
     let before = &passages[..first];
     let of = |section| before.iter().find(|passage| passage.is(section));
@@ -236,7 +235,7 @@ fn add_missing(passages: &[Passage], first: usize, edits: &mut LineEdits<'_>) {
     }
 }
 
-/// Writes what stands below a heading that is no action's.
+/// Respells the text below a heading other than an action's.
 pub(super) fn respell(
     lines: &Lines<'_>,
     passage: &Passage,
@@ -255,7 +254,7 @@ pub(super) fn respell(
     }
 }
 
-/// Puts the rationale into one code block.
+/// Moves the rationale into a code block.
 fn put_in_block(
     passage: &Passage,
     blocks: &[MarkdownBlock],
@@ -287,7 +286,7 @@ fn put_in_block(
     edits.tell(first.first, "put the rationale into a code block");
 }
 
-/// Puts memos into one code block, without bullets.
+/// Moves memos into a code block, without bullets.
 fn respell_memos(
     lines: &Lines<'_>,
     passage: &Passage,
@@ -311,7 +310,7 @@ fn respell_memos(
         .collect();
     let texts: Vec<&str> = solid.iter().map(|&line| lines.get(line).trim()).collect();
 
-    // What bears a memo's own mark is one, be it called `na`.
+    // A line with a memo's mark is a memo, even if its text is `na`.
     let is_marked = |text: &&str| text.starts_with("[+]") || text.starts_with("[-]");
     if !texts.iter().any(is_marked) && says_nothing(&texts) {
         edits.leave_out(first.first..=last.last, "the memos");
@@ -347,7 +346,7 @@ fn memo(line: &str) -> Option<String> {
     (!rest.is_empty()).then(|| format!("{sign} {}", rest.trim_end_matches('`')))
 }
 
-/// Leaves out the sentences between a heading and the first action.
+/// Removes sentences between a heading and the first action.
 fn leave_out_words(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
     for block in blocks
         .iter()
@@ -360,7 +359,7 @@ fn leave_out_words(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut Line
     }
 }
 
-/// Writes the fields below the title as items, and leaves out the sentences.
+/// Writes the fields below the title as items, and removes sentences.
 fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>) {
     for block in blocks
         .iter()
@@ -390,7 +389,7 @@ fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>
     }
 }
 
-/// Leaves out a section behind the actions that only says something to a person.
+/// Removes a section without effect after the actions.
 fn closing(
     lines: &Lines<'_>,
     passage: &Passage,
@@ -405,7 +404,7 @@ fn closing(
     }
 }
 
-/// Returns whether blocks are text and lists alone, without a field of the format.
+/// Returns whether blocks are only text and lists, without a field of the format.
 fn is_words(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> bool {
     let plain = |block: &MarkdownBlock| {
         let text = matches!(

@@ -1,10 +1,10 @@
-//! Plans in the manner of today's models.
+//! Plans as current models write them.
 
 use crate::plan::reading::{Reading, read};
 use crate::plan::repair::Level;
 use crate::plan::samples::say;
 
-/// Returns what each plan of `fixtures/spellings` is read as: its notes, its actions, its mistakes.
+/// Formats the reading of each plan in `fixtures/spellings`: notes, actions, diagnostics.
 fn meanings() -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/spellings");
     let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -78,8 +78,8 @@ fn p25_words_and_an_action_without_any_part_of_a_plan_are_no_plan() {
     }
 }
 
-/// Checks each plan of `fixtures/spellings` whose name begins so: it is read with nothing wrong, is
-/// noted, and fits.
+/// Checks each plan in `fixtures/spellings` whose name has this prefix: it has no diagnostics, has
+/// notes, and satisfies `fits`.
 fn check(start: &str, fits: impl Fn(&Reading) -> bool) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/spellings");
     let mut checked = 0;
@@ -103,7 +103,7 @@ fn check(start: &str, fits: impl Fn(&Reading) -> bool) {
     assert!(checked > 0, "nothing begins with {start}");
 }
 
-/// Returns whether a plan has the one EDIT of the fixtures.
+/// Returns whether a plan has the single EDIT of the fixtures.
 fn edits(found: &Reading) -> bool {
     let edit = "EDIT src/app.py [(\"    return \\\"hi\\\"\\n\", \"    return \\\"Hello\\\"\\n\")]";
     found
@@ -173,7 +173,7 @@ fn p29_memos_may_be_a_list_or_none() {
 
 #[test]
 fn p29_a_memo_with_its_mark_is_one_whatever_it_says() {
-    // The action is spelled in a free way, so that the whole plan is.
+    // The action uses a free spelling, so the whole plan is respelled.
     let plan = "# a\n- **Status:** Green 🟢\n\n## Rationale\n````text\nr\n````\n\n## Memos\n````\n[-] na\n````\n\n## Action Plan\n\n### Create\n- **File Path:** [a.md](/a.md)\n\n````md\na\n````\n";
     let memos = read(plan).plan.memos;
     assert_eq!(memos.len(), 1);

@@ -1,10 +1,10 @@
-//! A plan that is quoted or indented as a whole.
+//! Unwraps a plan that is quoted or indented as a whole.
 
 use super::Remark;
 use crate::text::fence::split_lines;
 
-/// Returns a text without the quotation marks or the indentation that every line has; `None` where
-/// it has none. The lines keep their numbers.
+/// Removes the quotation marks or the indentation that every line has; `None` without either. Line
+/// numbers are preserved.
 pub fn unwrapped(text: &str) -> Option<(String, Remark)> {
     let (strip, message): (fn(&str) -> Option<&str>, _) = match () {
         () if every_line(text, unquoted) => (unquoted, "took the plan out of its quotation"),
@@ -33,14 +33,13 @@ pub fn unwrapped(text: &str) -> Option<(String, Remark)> {
     Some((lines.collect(), remark))
 }
 
-/// Returns whether every line that is not blank has a prefix, and there is one.
+/// Returns whether every non-blank line has a prefix, and there is such a line.
 fn every_line(text: &str, strip: fn(&str) -> Option<&str>) -> bool {
     let mut solid = split_lines(text).filter(|line| !line.text.trim().is_empty());
     let first = solid.next().is_some_and(|line| strip(line.text).is_some());
     first && solid.all(|line| strip(line.text).is_some())
 }
 
-/// Returns a line without its quotation mark.
 fn unquoted(line: &str) -> Option<&str> {
     let rest = line.strip_prefix('>')?;
     Some(rest.strip_prefix(' ').unwrap_or(rest))

@@ -1,10 +1,9 @@
-//! Values of fields as models spell them: paths, times, and words for nothing.
+//! Parses values of fields as models spell them: paths, times, words for "none".
 
 use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::resource::{Resource, is_url};
 
-/// Words for nothing.
 const NOTHING: [&str; 14] = [
     "none",
     "n/a",
@@ -21,7 +20,7 @@ const NOTHING: [&str; 14] = [
     "unset",
     "default",
 ];
-/// What a value stands for that means the project's root.
+/// Values that mean the project root.
 const ROOTS: [&str; 6] = [
     "project root",
     "the project root",
@@ -30,8 +29,8 @@ const ROOTS: [&str; 6] = [
     "the repository root",
     "(project root)",
 ];
-/// The folders of a file system's root: a path that begins with one of them is as likely meant
-/// there.
+/// Top-level directories of a file system. A path that starts with one of them can be an absolute
+/// path.
 const SYSTEM: [&str; 26] = [
     "bin",
     "boot",
@@ -56,12 +55,12 @@ const SYSTEM: [&str; 26] = [
     "Applications",
     "Users",
     "Volumes",
-    // Where the containers of coding tools have the project.
+    // Mount points of the project in containers of coding tools.
     "repo",
     "workspace",
     "workspaces",
 ];
-/// Units of time with their seconds, the longest spelling first.
+/// Units of time in seconds, the longest spelling first.
 const UNITS: [(&str, u64); 14] = [
     ("minutes", 60),
     ("seconds", 1),
@@ -79,7 +78,7 @@ const UNITS: [(&str, u64); 14] = [
     ("h", 3600),
 ];
 
-/// Returns whether a value says that there is none.
+/// Returns whether a value means "none".
 pub fn is_nothing(value: &str) -> bool {
     let words = value
         .trim_matches(|c: char| " \t*_`\"'()[].".contains(c))
@@ -88,8 +87,8 @@ pub fn is_nothing(value: &str) -> bool {
     NOTHING.contains(&&*words) || marks
 }
 
-/// Returns whether the value of a certain field says that there is none. `Final Newline: none` says
-/// something else, and a folder can be called `default`.
+/// Returns whether a field's value means "none". `Final Newline: none` has another meaning, and a
+/// directory can be named `default`.
 pub fn is_nothing_for(key: &str, value: &str) -> bool {
     let own = match key {
         "Final Newline" => ["none", "nothing", "null", "nil"]
@@ -102,27 +101,27 @@ pub fn is_nothing_for(key: &str, value: &str) -> bool {
     is_nothing(value) && (!own || (key == "cwd" && none))
 }
 
-/// Returns whether a value names the project's root in words.
+/// Returns whether a value names the project root in words.
 pub fn is_root(value: &str) -> bool {
     let words = value.trim_matches(['`', '*', '.', ' ']).to_lowercase();
     ROOTS.contains(&&*words)
 }
 
-/// Returns the path or the artifact that a value names, in the spellings that the parser reads and
-/// in others; `None` where it names none, or where nobody can tell which.
+/// Returns the path or artifact that a value names, in exact or other spellings; `None` if there is
+/// none or the value is ambiguous.
 pub fn path(value: &str) -> Option<String> {
     let name = link::read(value).ok().filter(|name| is_path(name));
     name.or_else(|| other_path(bare(value)))
 }
 
-/// Returns the path of a value that the parser does not read as it is meant.
+/// Returns the path of a value that the parser does not read as intended.
 fn other_path(value: &str) -> Option<String> {
     let name = match linked(value) {
         Some((text, destination)) => {
             let (text, destination) = (from_root(text)?, from_root(destination)?);
             link::read(&format!("[{text}](</{destination}>)")).ok()?
         }
-        // A viewer shows `<a.txt>` as nothing.
+        // A Markdown viewer shows `<a.txt>` as nothing.
         None if value.starts_with(['/', '<']) || value.contains("](") => return None,
         None if value.contains([' ', '\t', '`']) && !is_quoted(value) => return None,
         None => link::read(&format!("`{}`", from_root(value)?)).ok()?,
@@ -130,14 +129,14 @@ fn other_path(value: &str) -> Option<String> {
     is_path(&name).then_some(name)
 }
 
-/// Returns whether a name is a path from the project's root, without what only decorates it.
+/// Returns whether a name is a path from the project root without decoration.
 fn is_path(name: &str) -> bool {
     let bare = !name.starts_with("./") && !name.starts_with(['"', '\'', '“']);
     let known = RepoPath::parse(name).is_ok() || Resource::parse(name).is_ok();
     bare && known && !name.starts_with('/') && !is_url(name)
 }
 
-/// Returns the seconds of a time with its unit.
+/// Returns a time with its unit in seconds.
 pub fn seconds(value: &str) -> Option<u64> {
     let value = bare(value).trim_matches(['`', '(', ')']).to_lowercase();
     let value = value.trim_start_matches(['~', '≈', ' ']);
@@ -157,7 +156,7 @@ pub fn seconds(value: &str) -> Option<u64> {
     number.checked_mul(*seconds)
 }
 
-/// Returns a value without quotes, bold and what ends a line in Markdown.
+/// Returns a value without quotes, bold marks and Markdown line breaks.
 fn bare(value: &str) -> &str {
     let value = value.trim_end_matches('\\').trim();
     for mark in ["***", "**", "__", "*", "\"", "'", "“”"] {
@@ -178,7 +177,6 @@ fn bare(value: &str) -> &str {
     value
 }
 
-/// Returns whether a value stands in backticks.
 fn is_quoted(value: &str) -> bool {
     let inner = value
         .strip_prefix('`')
@@ -186,7 +184,6 @@ fn is_quoted(value: &str) -> bool {
     inner.is_some_and(|inner| !inner.contains('`'))
 }
 
-/// Splits `[text](destination)`, in backticks or not.
 fn linked(value: &str) -> Option<(&str, &str)> {
     let value = value.trim_matches('`');
     let (text, destination) = value
@@ -196,7 +193,7 @@ fn linked(value: &str) -> Option<(&str, &str)> {
     (!destination.contains("](")).then_some((text, destination))
 }
 
-/// Returns a part of a link, or a plain path, without what stands before the project's root.
+/// Returns a part of a link, or a plain path, without any prefix for the project root.
 fn from_root(text: &str) -> Option<&str> {
     let text = text.trim();
     let text = text

@@ -1,4 +1,4 @@
-//! Memos: what comes is new, what goes is there, and each of them once.
+//! Validates memo changes: added memos are new, removed ones exist, and each occurs once.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo::{MemoChange, Verb};
 use crate::text::visible::visible;
 
-/// Judges the changes of the memory.
 pub(super) fn check(judge: &mut Judge<'_>) {
     let mut seen: BTreeMap<&str, &MemoChange> = BTreeMap::new();
     let memos = judge.world.facts.memos();

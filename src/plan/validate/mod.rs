@@ -1,14 +1,14 @@
-//! Validation: the plan run in the mind, on the snapshot, before anything runs.
+//! Validation: simulates the plan on the snapshot before anything runs.
 //!
-//! Every action sees what those before it would have done, so a CREATE can be edited and a FIND may
-//! rest on the pair above it. All mistakes are found at once, and what depends on a mistake alone
-//! is none of its own.
+//! Each action sees the simulated result of the earlier ones, so a plan can edit a file it creates,
+//! and a FIND can depend on the previous pair. All mistakes are reported together. A consequence of
+//! another mistake is not reported.
 //!
-//! An EXECUTE may change any file. What it could put right is no mistake after it: whether a file,
-//! folder or link is there, what it says, whether a name has a twin. Such an action is
-//! *provisional*, and judged again when it runs. Mistakes that no command can put right stay: a
+//! An EXECUTE can change any file. A mistake that it could fix is not reported after it: whether a
+//! file, directory or link exists, its content, whether a name has a twin. Such an action is
+//! *provisional* and is checked again when it runs. Mistakes that no command can fix remain: a
 //! blank FIND, a REPLACE that equals it, a file of the snapshot that is in no context list, a
-//! forbidden variable, memos, agents, a search without an engine, the order of the last action.
+//! forbidden variable, memos, agents, a search without an engine, an action after a hand-over.
 
 mod memo;
 mod nul;
@@ -29,108 +29,99 @@ use crate::text::resource::Resource;
 use crate::text::visible::visible;
 use world::World;
 
-/// The characters of a target that stand in a diagnostic's label.
+/// Characters of the target in a diagnostic's label.
 const LABEL: usize = 80;
 
-/// What is at a path of the snapshot.
+/// Entry of the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// Nothing.
+    /// Does not exist.
     Absent,
     /// A regular file.
     File {
-        /// As on disk, line ends included.
+        /// Content as on disk, line endings included.
         bytes: Vec<u8>,
     },
-    /// A folder.
+    /// A directory.
     Folder,
     /// A symbolic link.
     Link,
     /// A submodule or an embedded repository.
     Repository,
-    /// There, but not in the snapshot: too large, a secret, unreadable, special.
+    /// Exists but is not in the snapshot: too large, a secret, unreadable, special.
     LeftOut,
 }
 
-/// What validation must know of the world, all of it from one snapshot.
+/// Facts about the project for validation, all from one snapshot.
 pub trait Facts {
-    /// What is at the path; a parent that is a link or a file is reported as that parent would be.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
+    /// Returns the entry at a path. If a parent is a link or a file, returns what that parent is.
     fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry>;
-    /// Every file path of the snapshot, sorted.
-    ///
-    /// # Errors
-    /// As for [`Facts::entry`].
+    /// Returns every file path of the snapshot, sorted.
     fn paths(&self) -> anyhow::Result<Vec<String>>;
-    /// Whether the resource is in one of the three context lists, or in a listed folder.
+    /// Returns whether the resource is in one of the three context lists, or below a listed
+    /// directory.
     fn in_context(&self, resource: &Resource) -> bool;
-    /// Whether PRUNE may drop it: it stands in the turn's own list.
+    /// Returns whether PRUNE can remove it: it is in the turn's own list.
     fn in_turn_context(&self, resource: &Resource) -> bool;
-    /// Whether the plan was written from what an agent did: what it names is there already, in the
-    /// agent's files.
+    /// Returns whether the plan was generated from an agent's changes, so that its targets exist
+    /// already in the agent's files.
     fn is_made(&self) -> bool {
         false
     }
-    /// The memos as they are.
+    /// Returns the current memos.
     fn memos(&self) -> &[String];
-    /// The agents that INVOKE may name.
+    /// Returns the agents that INVOKE can name.
     fn agents(&self) -> BTreeSet<String>;
-    /// The agents that INVOKE could name if the user trusted the repository.
+    /// Returns the agents that INVOKE could name if the user trusted the repository.
     fn untrusted_agents(&self) -> BTreeSet<String>;
-    /// Why RESEARCH cannot search; `None` where it can.
+    /// Returns the reason why RESEARCH cannot search; `None` if it can.
     fn search_obstacle(&self) -> Option<String>;
-    /// Whether an artifact of a turn exists.
+    /// Returns whether an artifact of a turn exists.
     fn has_artifact(&self, resource: &Resource) -> bool;
-    /// The file or link at the path, with its mode; nothing for anything else.
-    ///
-    /// # Errors
-    /// As for [`Facts::entry`].
+    /// Returns the file or link at the path with its mode; `None` for anything else.
     fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>>;
-    /// Whether a file of the snapshot is not on disk, because a sparse checkout leaves it out.
-    ///
-    /// # Errors
-    /// As for [`Facts::entry`].
+    /// Returns whether a sparse checkout leaves out a file of the snapshot, so that it is not on
+    /// disk.
     fn is_hidden(&self, _path: &RepoPath) -> anyhow::Result<bool> {
         Ok(false)
     }
-    /// The bytes of an artifact of the plan's own turn that a TAKE names.
+    /// Returns the content of an artifact of the plan's own turn, for TAKE.
     fn taken(&self, name: &str) -> Option<Vec<u8>>;
 }
 
-/// What a plan would do.
+/// Result of the simulation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Simulation {
-    /// Every mistake, by line.
+    /// All diagnostics, by line.
     pub diagnostics: Vec<Diagnostic>,
-    /// One for each action of the plan.
+    /// One step per action of the plan.
     pub steps: Vec<Step>,
 }
 
-/// What one action would do to a file.
+/// Simulated effect of one action on a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
-    /// The file before, as on disk; `None` where there is none.
+    /// Content before, as on disk; `None` if the file does not exist.
     pub before: Option<Vec<u8>>,
-    /// The file after; `None` where the action is no file action or is wrong.
+    /// Content after; `None` if the action writes no file or is wrong.
     pub after: Option<Vec<u8>>,
-    /// For EDIT: where each pair that fits has its place, by its index.
+    /// EDIT: place of each matching pair, by its index.
     pub places: Vec<(usize, MatchPlace)>,
-    /// An EXECUTE before it may have changed its file: it is judged again when it runs.
+    /// Set if an earlier EXECUTE could have changed the file. The action is checked again when it
+    /// runs.
     pub provisional: bool,
-    /// For TAKE: nothing is there after it.
+    /// TAKE: the path no longer exists afterwards.
     pub removed: bool,
-    /// In the plan of what an agent did: a name that some file systems take for that of its file.
+    /// In a plan from an agent's changes: a name that some file systems treat as the same file.
     pub twin: Option<String>,
     /// The file is in no context list.
     pub outside_context: bool,
-    /// It has a mistake.
+    /// The action has a mistake.
     pub wrong: bool,
 }
 
 impl Step {
-    /// Counts the lines of a file with content that gets another one.
+    /// Returns the number of lines of a non-empty file whose content is replaced.
     pub fn replaced_lines(&self) -> Option<usize> {
         let before = self.before.as_deref().filter(|bytes| !bytes.is_empty())?;
         let lines = before.split_inclusive(|&byte| byte == b'\n').count();
@@ -140,7 +131,7 @@ impl Step {
 }
 
 impl Simulation {
-    /// Returns what an action would do; nothing where the plan was not run so far in the mind.
+    /// Returns the step of an action; an empty step if the simulation stopped before it.
     pub fn step(&self, index: usize) -> &Step {
         static NOTHING: Step = Step {
             before: None,
@@ -156,7 +147,7 @@ impl Simulation {
         self.steps.get(index).unwrap_or(&NOTHING)
     }
 
-    /// Returns the labels of the actions without a mistake, for the model to repeat as they are.
+    /// Returns the labels of the correct actions, which the model is asked to repeat unchanged.
     pub fn right(&self, plan: &Plan) -> Vec<String> {
         let right = plan
             .actions
@@ -167,10 +158,8 @@ impl Simulation {
     }
 }
 
-/// Runs a plan in the mind, as it was parsed: what the parser refuses is not looked for again.
-///
-/// # Errors
-/// Where the snapshot cannot be read. A wrong plan is no error: its mistakes are in the result.
+/// Simulates a parsed plan. Mistakes that the parser reports are not checked again. Fails only if
+/// the snapshot is unreadable; a wrong plan is in the result.
 pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     let simulation = simulate(plan, facts)?;
     Ok(Simulation {
@@ -179,10 +168,7 @@ pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     })
 }
 
-/// Runs a plan in the mind that no parser has read in this shape, because a person changed it.
-///
-/// # Errors
-/// As for [`validate`].
+/// Like [`validate`], for a plan that the user changed and that the parser has not seen.
 pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     let mut simulation = simulate(plan, facts)?;
     nul::check(plan, &mut simulation);
@@ -192,15 +178,11 @@ pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simula
     })
 }
 
-/// Runs a plan in the mind.
 fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     Ok(judged(plan, facts)?.simulation)
 }
 
-/// Runs a plan in the mind, and returns what is then at each path that it writes.
-///
-/// # Errors
-/// As for [`validate`].
+/// Like [`validate`], and also returns the final state of each path that the plan writes.
 pub fn written(
     plan: &Plan,
     facts: &dyn Facts,
@@ -209,7 +191,6 @@ pub fn written(
     Ok((judge.simulation, judge.world.into_written()))
 }
 
-/// Judges every action of a plan, in order.
 fn judged<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Judge<'a>> {
     let mut judge = Judge {
         plan,
@@ -229,7 +210,7 @@ fn judged<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Judge<'a>>
     Ok(judge)
 }
 
-/// Returns the name of an action in a message: `EDIT src/a.rs`.
+/// Returns the name of an action for messages: `EDIT src/a.rs`.
 pub fn label(action: &Action) -> String {
     let target = action.kind.target();
     let shown = visible(&target);
@@ -240,16 +221,14 @@ pub fn label(action: &Action) -> String {
         .to_owned()
 }
 
-/// Something that is wrong, before it is known where and whether it counts.
+/// A mistake before its position, and whether it is reported, are known.
 pub struct Mistake {
-    /// What is wrong.
     message: String,
-    /// What would be right.
     hint: Option<String>,
 }
 
 impl Mistake {
-    /// Makes a mistake with a hint.
+    /// Creates a mistake with a hint.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Mistake {
         Mistake {
             message: message.into(),
@@ -258,18 +237,18 @@ impl Mistake {
     }
 }
 
-/// The plan on its way through the mind.
+/// State of the simulation.
 pub struct Judge<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The files as they would be now.
+    /// The simulated files.
     pub world: World<'a>,
-    /// What came out so far.
+    /// Results so far.
     pub simulation: Simulation,
 }
 
 impl Judge<'_> {
-    /// Returns the step of the action that is being judged.
+    /// Returns the step of the current action.
     pub fn step(&mut self) -> &mut Step {
         self.simulation
             .steps
@@ -277,7 +256,7 @@ impl Judge<'_> {
             .expect("a step was pushed before its action was judged")
     }
 
-    /// Records a mistake that nothing puts right.
+    /// Reports a mistake that no command can fix.
     pub fn refuse(&mut self, action: &Action, line: usize, mistake: Mistake) {
         self.step().wrong = true;
         let (message, hint) = (mistake.message, mistake.hint);
@@ -289,7 +268,7 @@ impl Judge<'_> {
         });
     }
 
-    /// Records a mistake, unless an EXECUTE before the action may put it right.
+    /// Reports a mistake unless an earlier EXECUTE could fix it.
     pub fn miss(&mut self, action: &Action, line: usize, mistake: Mistake) {
         if self.world.shaken {
             self.step().provisional = true;

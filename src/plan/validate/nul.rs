@@ -1,10 +1,8 @@
-//! NUL in the texts of a plan that a person changed. In a plan that was parsed the parser has
-//! refused it (P21).
+//! Finds NUL in a plan that the user changed. For a parsed plan, the parser reports it (P21).
 
 use super::{Diagnostic, Simulation, label};
 use crate::plan::Plan;
 
-/// Notes every action with a NUL.
 pub(super) fn check(plan: &Plan, simulation: &mut Simulation) {
     for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
         let Some(what) = action.kind.text_with_nul() else {

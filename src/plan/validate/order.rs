@@ -1,8 +1,7 @@
-//! Hand-overs: at most one, and nothing runs after it.
+//! Hand-overs: at most one, as the last action.
 
 use super::{Diagnostic, Judge, label};
 
-/// Judges that a plan hands over at most once, as the last thing that it does.
 pub(super) fn check(judge: &mut Judge<'_>) {
     let plan = judge.plan;
     let leaving: Vec<usize> = (0..plan.actions.len())

@@ -1,4 +1,4 @@
-//! What an action names is there.
+//! Checks that the resources of an action exist.
 
 use super::world::Found;
 use super::{Judge, Mistake};
@@ -7,10 +7,10 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
-/// What is said where nothing is named like what is missing.
+/// Hint if no similar name exists.
 const UNKNOWN: &str = "the project structure in the input lists what exists";
 
-/// Judges that a resource is there. Whether a page can be fetched shows when it is.
+/// Reports a missing resource. Whether a page is reachable shows only when it is fetched.
 pub fn check_there(
     judge: &mut Judge<'_>,
     action: &Action,
@@ -37,7 +37,6 @@ pub fn check_there(
     Ok(())
 }
 
-/// Returns what is wrong with a path that should be a file or a folder.
 fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>> {
     let shown = visible(path.as_str());
     let found = judge.world.look(path)?;

@@ -1,4 +1,4 @@
-//! Names that some file system takes for one: `src/A.rs` beside `src/a.rs`.
+//! Detects names that some file systems treat as the same: `src/A.rs` and `src/a.rs`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,27 +6,28 @@ use super::Facts;
 use crate::plan::Plan;
 use crate::text::path::{RepoPath, fold};
 
-/// The spellings in use for each name that the plan creates.
+/// Spellings in use for each name that the plan creates.
 pub struct Twins {
-    /// By folded path or folder, the spellings of the snapshot and of the plan so far.
+    /// By folded name: the spellings in the snapshot and in the plan so far.
     spellings: HashMap<String, BTreeSet<String>>,
 }
 
 impl Twins {
-    /// Returns whether a name is one of those that the plan may make anew.
+    /// Returns whether a name is recorded in exactly this spelling.
     pub fn knows(&self, name: &str) -> bool {
         let known = self.spellings.get(&fold(name));
         known.is_some_and(|known| known.contains(name))
     }
 
-    /// Forgets a name that the plan removes.
+    /// Removes a name that the plan deletes.
     pub fn remove(&mut self, name: &str) {
         if let Some(known) = self.spellings.get_mut(&fold(name)) {
             known.remove(name);
         }
     }
 
-    /// Reads the snapshot's spellings of what a plan creates, folders included.
+    /// Collects the snapshot's spellings of the paths that a plan creates, and of their
+    /// directories.
     pub fn of(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Twins> {
         let mut twins = Twins {
             spellings: HashMap::new(),
@@ -46,7 +47,7 @@ impl Twins {
         Ok(twins)
     }
 
-    /// Takes up the spellings of sorted paths; a folder is looked at once.
+    /// Records the spellings of sorted paths, each directory once.
     fn read(&mut self, paths: &[String]) {
         let mut last = "";
         for path in paths {
@@ -69,8 +70,8 @@ impl Twins {
         }
     }
 
-    /// Takes up a path that the plan creates, and returns it, or the folder above it, with the
-    /// other spelling that is there.
+    /// Records a path that the plan creates. If it, or a directory above it, exists in another
+    /// spelling, returns that name and the other spelling.
     pub fn add(&mut self, path: &RepoPath) -> Option<(String, String)> {
         let mut twin = BTreeMap::new();
         for name in names(path) {
@@ -84,7 +85,6 @@ impl Twins {
     }
 }
 
-/// Returns a path and the folders above it.
 fn names(path: &RepoPath) -> impl Iterator<Item = &str> {
     path.ancestors().chain([path.as_str()])
 }

@@ -1,4 +1,4 @@
-//! The files as they would be after the actions that were judged already.
+//! The files as the actions validated so far would leave them.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,50 +12,49 @@ use crate::text::edit;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 
-/// The other files that are searched for a FIND which is not where it should be.
+/// Other files searched for a FIND that does not match.
 const MAX_OTHERS: usize = 200;
-/// Their size together, in bytes.
+/// Their total size, in bytes.
 const MAX_OTHER_BYTES: usize = 8 << 20;
-/// The names that are offered for a file that is not there.
+/// Suggested names for a missing file.
 const MAX_NAMES: usize = 3;
 
-/// The snapshot with what the plan has done to it.
+/// The snapshot with the plan's changes.
 pub struct World<'a> {
     /// The snapshot.
     pub facts: &'a dyn Facts,
-    /// An EXECUTE has run: what it did is not known.
+    /// Set after an EXECUTE, whose effect on the files is unknown.
     pub shaken: bool,
-    /// The paths that the plan wrote or, where there is nothing, removed.
+    /// Paths that the plan wrote; `None` for those it removed.
     written: BTreeMap<RepoPath, Option<FileState>>,
-    /// The paths of the snapshot, sorted.
     paths: OnceCell<Vec<String>>,
-    /// Those among them whose whole content is the plan's own.
+    /// Files whose entire content comes from the plan, so the model knows it.
     pub created: BTreeSet<RepoPath>,
-    /// The texts that failed pairs would have put into a file.
+    /// REPLACE texts of failed pairs, per file.
     pub lost: BTreeMap<RepoPath, Vec<String>>,
-    /// The names that differ only in case or form.
+    /// Names that differ only in case or Unicode normalization.
     pub twins: Twins,
-    /// The files of the plan and of the context, for a FIND that is elsewhere.
+    /// Files of the plan and the context, cached for the search of a misplaced FIND.
     others: OnceCell<Vec<(String, String)>>,
 }
 
-/// What is at a path.
+/// Result of looking up a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing, and nothing in the way.
+    /// Nothing exists, and no parent blocks the path.
     Absent,
-    /// A file with its bytes.
+    /// A file with its content.
     File(Vec<u8>),
-    /// A folder.
+    /// A directory.
     Folder,
-    /// Something that no action goes into, said in words: `a symbolic link`.
+    /// Something that no action enters, such as `a symbolic link`.
     Other(&'static str),
-    /// Something above is no folder: where, and what it is.
+    /// A parent is not a directory: its path, and what it is.
     Below(String, &'static str),
 }
 
 impl<'a> World<'a> {
-    /// Starts at the snapshot.
+    /// Starts with the unchanged snapshot.
     pub fn new(facts: &'a dyn Facts, plan: &Plan) -> anyhow::Result<World<'a>> {
         Ok(World {
             facts,
@@ -69,7 +68,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Returns what is at a path now.
+    /// Returns the current state of a path.
     pub fn look(&self, path: &RepoPath) -> anyhow::Result<Found> {
         let mut above: Vec<&str> = path.ancestors().collect();
         above.reverse();
@@ -88,7 +87,7 @@ impl<'a> World<'a> {
         self.at(path)
     }
 
-    /// Returns what is at a path whose parents are folders.
+    /// Like [`World::look`], for a path whose parents are directories.
     fn at(&self, path: &RepoPath) -> anyhow::Result<Found> {
         if let Some(Some(state)) = self.written.get(path) {
             return Ok(match state.mode {
@@ -118,12 +117,13 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Returns whether a file of the snapshot is not on disk, and the plan did not make it.
+    /// Returns whether a sparse checkout leaves out a file of the snapshot that the plan did not
+    /// write.
     pub fn is_hidden(&self, path: &RepoPath) -> anyhow::Result<bool> {
         Ok(!self.written.contains_key(path) && self.facts.is_hidden(path)?)
     }
 
-    /// Returns what the plan did below a path.
+    /// Returns the plan's changes below a path.
     fn below(&self, path: &RepoPath) -> impl Iterator<Item = (&RepoPath, &Option<FileState>)> {
         let prefix = format!("{path}/");
         let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
@@ -132,7 +132,7 @@ impl<'a> World<'a> {
         written.take_while(move |(path, _)| path.as_str().starts_with(&prefix))
     }
 
-    /// Returns whether the plan removed everything in a folder of the snapshot.
+    /// Returns whether the plan removed everything in a directory of the snapshot.
     fn is_emptied(&self, folder: &RepoPath) -> anyhow::Result<bool> {
         if self.below(folder).next().is_none() {
             return Ok(false);
@@ -147,7 +147,6 @@ impl<'a> World<'a> {
         Ok(inside.all(|path| self.written.contains_key(path.as_str())))
     }
 
-    /// Returns the paths of the snapshot, sorted.
     fn paths(&self) -> anyhow::Result<&[String]> {
         if let Some(paths) = self.paths.get() {
             return Ok(paths);
@@ -156,7 +155,7 @@ impl<'a> World<'a> {
         Ok(self.paths.get_or_init(|| paths))
     }
 
-    /// Returns the file or link that is at a path now, with its mode.
+    /// Returns the file or link at a path, with its mode.
     pub fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
         if let Some(state) = self.written.get(path) {
             return Ok(state.clone());
@@ -168,7 +167,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Writes a file, which keeps its mode.
+    /// Writes a file and keeps its executable bit.
     pub fn write(&mut self, path: &RepoPath, bytes: Vec<u8>) -> anyhow::Result<()> {
         let before = self.state(path)?.map(|state| state.mode);
         let is_executable = before == Some(StateMode::Executable);
@@ -181,12 +180,12 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Puts something at a path, or nothing.
+    /// Sets or removes the state of a path.
     pub fn take(&mut self, path: &RepoPath, state: Option<FileState>) {
         self.written.insert(path.clone(), state);
     }
 
-    /// Forgets the name of a path that was removed, and those of the folders that went with it.
+    /// Forgets the name of a removed path, and of the directories that became empty with it.
     pub fn forget_name(&mut self, path: &RepoPath) -> anyhow::Result<()> {
         self.twins.remove(path.as_str());
         for above in path.ancestors() {
@@ -199,17 +198,17 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Returns what the plan did: each path with what is there then.
+    /// Returns the changed paths with their final state.
     pub fn into_written(self) -> BTreeMap<RepoPath, Option<FileState>> {
         self.written
     }
 
-    /// Returns whether an EDIT may change the file: its text is before the model.
+    /// Returns whether an EDIT can change the file: the model has seen its text.
     pub fn is_known(&self, path: &RepoPath) -> bool {
         self.created.contains(path) || self.facts.in_context(&Resource::File(path.clone()))
     }
 
-    /// Returns names of files that may be meant by one that is not there.
+    /// Returns names of existing files similar to a missing one.
     pub fn names_like(&self, path: &RepoPath) -> anyhow::Result<Vec<String>> {
         let name = path.file_name();
         let same = |other: &&String| {
@@ -228,7 +227,7 @@ impl<'a> World<'a> {
             .collect())
     }
 
-    /// Returns the text files that the plan or the context names, as in the snapshot.
+    /// Returns the text files that the plan edits or the context lists, as in the snapshot.
     pub fn others(&self, plan: &Plan) -> anyhow::Result<&[(String, String)]> {
         if let Some(others) = self.others.get() {
             return Ok(others);
@@ -237,7 +236,7 @@ impl<'a> World<'a> {
         Ok(self.others.get_or_init(|| found))
     }
 
-    /// Reads those files, as many as the limits allow.
+    /// Reads those files, within the limits.
     fn collect_others(&self, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
         let edits = plan.actions.iter().map(|action| &action.kind);
         let edits = edits.filter(|kind| kind.pairs().is_some());
@@ -277,8 +276,8 @@ impl<'a> World<'a> {
 }
 
 impl Found {
-    /// Says why there is no file to work on, as `is a folder`; `None` where there is one or nothing
-    /// at all.
+    /// Describes why a path is not a file to work on, such as `is a directory`; `None` if it is a
+    /// file or does not exist.
     pub fn obstacle(&self) -> Option<String> {
         match self {
             Found::Absent | Found::File(_) => None,

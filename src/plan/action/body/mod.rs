@@ -1,8 +1,7 @@
-//! What stands below an action's heading, cut into fields, labels, code blocks and what should not
-//! be there.
+//! Splits the part below an action's heading into fields, labels, code blocks and misplaced text.
 //!
-//! The readers of the nine actions take from it what they need and leave a diagnostic for each
-//! mistake; none of them looks at Markdown again.
+//! The parser of each action takes what it needs and reports a diagnostic for every mistake. None
+//! of them handles Markdown again.
 
 mod parts;
 
@@ -17,57 +16,57 @@ use crate::text::lines::Lines;
 use crate::text::markdown::{BlockKind, Item, MarkdownBlock, MarkdownCode};
 pub use parts::without_optional;
 
-/// An action that is being read.
+/// The body of an action during parsing.
 #[derive(Debug)]
 pub struct Body<'a> {
-    /// The plan's lines.
+    /// The lines of the plan.
     pub(in crate::plan::action) lines: &'a Lines<'a>,
-    /// The action's row of the table.
+    /// The action's entry in the table.
     pub(in crate::plan::action) row: &'static ActionRow,
-    /// The line of the heading.
+    /// Line of the heading.
     pub line: usize,
     /// The list below the heading.
     pub fields: Vec<Field>,
-    /// What follows, in order.
+    /// The parts after the list, in order.
     pub parts: Vec<BodyPart>,
-    /// The lines of a message, for actions that have one.
+    /// Lines of the message, for actions that have one.
     pub(in crate::plan::action) message: Range<usize>,
-    /// Whether a label came; what looks like a field behind it is none.
+    /// Set once a label was seen. A later list item that looks like a field is not one.
     labelled: bool,
-    /// The mistakes so far.
+    /// Diagnostics so far.
     pub found: Vec<Diagnostic>,
 }
 
-/// A piece of an action below its list.
+/// Part of an action below its field list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyPart {
     /// `FIND:` or `REPLACE:`.
     Label {
         /// Its line.
         line: usize,
-        /// Which.
+        /// The label.
         label: Label,
     },
     /// A fenced code block.
     Code {
-        /// The line of its opening fence.
+        /// Line of the opening fence.
         line: usize,
-        /// What is between the fences.
+        /// Text between the fences.
         content: String,
-        /// The first word of the info string.
+        /// First word of the info string.
         language: String,
     },
-    /// Something that an action has no place for.
+    /// Text that the action has no place for.
     Stray {
         /// Its first line.
         line: usize,
-        /// What it is, with its first words.
+        /// Kind of text, and its first words.
         what: String,
     },
 }
 
 impl<'a> Body<'a> {
-    /// Cuts the blocks below a heading. `end` is the line behind the action's last.
+    /// Splits the blocks below a heading. `end` is the line after the action's last line.
     pub fn new(
         lines: &'a Lines<'a>,
         row: &'static ActionRow,
@@ -96,7 +95,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// Takes the leading fields of an action with a message; the message starts behind them.
+    /// Takes the leading fields of an action with a message; the message starts after them.
     fn cut_message(&mut self, blocks: &[MarkdownBlock]) {
         for block in blocks {
             let BlockKind::List {
@@ -133,7 +132,6 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Takes a block of an action without a message.
     fn cut(&mut self, block: &MarkdownBlock) {
         match &block.node {
             BlockKind::List {
@@ -156,7 +154,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Takes an item: a field, or a label that is written as one.
+    /// Takes a list item: a field, or a label written as one.
     fn cut_item(&mut self, item: &Item) {
         let entry = field::read(self.lines, item, field::Own::All);
         let label = self
@@ -183,7 +181,6 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Takes what stands inside of an item, below its text.
     fn cut_nested(&mut self, block: &MarkdownBlock) {
         match &block.node {
             BlockKind::Code(code) if code.fence_char.is_some() => {
@@ -201,7 +198,6 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Takes lines of text: labels, or words that should not be there.
     fn cut_text(&mut self, first: usize, last: usize) {
         let mut said = false;
         for line in first..=last {
@@ -225,13 +221,11 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Takes a label.
     fn label_at(&mut self, line: usize, label: Label) {
         self.labelled = true;
         self.parts.push(BodyPart::Label { line, label });
     }
 
-    /// Takes a fenced code block.
     fn cut_code(&mut self, line: usize, code: &MarkdownCode, place: BlockPlace) {
         let content = content(self.lines, code);
         if place == BlockPlace::Item && content.is_none() && code.indent > 0 {
@@ -256,13 +250,12 @@ impl<'a> Body<'a> {
         });
     }
 
-    /// Notes something that should not be there.
     fn stray(&mut self, line: usize, kind: &str) {
         let what = format!("{kind} \"{}\"", quote(self.lines.get(line)));
         self.parts.push(BodyPart::Stray { line, what });
     }
 
-    /// Says which fields have no meaning here, and which stand there twice.
+    /// Reports fields that have no meaning here, and fields that occur twice.
     fn check_fields(&mut self) {
         let name = self.row.name;
         let mut seen = BTreeSet::new();
@@ -290,17 +283,14 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Where a code block stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockPlace {
-    /// At the top level.
     Top,
-    /// In an item of a list.
     Item,
 }
 
-/// Cuts a block's content; without the fence's indentation if every line that is not blank has it,
-/// `None` if only some have.
+/// Returns the content of a block. The fence's indentation is removed if every non-blank line has
+/// it; `None` if only some lines have it.
 pub fn content(lines: &Lines<'_>, code: &MarkdownCode) -> Option<String> {
     let whole = lines.span(code.content.clone());
     if code.indent == 0 {
@@ -314,7 +304,8 @@ pub fn content(lines: &Lines<'_>, code: &MarkdownCode) -> Option<String> {
     Some(text)
 }
 
-/// Removes columns of blanks from a line; as many as there are from a blank one.
+/// Removes `indent` columns of whitespace from a line, or fewer from a blank line. `None` if the
+/// line is indented less.
 fn dedented(line: &str, indent: usize) -> Option<&str> {
     let mut column = 0;
     for (at, c) in line.char_indices() {
@@ -334,7 +325,6 @@ fn dedented(line: &str, indent: usize) -> Option<&str> {
     Some("")
 }
 
-/// Says what a block is.
 fn kind(node: &BlockKind) -> &'static str {
     match node {
         BlockKind::Heading { .. } => "heading",

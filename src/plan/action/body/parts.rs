@@ -1,6 +1,6 @@
-//! What the readers of the nine actions take from a [`Body`]: names, flags, blocks, the message.
+//! Accessors with which the actions' parsers read a [`Body`]: names, flags, blocks, the message.
 //!
-//! Each says what is wrong with what it takes, with a hint at what would be right.
+//! Each accessor reports what is wrong with the part it reads, with a hint at the correct form.
 
 use std::ops::Range;
 
@@ -17,12 +17,12 @@ impl Body<'_> {
         self.fields.iter().find(|f| f.key == key)
     }
 
-    /// Notes a mistake.
+    /// Adds a diagnostic.
     pub fn wrong(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
         self.found.push(Diagnostic::new(line, message).hint(hint));
     }
 
-    /// Reads the one path of `File Path`.
+    /// Reads `File Path`, which names one path.
     pub fn path(&mut self) -> Option<RepoPath> {
         let Some(field) = self.field("File Path").cloned() else {
             self.wrong(
@@ -35,7 +35,7 @@ impl Body<'_> {
         self.name(&field, path)
     }
 
-    /// Reads the one resource of `Resource`, or of `File Path`.
+    /// Reads `Resource` or `File Path`, which names one resource.
     pub fn resource(&mut self) -> Option<Resource> {
         let fields: Vec<Field> = self
             .fields
@@ -63,7 +63,7 @@ impl Body<'_> {
         self.name(first, resource)
     }
 
-    /// Reads `Handoff Resources`: a nested list, or names on its line.
+    /// Reads `Handoff Resources`: a nested list, or names on the field's line.
     pub fn resources(&mut self) -> Vec<Resource> {
         let Some(field) = self.field("Handoff Resources").cloned() else {
             return Vec::new();
@@ -121,13 +121,12 @@ impl Body<'_> {
         parsed
     }
 
-    /// Notes a name that is none.
     fn bad_name(&mut self, line: usize, value: &str, message: &str) {
         let hint = "write `[path/from/root](/path/from/root)`, text and destination alike, inside the project";
         self.wrong(line, format!("{message}: \"{}\"", quote(value)), hint);
     }
 
-    /// Reads a field that says yes or no.
+    /// Reads a yes/no field.
     pub fn flag(&mut self, key: &str) -> Option<bool> {
         let field = self.field(key)?.clone();
         match field
@@ -152,7 +151,7 @@ impl Body<'_> {
         }
     }
 
-    /// Reads the one code block of CREATE and EXECUTE: its content and its language.
+    /// Reads the single code block of CREATE and EXECUTE: content and language.
     pub fn one_block(&mut self) -> Option<(String, String)> {
         let name = self.row.name;
         let mut blocks = self.blocks().into_iter();
@@ -173,7 +172,8 @@ impl Body<'_> {
         Some((content, language))
     }
 
-    /// Takes all code blocks, and says what else should not be there.
+    /// Takes all code blocks as line, content and language, and reports everything else as
+    /// misplaced.
     pub fn blocks(&mut self) -> Vec<(usize, String, String)> {
         let mut blocks = Vec::new();
         for part in std::mem::take(&mut self.parts) {
@@ -190,7 +190,7 @@ impl Body<'_> {
         blocks
     }
 
-    /// Says that an action with no code blocks has some, and what else should not be there.
+    /// Reports everything below the fields of an action that has only fields.
     pub fn nothing_below(&mut self) {
         let name = self.row.name;
         for (line, ..) in self.blocks() {
@@ -202,7 +202,7 @@ impl Body<'_> {
         }
     }
 
-    /// Says that a part has no place.
+    /// Reports a misplaced part.
     pub fn misplaced(&mut self, part: &BodyPart) {
         let name = self.row.name;
         match part {
@@ -231,7 +231,7 @@ impl Body<'_> {
         }
     }
 
-    /// Returns the message: its lines without blank ones and rules at its ends.
+    /// Returns the message without blank lines and rules at its ends.
     pub fn message(&mut self) -> Option<String> {
         let blank = |n: usize| self.lines.get(n).trim().is_empty();
         let mut range = self.message.clone();
@@ -256,8 +256,8 @@ impl Body<'_> {
         Some(text.to_owned())
     }
 
-    /// Returns whether the last line separates this action from the next: a rule with a blank line
-    /// above.
+    /// Returns whether the last line is a rule after a blank line, which separates this action from
+    /// the next.
     fn ends_with_rule(&self, range: &Range<usize>) -> bool {
         let line = self.lines.get(range.end - 1).trim();
         let above = range.end - 2 < range.start || self.lines.get(range.end - 2).trim().is_empty();
@@ -268,8 +268,8 @@ impl Body<'_> {
                 || line.chars().all(|c| c == '_'))
     }
 
-    /// Returns what to call the action where it could not be read: its name and the raw value that
-    /// names its target.
+    /// Returns a label for an action that could not be parsed: its name, and the raw value of the
+    /// field that names its target.
     pub fn label(&self) -> String {
         let target = self
             .field("File Path")
@@ -280,7 +280,6 @@ impl Body<'_> {
     }
 }
 
-/// Reads a name as a file of the project.
 fn path(name: &str) -> Result<RepoPath, String> {
     if is_url(name) {
         Err("a URL is not a file of the project".to_owned())
@@ -289,7 +288,7 @@ fn path(name: &str) -> Result<RepoPath, String> {
     }
 }
 
-/// Reads a name as a resource of a plan: unlike a context list, it has no leading `/`.
+/// Parses a resource of a plan. Unlike in a context list, a leading `/` is an error.
 fn resource(name: &str) -> Result<Resource, PathError> {
     if name.starts_with('/') {
         Err(PathError::Absolute)
@@ -298,7 +297,7 @@ fn resource(name: &str) -> Result<Resource, PathError> {
     }
 }
 
-/// Removes the word that the format's own examples put before optional values.
+/// Removes the "(Optional)" that the format's examples put before optional values.
 pub fn without_optional(value: &str) -> &str {
     value
         .strip_prefix("(Optional)")

@@ -1,4 +1,5 @@
-//! EDIT: the file is text before the model's eyes, and each FIND has one place in it.
+//! Validates an EDIT: the model has seen the file, it is text, and each FIND matches exactly one
+//! place.
 
 use super::Edit;
 use super::pair::Pair;
@@ -10,11 +11,9 @@ use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly,
 use crate::text::shell_word::shell_operand;
 use crate::text::visible::visible;
 
-/// The most texts of failed pairs that are kept for a file: later FINDs are looked for in each of
-/// them.
+/// Texts of failed pairs kept per file. Each later FIND without a match is searched in all of them.
 const MAX_LOST: usize = 200;
 
-/// Judges an EDIT and makes its replacements.
 pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyhow::Result<()> {
     let found = judge.world.look(&edit.path)?;
     let known = judge.world.is_known(&edit.path);
@@ -36,7 +35,6 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
     Ok(())
 }
 
-/// Returns what is wrong with an EDIT of a file that the model has not seen.
 fn unknown(edit: &Edit) -> Mistake {
     let path = visible(edit.path.as_str());
     let hint = format!(
@@ -47,7 +45,7 @@ fn unknown(edit: &Edit) -> Mistake {
     Mistake::new(format!("`{path}` is in no context list"), hint)
 }
 
-/// Returns the text of the file, or why it has none.
+/// Returns the text of the file, or the mistake if it has none.
 fn text_of(
     judge: &Judge<'_>,
     edit: &Edit,
@@ -74,7 +72,7 @@ fn text_of(
         .map_err(|what| Mistake::new(format!("`{path}` is {what}"), "change it with EXECUTE")))
 }
 
-/// Returns bytes as text that an EDIT can work on, or what they are instead.
+/// Returns bytes as text that an EDIT can change, or what they are instead.
 pub(super) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.contains(&0) {
         return Err("binary");
@@ -82,7 +80,7 @@ pub(super) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
     String::from_utf8(bytes).map_err(|_| "not UTF-8")
 }
 
-/// Returns what is wrong with an EDIT of a file that is not there, and which one may be meant.
+/// Returns the mistake of an EDIT of a missing file, with similar names.
 fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
     let names = judge.world.names_like(&edit.path)?;
     let names: Vec<String> = names
@@ -101,7 +99,7 @@ fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
     ))
 }
 
-/// Judges a pair for itself, where there is no text to find it in.
+/// Validates a pair on its own if its file has no text to search.
 fn malformed(judge: &mut Judge<'_>, action: &Action, (edit, number, pair): (&Edit, usize, &Pair)) {
     if let Err(error @ (MatchError::Blank | MatchError::Same)) =
         apply("x", &pair.find, &pair.replace)
@@ -111,7 +109,6 @@ fn malformed(judge: &mut Judge<'_>, action: &Action, (edit, number, pair): (&Edi
     }
 }
 
-/// Returns what a message about a pair is made from.
 fn case<'a>(
     (edit, number, pair): (&'a Edit, usize, &'a Pair),
     text: &'a str,
@@ -133,7 +130,7 @@ fn case<'a>(
     }
 }
 
-/// Judges the pairs in order, each on the text after those before it.
+/// Validates the pairs in order, each on the result of those before it.
 fn pairs(
     judge: &mut Judge<'_>,
     action: &Action,
@@ -173,7 +170,7 @@ fn pairs(
     Ok(())
 }
 
-/// Keeps what a failed pair would have put into its file.
+/// Records the REPLACE of a failed pair, for `rests_on_a_failed_pair`.
 fn lose(judge: &mut Judge<'_>, edit: &Edit, pair: &Pair) {
     let lost = judge.world.lost.entry(edit.path.clone()).or_default();
     if lost.len() < MAX_LOST && !lost.contains(&pair.replace) {
@@ -181,8 +178,7 @@ fn lose(judge: &mut Judge<'_>, edit: &Edit, pair: &Pair) {
     }
 }
 
-/// Returns whether a FIND is missing only because a pair before it, which would have brought it,
-/// failed.
+/// Returns whether a FIND is missing only because an earlier pair that would have added it failed.
 fn rests_on_a_failed_pair(
     judge: &Judge<'_>,
     edit: &Edit,
@@ -199,7 +195,6 @@ fn rests_on_a_failed_pair(
             .any(|text| find(text, &pair.find) != Err(MatchError::Absent))
 }
 
-/// Records a pair that does not apply.
 fn fails(
     judge: &mut Judge<'_>,
     action: &Action,
@@ -211,7 +206,8 @@ fn fails(
         return Ok(());
     }
 
-    // What is wrong with more of them is counted, and not shown.
+    // Mistakes beyond the limit are only counted, so the costly search for similar places is
+    // skipped.
     let words = if judge.simulation.diagnostics.len() < MAX_MISTAKES {
         let others = judge.world.others(judge.plan)?;
         explain(&FailedPair { others, ..case }, error)
@@ -222,7 +218,7 @@ fn fails(
     Ok(())
 }
 
-/// Adds to the first mistake of an EDIT which of its pairs fit.
+/// Adds to the first mistake of an EDIT which of its pairs match.
 fn tell_what_fits(
     judge: &mut Judge<'_>,
     first: usize,

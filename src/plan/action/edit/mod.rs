@@ -22,7 +22,7 @@ use crate::text::link;
 use crate::text::path::RepoPath;
 pub use pair::Pair;
 
-/// The row of the table.
+/// Table entry of EDIT.
 pub static ROW: ActionRow = ActionRow {
     name: "EDIT",
     aliases: &[],
@@ -41,9 +41,9 @@ pub static ROW: ActionRow = ActionRow {
 /// A file to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
-    /// Which.
+    /// Its path.
     pub path: RepoPath,
-    /// The replacements; each sees the result of those before it.
+    /// Replacements; each applies to the result of those before it.
     pub pairs: Vec<Pair>,
 }
 
@@ -160,16 +160,16 @@ impl Behavior for Edit {
     }
 }
 
-/// Returns what takes a file from its original to its final content: one pair; or, where no pair
-/// can say it, such as a lost final newline, the whole file anew.
+/// Returns an action that turns the original file into its final content: an EDIT with one pair, or
+/// a CREATE if no pair can express it, such as a removed final newline.
 fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
     let first = edit.pairs.first();
     let (line, language) = first.map_or((0, String::new()), |pair| {
         (pair.line, pair.language.clone())
     });
 
-    // A FIND ends with a line end; where the file does not, both sides get one that the matcher
-    // takes off again.
+    // A FIND ends with a line ending. If the file does not, both sides get one, which the matcher
+    // removes.
     let end = if before.ends_with('\n') { "" } else { "\n" };
     let pair = Pair {
         line,
@@ -195,7 +195,6 @@ fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
     }
 }
 
-/// Makes one at random.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use crate::plan::samples;

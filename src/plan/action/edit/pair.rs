@@ -1,14 +1,14 @@
 //! One replacement of an EDIT.
 
-/// One FIND and its REPLACE.
+/// A FIND and its REPLACE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// The line of the FIND label in the plan, from 1.
+    /// Line of the FIND label in the plan, from 1.
     pub line: usize,
-    /// The literal text of the FIND block; it is empty or ends with a line end.
+    /// Text of the FIND block; empty, or ends with a line ending.
     pub find: String,
-    /// The literal text of the REPLACE block.
+    /// Text of the REPLACE block.
     pub replace: String,
-    /// The info string of the FIND block.
+    /// Info string of the FIND block.
     pub language: String,
 }

@@ -1,4 +1,4 @@
-//! Reading an EDIT: labels and blocks in turn.
+//! Parses an EDIT: labels and blocks in turn.
 
 use super::Edit;
 use super::pair::Pair;
@@ -6,17 +6,16 @@ use crate::plan::action::body::{Body, BodyPart};
 use crate::plan::action::foreign;
 use crate::plan::action::heading::Label;
 
-/// What the next label must be, and what came so far.
+/// The label or block expected next.
 enum LabelState {
-    /// FIND; nothing is pending.
+    /// FIND.
     Between,
-    /// A label stands here and its block must follow.
+    /// The block of this label, at this line.
     Labelled(usize, Label),
-    /// A FIND is complete and its REPLACE must follow.
+    /// REPLACE, since a FIND is complete.
     Found,
 }
 
-/// Reads the action.
 pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
     let path = body.path();
     let mut pairs: Vec<Pair> = Vec::new();
@@ -130,7 +129,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
     Some(Edit { path: path?, pairs })
 }
 
-/// Returns the line of a label that the action's end leaves alone.
+/// Returns the line of a label that is incomplete at the end of the action.
 fn unfinished(state: &LabelState, pending: Option<&Pair>) -> Option<usize> {
     match state {
         LabelState::Labelled(line, _) => Some(*line),

@@ -1,4 +1,4 @@
-//! Making the replacements of an EDIT: all of them, or none.
+//! Applies the replacements of an EDIT: all of them or none.
 
 use std::path::Path;
 
@@ -11,10 +11,9 @@ use crate::text::edit::{FailedPair, MatchError, MatchPlace, apply, explain};
 use crate::text::visible::visible;
 use crate::text::{counted, diff};
 
-/// The largest file that an EDIT changes, in bytes.
+/// Largest file that an EDIT changes, in bytes.
 const MAX_EDIT: u64 = 256 << 20;
 
-/// Changes a file: every pair, or nothing.
 pub(super) fn perform(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> {
     let path = Path::new(edit.path.as_str());
     write::no_repository_above(root, &edit.path)?;
@@ -42,8 +41,8 @@ pub(super) fn perform(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> 
     })
 }
 
-/// Returns the text after all pairs, and where each applied; else what is wrong with the first that
-/// does not.
+/// Returns the text after all pairs and the place of each match, or the mistake of the first pair
+/// without one.
 fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<MatchPlace>), String> {
     let mut text = before.to_owned();
     let mut places = Vec::with_capacity(edit.pairs.len());
@@ -72,7 +71,7 @@ fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<MatchPlace>), Strin
     Ok((text, places))
 }
 
-/// Says why a pair does not apply, without the lines that show the place: the next input has them.
+/// Explains a failed pair without an excerpt of the file: the next input contains the file.
 fn in_one_sentence(case: &FailedPair<'_>, error: &MatchError) -> String {
     let message = explain(case, error).message;
     let said: Vec<&str> = message

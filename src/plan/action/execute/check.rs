@@ -1,5 +1,4 @@
-//! EXECUTE: there is a command, a folder to run it in, and no variable that would change more than
-//! that.
+//! Validates an EXECUTE: the directory exists, and no variable can run other code or appears twice.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,8 @@ use crate::plan::validate::{Judge, Mistake};
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 
-/// Judges an EXECUTE; what it does to the files is not known.
+/// Validates an EXECUTE. Its effect on the files is unknown, and validation of later actions takes
+/// that into account.
 pub(super) fn check(
     judge: &mut Judge<'_>,
     action: &Action,
@@ -48,7 +48,6 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Returns what is wrong with the folder to run in.
 fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake>> {
     let shown = visible(cwd.as_str());
     let found = judge.world.look(cwd)?;
@@ -69,7 +68,6 @@ fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake
     })
 }
 
-/// Returns what is wrong with a variable.
 fn wrong_variable(name: &str) -> Option<Mistake> {
     let shown = visible(name);
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -88,7 +86,6 @@ fn wrong_variable(name: &str) -> Option<Mistake> {
     })
 }
 
-/// Returns the mistake of a variable that is set twice.
 fn twice(name: &str) -> Mistake {
     Mistake::new(
         format!("`{}` is set twice", visible(name)),

@@ -7,24 +7,24 @@ use crate::text::path::RepoPath;
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execute {
-    /// The script, as `sh` gets it.
+    /// The script, as passed to `sh`.
     pub command: String,
-    /// The info string of the block.
+    /// Info string of the block.
     pub language: String,
-    /// The folder to run in; the project's root without one.
+    /// Working directory; the project root if `None`.
     pub cwd: Option<RepoPath>,
-    /// Variables for this command alone.
+    /// Variables for this command only.
     pub env: Vec<(String, String)>,
-    /// What the model expects to see.
+    /// The outcome that the model expects.
     pub expected_outcome: String,
-    /// `- **Allow Failure:** true`: an exit code other than 0 does not stop the plan.
+    /// `- **Allow Failure:** true`: a nonzero exit code does not stop the plan.
     pub allow_failure: bool,
-    /// `- **Timeout:** 30`: a limit of its own, in seconds.
+    /// `- **Timeout:** 30`: the command's own time limit.
     pub timeout: Option<Duration>,
 }
 
 impl Execute {
-    /// Returns in what it differs from a command that runs in the root without a limit.
+    /// Describes everything that differs from a command in the root without a time limit.
     pub fn settings(&self) -> Vec<String> {
         let folder = self.cwd.as_ref().map(|cwd| format!("in {cwd}"));
         let env = self

@@ -22,7 +22,7 @@ use crate::text::diff::Counts;
 use crate::text::link;
 pub use command::Execute;
 
-/// The row of the table.
+/// Table entry of EXECUTE.
 pub static ROW: ActionRow = ActionRow {
     name: "EXECUTE",
     aliases: &[],
@@ -226,14 +226,13 @@ impl Behavior for Execute {
     }
 }
 
-/// Returns whether a variable decides how programs are found or loaded.
+/// Returns whether a variable affects how programs are found or loaded.
 fn steers_programs(name: &str) -> bool {
     matches!(name, "PATH" | "IFS" | "ENV" | "BASH_ENV" | "HOME")
         || name.starts_with("LD_")
         || name.starts_with("GIT_")
 }
 
-/// Makes one at random, with every field.
 #[cfg(test)]
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use std::time::Duration;

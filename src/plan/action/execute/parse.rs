@@ -1,4 +1,4 @@
-//! Reading an EXECUTE: folder, variables, time limit, script.
+//! Parses an EXECUTE: directory, variables, time limit, script.
 
 use std::time::Duration;
 
@@ -8,10 +8,9 @@ use crate::plan::action::body::{Body, without_optional};
 use crate::plan::diagnostic::quote;
 use crate::text::path::RepoPath;
 
-/// The longest time limit that a plan may ask for, in seconds: a day.
+/// Longest time limit that a plan can set, in seconds: one day.
 const MAX_TIMEOUT: u64 = 86_400;
 
-/// Reads the action.
 pub(super) fn read(body: &mut Body<'_>) -> Option<Execute> {
     let cwd = cwd(body);
     let env = env(body);
@@ -35,7 +34,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Execute> {
     })
 }
 
-/// Reads `cwd`; `None` where it names no folder of the project.
+/// Reads `cwd`. The outer `None` means that it names no directory of the project.
 fn cwd(body: &mut Body<'_>) -> Option<Option<RepoPath>> {
     let Some(mut field) = body.field("cwd").cloned() else {
         return Some(None);
@@ -57,7 +56,7 @@ fn cwd(body: &mut Body<'_>) -> Option<Option<RepoPath>> {
     .map(Some)
 }
 
-/// Keeps the reason for a folder that is the file system's root.
+/// Keeps the "absolute path" error for `/` itself.
 fn absolute(name: &str, error: crate::text::path::PathError) -> crate::text::path::PathError {
     if name.starts_with('/') {
         crate::text::path::PathError::Absolute
@@ -66,7 +65,7 @@ fn absolute(name: &str, error: crate::text::path::PathError) -> crate::text::pat
     }
 }
 
-/// Reads `env`: one nested item for each variable.
+/// Reads `env`: one nested item per variable.
 fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
     let Some(field) = body.field("env").cloned() else {
         return Vec::new();
@@ -95,7 +94,7 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
     variables
 }
 
-/// Reads `` `NAME`: "value" ``, with or without backticks and quotes, with `:` or `=`.
+/// Parses `` `NAME`: "value" ``, with or without backticks and quotes, with `:` or `=`.
 fn variable(item: &str) -> Option<(String, String)> {
     let whole = item
         .strip_prefix('`')
@@ -125,7 +124,6 @@ fn variable(item: &str) -> Option<(String, String)> {
     Some((name.to_owned(), value.to_owned()))
 }
 
-/// Reads `Timeout`, in seconds.
 fn timeout(body: &mut Body<'_>) -> Option<Duration> {
     let field = body.field("Timeout")?.clone();
     let value = field.value.trim_matches('`').to_lowercase();

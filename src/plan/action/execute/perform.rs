@@ -1,4 +1,4 @@
-//! Running a command and telling how it ended.
+//! Runs a command and reports how it ended.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,6 @@ use crate::plan::run::{Ending, Executed, Outcome, STOPPED, Stage};
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 
-/// Runs a command and keeps what it said.
 pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcome, ActionError> {
     if let Some((name, _)) = execute.env.iter().find(|(name, _)| !may_set(name)) {
         return Err(format!("a plan may not set `{}`", visible(name)).into());
@@ -21,7 +20,8 @@ pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcom
         is_folder(stage.root, cwd)?;
     }
 
-    // A command that fails or does not begin is no error: what cannot be had is what runs any.
+    // A command that fails or cannot start is an outcome. Only a machine that can run nothing is an
+    // error.
     let executed = stage.tools.execute(execute).map_err(|error| {
         let why = format!("the command cannot be run: {}", reason(&error));
         ActionError::World(io::Error::new(error.kind(), why))
@@ -29,7 +29,6 @@ pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcom
     Ok(ended(&executed))
 }
 
-/// Makes sure that a command can run in a folder.
 fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
     let kind = root.kind(Path::new(cwd.as_str()));
     match kind.map_err(ActionError::reading)? {
@@ -42,7 +41,6 @@ fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
     }
 }
 
-/// Returns the outcome of a command.
 fn ended(Executed { finished, hint }: &Executed) -> Outcome {
     let (ending, detail) = match &finished.end {
         ScriptEnd::Exited(0) => (Ending::Success, "the command succeeded".to_owned()),

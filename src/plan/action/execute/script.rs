@@ -1,9 +1,9 @@
-//! Scripts that `sh` would read as something else: a session with its prompts, another language.
+//! Detects blocks that are not `sh` scripts: terminal sessions with prompts, other languages.
 
 use crate::plan::action::body::Body;
 use crate::plan::diagnostic::quote;
 
-/// Languages that `sh` does not run, in small letters.
+/// Languages that `sh` cannot run, in lower case.
 const OTHERS: [&str; 34] = [
     "python",
     "py",
@@ -40,12 +40,12 @@ const OTHERS: [&str; 34] = [
     "bat",
     "output",
 ];
-/// What stands in front of a command in a terminal, and is none itself.
+/// Prompts of a terminal session.
 const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
-/// Other keys of the script.
+/// Field keys that repeat the script.
 const COMMANDS: [&str; 3] = ["command", "cmd", "shellcommand"];
 
-/// Says why a block is no script for `sh`.
+/// Reports a block that is not a script for `sh`.
 pub(super) fn check(body: &mut Body<'_>, script: &str, language: &str) {
     let first = script.lines().find(|line| !line.trim().is_empty());
     let first = first.unwrap_or_default().trim_start();
@@ -76,7 +76,6 @@ pub(super) fn check(body: &mut Body<'_>, script: &str, language: &str) {
 mod tests {
     use crate::plan::reading::read;
 
-    /// Compares what is wrong with an EXECUTE that has this below its heading.
     fn check(below: &str, expected: &[&str]) {
         let reply = format!(
             "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n{below}"

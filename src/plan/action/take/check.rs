@@ -1,4 +1,4 @@
-//! Judging a TAKE: its bytes are there, and the path is as it was when the agent began.
+//! Validates a TAKE: its bytes exist, and the path is unchanged since the agent started.
 
 use super::TakePath;
 use super::parse::HINT;
@@ -8,7 +8,6 @@ use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake};
 use crate::text::visible::visible;
 
-/// Judges a TAKE and does it in the mind.
 pub(super) fn check(judge: &mut Judge<'_>, action: &Action, take: &TakePath) -> anyhow::Result<()> {
     let found = judge.world.look(&take.path)?;
     let there = judge.world.state(&take.path)?;
@@ -43,7 +42,6 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, take: &TakePath) -> 
     Ok(())
 }
 
-/// Returns what stands where the path is to become what the plan says.
 fn in_the_way(take: &TakePath, found: &Found, there: Option<&FileState>) -> Option<Mistake> {
     let path = visible(take.path.as_str());
     if let Some(obstacle) = found.obstacle().filter(|_| there.is_none()) {
@@ -63,7 +61,7 @@ fn in_the_way(take: &TakePath, found: &Found, there: Option<&FileState>) -> Opti
     Some(Mistake::new(message, hint))
 }
 
-/// Returns what comes to be there, or why the bytes cannot be had.
+/// Returns the new state, or a message if the bytes are not available.
 fn after(judge: &Judge<'_>, take: &TakePath) -> Result<Option<FileState>, String> {
     let Some(state) = &take.becomes else {
         return Ok(None);

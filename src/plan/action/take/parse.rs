@@ -1,4 +1,4 @@
-//! Reading and writing the fields of a TAKE.
+//! Parses and writes the fields of a TAKE.
 
 use super::{TakePath, TakenState};
 use crate::plan::Field;
@@ -6,24 +6,20 @@ use crate::plan::action::body::Body;
 use crate::plan::diagnostic::quote;
 use crate::plan::state::{Imprint, KnownState, StateMode};
 
-/// What a state that is none is called; `nothing` means that a field is left out.
+/// A path that does not exist. An empty value is not possible: `nothing` means that a field is
+/// omitted.
 const NOTHING: &str = "no file";
-/// The folder of the artifacts.
 const FOLDER: &str = "taken/";
-/// The most digits of an artifact's number.
 const MAX_DIGITS: usize = 6;
 
-/// Returns what a state is called.
 pub(super) fn word(mode: Option<StateMode>) -> &'static str {
     mode.map_or(NOTHING, StateMode::word)
 }
 
-/// Writes the value of `Artifact`.
 pub(super) fn artifact(state: &TakenState) -> String {
     format!("{}, {}", state.artifact, imprint(&state.imprint))
 }
 
-/// Writes the value of `Was`.
 pub(super) fn was(state: Option<&KnownState>) -> String {
     state.map_or_else(
         || NOTHING.to_owned(),
@@ -31,12 +27,10 @@ pub(super) fn was(state: Option<&KnownState>) -> String {
     )
 }
 
-/// Writes size and hash.
 fn imprint(of: &Imprint) -> String {
     format!("{} bytes, sha256:{}", of.size, of.hash)
 }
 
-/// Reads the action.
 pub(super) fn read(body: &mut Body<'_>) -> Option<TakePath> {
     let path = body.path();
     let becomes = required(body, "Becomes", |value| match value {
@@ -82,7 +76,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<TakePath> {
     })
 }
 
-/// Reads `Artifact`: there where something comes to be, and nowhere else.
+/// Reads `Artifact`, which is required unless the path is deleted, and forbidden then.
 fn bytes(body: &mut Body<'_>, becomes: Option<Option<StateMode>>) -> Option<(String, Imprint)> {
     match (becomes, body.field("Artifact").map(|field| field.line)) {
         (Some(None), None) => None,
@@ -98,7 +92,6 @@ fn bytes(body: &mut Body<'_>, becomes: Option<Option<StateMode>>) -> Option<(Str
     }
 }
 
-/// Reads a field that has to be there.
 fn required<T>(body: &mut Body<'_>, key: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
     let Some(Field { line, value, .. }) = body.field(key).cloned() else {
         let line = body.line;
@@ -113,16 +106,15 @@ fn required<T>(body: &mut Body<'_>, key: &str, parse: fn(&str) -> Option<T>) -> 
     read
 }
 
-/// What a mistake in a TAKE comes with: only TeDDy can write a right one.
+/// Hint for a malformed TAKE: a model cannot correct it.
 pub(super) const HINT: &str =
     "TAKE is written by TeDDy alone; use CREATE or EDIT for text and EXECUTE for everything else";
 
-/// Reads the name of a kind.
 fn mode(value: &str) -> Option<StateMode> {
     StateMode::ALL.into_iter().find(|mode| mode.word() == value)
 }
 
-/// Reads a word with the size and hash of its bytes.
+/// Parses `WORD, N bytes, sha256:HASH`.
 fn described(value: &str) -> Option<(&str, Imprint)> {
     let mut parts = value.split(", ");
     let (word, size, hash) = (parts.next()?, parts.next()?, parts.next()?);
@@ -138,7 +130,6 @@ fn described(value: &str) -> Option<(&str, Imprint)> {
     (is_whole && digits == size.to_string()).then_some((word, imprint))
 }
 
-/// Returns whether this is the name of an artifact that a TAKE may have.
 fn is_name(name: &str) -> bool {
     let digits = name.strip_prefix(FOLDER).unwrap_or_default();
     (2..=MAX_DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,4 +1,5 @@
-//! Doing a TAKE in the worktree, where everything is looked at again.
+//! Runs a TAKE in the worktree. Repeats every check of the validation, since a command can have
+//! changed the path.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +12,6 @@ use crate::plan::state::{FileState, KnownState, StateMode};
 use crate::text::counted;
 use crate::text::visible::visible;
 
-/// Takes over one path.
 pub(super) fn perform(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, ActionError> {
     let (root, path) = (stage.root, Path::new(take.path.as_str()));
     write::no_repository_above(root, &take.path)?;
@@ -39,13 +39,13 @@ pub(super) fn perform(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome,
     })
 }
 
-/// Returns the failure of a path that is not what the plan rests on.
 fn changed(take: &TakePath) -> ActionError {
     let path = visible(take.path.as_str());
     format!("`{path}` is not what it was when this plan was made; it is as it is").into()
 }
 
-/// Returns what is at a path; a file that is larger than the one that was there is another one.
+/// Returns the current state of a path. A file larger than the recorded one has changed and is not
+/// read.
 fn there(
     root: &Root,
     path: &Path,
@@ -78,14 +78,14 @@ fn there(
     }
 }
 
-/// Returns what is to be there, its bytes compared again.
+/// Returns the new state after verifying the hash.
 fn bytes(stage: &Stage<'_>, state: &TakenState) -> Result<FileState, ActionError> {
     let content = state.content(&|name| stage.tools.taken(name))?;
     let mode = state.mode;
     Ok(FileState { mode, content })
 }
 
-/// Puts something in its place.
+/// Writes the new state; `replaces` if the path exists.
 fn put(root: &Root, path: &Path, (state, replaces): (&FileState, bool)) -> io::Result<()> {
     let bytes = &state.content;
     match (state.mode, replaces) {
@@ -97,7 +97,7 @@ fn put(root: &Root, path: &Path, (state, replaces): (&FileState, bool)) -> io::R
     }
 }
 
-/// Returns what becomes of a text; nothing where one side is none.
+/// Returns the diff; empty if one side is not text.
 fn difference(take: &TakePath, before: Option<&FileState>, after: Option<&FileState>) -> String {
     let text = |state: Option<&FileState>| match state {
         None => Some(None),
@@ -112,7 +112,6 @@ fn difference(take: &TakePath, before: Option<&FileState>, after: Option<&FileSt
     }
 }
 
-/// Says what was done.
 fn done(before: Option<&FileState>, after: Option<&FileState>) -> String {
     let size = |state: &FileState| counted(state.content.len() as u64, "byte");
     match (before, after) {

@@ -1,4 +1,4 @@
-//! What the review says of a TAKE.
+//! Preview and risks of a TAKE.
 
 use super::TakePath;
 use crate::plan::action::behavior::PreviewPart;
@@ -8,10 +8,10 @@ use crate::text::counted;
 use crate::text::path::is_deceptive;
 use crate::text::visible::visible;
 
-/// The bytes of a link's target that are shown.
+/// Bytes of a link's target that are shown.
 const MAX_TARGET: usize = 300;
 
-/// Returns what it would do: in words, then as a difference where there is a state to compare.
+/// Returns the preview: a description, then a diff if both states are known.
 pub(super) fn preview<'a>(take: &'a TakePath, step: &'a Step) -> Vec<PreviewPart<'a>> {
     let mut parts = vec![PreviewPart::Words(words(take, step))];
     let is_link = |mode: Option<StateMode>| mode == Some(StateMode::Link);
@@ -27,7 +27,6 @@ pub(super) fn preview<'a>(take: &'a TakePath, step: &'a Step) -> Vec<PreviewPart
     parts
 }
 
-/// Says what was there and what is there then.
 fn words(take: &TakePath, step: &Step) -> Vec<String> {
     let size = |bytes: u64| counted(bytes, "byte");
     let was = take.was.as_ref();
@@ -56,14 +55,14 @@ fn words(take: &TakePath, step: &Step) -> Vec<String> {
     words
 }
 
-/// Returns where a link would lead, as far as it is known.
+/// Returns the target of a link, if known.
 fn target(step: &Step) -> Option<String> {
     let bytes = step.after.as_deref()?;
     let target = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_TARGET)]);
     Some(visible(&target).into_owned())
 }
 
-/// Returns what is risky: what a reader of names alone would not expect.
+/// Returns risks that a list of file names does not reveal.
 pub(super) fn risks(take: &TakePath, step: &Step) -> Vec<String> {
     let path = &take.path;
     let mut found = Vec::new();
@@ -98,7 +97,7 @@ pub(super) fn risks(take: &TakePath, step: &Step) -> Vec<String> {
     found
 }
 
-/// Says where a link leads, and whether that is out of the project.
+/// Describes where a link points, and whether that is outside the project.
 fn link(take: &TakePath, step: &Step) -> Option<String> {
     let bytes = step.after.as_deref()?;
     let (path, target) = (&take.path, target(step)?);
@@ -109,8 +108,8 @@ fn link(take: &TakePath, step: &Step) -> Option<String> {
     })
 }
 
-/// Returns whether a link's target is outside of the project, or something that git or TeDDy keep,
-/// as far as its text tells.
+/// Returns whether a link target is outside the project or inside a directory of git or TeDDy,
+/// judging by its text.
 fn leads_out(path: &str, target: &[u8]) -> bool {
     let Ok(target) = std::str::from_utf8(target) else {
         return true;
@@ -135,7 +134,7 @@ fn leads_out(path: &str, target: &[u8]) -> bool {
     folders.iter().any(|name| name.eq_ignore_ascii_case(".git"))
 }
 
-/// Counts the characters that are not what they look like.
+/// Counts invisible and misleading characters.
 fn deceptive(text: &str) -> usize {
     let text = text.replace("\r\n", "\n");
     let hidden = |c: &char| !matches!(c, '\t' | '\n') && is_deceptive(*c);

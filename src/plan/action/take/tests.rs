@@ -1,4 +1,4 @@
-//! How a TAKE is read, judged and shown.
+//! Parsing, validation and preview of a TAKE.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,20 @@ use super::*;
 use crate::plan::difference::{FileState, TakenBytes, outcome};
 use crate::plan::reading::read;
 
-/// The hash of `hello\n`.
+/// SHA-256 of `hello\n`.
 const HELLO: &str = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
 
-/// Returns a plan with one TAKE of these fields.
 fn plan(fields: &str) -> String {
     format!("# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n### `TAKE`\n{fields}")
 }
 
-/// Compares what is wrong with a TAKE of these fields.
 fn check(fields: &str, expected: &[&str]) {
     let found = read(&plan(fields)).diagnostics;
     let said: Vec<&str> = found.iter().map(|wrong| wrong.message.as_str()).collect();
     assert_eq!(said, expected, "{fields}");
 }
 
-/// Returns what a TAKE of these fields makes of the files.
+/// Returns the files after a TAKE with these fields.
 fn made(fields: &str, before: &[(&str, FileState)]) -> Result<Vec<String>, Vec<String>> {
     let before: BTreeMap<&str, FileState> = before.iter().cloned().collect();
     let taken = TakenBytes::from([("taken/01".to_owned(), b"hello\n".to_vec())]);
@@ -39,7 +37,6 @@ fn made(fields: &str, before: &[(&str, FileState)]) -> Result<Vec<String>, Vec<S
     made.map_err(|wrong| wrong.into_iter().map(|wrong| wrong.message).collect())
 }
 
-/// Returns the fields of a TAKE of `a` with the artifact.
 fn fields(becomes: &str, was: &str) -> String {
     format!(
         "- **File Path:** [a](/a)\n- **Becomes:** {becomes}\n- **Artifact:** taken/01, 6 bytes, sha256:{HELLO}\n- **Was:** {was}\n"

@@ -1,16 +1,14 @@
-//! What a person reads of a plan that was written from a difference.
+//! Examples of generated plans.
 
 use std::fmt::Write as _;
 
 use super::*;
 use crate::plan::samples::say;
 
-/// Returns a change of a text.
 fn text(path: &str, before: Option<&str>, after: Option<&str>) -> MadeChange {
     bytes(path, before.map(str::as_bytes), after.map(str::as_bytes))
 }
 
-/// Returns a change of a file.
 fn bytes(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> MadeChange {
     MadeChange {
         path: path.as_bytes().to_vec(),
@@ -19,7 +17,6 @@ fn bytes(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> MadeChange 
     }
 }
 
-/// Compares the actions of the plan of some changes, a line each.
 fn check(changes: &[MadeChange], expected: &[&str]) -> WrittenPlan {
     let words = AgentWords {
         title: "T",
@@ -37,7 +34,7 @@ fn check(changes: &[MadeChange], expected: &[&str]) -> WrittenPlan {
     written
 }
 
-/// Returns numbered lines, with others at some places.
+/// Returns `count` numbered lines, some of them replaced.
 fn lines(count: usize, other: &[(usize, &str)]) -> String {
     let line = |at: usize| {
         let other = other.iter().find(|(place, _)| *place == at);

@@ -1,4 +1,4 @@
-//! Plans that run in a real folder.
+//! Runs generated plans in a real directory.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use crate::plan::run::{Executed, Outcome, Stage, Tools, run as run_plan};
 use crate::plan::state::{FileState, StateMode};
 use crate::text::resource::Artifact;
 
-/// The bytes that TAKE takes, and nothing else of the world.
+/// Tools that provide only the bytes for TAKE.
 struct BytesAlone(TakenBytes);
 
 impl Tools for BytesAlone {
@@ -51,7 +51,7 @@ impl Tools for BytesAlone {
     fn finished(&mut self, _index: usize, _outcome: &Outcome) {}
 }
 
-/// Runs a plan in a folder with the files of a tree, and returns those that are there then.
+/// Runs a plan in a directory with the files of `before`, and returns the files afterwards.
 pub(super) fn run(before: &Tree, written: &WrittenPlan) -> Tree {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fill(folder.path(), before);
@@ -74,7 +74,6 @@ pub(super) fn run(before: &Tree, written: &WrittenPlan) -> Tree {
     found
 }
 
-/// Writes the files of a tree.
 fn fill(folder: &Path, tree: &Tree) {
     for (name, state) in tree {
         let path = folder.join(name);
@@ -93,7 +92,7 @@ fn fill(folder: &Path, tree: &Tree) {
     }
 }
 
-/// Reads the files of a folder; an empty one is a mistake.
+/// Reads the files of a directory. Panics on an empty directory: git would not record it.
 fn read(folder: &Path, prefix: &str, found: &mut Tree) {
     let entries = fs::read_dir(folder).expect("the folder can be read");
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! Plans of differences that are written, and what comes of them: the law, and examples.
+//! Generated plans reproduce the changes: a property test, and examples.
 
 mod examples;
 mod folder;
@@ -13,7 +13,6 @@ use crate::plan::repair::Level;
 use crate::text::path::RepoPath;
 use trees::{Tree, trees, words};
 
-/// Returns the changes from one tree to another.
 fn changes(before: &Tree, after: &Tree) -> Vec<MadeChange> {
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let change = |path: &&String| MadeChange {
@@ -24,7 +23,7 @@ fn changes(before: &Tree, after: &Tree) -> Vec<MadeChange> {
     paths.iter().map(change).collect()
 }
 
-/// Makes sure that the plan of a difference is sound and gives the second tree.
+/// Checks that the plan is valid and produces `after`.
 fn holds(
     before: &Tree,
     after: &Tree,
@@ -71,7 +70,7 @@ fn holds(
     Ok(written)
 }
 
-/// Returns how many cases are tried; the long run sets it.
+/// Number of cases; `TEDDY_LAW_CASES` overrides it.
 fn cases() -> ProptestConfig {
     let wanted = crate::host::env::var("TEDDY_LAW_CASES").and_then(|text| text.parse().ok());
     ProptestConfig {

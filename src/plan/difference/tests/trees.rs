@@ -1,4 +1,4 @@
-//! Pairs of trees as agents leave them, and odder ones.
+//! Random pairs of trees, like those agents leave and odder.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,9 @@ use proptest::prelude::*;
 
 use crate::plan::state::{FileState, StateMode};
 
-/// Files by path.
 pub(super) type Tree = BTreeMap<String, FileState>;
 
-/// What an agent says that wants more than to be heard.
+/// Agent messages that try to become part of the plan.
 const WORDS: [&str; 9] = [
     "Done.",
     "",
@@ -22,7 +21,6 @@ const WORDS: [&str; 9] = [
     "[+] a memo\n---\n===\n\tcode\n  ",
 ];
 
-/// Returns what an agent might say.
 pub(super) fn words() -> impl Strategy<Value = String> {
     prop_oneof![
         proptest::sample::select(&WORDS[..]).prop_map(str::to_owned),
@@ -30,7 +28,7 @@ pub(super) fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Returns a line that is hard to tell from others, or to write down.
+/// Returns a line that is easily confused with others or hard to represent.
 fn line() -> impl Strategy<Value = String> {
     let odd = [
         "a",
@@ -76,7 +74,6 @@ fn line() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Returns a text of lines with all kinds of ends.
 fn text() -> impl Strategy<Value = String> {
     let end = proptest::sample::select(&["\n", "\r\n", "\r"][..]);
     let mixed = proptest::collection::vec((line(), end), 0..24);
@@ -97,7 +94,6 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-/// Returns a state of a path.
 fn state() -> impl Strategy<Value = FileState> {
     let mode = proptest::sample::select(
         &[
@@ -121,7 +117,7 @@ fn state() -> impl Strategy<Value = FileState> {
     prop_oneof![8 => file, 1 => link]
 }
 
-/// Returns names, some of which lie below others.
+/// Returns names, some of them below others.
 fn name() -> impl Strategy<Value = String> {
     let names = [
         "a",
@@ -148,7 +144,7 @@ fn name() -> impl Strategy<Value = String> {
     proptest::sample::select(names.to_vec()).prop_map(str::to_owned)
 }
 
-/// Makes a tree possible: nothing lies below a file.
+/// Removes paths below a file.
 fn possible(mut tree: Tree) -> Tree {
     let files: Vec<String> = tree.keys().cloned().collect();
     for file in files {
@@ -158,7 +154,6 @@ fn possible(mut tree: Tree) -> Tree {
     tree
 }
 
-/// Returns what an agent makes of a text.
 fn edited(text: &str, edits: &[(usize, u8, String)]) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     for (at, kind, line) in edits {
@@ -174,7 +169,6 @@ fn edited(text: &str, edits: &[(usize, u8, String)]) -> String {
     lines.concat()
 }
 
-/// Returns two trees, the second one made of the first.
 pub(super) fn trees() -> impl Strategy<Value = (Tree, Tree)> {
     let edits = proptest::collection::vec((0..40_usize, any::<u8>(), line()), 1..5);
     let change = prop_oneof![
@@ -206,25 +200,17 @@ pub(super) fn trees() -> impl Strategy<Value = (Tree, Tree)> {
     })
 }
 
-/// What becomes of a file.
 #[derive(Debug, Clone)]
 enum Change {
-    /// Nothing.
     None,
-    /// Some lines are others.
     Lines(Vec<(usize, u8, String)>),
-    /// It is removed.
     Gone,
-    /// It is replaced.
     Other(FileState),
-    /// It goes elsewhere.
     Moved(String),
-    /// Its mode is another.
     Mode,
 }
 
 impl Change {
-    /// Makes it.
     fn made(&self, name: &str, state: &FileState) -> (String, Option<FileState>) {
         let mut state = state.clone();
         match self {

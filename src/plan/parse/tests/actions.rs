@@ -1,4 +1,4 @@
-//! What each action is read as (P9-P17).
+//! Parsing of each action (P9-P17).
 
 use super::*;
 

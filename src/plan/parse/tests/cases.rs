@@ -1,18 +1,17 @@
-//! What a reader of plans must make of inputs that models and other tools have written, case by
-//! case.
+//! Parser cases collected from models and other tools.
 //!
-//! Each row: the case's name, the actions (or the whole plan), what is read, then what is wrong
-//! with it. Where another reader decided otherwise, the row says `differs`, and
-//! `docs/formats/plan.md` says why.
+//! Each row: name, actions (or the whole plan), then the parsed actions and the diagnostics.
+//! `differs` in a name means that another parser decides otherwise; `docs/formats/plan.md` explains
+//! the decision.
 
 use super::*;
 use crate::plan::reading;
 use crate::plan::samples::say;
 
-/// A row of actions behind [`HEAD`].
+/// A row of actions that follow [`HEAD`].
 type Row<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-/// Returns what a text is read as: its actions, then its mistakes by line.
+/// Parses a text and formats its actions, then its diagnostics by line.
 fn read_as(text: &str, offset: usize) -> Vec<String> {
     let reading = reading::read(text);
     let mut found: Vec<String> = reading.plan.actions.iter().map(|a| say(&a.kind)).collect();
@@ -26,7 +25,7 @@ fn read_as(text: &str, offset: usize) -> Vec<String> {
     found
 }
 
-/// Compares rows, and says all that differ.
+/// Compares all rows and reports every difference.
 fn check_rows(rows: &[Row<'_>], head: &str) {
     let offset = head.lines().count();
     let mut wrong = Vec::new();
@@ -42,7 +41,6 @@ fn check_rows(rows: &[Row<'_>], head: &str) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Actions.
 #[rustfmt::skip]
 const ACTIONS: &[Row<'_>] = &[
     ("PP5: words between actions", "### READ\n- Resource: a\n\nAnd then the next.\n\n### READ\n- Resource: b\n", &["READ a", "READ b"]),
@@ -104,7 +102,6 @@ const ACTIONS: &[Row<'_>] = &[
     ("M5 differs: every match", "### EDIT\n- File Path: a\n- Match All: true\n\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n", &["EDIT a [(\"a\\n\", \"b\\n\")]", "3 `Match All` has no meaning in EDIT"]),
 ];
 
-/// Whole plans.
 #[rustfmt::skip]
 const PLANS: &[Row<'_>] = &[
     ("PP1: nothing", "", &["1 the plan is empty"]),

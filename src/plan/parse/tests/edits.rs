@@ -1,4 +1,4 @@
-//! What an EDIT is read as (P14).
+//! Parsing of EDIT (P14).
 
 use super::*;
 

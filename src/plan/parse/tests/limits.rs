@@ -176,7 +176,7 @@ fn pp38_a_plan_of_forty_actions_and_two_megabytes_is_read_soon() {
         (plan.actions.len(), wrong.len(), text.len() > 2_000_000),
         (40, 0, true)
     );
-    // Less than a second where it is optimised and the machine is not busy.
+    // An optimized build on an idle machine takes less than a second.
     assert!(
         started.elapsed().as_secs_f64() < 60.0,
         "{:?}",

@@ -1,13 +1,13 @@
-//! The rules of `docs/formats/plan.md`, each with the spellings that models use.
+//! Rules of `docs/formats/plan.md`, with the spellings that models use.
 
 use super::*;
 use crate::plan::samples::say;
 
-/// A plan's beginning, down to the first action.
+/// Start of a plan, up to the first action.
 const HEAD: &str = "# T\n- **Status:** Green 🟢\n- **Plan Type:** X\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n";
 
-/// Compares what the actions behind [`HEAD`] are read as, and what is wrong with them; lines count
-/// from the first action's.
+/// Compares parsed actions and diagnostics of the actions that follow [`HEAD`]. Lines count from
+/// the first action.
 fn check(actions: &str, expected: &[&str]) {
     let (plan, wrong) = parse(&format!("{HEAD}{actions}"));
     let offset = HEAD.lines().count();
@@ -24,7 +24,6 @@ fn check(actions: &str, expected: &[&str]) {
     assert_eq!(found, expected, "for {actions:?}");
 }
 
-/// Compares what is wrong with a whole plan.
 fn check_plan(text: &str, expected: &[&str]) {
     let found: Vec<String> = parse(text)
         .1
@@ -34,9 +33,9 @@ fn check_plan(text: &str, expected: &[&str]) {
     assert_eq!(found, expected, "for {text:?}");
 }
 
-/// A CREATE's heading and list.
+/// Heading and list of a CREATE.
 const CREATE: &str = "### `CREATE`\n- **File Path:** [a](/a)\n- **Description:** d\n";
-/// An EDIT's heading and list.
+/// Heading and list of an EDIT.
 const EDIT: &str = "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** d\n";
 
 mod actions;

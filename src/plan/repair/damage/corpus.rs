@@ -1,10 +1,9 @@
-//! What damaged plans are made of: contents, and dice.
+//! Contents of damaged plans, and a random number generator.
 
-/// A small generator of numbers, the same on every machine.
+/// Random number generator, reproducible on every machine.
 pub(super) struct Dice(pub u64);
 
 impl Dice {
-    /// Returns a number below a limit.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -12,7 +11,6 @@ impl Dice {
         usize::try_from(self.0 >> 33).expect("31 bits fit") % limit
     }
 
-    /// Returns one of some values.
     pub(super) fn pick<'a, T: ?Sized>(&mut self, values: &[&'a T]) -> &'a T {
         values[self.below(values.len())]
     }
@@ -20,7 +18,7 @@ impl Dice {
 
 /// A document whose sections are contents.
 const DOCUMENT: &str = include_str!("../../../../fixtures/damage/format.md");
-/// Sources whose pieces are contents.
+/// Source files whose pieces are contents.
 const SOURCES: [&str; 4] = [
     include_str!("../../../../fixtures/damage/step.rs"),
     include_str!("../../../../fixtures/damage/fence.rs"),
@@ -28,17 +26,15 @@ const SOURCES: [&str; 4] = [
     include_str!("../../../../fixtures/damage/damage.rs"),
 ];
 
-/// Contents: prose with fences, and code.
 pub(super) struct Corpus {
-    /// Markdown.
     pub documents: Vec<String>,
     /// Code with the name of its language.
     pub sources: Vec<(&'static str, String)>,
 }
 
 impl Corpus {
-    /// Returns contents from `fixtures/damage` and from the dice. The files there stay as they are:
-    /// with other contents the same dice would make other plans.
+    /// Returns contents from `fixtures/damage` and random ones. The fixtures must not change: with
+    /// other contents, the same seed would generate other plans.
     pub(super) fn own(dice: &mut Dice) -> Self {
         let mut corpus = Corpus {
             documents: Vec::new(),
@@ -80,7 +76,6 @@ pub(super) fn sections(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns a text cut into pieces of so many lines.
 pub(super) fn chunks(text: &str, lines: usize) -> Vec<String> {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     all.chunks(lines)
@@ -88,7 +83,6 @@ pub(super) fn chunks(text: &str, lines: usize) -> Vec<String> {
         .collect()
 }
 
-/// Returns a document with prose, lists and fences.
 fn document(dice: &mut Dice) -> String {
     let mut text = String::from("# Notes\n\n");
     for _ in 0..2 + dice.below(5) {

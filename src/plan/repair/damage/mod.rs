@@ -1,8 +1,7 @@
-//! Plans that are damaged by rule, and what must come of them.
+//! Tests repair on plans with systematic damage.
 //!
-//! A plan is built from known contents, its fences are damaged as models damage them, and the
-//! repaired text is read by [`super::strict`]: the actions and their bytes must be those that went
-//! in.
+//! A plan is built from known contents, and its fences are damaged as models damage them. After
+//! repair, [`super::strict`] must read exactly the original actions and bytes.
 
 mod corpus;
 mod plan;
@@ -15,31 +14,24 @@ use crate::plan::reading;
 use corpus::{Corpus, Dice};
 use plan::{ALL, Damage, DamagedPlan, SLIPS};
 
-/// What came of damaged plans.
 #[derive(Debug, Default)]
 struct Tally {
-    /// How many there were.
     pub all: usize,
-    /// How many read exactly as they were meant.
+    /// Plans that read exactly as intended.
     pub exact: usize,
-    /// Those that did not.
     pub wrong: Vec<Wrong>,
 }
 
-/// A plan that does not read as it was meant.
 #[derive(Debug)]
 struct Wrong {
-    /// What was done to it.
     pub damages: Vec<Damage>,
-    /// The damaged text.
     pub text: String,
-    /// The repair's level.
     pub level: Level,
-    /// It is a plan, and the repair was sure of it.
+    /// Accepted without doubt, although the meaning changed.
     pub silent: bool,
 }
 
-/// Damages and repairs so many plans.
+/// Damages and repairs `rounds` plans.
 fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
     let mut tally = Tally::default();
     for round in 0..rounds {
@@ -66,7 +58,7 @@ fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
     tally
 }
 
-/// Returns whether a text means some actions, line ends aside.
+/// Returns whether a text has these actions, ignoring line endings.
 fn means(text: &str, deeds: &[Deed]) -> bool {
     let plain = |deeds: &[Deed]| -> Vec<Deed> {
         let lf = |part: &String| part.replace("\r\n", "\n");
@@ -131,7 +123,7 @@ fn rp17_a_plan_that_is_cut_off_is_read_as_whole_actions_or_not_at_all() {
         let ends: Vec<usize> = text.char_indices().map(|(end, _)| end).collect();
         for _ in 0..50 {
             let end = ends[dice.below(ends.len())];
-            // A program that prints an answer can end its last line.
+            // A program that prints an answer can terminate its last line.
             let cut = [&text[..end], dice.pick(&["", "\n"])].concat();
             let read = reading::read(&cut);
             let deeds = strict::read(&read.repaired.text).unwrap_or_default();
@@ -162,7 +154,7 @@ fn rp16_a_closer_that_is_invented_beside_a_line_that_is_nearly_one_is_in_doubt()
     }
 }
 
-/// Returns what an accepted reading means; `None` where it is not accepted.
+/// Returns the actions of an accepted reading; `None` if it is rejected.
 fn accepted(text: &str) -> Option<Vec<Deed>> {
     let read = reading::read(text);
     let deed = |action: &Action| {
@@ -208,11 +200,12 @@ fn promise_d10_no_spelling_makes_a_damaged_plan_mean_something_else() {
         assert_eq!(lf(&found), lf(&plan.deeds), "{damages:?}\n{text}");
     }
 
-    // What is in doubt (a closer that is nearly one) is refused in any spelling.
+    // Doubtful replies (such as those with an almost correct closing fence) are rejected in any
+    // spelling.
     assert!(read * 100 >= all * 88, "{read} of {all}");
 }
 
-/// Returns a plan in the spelling of a model that keeps to nothing.
+/// Respells a plan like a model that follows no convention.
 fn spelled(text: &str, dice: &mut Dice) -> String {
     let spellings = [
         (

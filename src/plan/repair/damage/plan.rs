@@ -1,82 +1,56 @@
-//! A plan that is built by the rule and damaged as models damage them.
+//! Builds correct plans and damages them as models do.
 
 use super::corpus::{Corpus, Dice};
 use crate::plan::repair::strict::Deed;
 use crate::text::fence::{fence_for, longest_run};
 
-/// A part of a plan.
 enum Part {
-    /// Text as it is.
     Text(String),
-    /// A block.
     Block(Block),
 }
 
-/// A block with fences that may be wrong.
+/// A block whose fences can be wrong.
 #[derive(Clone)]
 struct Block {
-    /// What the block holds.
     content: String,
-    /// The language.
     info: String,
-    /// The opener's length.
     open: usize,
-    /// How often the opener stands there.
+    /// Number of opening fences.
     openers: usize,
-    /// Whether the closer stands behind the last line.
+    /// Whether the closing fence follows the last line without a line break.
     glued: bool,
-    /// The closer's line without its end; none if it is missing.
+    /// The closing fence's line without its ending; `None` if missing.
     close: Option<String>,
-    /// Blanks before every line, or before the fences alone.
+    /// Indentation of the fences, and of the content.
     indent: [&'static str; 2],
 }
 
-/// How fences are damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Damage {
     /// The outer fence is as long as the inner ones.
     Equal,
-    /// The closer is missing.
     Missing,
-    /// The closer is too long.
     Longer,
-    /// The closer is too short.
     Shorter,
-    /// Text stands behind the closer.
     Trailing,
-    /// One more closer follows.
     Surplus,
-    /// The whole block is indented.
     Indented,
-    /// The fences alone are indented.
     Askew,
-    /// A fence stands around the whole plan.
     Wrapped,
-    /// Words stand before the title.
     Preamble,
-    /// The label follows the list without a blank line.
     Glued,
-    /// The lines end with `\r\n`.
     Crlf,
-    /// The last line has no end.
     Cut,
-    /// The closer stands behind the last line.
     GluedCloser,
-    /// A blank that is none stands in front of the closer.
     NoBreak,
-    /// The closer has the other character.
     OtherMark,
-    /// The closer has two characters.
     Two,
-    /// The closer is escaped.
     Escaped,
-    /// The opener stands twice.
     Twice,
-    /// A heading stands behind the closer.
     Heading,
 }
 
-/// Every damage that looks like something else, so that it cannot be mended.
+/// Damage that looks like something else and so cannot be repaired.
 pub(super) const SLIPS: [Damage; 7] = {
     use Damage::{Escaped, GluedCloser, Heading, NoBreak, OtherMark, Twice, Two};
     [
@@ -90,7 +64,6 @@ pub(super) const SLIPS: [Damage; 7] = {
     ]
 };
 
-/// Every damage.
 pub(super) const ALL: [Damage; 13] = {
     use Damage::{
         Askew, Crlf, Cut, Equal, Glued, Indented, Longer, Missing, Preamble, Shorter, Surplus,
@@ -102,19 +75,15 @@ pub(super) const ALL: [Damage; 13] = {
     ]
 };
 
-/// A plan and what it means.
 pub(super) struct DamagedPlan {
-    /// Its parts.
     parts: Vec<Part>,
-    /// What it means.
+    /// The intended actions.
     pub deeds: Vec<Deed>,
 }
 
-/// The text above the actions.
 const HEADER: &str = "# Improve the notes\n- **Status:** Green 🟢\n- **DamagedPlan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\n### 1. Synthesis\nAll went well.\n````\n\n## Action Plan\n";
 
 impl DamagedPlan {
-    /// Returns a plan of some actions.
     pub(super) fn new(corpus: &Corpus, dice: &mut Dice) -> Self {
         let mut plan = DamagedPlan {
             parts: vec![Part::Text(HEADER.to_owned())],
@@ -144,7 +113,6 @@ impl DamagedPlan {
         plan
     }
 
-    /// Adds a block by the rule.
     fn block(&mut self, info: &str, content: &str) {
         let fence = fence_for(content, 4);
         let (open, info, content) = (fence.len(), info.to_owned(), content.to_owned());
@@ -159,7 +127,6 @@ impl DamagedPlan {
         }));
     }
 
-    /// Adds an action.
     fn action(&mut self, name: &'static str, path: &str, contents: Vec<String>) {
         let item = if path == "-" {
             String::new()
@@ -184,13 +151,11 @@ impl DamagedPlan {
         });
     }
 
-    /// Adds a CREATE.
     fn create(&mut self, path: &str, language: &str, content: String) {
         self.action("CREATE", path, vec![content.clone()]);
         self.block(language, &content);
     }
 
-    /// Adds an EDIT that replaces the paragraphs around a fence.
     fn edit(&mut self, path: &str, document: &str) {
         let replaced = document.replacen("words", "other words", 1) + "One more line.\n";
         self.action("EDIT", path, vec![document.to_owned(), replaced.clone()]);
@@ -200,18 +165,15 @@ impl DamagedPlan {
         self.block("markdown", &replaced);
     }
 
-    /// Adds an EXECUTE.
     fn execute(&mut self) {
         self.action("EXECUTE", "-", vec!["cargo test\n".to_owned()]);
         self.block("shell", "cargo test\n");
     }
 
-    /// Adds a READ.
     fn read(&mut self, path: &str) {
         self.action("READ", path, Vec::new());
     }
 
-    /// Changes the text around the blocks.
     pub(super) fn respell(&mut self, mut spell: impl FnMut(&str) -> String) {
         for part in &mut self.parts {
             if let Part::Text(text) = part {
@@ -220,12 +182,10 @@ impl DamagedPlan {
         }
     }
 
-    /// Returns the text.
     pub(super) fn text(&self) -> String {
         self.parts.iter().map(Part::text).collect()
     }
 
-    /// Damages blocks, or the whole, and returns the text.
     pub(super) fn damaged(&mut self, damages: &[Damage], dice: &mut Dice) -> String {
         let mut damages = damages.to_vec();
         damages.sort();
@@ -252,7 +212,6 @@ impl DamagedPlan {
     }
 }
 
-/// Damages a whole plan.
 fn damage_text(text: String, damage: Damage) -> String {
     match damage {
         Damage::Wrapped => format!("```markdown\n{text}```\n"),
@@ -265,7 +224,6 @@ fn damage_text(text: String, damage: Damage) -> String {
 }
 
 impl Part {
-    /// Returns the text.
     fn text(&self) -> String {
         match self {
             Part::Text(text) => text.clone(),
@@ -275,7 +233,6 @@ impl Part {
 }
 
 impl Block {
-    /// Damages the fences.
     fn damage(&mut self, damage: Damage) {
         let Some(closer) = self.close.clone() else {
             return;
@@ -310,7 +267,6 @@ impl Block {
         }
     }
 
-    /// Returns the text.
     fn text(&self) -> String {
         let [fences, lines] = self.indent;
         let indented = |line: &str| {

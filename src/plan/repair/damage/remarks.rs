@@ -1,14 +1,13 @@
-//! Blocks that are whole by the fence rule, with remarks behind them: text and further blocks. None
-//! of it is ever the block's content without a word.
+//! Complete blocks followed by remarks: text and further blocks. Remarks never become part of the
+//! block silently.
 
 use super::corpus::Dice;
 use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Level;
 
-/// What stands above the actions.
 const HEAD: &str =
     "# Do it\n- **Status:** Green 🟢\n\n## Rationale\n````text\nIt is wanted.\n````\n\n";
-/// What is said in front of a further block.
+/// Text in front of a further block.
 const WORDS: [&str; 12] = [
     "To undo:",
     "Run it with:",
@@ -23,7 +22,7 @@ const WORDS: [&str; 12] = [
     "**Usage**\n\nCall it like this:",
     "Expected output:",
 ];
-/// What further blocks hold.
+/// Content of further blocks.
 const BLOCKS: [&str; 8] = [
     "rm -f README.md\n",
     "python x.py\n",
@@ -34,7 +33,7 @@ const BLOCKS: [&str; 8] = [
     "cat <<EOF\nx\nEOF\n",
     "\"\"\"\n*/\n-->\n",
 ];
-/// Scripts and programs that are whole, with the endings and the languages of their files.
+/// Complete scripts and programs: file extension, language, content.
 const CODE: [(&str, &str, &str); 14] = [
     ("", "sh", "ls\n"),
     ("", "", "cargo test --all\n"),
@@ -60,15 +59,13 @@ const CODE: [(&str, &str, &str); 14] = [
     ("", "python", "print(1)\n"),
 ];
 
-/// A plan with remarks, and the block that they stand behind.
 struct Remarked {
-    /// The plan.
     text: String,
-    /// The block, from its opener to its closer.
+    /// The block, from its opening to its closing fence.
     block: String,
 }
 
-/// Returns a plan of one action whose block has remarks behind it.
+/// Returns a plan of one action whose block has remarks after it.
 fn remarked(dice: &mut Dice) -> Remarked {
     let mark = dice.pick(&["`", "`", "~"]);
     let fence = mark.repeat(3 + dice.below(3));
@@ -86,7 +83,7 @@ fn remarked(dice: &mut Dice) -> Remarked {
     Remarked { text, block }
 }
 
-/// Returns the beginning of an action, and what follows its first block if it has two.
+/// Returns the start of an action, and the part after its first block if it has two.
 fn action(dice: &mut Dice, ending: &str, info: &str) -> (String, Option<&'static str>) {
     let path = |name: &str| format!("- **File Path:** [{name}](/{name})\n- **Description:** d\n");
     let plan = "## Action Plan\n\n";
@@ -114,7 +111,6 @@ fn action(dice: &mut Dice, ending: &str, info: &str) -> (String, Option<&'static
     }
 }
 
-/// Returns text and blocks.
 fn remarks(dice: &mut Dice, mark: &str, len: usize) -> String {
     let mut text = String::new();
     for number in 0..1 + dice.below(3) {

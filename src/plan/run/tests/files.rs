@@ -1,4 +1,4 @@
-//! CREATE and EDIT in the worktree: as a whole or not at all, and never through a link.
+//! CREATE and EDIT in the worktree: atomic, and never through a link.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What an action leads to: failures, interrupts, commands, pages, words to others.
+//! Effects of actions: failures, interrupts, commands, pages, messages.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Plans run in a folder of their own, with commands, pages and searches that are made up.
+//! Runs plans in a temporary directory, with fake commands, pages and searches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,20 +16,15 @@ use crate::plan::action::prune::Prune;
 use crate::plan::action::read::Read;
 use crate::plan::action::research::Research;
 
-/// A worktree and the world around it.
 struct World {
-    /// The folder; removed at the end.
     folder: tempfile::TempDir,
-    /// What happened, a line each.
+    /// Recorded events, one line each.
     log: Vec<String>,
-    /// The user asked to stop.
     stop: bool,
-    /// The bytes that TAKE takes.
     taken: BTreeMap<String, Vec<u8>>,
 }
 
 impl World {
-    /// Returns a worktree with a few files.
     fn new() -> World {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let world = World {
@@ -45,7 +40,6 @@ impl World {
         world
     }
 
-    /// Writes a file.
     fn put(&self, name: &str, bytes: &[u8]) {
         let path = self.folder.path().join(name);
         fs::create_dir_all(path.parent().expect("a file has a folder"))
@@ -53,14 +47,13 @@ impl World {
         fs::write(path, bytes).expect("the file can be written");
     }
 
-    /// Returns what a file says; nothing if there is none.
     fn get(&self, name: &str) -> Option<String> {
         fs::read(self.folder.path().join(name))
             .ok()
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Runs actions, all of them but those that are not chosen.
+    /// Runs all actions except `left_out`.
     fn run(&mut self, kinds: Vec<ActionKind>, left_out: &[usize]) -> Ran {
         let action = |(n, kind)| Action {
             line: n + 1,
@@ -86,7 +79,6 @@ impl World {
         )
     }
 
-    /// Compares how each action ended.
     fn check(&mut self, kinds: Vec<ActionKind>, expected: &[&str]) -> Ran {
         let ran = self.run(kinds, &[]);
         assert_eq!(said(&ran), expected);
@@ -94,7 +86,7 @@ impl World {
     }
 }
 
-/// Returns how each action ended, as `Ending: detail`.
+/// Formats each outcome as `Ending: detail`.
 fn said(ran: &Ran) -> Vec<String> {
     ran.outcomes
         .iter()
@@ -174,12 +166,10 @@ impl Tools for World {
     }
 }
 
-/// Returns a path.
 fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).expect("the tests name plain paths")
 }
 
-/// Returns a CREATE.
 fn create(to: &str, content: &str) -> Create {
     Create {
         path: path(to),
@@ -189,7 +179,6 @@ fn create(to: &str, content: &str) -> Create {
     }
 }
 
-/// Returns an EDIT.
 fn edit(to: &str, pairs: &[(&str, &str)]) -> ActionKind {
     let pair = |(find, replace): &(&str, &str)| Pair {
         line: 1,
@@ -203,7 +192,6 @@ fn edit(to: &str, pairs: &[(&str, &str)]) -> ActionKind {
     })
 }
 
-/// Returns a command.
 fn command(text: &str) -> Execute {
     Execute {
         command: text.to_owned(),
@@ -216,12 +204,10 @@ fn command(text: &str) -> Execute {
     }
 }
 
-/// Returns an EXECUTE.
 fn execute(text: &str) -> ActionKind {
     ActionKind::Execute(command(text))
 }
 
-/// Returns a READ.
 fn read(what: &str) -> ActionKind {
     ActionKind::Read(Read {
         resource: Resource::parse(what).expect("a plain resource"),

@@ -1,4 +1,4 @@
-//! The fields of one action, its heading, and the texts of fields that belong into blocks.
+//! Respells the fields and the heading of an action, and moves texts from fields into blocks.
 
 use super::Speller;
 use crate::plan::action::field::{self, is_fence};
@@ -13,8 +13,8 @@ use crate::text::link;
 use crate::text::resource::is_url;
 
 impl Speller<'_, '_> {
-    /// Takes a field; `below` has the lines of what stands nested in it, nothing where it is one
-    /// line alone.
+    /// Respells a field. `below` lists the lines nested in it; `None` if the field is a single
+    /// line.
     pub(super) fn field(&mut self, line: usize, field: KeyedLine<'_>, below: Option<&[usize]>) {
         let KeyedLine { key, value } = field;
         match key {
@@ -53,8 +53,8 @@ impl Speller<'_, '_> {
         self.write_field(line, field, wanted.as_deref());
     }
 
-    /// Returns a field's value as the parser reads it, where it does not as it stands; an empty one
-    /// for a field that says what holds without it.
+    /// Returns the value in the form that the parser reads, if it differs. Empty if the value
+    /// equals the default, so that the field can be removed.
     fn value(&self, field: KeyedLine<'_>) -> Option<String> {
         match field.key {
             "Timeout" => value::seconds(field.value).map(|seconds| seconds.to_string()),
@@ -66,7 +66,7 @@ impl Speller<'_, '_> {
         }
     }
 
-    /// Takes a path; the same one twice is written once.
+    /// Respells a path. A repetition of the same path is removed.
     fn path(&mut self, line: usize, field: KeyedLine<'_>) {
         let name = value::path(field.value).or_else(|| link::read(field.value).ok());
         if name.is_some() && name == self.named {
@@ -82,7 +82,7 @@ impl Speller<'_, '_> {
         self.write_field(line, field, wanted.as_deref());
     }
 
-    /// Writes a field as the format does, unless it stands there as the parser reads it.
+    /// Writes a field exactly, unless the parser reads it correctly as it is.
     fn write_field(&mut self, line: usize, field: KeyedLine<'_>, wanted: Option<&str>) {
         let text = self.lines.get(line);
         let read = field::split_item(text);
@@ -90,7 +90,7 @@ impl Speller<'_, '_> {
             field::canonical(key) == Some(field.key) && value == field.value
         });
 
-        // At the end of a line that is no item a backslash only breaks it.
+        // At the end of a line outside a list, a backslash is only a line break.
         let breaks = unlisted(text) == text.trim_start() && text.ends_with('\\');
         let plain = match field.value.strip_suffix('\\') {
             Some(plain) if breaks => plain.trim_end(),
@@ -123,7 +123,7 @@ impl Speller<'_, '_> {
         self.edits.tell(line, read);
     }
 
-    /// Takes the text of a field that belongs into a block.
+    /// Records the text of a field that belongs in a block.
     fn text_in_field(&mut self, line: usize, field: KeyedLine<'_>, below: Option<&[usize]>) {
         if !self.fenced.is_empty() {
             return;
@@ -137,7 +137,7 @@ impl Speller<'_, '_> {
             .filter(|text| !text.is_empty())
             .collect();
 
-        // Without its backticks a command cannot be told from words about one.
+        // Without backticks, a command cannot be distinguished from text about a command.
         let clear = match texts[..] {
             [only] => field.key == QUERY || unquoted(only) != only,
             _ => field.key == QUERY,
@@ -154,7 +154,7 @@ impl Speller<'_, '_> {
         self.blocks.extend(texts);
     }
 
-    /// Adds the blocks of texts that stood in fields, behind everything else.
+    /// Appends the blocks for texts recorded from fields.
     pub(super) fn add_blocks(&mut self, passage: &Passage) {
         let language = if self.row.shape == BodyShape::Script {
             "shell"
@@ -171,7 +171,7 @@ impl Speller<'_, '_> {
         }
     }
 
-    /// Returns whether the heading of a command shows one that its block does not have.
+    /// Returns whether the heading of a command contains another command than the block.
     fn names_another_command(&self, heading: &ActionHeading) -> bool {
         if heading.rest.len() > MAX_VALUE {
             return true;
@@ -187,8 +187,8 @@ impl Speller<'_, '_> {
         self.row.shape == BodyShape::Script && !shown.into_iter().all(is_run)
     }
 
-    /// Writes the heading as the format does, and what it says behind the name as a field. A
-    /// heading that names something else than the field below it stays as it is.
+    /// Writes the heading exactly, and text after the name as a field. A heading that contradicts a
+    /// field is left unchanged.
     pub(super) fn heading(&mut self, line: usize, heading: &ActionHeading) {
         if heading.exact {
             return;
@@ -230,7 +230,7 @@ impl Speller<'_, '_> {
     }
 }
 
-/// Returns whether a field may be left out.
+/// Returns whether a field can be omitted.
 fn is_optional(key: &str) -> bool {
     !matches!(
         key,
@@ -238,7 +238,6 @@ fn is_optional(key: &str) -> bool {
     )
 }
 
-/// Returns a text without the backticks around it.
 fn unquoted(text: &str) -> &str {
     let inner = text
         .strip_prefix('`')

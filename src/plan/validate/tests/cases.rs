@@ -1,18 +1,17 @@
-//! What must be found in a plan before it runs, case by case, from the plan's text.
+//! Validation cases, each from the text of a plan.
 //!
-//! Each row: the case's name, the actions, what is said about them. `differs` as in the parser's
-//! cases.
+//! Each row: name, actions, expected diagnostics. `differs` as in the parser's cases.
 
 use super::*;
 use crate::plan::reading;
 
-/// A row: its name, the actions, the mistakes.
+/// A row: name, actions, diagnostics.
 type Row<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-/// What stands above the actions.
+/// Everything above the actions.
 const HEAD: &str = "# T\n\n## Rationale\n```\nr\n```\n\n{memos}## Action Plan\n\n";
 
-/// Returns what is said about a plan: `action: message`, the hint behind it.
+/// Validates a plan and formats its diagnostics: `action: message`, followed by the hint.
 fn judged(actions: &str, memos: &str, facts: &Snapshot) -> Vec<String> {
     let memos = if memos.is_empty() {
         String::new()
@@ -34,14 +33,14 @@ fn judged(actions: &str, memos: &str, facts: &Snapshot) -> Vec<String> {
     .collect()
 }
 
-/// Returns an EDIT of `src/a.rs` with these pairs.
+/// Expands to the text of an EDIT with these pairs.
 macro_rules! edit {
     ($path:literal $(, $find:literal => $replace:literal)+) => {
         concat!("### EDIT\n- File Path: ", $path, "\n\n" $(, "`FIND:`\n````\n", $find, "````\n`REPLACE:`\n````\n", $replace, "````\n")+)
     };
 }
 
-/// Compares rows, and says all that differ.
+/// Compares all rows and reports every difference.
 fn check_rows(rows: &[Row<'_>], facts: &Snapshot) {
     let mut wrong = Vec::new();
     for (name, text, expected) in rows {
@@ -54,7 +53,6 @@ fn check_rows(rows: &[Row<'_>], facts: &Snapshot) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The cases.
 #[rustfmt::skip]
 const ROWS: &[Row<'_>] = &[
     ("V1: a CREATE of a file that is there", "### CREATE\n- File Path: README.md\n```\nx\n```\n", &["CREATE README.md: `README.md` already exists (change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole)"]),

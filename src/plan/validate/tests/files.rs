@@ -1,4 +1,4 @@
-//! CREATE and EDIT: what stands in the way, what fits, what is pointed at.
+//! CREATE and EDIT: obstacles, matches, suggestions.
 
 use super::*;
 use crate::plan::diagnostic::{Diagnostic, MAX_MISTAKES};

@@ -1,4 +1,4 @@
-//! What is wrong with a plan, and what is not.
+//! Mistakes that validation finds, and those it must not report.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,9 @@ use crate::plan::action::{
 };
 use crate::plan::memo::{MemoChange, Verb};
 
-/// A snapshot in memory.
 struct Snapshot {
-    /// What is where.
     entries: BTreeMap<&'static str, Entry>,
-    /// The long-term memory.
     memos: Vec<String>,
-    /// Why RESEARCH cannot search.
     search_obstacle: Option<&'static str>,
 }
 
@@ -77,7 +73,6 @@ impl Facts for Snapshot {
     }
 }
 
-/// Returns the project that every test starts from.
 fn snapshot() -> Snapshot {
     let file = |text: &str| Entry::File {
         bytes: text.as_bytes().to_vec(),
@@ -106,12 +101,10 @@ fn snapshot() -> Snapshot {
     }
 }
 
-/// Returns a path.
 fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).expect("the tests name plain paths")
 }
 
-/// Returns a CREATE.
 fn create(to: &str, content: &str) -> ActionKind {
     ActionKind::Create(Create {
         path: path(to),
@@ -121,7 +114,7 @@ fn create(to: &str, content: &str) -> ActionKind {
     })
 }
 
-/// Returns an EDIT; its pairs are at lines 1, 2, and so on.
+/// Returns an EDIT whose pairs are at lines 1, 2, and so on.
 fn edit(to: &str, pairs: &[(&str, &str)]) -> ActionKind {
     let pair = |(n, (find, replace)): (usize, &(&str, &str))| Pair {
         line: n + 1,
@@ -135,7 +128,6 @@ fn edit(to: &str, pairs: &[(&str, &str)]) -> ActionKind {
     })
 }
 
-/// Returns an EXECUTE.
 fn execute(command: &str) -> Execute {
     Execute {
         command: command.to_owned(),
@@ -148,21 +140,18 @@ fn execute(command: &str) -> Execute {
     }
 }
 
-/// Returns a READ.
 fn read(what: &str) -> ActionKind {
     ActionKind::Read(Read {
         resource: Resource::parse(what).expect("a plain resource"),
     })
 }
 
-/// Returns a PRUNE.
 fn prune(what: &str) -> ActionKind {
     ActionKind::Prune(Prune {
         resource: Resource::parse(what).expect("a plain resource"),
     })
 }
 
-/// Returns an INVOKE.
 fn invoke(agent: &str, resources: &[&str]) -> ActionKind {
     let resources = resources
         .iter()
@@ -175,7 +164,6 @@ fn invoke(agent: &str, resources: &[&str]) -> ActionKind {
     })
 }
 
-/// Returns a CONCLUDE.
 fn conclude() -> ActionKind {
     ActionKind::Conclude(Conclude {
         resources: Vec::new(),
@@ -183,7 +171,7 @@ fn conclude() -> ActionKind {
     })
 }
 
-/// Returns a plan with the actions at lines 10, 20, and so on.
+/// Returns a plan with actions at lines 10, 20, and so on.
 fn plan(kinds: Vec<ActionKind>) -> Plan {
     let action = |(n, kind)| Action {
         line: (n + 1) * 10,
@@ -196,7 +184,7 @@ fn plan(kinds: Vec<ActionKind>) -> Plan {
     }
 }
 
-/// Returns every diagnostic, `line action: message (hint)`, and every provisional step.
+/// Formats every diagnostic as `line action: message (hint)`, and every provisional step.
 fn said(plan: &Plan, facts: &Snapshot) -> String {
     let simulation = validate(plan, facts).expect("the snapshot can be read");
     let mut out = Vec::new();
@@ -225,7 +213,6 @@ fn said(plan: &Plan, facts: &Snapshot) -> String {
     out.join("\n")
 }
 
-/// Compares what is said about the actions.
 fn check(kinds: Vec<ActionKind>, expected: &str) {
     assert_eq!(said(&plan(kinds), &snapshot()), expected);
 }

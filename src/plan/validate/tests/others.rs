@@ -1,4 +1,4 @@
-//! Commands, resources, hand-overs, memos, and what an EXECUTE leaves open.
+//! Commands, resources, hand-overs, memos, and provisional actions after an EXECUTE.
 
 use super::*;
 
