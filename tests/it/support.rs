@@ -145,7 +145,13 @@ impl TestRepo {
         // Without the housekeeping that git starts after a commit: two more processes.
         let quiet = ["-c", "maintenance.auto=false", "-c", "gc.auto=0"];
         self.git(&["add", "-A"]);
-        self.git(&[&quiet[..], &["commit", "-q", "--allow-empty", "-m", message]].concat());
+        self.git(
+            &[
+                &quiet[..],
+                &["commit", "-q", "--allow-empty", "-m", message],
+            ]
+            .concat(),
+        );
         let branch = std::fs::read_to_string(self.path().join(".git/refs/heads/main"));
         match branch.map(|id| id.trim().to_owned()) {
             Ok(id) if self.is_on_main() => id,

@@ -89,7 +89,9 @@ fn on_another_machine(repo: &TestRepo) -> Option<Command> {
         command.args(arguments);
         command
     };
-    let works = start(&["true"]).output().is_ok_and(|output| output.status.success());
+    let works = start(&["true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
     works.then(|| start(&["env"]))
 }
 
@@ -139,7 +141,11 @@ fn the_suite_passes_whatever_the_machine_is_like() {
     command.arg(std::env::current_exe().unwrap()).args(PART);
     let output = Output::of(command.current_dir(env!("CARGO_MANIFEST_DIR")));
     let mut failed = String::new();
-    for line in output.stdout.lines().filter(|line| line.ends_with("... FAILED")) {
+    for line in output
+        .stdout
+        .lines()
+        .filter(|line| line.ends_with("... FAILED"))
+    {
         writeln!(failed, "{line}").unwrap();
     }
     assert_eq!(output.code, 0, "{failed}{output}");
@@ -162,7 +168,9 @@ fn commands_and_teddy_read_the_same_git_configuration() {
     let (filter, empty) = (config("filter", upper), config("empty", ""));
     let plan = crate::plans::plan(
         "Add",
-        &[crate::plans::execute("echo new > b.up; git add b.up; git show :b.up")],
+        &[crate::plans::execute(
+            "echo new > b.up; git add b.up; git show :b.up",
+        )],
     );
 
     for (number, (system, ignores_system, global, cleaned)) in [
@@ -176,7 +184,9 @@ fn commands_and_teddy_read_the_same_git_configuration() {
     {
         let mut command = repo.teddy_command(&["-s", &format!("s{number}"), "execute", "-", "-y"]);
         command.env_remove("GIT_CONFIG_NOSYSTEM");
-        command.env("GIT_CONFIG_SYSTEM", system).env("GIT_CONFIG_GLOBAL", global);
+        command
+            .env("GIT_CONFIG_SYSTEM", system)
+            .env("GIT_CONFIG_GLOBAL", global);
         if ignores_system {
             command.env("GIT_CONFIG_NOSYSTEM", "true");
         }
