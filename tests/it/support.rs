@@ -1,6 +1,6 @@
-//! A repository for one test, apart from the machine's and the user's settings.
+//! Temporary repositories, isolated from the configuration of the machine and the user.
 
-// Paths are given because two targets include this file.
+// Explicit paths, because the targets `worlds` and `peers` include this file too.
 #[path = "support/fake.rs"]
 pub mod fake;
 #[path = "support/killed_repo.rs"]
@@ -33,24 +33,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// A repository in a folder of its own, removed when dropped.
 pub struct TestRepo {
-    /// The folder that holds it, and a home.
+    /// Contains `repo`, `home` and whatever a test puts next to them.
     folder: tempfile::TempDir,
 }
 
 impl TestRepo {
-    /// Makes an empty repository on branch `main`.
     pub fn new() -> TestRepo {
         TestRepo::with(&[])
     }
 
-    /// Makes an empty repository on branch `main`, with more arguments to `git init`.
+    /// `init` are extra arguments for `git init`.
     pub fn with(init: &[&str]) -> TestRepo {
         TestRepo::in_dir(tempfile::tempdir().unwrap(), init)
     }
 
-    /// As [`TestRepo::with`], in a directory below this one, which can be on another disk.
+    /// Like [`TestRepo::with`], below `dir`, which can be on another file system.
     pub fn below(dir: &Path, init: &[&str]) -> TestRepo {
         TestRepo::in_dir(tempfile::tempdir_in(dir).unwrap(), init)
     }
@@ -72,28 +70,27 @@ impl TestRepo {
         self.git(&[&["init", "-q", "-b", "main"], more].concat());
     }
 
-    /// Returns the top of the worktree.
     pub fn path(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("repo")
     }
 
-    /// Returns a folder beside the worktree.
+    /// Returns a path next to the worktree.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// Writes a file and its folders.
+    /// Creates missing parent directories.
     pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> TestRepo {
         self.write(path, content);
         self
     }
 
-    /// Writes a file and its folders.
+    /// Creates missing parent directories.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
         self.put(path, content);
     }
 
-    /// Writes a file of any name and its folders, one after another.
+    /// Like [`TestRepo::write`] for file names that are not UTF-8.
     pub fn put(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> &TestRepo {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -101,13 +98,11 @@ impl TestRepo {
         self
     }
 
-    /// Reads a file as text.
     pub fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.path().join(path))
             .unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// Removes a file or folder.
     pub fn remove(&self, path: &str) {
         let path = self.path().join(path);
         if path.is_dir() && !path.is_symlink() {
@@ -117,12 +112,11 @@ impl TestRepo {
         }
     }
 
-    /// Runs git and returns what it printed, without the final newline.
+    /// Returns stdout without the final newline.
     pub fn git(&self, args: &[&str]) -> String {
         self.git_in(&self.path(), args)
     }
 
-    /// Runs git in another folder.
     pub fn git_in(&self, folder: &Path, args: &[&str]) -> String {
         let output = self
             .command("git")
@@ -140,9 +134,8 @@ impl TestRepo {
             .to_owned()
     }
 
-    /// Commits everything and returns the commit's id.
     pub fn commit(&self, message: &str) -> String {
-        // Without the housekeeping that git starts after a commit: two more processes.
+        // Automatic maintenance would start two more processes per commit.
         let quiet = ["-c", "maintenance.auto=false", "-c", "gc.auto=0"];
         self.git(&["add", "-A"]);
         self.git(
@@ -164,12 +157,12 @@ impl TestRepo {
         head.is_ok_and(|head| head == "ref: refs/heads/main\n")
     }
 
-    /// Returns the tree of every file that is not ignored, each read anew.
+    /// Returns the tree of all files that are not ignored. Reads every file again instead of
+    /// trusting the user's index.
     pub fn tree(&self) -> String {
         self.tree_in(&self.path())
     }
 
-    /// Returns the tree of every file of another worktree.
     pub fn tree_in(&self, folder: &Path) -> String {
         let index = self.beside("index");
         let _ = std::fs::remove_file(&index);
@@ -181,8 +174,8 @@ impl TestRepo {
                 .output()
                 .unwrap()
         };
-        // Only an index knows that an empty folder is a submodule; on an unborn branch there is
-        // none.
+        // Without an index, git would not know that an empty directory is a submodule. Fails on an
+        // unborn branch, which does no harm.
         run(&["read-tree", "HEAD"]);
         run(&["add", "-A"]);
         let written = run(&["write-tree"]);
@@ -194,7 +187,7 @@ impl TestRepo {
         String::from_utf8_lossy(&written.stdout).trim().to_owned()
     }
 
-    /// Returns a command with an environment that nothing of the machine reaches.
+    /// Clears the environment, so that no setting of the machine reaches the program.
     #[expect(clippy::disallowed_methods, reason = "a test starts git itself")]
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -211,41 +204,37 @@ impl TestRepo {
                 .env(format!("GIT_{role}_EMAIL"), "test@localhost");
             command.env(format!("GIT_{role}_DATE"), "2026-01-02T03:04:05+00:00");
         }
-        // In which format repositories are made, if it is not git's own choice.
+        // Set to run the tests with another ref format or hash.
         for format in ["GIT_DEFAULT_REF_FORMAT", "GIT_DEFAULT_HASH"] {
             std::env::var_os(format).map(|value| command.env(format, value));
         }
         command
     }
 
-    /// Opens the repository as TeDDy does.
     pub fn open(&self) -> teddy::git::repository::Repository {
         teddy::git::repository::Repository::discover(&self.path(), None).unwrap()
     }
 
-    /// Gives the model one more recorded answer.
+    /// Records one more answer for the model.
     pub fn reply(&self, answer: &str) -> &TestRepo {
         let answers = self.beside("answers");
         std::fs::create_dir_all(&answers).unwrap();
         let number = std::fs::read_dir(&answers).unwrap().count() + 1;
         std::fs::write(answers.join(format!("{number:03}.md")), answer).unwrap();
-        // A single file would answer every time.
+        // The replay model repeats a single file forever, so there are always at least two.
         std::fs::write(answers.join("999.md"), "no more answers").unwrap();
         self.configure(&format!("model: replay:{}\n", answers.display()))
     }
 
-    /// Writes the user's own configuration.
     pub fn configure(&self, yaml: &str) -> &TestRepo {
         std::fs::write(self.beside("teddy.yaml"), yaml).unwrap();
         self
     }
 
-    /// Runs teddy in the repository.
     pub fn teddy(&self, args: &[&str]) -> Output {
         self.teddy_in(&self.path(), args)
     }
 
-    /// Runs teddy in another folder.
     pub fn teddy_in(&self, folder: &Path, args: &[&str]) -> Output {
         Output::of(
             self.teddy_command(args)
@@ -254,12 +243,12 @@ impl TestRepo {
         )
     }
 
-    /// Runs teddy with a text on its standard input.
+    /// `input` becomes standard input.
     pub fn teddy_reads(&self, args: &[&str], input: impl AsRef<[u8]>) -> Output {
         self.reads(self.teddy_command(args), input)
     }
 
-    /// Runs a command in the repository with a text on its standard input.
+    /// `input` becomes standard input.
     pub fn reads(&self, mut command: Command, input: impl AsRef<[u8]>) -> Output {
         command
             .current_dir(self.path())
@@ -276,7 +265,7 @@ impl TestRepo {
         Output::from(child.wait_with_output().unwrap())
     }
 
-    /// Returns teddy as a command, apart from the machine's and the user's settings.
+    /// The clock is fixed and all configuration and cache directories are the test's.
     pub fn teddy_command(&self, args: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_teddy"));
         command
@@ -285,13 +274,12 @@ impl TestRepo {
         command
             .env("TEDDY_CONFIG", self.beside("teddy.yaml"))
             .env("TEDDY_NOW", "2026-01-02T03:04:05+00:00")
-            // What is on the machine is not the test's.
+            // Don't find models that are installed on the machine.
             .env("TEDDY_DISCOVERY", "off");
         command.args(args);
         command
     }
 
-    /// Runs teddy and returns what it printed as JSON; it must end with this exit code.
     pub fn json(&self, args: &[&str], code: i32) -> serde_json::Value {
         let out = self.teddy(&[&["--json"], args].concat());
         assert_eq!(out.code, code, "teddy {args:?}: {out}");
@@ -299,21 +287,21 @@ impl TestRepo {
             .unwrap_or_else(|error| panic!("teddy {args:?}: {error}: {out}"))
     }
 
-    /// Runs teddy, which must succeed, and returns what it printed.
+    /// Runs teddy, which must succeed. Returns stdout.
     pub fn done(&self, args: &[&str]) -> String {
         let out = self.teddy(args);
         assert_eq!(out.code, 0, "teddy {args:?}: {out}");
         out.stdout
     }
 
-    /// Executes a plan from elsewhere, which must succeed.
+    /// Executes a plan, which must succeed.
     pub fn run_plan(&self, plan: &str) {
         let out = self.teddy_reads(&["execute", "-", "-y"], plan);
         assert_eq!(out.code, 0, "{out}");
     }
 
-    /// Returns everything of the user's that no command may change: refs, HEAD, stash, settings,
-    /// hooks, and the index.
+    /// Captures what no command can change: the user's refs, HEAD, stash, settings, hooks and
+    /// index.
     pub fn users(&self) -> Users {
         let refs = self.git(&[
             "for-each-ref",
@@ -346,7 +334,7 @@ impl TestRepo {
     }
 }
 
-/// What `git init` makes, in memory, so that only the first repository of a run starts a process.
+/// Output of `git init`, cached so that only the first repository of a run starts a process.
 struct Template {
     directories: Vec<PathBuf>,
     files: Vec<(PathBuf, Vec<u8>)>,
@@ -391,35 +379,28 @@ impl Template {
     }
 }
 
-/// What is the user's in a repository, byte for byte.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Users {
-    /// The refs but for ours.
+    /// Without `refs/teddy`.
     refs: String,
-    /// Files of git's own folder.
     parts: Vec<(String, Vec<u8>)>,
-    /// The hooks.
     hooks: Vec<PathBuf>,
 }
 
-/// What a run of teddy left.
 #[derive(Debug)]
 pub struct Output {
-    /// Its results.
     pub stdout: String,
-    /// Its words.
     pub stderr: String,
-    /// Its exit code; -1 where a signal ended it.
+    /// -1 if a signal ended the process.
     pub code: i32,
 }
 
 impl Output {
-    /// Runs a command to its end.
     pub fn of(command: &mut Command) -> Output {
         Output::from(command.output().unwrap())
     }
 
-    /// Compares the exit code, and looks for words in what was said.
+    /// Asserts the exit code and that each of `words` is on stdout or stderr.
     #[track_caller]
     pub fn check(&self, code: i32, words: &[&str]) -> &Output {
         assert_eq!(self.code, code, "{self}");
@@ -454,13 +435,13 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// Says why a test has nothing to test here.
+/// Prints why a test cannot run on this machine.
 #[expect(clippy::print_stderr, reason = "whoever runs the tests reads it")]
 pub fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Returns the paths of everything below a folder but TeDDy's own, sorted; folders end in `/`.
+/// Returns all paths below a directory except TeDDy's, sorted. Directories end in `/`.
 pub fn names(folder: &Path) -> Vec<String> {
     let (mut folders, mut names) = (vec![folder.to_owned()], Vec::new());
     while let Some(at) = folders.pop() {

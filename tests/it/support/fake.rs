@@ -1,7 +1,6 @@
-//! A provider on loopback that says exactly the bytes that a test wants: it can cut off, stall,
-//! drip and lie.
+//! A scripted HTTP provider on loopback. It sends exact bytes, and can cut off, stall or drip.
 //!
-//! One file for both kinds of tests: those of `model::remote` take it in by its path.
+//! The unit tests of `model::remote` include this file by its path.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,31 +8,27 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What the provider does on one connection, after it has read the request.
+/// One step on a connection, after the provider has read the request.
 #[derive(Clone)]
 pub enum Act {
-    /// Sends a text.
     Send(String),
-    /// Sends bytes that are no text.
     Bytes(Vec<u8>),
-    /// Sends bytes one by one, with a pause between them.
+    /// Sends the bytes one by one with this pause between them.
     Drip(String, Duration),
-    /// Sends a piece again and again until the other side has enough.
+    /// Repeats the text until the client disconnects.
     Flood(String),
-    /// Says nothing more and waits until the other side hangs up.
+    /// Sends nothing more and waits until the client disconnects.
     Stall,
 }
 
-/// A running provider; it serves one script for each connection and then refuses.
+/// Serves one script per connection, then refuses connections.
 pub struct Fake {
-    /// Where it listens.
     pub origin: String,
-    /// The requests that came, heads and bodies.
+    /// Heads and bodies.
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Fake {
-    /// Starts a provider with a script for each connection.
     pub fn start(scripts: Vec<Vec<Act>>) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -51,7 +46,7 @@ impl Fake {
         Fake { origin, requests }
     }
 
-    /// Starts a provider that sends one whole response for each connection.
+    /// Sends one complete response per connection.
     pub fn answering(responses: &[String]) -> Fake {
         Fake::start(
             responses
@@ -61,18 +56,16 @@ impl Fake {
         )
     }
 
-    /// Returns the requests that came.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// Returns a configuration with this provider as the model `fake`; `more` are further settings
-    /// of the model.
+    /// Configures this provider as the model `fake`. `more` are extra settings of the model.
     pub fn config(&self, more: &str) -> String {
         self.config_as("openai", more)
     }
 
-    /// Returns a configuration with this provider as the model `fake` of a kind.
+    /// Like [`Fake::config`], with another `kind` of provider.
     pub fn config_as(&self, kind: &str, more: &str) -> String {
         let base = format!("{}/v1", self.origin);
         format!(
@@ -81,24 +74,23 @@ impl Fake {
     }
 }
 
-/// Makes a response of status line, headers and body, ended by the end of the connection.
+/// Builds a response without a length: the end of the connection ends the body.
 pub fn response(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}connection: close\r\n\r\n{body}")
 }
 
-/// Makes a stream of events.
 pub fn events(body: &str) -> String {
     response("200 OK", "content-type: text/event-stream\r\n", body)
 }
 
-/// Makes the beginning of a stream with a piece of an answer.
+/// Starts a Chat Completions stream with one piece of an answer.
 pub fn begun(text: &str) -> String {
     let piece =
         serde_json::json!({ "model": "gpt-5-2", "choices": [{ "delta": { "content": text } }] });
     events(&format!("data: {piece}\n\n"))
 }
 
-/// Makes a whole stream: the answer, why it ended, and what it took.
+/// Builds a complete Chat Completions stream.
 pub fn stream(text: &str, finish: &str, (input, output): (u64, u64)) -> String {
     let end = serde_json::json!({ "choices": [{ "delta": {}, "finish_reason": finish }] });
     let usage = serde_json::json!({ "choices": [], "usage": { "prompt_tokens": input, "completion_tokens": output } });
@@ -108,7 +100,7 @@ pub fn stream(text: &str, finish: &str, (input, output): (u64, u64)) -> String {
     )
 }
 
-/// Makes the beginning of a stream of the Messages protocol.
+/// Starts a stream of the Messages protocol.
 pub fn messages_begun(text: &str, usage: &serde_json::Value) -> String {
     let start = serde_json::json!({ "type": "message_start", "message": { "model": "claude-x", "usage": usage } });
     let piece = serde_json::json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": text } });
@@ -117,7 +109,6 @@ pub fn messages_begun(text: &str, usage: &serde_json::Value) -> String {
     ))
 }
 
-/// Makes a whole stream of the Messages protocol.
 pub fn messages(text: &str, finish: &str, (usage, output): (&serde_json::Value, u64)) -> String {
     let end = serde_json::json!({ "type": "message_delta", "delta": { "stop_reason": finish }, "usage": { "output_tokens": output } });
     let begun = messages_begun(text, usage);
@@ -126,7 +117,7 @@ pub fn messages(text: &str, finish: &str, (usage, output): (&serde_json::Value, 
     )
 }
 
-/// Acts; an error means that the other side has hung up.
+/// Fails if the client has disconnected.
 fn play(stream: &mut TcpStream, script: &[Act]) {
     for act in script {
         let result = match act {
@@ -149,7 +140,6 @@ fn play(stream: &mut TcpStream, script: &[Act]) {
     }
 }
 
-/// Reads a request with its body.
 fn read_request(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let mut buffer = [0; 65536];

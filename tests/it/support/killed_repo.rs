@@ -1,5 +1,5 @@
-//! The rig of the crash tests: a repository, a user who saves, and the one verdict about all
-//! guarantees.
+//! Fixture of the crash tests: a repository, a user who saves files, and checks of all guarantees
+//! after a crash.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -8,20 +8,17 @@ use std::process::{Command, Output, Stdio};
 
 use teddy::git::repository::Repository;
 
-/// How many files are in a folder of the rig.
 const PER_FOLDER: usize = 20;
-/// The length of every file, so that one write call saves it.
+/// Length of every file: small enough that one `write` call saves it.
 const LENGTH: usize = 2048;
 
-/// A scratch repository, a home, and the program under test.
+/// A scratch repository, a home directory and the program under test.
 pub struct Rig {
-    /// Holds both.
     folder: tempfile::TempDir,
-    /// The program.
     pub teddy: PathBuf,
 }
 
-/// Returns the content of a file: the tag, repeated, so that a torn file is recognised.
+/// Repeats the tag up to `LENGTH`, so that [`tag_of`] detects a torn file.
 pub fn body(tag: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(LENGTH + 64);
     while bytes.len() < LENGTH {
@@ -32,14 +29,13 @@ pub fn body(tag: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the tag of a file that is whole.
 pub fn tag_of(bytes: &[u8]) -> Option<String> {
     let tag = str::from_utf8(bytes).ok()?.split('\n').next()?.to_owned();
     (body(&tag) == bytes).then_some(tag)
 }
 
 impl Rig {
-    /// Makes a repository with so many files on branch `main`, and session `storm`.
+    /// Creates `files` files on branch `main`, and the session `storm`.
     pub fn new(teddy: &Path, files: usize) -> Rig {
         let rig = Rig {
             folder: tempfile::tempdir().expect("a temporary folder"),
@@ -59,12 +55,11 @@ impl Rig {
         rig
     }
 
-    /// Leaves everything on disk and returns where.
+    /// Leaves everything on disk and returns the path.
     pub fn keep(self) -> PathBuf {
         self.folder.keep()
     }
 
-    /// Returns the path of a numbered file.
     pub fn file(number: usize) -> String {
         format!(
             "d{:02}/f{:02}.txt",
@@ -73,12 +68,11 @@ impl Rig {
         )
     }
 
-    /// Returns the top of the worktree.
     pub fn path(&self) -> PathBuf {
         self.beside("repo")
     }
 
-    /// Returns a path beside the worktree.
+    /// Returns a path next to the worktree.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder
             .path()
@@ -87,14 +81,13 @@ impl Rig {
             .join(name)
     }
 
-    /// Writes a file and its folders.
     pub fn write(&self, path: &str, bytes: &[u8]) {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a file has a folder")).expect("a new folder");
         std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
-    /// Returns a command with an environment that nothing of the machine reaches.
+    /// Clears the environment, so that no setting of the machine reaches the program.
     #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -111,7 +104,7 @@ impl Rig {
                 .env(format!("GIT_{role}_NAME"), "Test")
                 .env(format!("GIT_{role}_EMAIL"), "test@localhost");
         }
-        // In which format repositories are made, if it is not git's own choice.
+        // Set to run the tests with another ref format or hash.
         for format in ["GIT_DEFAULT_REF_FORMAT", "GIT_DEFAULT_HASH"] {
             std::env::var_os(format).map(|value| command.env(format, value));
         }
@@ -119,7 +112,6 @@ impl Rig {
         command
     }
 
-    /// Returns the program with arguments.
     pub fn teddy(&self, args: &[&str]) -> Command {
         let mut command = self.command(&self.teddy);
         command
@@ -129,12 +121,11 @@ impl Rig {
         command
     }
 
-    /// Runs the program to its end.
     pub fn run(&self, args: &[&str]) -> Output {
         self.teddy(args).output().expect("the program starts")
     }
 
-    /// Runs the program, which must end well; returns what it printed.
+    /// Runs the program, which must succeed. Returns stdout.
     pub fn must(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "teddy {args:?}: {}", said(&output));
@@ -143,7 +134,6 @@ impl Rig {
             .to_owned()
     }
 
-    /// Runs git and returns what it printed.
     pub fn git(&self, args: &[&str]) -> String {
         let output = self.command("git").args(args).output().expect("git starts");
         assert!(output.status.success(), "git {args:?}: {}", said(&output));
@@ -152,8 +142,8 @@ impl Rig {
             .to_owned()
     }
 
-    /// Writes a plan beside the repository and returns its path: it overwrites files, makes one,
-    /// and may run a command.
+    /// Writes a plan that overwrites `files`, creates one and runs `command`, if any. Returns its
+    /// path.
     pub fn plan(&self, tag: &str, files: &[String], command: Option<&str>) -> String {
         let mut text = format!(
             "# Turn {tag}\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n"
@@ -173,7 +163,7 @@ impl Rig {
         path.to_str().expect("text").to_owned()
     }
 
-    /// Returns what of the repository is the user's alone.
+    /// Captures what TeDDy cannot change in the repository.
     pub fn users_state(&self) -> BTreeMap<String, Vec<u8>> {
         let git = self.path().join(".git");
         let mut state = BTreeMap::new();
@@ -203,7 +193,6 @@ impl Rig {
     }
 }
 
-/// Returns what a program said.
 pub fn said(output: &Output) -> String {
     format!(
         "{}: {}{}",
@@ -213,17 +202,16 @@ pub fn said(output: &Output) -> String {
     )
 }
 
-/// A user: saves files, and remembers what was saved.
+/// A user who saves files and remembers what must not get lost.
 #[derive(Default)]
 pub struct Saver {
-    /// The saves that the user has not overwritten: path and tag.
+    /// Saves that the user has not overwritten: path and tag.
     pub saved: BTreeSet<(String, String)>,
-    /// How many saves there were.
     pub count: usize,
 }
 
 impl Saver {
-    /// Saves a file, in place or through another file as editors do.
+    /// Saves in place, or by a rename as many editors do.
     pub fn save(&mut self, rig: &Rig, path: &str, in_place: bool) {
         self.count += 1;
         let tag = format!("user {} {path}", self.count);
@@ -246,7 +234,7 @@ impl Saver {
     }
 }
 
-/// Returns every file of the workspace that is torn.
+/// Returns every torn file of the worktree.
 pub fn torn(rig: &Rig) -> Vec<String> {
     let mut torn = Vec::new();
     let mut folders = vec![rig.path()];
@@ -267,7 +255,7 @@ pub fn torn(rig: &Rig) -> Vec<String> {
     torn
 }
 
-/// Returns the saves that are neither at their path, nor reachable from a ref, nor in `teddy/undo`.
+/// Returns saves that are neither at their path, nor reachable from a ref, nor in `teddy/undo`.
 pub fn lost(rig: &Rig, saver: &Saver) -> Vec<String> {
     let at_its_path = |path: &str, tag: &str| {
         std::fs::read(rig.path().join(path)).is_ok_and(|bytes| bytes == body(tag))
@@ -289,8 +277,8 @@ pub fn lost(rig: &Rig, saver: &Saver) -> Vec<String> {
     each_file(&rig.path().join(".git/teddy/undo"), &mut |path| {
         kept.push(std::fs::read(path).unwrap_or_default())
     });
-    // What was moved aside when a publication was killed, until a recovery puts it back or into
-    // `undo`.
+    // A killed publication leaves displaced files under these names until recovery restores them or
+    // moves them to `undo`.
     each_file(&rig.path(), &mut |path| {
         if path
             .file_name()
@@ -311,7 +299,6 @@ pub fn lost(rig: &Rig, saver: &Saver) -> Vec<String> {
         .collect()
 }
 
-/// Calls something with every file below a folder.
 pub fn each_file(folder: &Path, call: &mut dyn FnMut(&Path)) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -323,10 +310,10 @@ pub fn each_file(folder: &Path, call: &mut dyn FnMut(&Path)) {
     }
 }
 
-/// Returns what `git fsck` finds, unreachable objects left out.
+/// Runs `git fsck` without reporting unreachable objects.
 pub fn fsck(rig: &Rig) -> Vec<String> {
-    // The commit-graph of a `gc` names drafts that are over and pruned since, as it does with
-    // branches that are deleted.
+    // The commit-graph of `git gc` still lists drafts that were pruned since, as it does with
+    // commits of deleted branches.
     let plain = [
         "-c",
         "core.commitGraph=false",
@@ -349,7 +336,7 @@ pub fn fsck(rig: &Rig) -> Vec<String> {
     lines
 }
 
-/// The verdict about G1 to G9 after a recovery: everything that is not as promised.
+/// Checks the guarantees G1 to G9 after a recovery. Returns every violation.
 pub fn verdict(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
     let mut wrong = Vec::new();
     wrong.extend(

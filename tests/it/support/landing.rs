@@ -1,9 +1,9 @@
-//! Projects to land from, and what a landing must leave alone.
+//! Projects for the tests of `land`, and checks of what a landing must not change.
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// A project with a session that has no turn.
+/// A session without turns.
 pub fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
@@ -15,7 +15,7 @@ pub fn project() -> TestRepo {
     repo
 }
 
-/// A project after three turns: a.txt is changed, b.txt is made, c.txt is deleted.
+/// The turns change `a.txt`, create `b.txt` and delete `c.txt`.
 pub fn three_turns() -> TestRepo {
     let repo = project();
     repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
@@ -24,7 +24,6 @@ pub fn three_turns() -> TestRepo {
     repo
 }
 
-/// Writes a hook of the user's.
 pub fn hook(repo: &TestRepo, name: &str, script: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     let path = repo.path().join(".git/hooks").join(name);
@@ -33,19 +32,18 @@ pub fn hook(repo: &TestRepo, name: &str, script: &str) {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Returns what git says is the user's own.
+/// Returns `git status` of the user's worktree.
 pub fn status(repo: &TestRepo) -> String {
-    // The index that is compared must not be written by looking at it.
+    // `git status` must not refresh the index, which the tests compare.
     let args = ["--no-optional-locks", "status", "--porcelain"];
     repo.git(&[&args[..], &["--untracked-files=all"]].concat())
 }
 
-/// Returns the files that HEAD changed.
 pub fn changed(repo: &TestRepo) -> String {
     repo.git(&["show", "--format=", "--name-status", "HEAD"])
 }
 
-/// Checks that nothing of a landing is left: no worktree, no lock, no file of ours.
+/// Checks that a landing left no worktree, lock or temporary file.
 #[track_caller]
 pub fn check_clean(repo: &TestRepo) {
     let worktrees = repo.git(&["worktree", "list", "--porcelain"]);
@@ -59,7 +57,7 @@ pub fn check_clean(repo: &TestRepo) {
     }
 }
 
-/// Returns refs, index and files: all that a landing that does not happen must leave.
+/// Captures refs, index and files, none of which a failed landing can change.
 pub fn everything(repo: &TestRepo) -> (crate::support::Users, String, String, String) {
     let sessions = repo.git(&["for-each-ref", "refs/teddy/sessions"]);
     (repo.users(), sessions, repo.tree(), status(repo))

@@ -1,4 +1,4 @@
-//! A machine on which nothing is but what a test puts there: for what somebody new has.
+//! A machine without any model, for tests of a new user's first steps.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -7,19 +7,17 @@ use crate::fake::Fake;
 use crate::screen::Screen;
 use crate::support::{Output, TestRepo};
 
-/// What any program needs of the machine.
+/// Programs that TeDDy and the scripts need.
 const TOOLS: [&str; 5] = ["cat", "env", "git", "sh", "sleep"];
 
-/// A machine of its own: the only programs are those of the test.
+/// `PATH` contains only `TOOLS` and the test's own programs.
 pub struct Machine {
-    /// The repository in use.
     pub repo: TestRepo,
-    /// The servers that are asked.
+    /// Addresses that discovery probes, separated by spaces.
     servers: String,
 }
 
 impl Machine {
-    /// Makes a machine on which nothing is to be found.
     pub fn new() -> Machine {
         let repo = TestRepo::new().file("a.txt", "one\n");
         repo.commit("init");
@@ -34,27 +32,25 @@ impl Machine {
         }
     }
 
-    /// Puts a program on the `PATH`.
     pub fn program(self, name: &str, script: &str) -> Machine {
         let file = self.repo.beside("bin").join(name);
         write_program(&file, script);
         self
     }
 
-    /// Puts a program on the `PATH` that says its version, and else runs a script.
+    /// Like [`Machine::program`], and answers `--version`.
     pub fn model(self, name: &str, version: &str, script: &str) -> Machine {
         let script =
             format!("if [ \"$1\" = --version ]; then echo '{version}'; exit; fi\n{script}");
         self.program(name, &script)
     }
 
-    /// Has a server asked.
+    /// Lets discovery probe this server.
     pub fn server(mut self, fake: &Fake) -> Machine {
         self.servers = format!("{} {}", self.servers, fake.origin);
         self
     }
 
-    /// Returns the variables that make it the machine.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         vec![
             ("PATH", self.repo.beside("bin").display().to_string()),
@@ -63,7 +59,6 @@ impl Machine {
         ]
     }
 
-    /// Runs teddy in the repository.
     pub fn teddy(&self, args: &[&str], more: &[(&str, &str)]) -> Output {
         let mut command = self.repo.teddy_command(args);
         command
@@ -74,7 +69,6 @@ impl Machine {
         Output::of(&mut command)
     }
 
-    /// Runs teddy at a terminal.
     pub fn screen(&self, args: &[&str], more: &[(&str, &str)]) -> Screen {
         let own = self.variables();
         let own = own.iter().map(|(name, value)| (*name, value.as_str()));
@@ -82,18 +76,15 @@ impl Machine {
         Screen::open_with(&self.repo, (100, 40), (args, &variables))
     }
 
-    /// Returns the user's configuration file.
     pub fn file(&self) -> PathBuf {
         self.repo.beside("teddy.yaml")
     }
 
-    /// Returns what it says.
     pub fn config(&self) -> String {
         std::fs::read_to_string(self.file()).unwrap_or_default()
     }
 }
 
-/// Writes a script that can be run.
 pub fn write_program(file: &std::path::Path, script: &str) {
     std::fs::write(file, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,4 +1,4 @@
-//! Projects whose commands run over the user's files.
+//! Projects whose commands run in an overlay over the user's files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,11 @@ use std::sync::OnceLock;
 use crate::plans::{execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// The setting for each way.
 pub const OVERLAY: &str = "worktree.backend=overlay";
 
 pub const CHECKOUT: &str = "worktree.backend=checkout";
 
-/// Tells whether this machine mounts overlays for commands.
+/// Checks whether this machine can mount overlays for commands.
 pub fn overlays() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
 
@@ -23,7 +22,7 @@ pub fn overlays() -> bool {
     })
 }
 
-/// Makes a project with what git ignores, a secret, and a session.
+/// Creates a project with ignored files, a secret and a session.
 pub fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file(".gitignore", "/target/\n.env\n.venv/\n*.log\n")
@@ -45,7 +44,6 @@ pub fn project() -> TestRepo {
     repo
 }
 
-/// Runs a command as a plan.
 pub fn run(repo: &TestRepo, backend: &str, script: &str) -> Output {
     repo.teddy_reads(
         &["execute", "-", "-y", "-c", backend],
@@ -53,12 +51,11 @@ pub fn run(repo: &TestRepo, backend: &str, script: &str) -> Output {
     )
 }
 
-/// Returns what the plan's command printed.
 pub fn printed(repo: &TestRepo) -> String {
     repo.done(&["show", "@", "output/01.txt"])
 }
 
-/// Returns every file of the user's with its bytes, but for git's.
+/// Returns all files outside `.git` with their content; of a symlink, its target.
 pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -79,7 +76,7 @@ pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Returns the files by which a command says that it runs, and is told to go on.
+/// Returns two paths: a command creates the first when it has started and waits for the second.
 pub fn signs(repo: &TestRepo) -> (PathBuf, PathBuf) {
     let folder = repo.beside("signs");
     std::fs::create_dir(&folder).unwrap();

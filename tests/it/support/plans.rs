@@ -1,11 +1,9 @@
-//! Plans for tests, written as a model writes them.
+//! Plans and actions as a model writes them.
 
-/// Returns a plan of these actions.
 pub fn plan(title: &str, actions: &[String]) -> String {
     with_memos(title, "", actions)
 }
 
-/// Returns a plan that changes memos too.
 pub fn with_memos(title: &str, memos: &str, actions: &[String]) -> String {
     let memos = if memos.is_empty() {
         String::new()
@@ -19,19 +17,16 @@ pub fn with_memos(title: &str, memos: &str, actions: &[String]) -> String {
     )
 }
 
-/// Makes a file.
 pub fn create(path: &str, content: &str) -> String {
     format!(
         "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make {path}.\n````text\n{content}````\n"
     )
 }
 
-/// Changes a file.
 pub fn edit(path: &str, find: &str, replace: &str) -> String {
     edit_pairs(path, &[(find, replace)])
 }
 
-/// Changes a file at several places.
 pub fn edit_pairs(path: &str, pairs: &[(&str, &str)]) -> String {
     let pair = |(find, replace): &(&str, &str)| {
         format!("\n`FIND:`\n````text\n{find}\n````\n`REPLACE:`\n````text\n{replace}\n````\n")
@@ -42,7 +37,6 @@ pub fn edit_pairs(path: &str, pairs: &[(&str, &str)]) -> String {
     )
 }
 
-/// Asks the web.
 pub fn research(queries: &[&str]) -> String {
     let queries: String = queries
         .iter()
@@ -51,34 +45,28 @@ pub fn research(queries: &[&str]) -> String {
     format!("### `RESEARCH`\n- **Description:** Look it up.\n{queries}")
 }
 
-/// Runs a command.
 pub fn execute(script: &str) -> String {
     execute_with("", script)
 }
 
-/// Runs a command with further fields.
 pub fn execute_with(fields: &str, script: &str) -> String {
     format!(
         "### `EXECUTE`\n- **Description:** Run it.\n- **Expected Outcome:** It works.\n{fields}````shell\n{script}\n````\n"
     )
 }
 
-/// Adds a resource to the context.
 pub fn read(path: &str) -> String {
     format!("### `READ`\n- **Resource:** [{path}](/{path})\n- **Description:** Look at it.\n")
 }
 
-/// Takes a resource out of the context.
 pub fn prune(path: &str) -> String {
     format!("### `PRUNE`\n- **Resource:** [{path}](/{path})\n- **Description:** Done with it.\n")
 }
 
-/// Says something to the user.
 pub fn chat(message: &str) -> String {
     format!("### `CHAT_WITH_USER`\n{message}\n")
 }
 
-/// Hands over to another agent.
 pub fn invoke(agent: &str, resources: &[&str], message: &str) -> String {
     format!(
         "### `INVOKE`\n- **Agent:** {agent}\n{}\n{message}\n",
@@ -86,12 +74,10 @@ pub fn invoke(agent: &str, resources: &[&str], message: &str) -> String {
     )
 }
 
-/// Returns to the agent that handed over.
 pub fn conclude(resources: &[&str], message: &str) -> String {
     format!("### `CONCLUDE`\n{}\n{message}\n", handoff(resources))
 }
 
-/// Lists what is handed over.
 fn handoff(resources: &[&str]) -> String {
     if resources.is_empty() {
         return String::new();
@@ -103,7 +89,7 @@ fn handoff(resources: &[&str]) -> String {
     format!("- **Handoff Resources:**\n{list}")
 }
 
-/// Replaces a file as a whole.
+/// A CREATE that overwrites the file.
 pub fn replace(path: &str, content: &str) -> String {
     let overwrite = "- **Overwrite:** true\n````text\n";
     create(path, content).replacen("````text\n", overwrite, 1)

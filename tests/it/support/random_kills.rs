@@ -1,4 +1,4 @@
-//! The storm itself: commands that are killed at random moments while a user saves all the time.
+//! The storm: kills commands at random moments while a user keeps saving files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,46 +7,41 @@ use std::time::{Duration, Instant};
 
 use crate::killed_repo::{Rig, Saver, body, each_file, fsck, lost, said, torn, verdict};
 
-/// What a storm is.
 pub struct Plan {
-    /// How many processes are killed.
+    /// Ends the storm after this many kills.
     pub kills: usize,
-    /// Where the random numbers begin.
     pub seed: u64,
-    /// It ends after this time, however many kills there were.
+    /// Ends the storm after this time, even with fewer kills.
     pub limit: Duration,
-    /// After so many kills everything is looked at.
+    /// Rounds between two checks.
     pub look_every: usize,
 }
 
-/// What came of it.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// How many processes were killed before they ended.
+    /// Processes that were still running when they were killed.
     pub kills: usize,
-    /// By command.
     pub by_command: BTreeMap<&'static str, usize>,
-    /// How many were killed between the intent and its end.
+    /// Killed while an intent was on disk.
     pub under_way: usize,
-    /// How many ended before their kill, by exit code.
+    /// Processes that ended before their kill, by exit code.
     pub ended: BTreeMap<i32, usize>,
-    /// What those said that failed.
+    /// Errors of the failed ones.
     pub failures: BTreeMap<String, usize>,
-    /// How often the user saved.
+    /// Saves by the user.
     pub saves: usize,
-    /// How many of these saves the commands replaced or merged, and are to be found in git.
+    /// Saves that a command replaced or merged. They must be reachable in git.
     pub replaced: usize,
-    /// How many files were put into `teddy/undo/rescued`.
+    /// Files in `teddy/undo/rescued`.
     pub rescued: usize,
-    /// How many turns there are.
     pub turns: usize,
-    /// How many commits landed.
+    /// Commits on the branch.
     pub landed: usize,
-    /// Everything that is not as promised.
+    /// Violated guarantees.
     pub wrong: Vec<String>,
 }
 
-/// A generator of numbers, the same on every machine.
+/// Linear congruential generator, so that a seed gives the same storm on every machine.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -60,16 +55,15 @@ impl Dice {
     }
 }
 
-/// Files that plans write and the user, too, sometimes.
+/// Files with a lower number are written by plans, and sometimes by the user.
 const CONTESTED: usize = 60;
 
-/// Lets it storm.
 pub fn storm(rig: &Arc<Rig>, plan: &Plan) -> Tally {
     let first = rig.plan("0", &[Rig::file(0)], None);
     rig.must(&["new", "storm"]);
     rig.must(&["execute", &first, "-y"]);
     let mut users_state = rig.users_state();
-    // What `land` may change, and has a verdict of its own.
+    // `land` can change these. `land_verdict` checks them.
     users_state.retain(|part, _| part != "index" && part != "refs");
     let saver = Arc::new(Mutex::new(Saver::default()));
     let stop = Arc::new(AtomicBool::new(false));
@@ -120,7 +114,6 @@ pub fn storm(rig: &Arc<Rig>, plan: &Plan) -> Tally {
     tally
 }
 
-/// Lets a user save all the time.
 fn work(
     rig: Arc<Rig>,
     saver: Arc<Mutex<Saver>>,
@@ -144,7 +137,7 @@ fn work(
     })
 }
 
-/// Starts a command and kills it at a random moment.
+/// Starts a random command and kills it at a random moment.
 fn strike(
     rig: &Rig,
     round: usize,
@@ -181,7 +174,7 @@ fn strike(
         8 => ("undo", vec!["undo", "--ours", "-y"]),
         9 => ("redo", vec!["redo", "--theirs", "-y"]),
         10..=12 => {
-            // A turn of which the user has nothing: it does not overlap.
+            // Only this turn writes the file, so landing it cannot conflict.
             let path = format!("landed/{round}.txt");
             let file = rig.plan(&format!("land {round}"), &[path], None);
             rig.run(&["execute", &file, "-y", "--no-replan"]);
@@ -203,7 +196,7 @@ fn strike(
     let mut child = command.spawn().expect("the program starts");
     let intent = rig.path().join(".git/teddy/pending.json");
     let wait = if dice.below(3) == 0 {
-        // Right into the writing of the user's files.
+        // Hit the time in which the command writes the user's files.
         while !intent.exists() && child.try_wait().expect("a child").is_none() {
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -247,16 +240,15 @@ fn strike(
     tally.under_way += usize::from(intent.exists());
 }
 
-/// Returns the paths without those that are there twice.
 fn unique(mut paths: Vec<String>) -> Vec<String> {
     paths.sort();
     paths.dedup();
     paths
 }
 
-/// Looks whether everything is as promised, while the user pauses.
+/// Checks all guarantees. The caller holds `saver`, so the user does not save meanwhile.
 fn look(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>, tally: &mut Tally) {
-    // Before anything is recovered nothing is torn or lost, and the refs lead to whole objects.
+    // Even before a recovery no file is torn or lost, and all refs point to complete objects.
     for what in torn(rig)
         .into_iter()
         .chain(lost(rig, saver))
@@ -292,9 +284,9 @@ fn look(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>, tally
         .unwrap_or(3);
 }
 
-/// Looks whether each landing is whole or has not happened: what is on the branch is on record, and
-/// what is on record is on the branch; the index is that of the branch, with nothing left beside it.
-/// Returns how many commits landed.
+/// Checks that each landing happened completely or not at all: the branch has exactly the recorded
+/// commits, the index matches the branch, and no lock or scratch worktree is left. Returns the
+/// number of landed commits.
 fn land_verdict(rig: &Rig, wrong: &mut Vec<String>) -> usize {
     let log = rig.must(&["--json", "log", "-n", "100000"]);
     let rows: serde_json::Value = serde_json::from_str(&log).expect("a log");

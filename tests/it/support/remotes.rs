@@ -1,9 +1,9 @@
-//! Repositories that share sessions through a bare one.
+//! Repositories that share sessions through a bare repository.
 
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// Ada, who has a session of two turns on a server, and Ben, who has a clone of the project.
+/// Ada has a session of two turns, not pushed yet. Ben has a clone of the project.
 pub fn two_people() -> (TestRepo, TestRepo) {
     let ada = TestRepo::new().file("a.txt", "a\n");
     ada.commit("init");
@@ -29,7 +29,7 @@ pub fn two_people() -> (TestRepo, TestRepo) {
     (ada, ben)
 }
 
-/// Returns the refs of TeDDy's that sessions have.
+/// Returns TeDDy's session refs and their commits.
 pub fn session_refs(repo: &TestRepo) -> String {
     let all = repo.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
     let ours = ["sessions/", "signed/", "drafts/", "manifest"];

@@ -1,4 +1,4 @@
-//! A terminal for tests: a pseudo-terminal, what is on its screen, keys, signals.
+//! A pseudo-terminal that renders a program's output and sends it keys and signals.
 
 use std::io::{Read as _, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -8,29 +8,21 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 use crate::support::TestRepo;
 
-/// How long a screen may take to show what is awaited.
+/// Time limit for text to appear on the screen.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long nothing comes between two frames.
+/// A frame is complete if no output follows for this time.
 const SILENCE: Duration = Duration::from_millis(200);
 
-/// The program at a terminal.
 pub struct Screen {
-    /// What the screen shows.
     parser: vt100::Parser,
-    /// What the program writes, as it comes.
     output: Receiver<Vec<u8>>,
-    /// The keys.
     keys: Box<dyn Write + Send>,
-    /// The program.
     child: Box<dyn Child + Send + Sync>,
-    /// The other end of the terminal.
     master: Box<dyn MasterPty + Send>,
-    /// Every byte that came.
     written: Vec<u8>,
 }
 
-/// Starts the program in a repository on a terminal of a size.
 pub fn start(
     repo: &TestRepo,
     size: (u16, u16),
@@ -39,7 +31,7 @@ pub fn start(
     spawn(repo, size, (env!("CARGO_BIN_EXE_teddy"), args, variables))
 }
 
-/// Starts any program with the environment of ours.
+/// Starts any program with the environment of the test repository.
 fn spawn(
     repo: &TestRepo,
     (cols, rows): (u16, u16),
@@ -73,12 +65,10 @@ fn spawn(
 }
 
 impl Screen {
-    /// Starts the program in a repository on a screen of a size.
     pub fn open(repo: &TestRepo, size: (u16, u16), args: &[&str]) -> Screen {
         Screen::open_with(repo, size, (args, &[]))
     }
 
-    /// Starts the program with further variables.
     pub fn open_with(
         repo: &TestRepo,
         (cols, rows): (u16, u16),
@@ -88,7 +78,7 @@ impl Screen {
         Screen::of(master, child)
     }
 
-    /// Runs a shell script with `$TEDDY` on a screen of a size.
+    /// Runs a shell script, in which `$TEDDY` is the program.
     pub fn shell(
         repo: &TestRepo,
         (cols, rows): (u16, u16),
@@ -98,7 +88,7 @@ impl Screen {
         Screen::of(master, child)
     }
 
-    /// Runs an interactive shell, which knows of jobs, on a screen of a size.
+    /// Runs an interactive shell with job control.
     pub fn jobs(repo: &TestRepo, (cols, rows): (u16, u16)) -> Screen {
         let (master, child) = spawn(
             repo,
@@ -108,7 +98,6 @@ impl Screen {
         Screen::of(master, child)
     }
 
-    /// Returns the program at the other end of a terminal.
     fn of(master: Box<dyn MasterPty + Send>, child: Box<dyn Child + Send + Sync>) -> Screen {
         let size = master.get_size().unwrap();
         let (mut reader, keys) = (
@@ -134,7 +123,7 @@ impl Screen {
         }
     }
 
-    /// Waits until the screen has a text; returns the screen.
+    /// Waits until the text appears. Returns the screen.
     pub fn wait_for(&mut self, text: &str) -> String {
         let start = Instant::now();
         loop {
@@ -150,7 +139,6 @@ impl Screen {
         }
     }
 
-    /// Waits until the program writes more.
     pub fn read(&mut self) {
         let bytes = self
             .output
@@ -159,7 +147,7 @@ impl Screen {
         self.take(&bytes);
     }
 
-    /// Returns the screen once nothing more comes for a moment: a frame may arrive in pieces.
+    /// Returns the screen after `SILENCE`, because a frame can arrive in pieces.
     pub fn settled(&mut self) -> String {
         while let Ok(bytes) = self.output.recv_timeout(SILENCE) {
             self.take(&bytes);
@@ -167,7 +155,7 @@ impl Screen {
         self.shown()
     }
 
-    /// Returns what the screen shows, without blanks at the ends of lines.
+    /// Returns the text of the screen without trailing spaces.
     pub fn shown(&self) -> String {
         let lines: Vec<String> = self
             .parser
@@ -179,46 +167,40 @@ impl Screen {
         lines.join("\n")
     }
 
-    /// Returns what the screen shows, cell by cell.
     pub fn screen(&self) -> &vt100::Screen {
         self.parser.screen()
     }
 
-    /// Presses keys.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
-    /// Draws what came.
     fn take(&mut self, bytes: &[u8]) {
         self.written.extend_from_slice(bytes);
         self.parser.process(bytes);
     }
 
-    /// Returns every byte that came, as text.
     pub fn written(&self) -> String {
         String::from_utf8_lossy(&self.written).into_owned()
     }
 
-    /// Returns every byte that came, as it came.
     pub fn bytes(&self) -> &[u8] {
         &self.written
     }
 
-    /// Tells whether the program has a full screen of its own.
+    /// Checks whether the program uses the alternate screen.
     pub fn is_full(&self) -> bool {
         self.parser.screen().alternate_screen()
     }
 
-    /// Tells whether the terminal gives whole lines and echoes them, as a shell leaves it.
+    /// Checks whether the terminal is in cooked mode with echo, as a shell leaves it.
     pub fn is_ordinary(&self) -> bool {
         use rustix::termios::LocalModes;
         let wanted = (LocalModes::ICANON | LocalModes::ECHO).bits();
         self.master.get_termios().unwrap().local_flags.bits() & wanted == wanted
     }
 
-    /// Gives the screen another size.
     pub fn resize(&mut self, (cols, rows): (u16, u16)) {
         self.parser.screen_mut().set_size(rows, cols);
         self.master
@@ -231,13 +213,12 @@ impl Screen {
             .unwrap();
     }
 
-    /// Sends a signal to the program.
     pub fn signal(&self, signal: rustix::process::Signal) {
         let id = i32::try_from(self.child.process_id().unwrap()).unwrap();
         rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    /// Waits for the end and returns the exit code; the screen has everything then.
+    /// Waits for the program to exit and reads the rest of its output.
     pub fn end(&mut self) -> u32 {
         let code = self.child.wait().unwrap().exit_code();
         while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {

@@ -1,15 +1,13 @@
-//! An agent for tests: a shell script that speaks the Agent Client Protocol and does what the test
-//! says.
+//! A shell script that speaks the Agent Client Protocol.
 //!
-//! The work is a piece of shell. It finds `$line` (the request), `$mode` and these words:
-//! `message TEXT`, `thought TEXT`, `tool ID TITLE KIND STATUS`, `ask TITLE KIND` (then `$allowed` is
-//! `yes`, `no` or `cancelled`), `cost DOLLARS`, `update JSON`, `say LINE`. What it leaves in
-//! `$stop` and `$usage` is the end of the prompt.
+//! A test supplies the work as shell code. The code finds `$line` (the request), `$mode` and these
+//! functions: `message TEXT`, `thought TEXT`, `tool ID TITLE KIND STATUS`, `ask TITLE KIND` (sets
+//! `$allowed` to `yes`, `no` or `cancelled`), `cost DOLLARS`, `update JSON`, `say LINE`. It can set
+//! `$stop` and `$usage`, which end the prompt.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What the script is made of.
 const SCRIPT: &str = r#"#!/bin/sh
 say() { printf '%s\n' "$1"; }
 answer() { say '{"jsonrpc":"2.0","id":'"$id"',"result":'"$1"'}'; }
@@ -59,23 +57,22 @@ while read -r line; do
 done
 "#;
 
-/// Writes an agent that does this work, and returns its path: `acp:<path>` is a model.
+/// Returns the path of the script: `acp:<path>` is a model.
 pub fn scripted_agent(folder: &Path, work: &str) -> PathBuf {
     scripted_agent_with(folder, &format!("work() {{\n:\n{work}\n}}"))
 }
 
-/// Writes an agent with parts of its own: shell functions `work`, `greet`, `new`, `resume` and
-/// `cancelled` that win over the usual ones, and anything else that is done first.
+/// `parts` can define the shell functions `work`, `greet`, `new`, `resume` and `cancelled`, which
+/// replace the defaults, and any code that runs first.
 pub fn scripted_agent_with(folder: &Path, parts: &str) -> PathBuf {
     script(folder, &SCRIPT.replace("@PARTS@", parts))
 }
 
-/// Writes an agent that is a plain command: `agent:<path> ...` is a model.
+/// Returns the path of a plain command: `agent:<path> ...` is a model.
 pub fn scripted_command(folder: &Path, work: &str) -> PathBuf {
     script(folder, &format!("#!/bin/sh\n{work}\n"))
 }
 
-/// Writes a script that can be run.
 fn script(folder: &Path, text: &str) -> PathBuf {
     let path = folder.join("agent.sh");
     std::fs::write(&path, text).unwrap();

@@ -1,6 +1,6 @@
-//! Real git servers on loopback: `git http-backend` behind a small web server, and `git daemon`.
+//! Real git servers on loopback: `git http-backend` behind a small HTTP server, and `git daemon`.
 //!
-//! Both serve the bare repositories of one folder, take pushes, and end when they are dropped.
+//! Both serve the bare repositories of one directory, accept pushes and stop when dropped.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,43 +14,35 @@ use std::time::{Duration, Instant};
 
 use crate::support::TestRepo;
 
-/// What the web server does besides serving.
+/// How the HTTP server misbehaves.
 #[derive(Default)]
 pub struct Conduct {
-    /// Only this user and password are let in, as `name:password` in base64.
+    /// Requires this user: `name:password` in base64.
     pub lets_in: Option<&'static str>,
-    /// The connection ends after so many bytes of a request's body; once.
+    /// Drops one connection after this many bytes of a request's body.
     pub drops_upload_after: Option<usize>,
-    /// The connection ends after so many bytes of an answer's body; once.
+    /// Drops one connection after this many bytes of a response's body.
     pub drops_answer_after: Option<usize>,
 }
 
-/// A web server that hands requests to `git http-backend`.
+/// An HTTP server that runs `git http-backend`.
 pub struct WebServer {
-    /// Where it listens, as the beginning of an address.
+    /// `http://host:port`.
     pub origin: String,
-    /// How many bytes of bodies it has sent.
+    /// Bytes of all response bodies.
     pub sent: Arc<AtomicUsize>,
-    /// Whether it is to stop.
     stop: Arc<AtomicBool>,
 }
 
-/// What a connection needs to know.
 struct Backend {
-    /// The folder with repositories.
     root: PathBuf,
-    /// The environment of git there.
     environment: Vec<(OsString, OsString)>,
-    /// What happens besides.
     conduct: Conduct,
-    /// Whether a connection was dropped.
     dropped: AtomicBool,
-    /// How many bytes of bodies were sent.
     sent: Arc<AtomicUsize>,
 }
 
 impl WebServer {
-    /// Serves the bare repositories in a folder.
     pub fn start(repo: &TestRepo, root: &Path, conduct: Conduct) -> WebServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -83,13 +75,13 @@ impl WebServer {
 impl Drop for WebServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // It waits for a connection to see that.
+        // Wakes `accept`, so that the thread sees `stop`.
         let _ = TcpStream::connect(self.origin.trim_start_matches("http://"));
     }
 }
 
 impl Backend {
-    /// Answers one request; the connection ends with it.
+    /// Handles one request, then closes the connection.
     fn serve(&self, stream: TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream.try_clone().ok()?);
         let mut line = String::new();
@@ -145,7 +137,7 @@ impl Backend {
         self.answer(&stream, &answer)
     }
 
-    /// Reads the body of a request; nothing if the connection is to end in the middle of it.
+    /// Returns `None` if the connection is to be dropped in the middle of the body.
     fn body(
         &self,
         reader: &mut impl BufRead,
@@ -176,12 +168,11 @@ impl Backend {
         (!dropped).then_some(body)
     }
 
-    /// Returns whether the connection is to end here, which it does once.
+    /// Returns `true` for one connection only.
     fn drops(&self, after: Option<usize>, so_far: usize) -> bool {
         after.is_some_and(|after| so_far > after) && !self.dropped.swap(true, Ordering::Relaxed)
     }
 
-    /// Sends what the backend answered.
     fn answer(&self, mut stream: &TcpStream, answer: &[u8]) -> Option<()> {
         let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
         let (head, body) = (String::from_utf8_lossy(&answer[..end]), &answer[end + 4..]);
@@ -209,7 +200,7 @@ impl Backend {
     }
 }
 
-/// Reads the headers of a request, their names in lower case.
+/// Header names are returned in lower case.
 fn read_headers(reader: &mut impl BufRead) -> Option<Vec<(String, String)>> {
     let mut headers = Vec::new();
     loop {
@@ -222,7 +213,6 @@ fn read_headers(reader: &mut impl BufRead) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// Runs a program on some input and returns what it printed.
 fn fed(mut command: Command, input: Vec<u8>) -> Option<Vec<u8>> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -237,19 +227,17 @@ fn fed(mut command: Command, input: Vec<u8>) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// `git daemon`.
 pub struct Daemon {
-    /// Where it listens, as the beginning of an address.
+    /// `git://host:port`.
     pub origin: String,
-    /// The process.
     child: Child,
 }
 
 impl Daemon {
-    /// Serves the bare repositories in a folder, to anybody.
+    /// Allows everyone to fetch and push.
     pub fn start(repo: &TestRepo, root: &Path) -> Daemon {
         for _ in 0..20 {
-            // The port is free now; somebody else may take it before the daemon does.
+            // Another process can take the port before the daemon does. The loop tries again then.
             let port = TcpListener::bind("127.0.0.1:0")
                 .unwrap()
                 .local_addr()
@@ -290,7 +278,7 @@ impl Drop for Daemon {
     }
 }
 
-/// Ends a process of ours: the wrapper `git` passes a signal on to the daemon.
+/// SIGTERM, not SIGKILL: the wrapper `git` forwards it to the daemon.
 fn end(child: &mut Child) {
     if let Ok(id) = i32::try_from(child.id())
         && let Some(id) = rustix::process::Pid::from_raw(id)
@@ -300,7 +288,6 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Returns a program as a command.
 #[expect(clippy::disallowed_methods, reason = "a test starts git itself")]
 fn command(program: &str) -> Command {
     Command::new(program)

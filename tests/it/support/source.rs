@@ -1,20 +1,18 @@
-//! The source files of the project, for tests that read them.
+//! The project's source files, for tests that check them.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A file of the project.
 pub struct File {
-    /// Its path from the project's root, with `/`.
+    /// Relative to the root, with `/`.
     pub path: String,
-    /// Its text.
     pub text: String,
 }
 
 impl File {
-    /// Returns the text without inline tests, which stand last.
+    /// Returns the text without inline tests, which are at the end of a file.
     pub fn code(&self) -> &str {
         static TESTS: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"(?m)^#\[cfg\((all\()?test\b.*\)\]\nmod \w+ \{").expect("a good pattern")
@@ -24,7 +22,6 @@ impl File {
             .map_or(self.text.as_str(), |found| &self.text[..found.start()])
     }
 
-    /// Returns whether the whole file is tests.
     pub fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         self.path.contains("/tests/")
@@ -40,7 +37,7 @@ impl File {
             || name.ends_with("_tests.rs")
     }
 
-    /// Returns the floor that the file is on.
+    /// Returns the top-level module of `src`.
     pub fn floor(&self) -> Option<&str> {
         let below = self.path.strip_prefix("src/")?;
         below
@@ -51,15 +48,13 @@ impl File {
     }
 }
 
-/// Returns the project's root.
-///
-/// `TEDDY_TIDY_ROOT` names a copy instead.
+/// `TEDDY_TIDY_ROOT` selects a copy of the project.
 pub fn root() -> PathBuf {
     let copy = teddy::host::env::var("TEDDY_TIDY_ROOT");
     PathBuf::from(copy.as_deref().unwrap_or(env!("CARGO_MANIFEST_DIR")))
 }
 
-/// Returns the files below a folder whose names end like this, sorted by path.
+/// Returns the files below a directory with this suffix, sorted by path.
 pub fn files(folder: &str, ending: &str) -> Vec<File> {
     let mut found = Vec::new();
     collect(&root().join(folder), ending, &mut found);
@@ -68,7 +63,6 @@ pub fn files(folder: &str, ending: &str) -> Vec<File> {
     found
 }
 
-/// Collects files.
 fn collect(folder: &Path, ending: &str, found: &mut Vec<File>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! A running `teddy web`, and requests to it.
+//! A running `teddy web` and an HTTP client.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,38 +10,31 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// What a browser would run.
+/// A browser runs this if a page does not escape it.
 pub const HOSTILE: &str = "<script>document.title='x'</script><img src=x onerror=alert(1)>\"'&";
 
-/// A running `teddy web`; it is ended when this is dropped.
+/// Killed when dropped.
 pub struct Web {
-    /// The program.
     child: Child,
-    /// The address that it printed.
+    /// The printed address, with its secret.
     pub url: String,
-    /// The host and port.
     pub host: String,
-    /// The path of the first page.
+    /// Path of the start page, which contains the secret.
     pub root: String,
 }
 
-/// An answer.
 pub struct Answer {
-    /// The status.
     pub status: u16,
-    /// The headers, as they were sent.
     pub head: String,
-    /// The body.
     pub body: String,
 }
 
 impl Web {
-    /// Starts it in a repository.
     pub fn start(repo: &TestRepo, args: &[&str]) -> Web {
         Web::start_with(repo, args, &[])
     }
 
-    /// Starts it in a repository, with more of an environment.
+    /// `environment` is added to the environment.
     pub fn start_with(repo: &TestRepo, args: &[&str], environment: &[(&str, &str)]) -> Web {
         let mut command = repo.teddy_command(&[&["web"], args].concat());
         let mut child = command
@@ -69,7 +62,7 @@ impl Web {
         }
     }
 
-    /// Asks for a page below the secret word.
+    /// `page` is relative to `root`.
     pub fn get(&self, page: &str) -> Answer {
         ask(
             &self.host,
@@ -77,7 +70,7 @@ impl Web {
         )
     }
 
-    /// Asks for a page that must be there.
+    /// Like [`Web::get`], and the status must be 200.
     #[track_caller]
     pub fn page(&self, page: &str) -> String {
         let answer = self.get(page);
@@ -85,7 +78,7 @@ impl Web {
         answer.body
     }
 
-    /// Ends it as ctrl-c does, and returns its exit code.
+    /// Sends SIGINT, waits and returns the exit code.
     pub fn interrupt(mut self) -> Option<i32> {
         let id = Pid::from_raw(self.child.id() as i32).unwrap();
         kill_process(id, Signal::INT).unwrap();
@@ -100,7 +93,7 @@ impl Drop for Web {
     }
 }
 
-/// Sends a request, without its last lines, and reads the answer.
+/// Sends a request line and headers. Adds the final lines.
 pub fn ask(host: &str, request: &str) -> Answer {
     let mut stream = TcpStream::connect(host).unwrap();
     stream
@@ -119,7 +112,7 @@ pub fn ask(host: &str, request: &str) -> Answer {
     }
 }
 
-/// A project with a session of two turns, and a branch of it.
+/// A session of two turns, and another session that branches off.
 pub fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one two three\n");
     repo.commit("init");
@@ -136,7 +129,7 @@ pub fn project() -> TestRepo {
         ],
     );
     repo.reply(&first).reply(&second);
-    // A model that is not called by a folder of another name each time.
+    // The model gets a fixed name, because the name of a `replay:` model contains a random path.
     let answers = repo.beside("answers");
     repo.configure(&format!(
         "model: recorded\nmodels: {{ recorded: {{ kind: replay, path: {} }} }}\n",
