@@ -1,4 +1,4 @@
-//! Kills, full disks, concurrent processes.
+//! Crashes, full disks and concurrent processes.
 
 mod concurrency;
 mod disk;

@@ -1,5 +1,5 @@
-//! What models, repositories, pages and commands may try, and what must come of it: one row for
-//! each.
+//! Attacks by models, repositories, web pages and plan commands, most of them as tables with one
+//! attack per row.
 
 mod bundles;
 mod confined;

@@ -1,4 +1,4 @@
-//! Many processes at once: several of TeDDy's, git's own housekeeping, the user's commits and
+//! Concurrent processes: several sessions of TeDDy, git's housekeeping, and the user's commits and
 //! saves.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::killed_repo::{Rig, Saver, fsck, lost, said, torn};
 
-/// How many turns each session gets.
+/// Turns per session.
 const TURNS: usize = 4;
-/// The sessions, each with its own process.
+/// Each session gets its own process.
 const SESSIONS: [&str; 3] = ["alpha", "beta", "gamma"];
 
-/// Returns a rig with the sessions.
 fn rig() -> Rig {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 100);
     SESSIONS
@@ -20,7 +19,6 @@ fn rig() -> Rig {
     rig
 }
 
-/// Writes a plan under a name of its own.
 fn plan(rig: &Rig, session: &str, turn: usize) -> String {
     let files = [
         format!("{session}/{turn}.txt"),
@@ -35,7 +33,7 @@ fn plan(rig: &Rig, session: &str, turn: usize) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Lets every session go through its turns at once, `beside` running all the time.
+/// Runs the turns of all sessions concurrently, and `beside` in a loop. Returns what went wrong.
 fn sessions_beside(rig: &Rig, beside: &(dyn Fn(usize) + Sync)) -> Vec<String> {
     let plans: Vec<Vec<String>> = SESSIONS
         .iter()
@@ -61,8 +59,8 @@ fn sessions_beside(rig: &Rig, beside: &(dyn Fn(usize) + Sync)) -> Vec<String> {
                         let done = (0..8).any(|_| {
                             let output =
                                 rig.run(&["-s", session, "execute", plan, "-y", "--no-replan"]);
-                            // What `git gc --prune=now` takes away under a turn is an honest
-                            // failure, and trying again is all it needs.
+                            // `git gc --prune=now` can delete the new objects of a turn. The turn
+                            // fails then, and a retry must succeed.
                             let again = said(&output).contains("try again");
                             if !output.status.success() && !again {
                                 wrong
@@ -106,14 +104,13 @@ fn sessions_beside(rig: &Rig, beside: &(dyn Fn(usize) + Sync)) -> Vec<String> {
     wrong
 }
 
-/// Checks that sessions go on beside git commands that run one after another all the time.
+/// Checks that sessions work while git commands run in a loop.
 fn check_beside(housekeeping: &[&[&str]]) {
     let rig = rig();
     let wrong = sessions_beside(&rig, &|round| {
         let args = housekeeping[round % housekeeping.len()];
         let output = rig.command("git").args(args).output().unwrap();
-        // git gives up where a file that it packs goes away; it must not be because of a ref or
-        // lock of ours.
+        // git fails if a file that it packs disappears. That must not be a ref or lock of TeDDy's.
         let text = said(&output);
         assert!(
             output.status.success() || !text.contains("refs/teddy"),
@@ -255,11 +252,11 @@ fn turns_of_one_session_come_one_after_another() {
     assert_eq!(done.into_inner(), 4);
 }
 
-/// How many processes run at once in the crowd.
+/// Number of concurrent processes.
 const CROWD: usize = 16;
 
-/// Executes until it is done; returns what failed other than by `git gc`, after which trying again
-/// is all it needs.
+/// Executes until it succeeds. Returns failures, except those that ask to try again after a `git
+/// gc`.
 fn insist(rig: &Rig, folder: &std::path::Path, args: &[&str]) -> Option<String> {
     for _ in 0..8 {
         let mut command = rig.teddy(&[args, &["-y", "--no-replan"]].concat());
@@ -367,17 +364,17 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
         );
     });
     assert_eq!(failures.into_inner().unwrap(), [""; 0]);
-    // A turn that has to be tried again may leave a tree that nothing reaches, in a pack of its own,
-    // and a repack of the user takes blobs of it that were in others. So what nothing reaches goes
-    // first; whatever is missing of the rest fails this, too.
+    // A retried turn can leave an unreachable tree in a pack of its own, and a repack by the user
+    // drops the blobs of that tree from other packs. So drop unreachable objects first. If anything
+    // else is missing, these commands fail too.
     rig.git(&["rev-list", "--objects", "--all", "--reflog", "--quiet"]);
     rig.git(&["repack", "-adq"]);
     assert_eq!(
         [torn(&rig), fsck(&rig), lost(&rig, &saver.lock().unwrap())].concat(),
         [""; 0]
     );
-    // A `git repack -ad` meanwhile may take away what nothing reached yet; then the turn is on
-    // record as interrupted, and the next attempt executes the plan.
+    // A concurrent `git repack -ad` can delete objects that no ref reaches yet. The turn is then
+    // recorded as interrupted, and the next attempt executes the plan.
     let logs = SESSIONS
         .map(|session| rig.git(&["reflog", "show", &format!("refs/teddy/sessions/{session}")]));
     let executed = |log: &String| {
@@ -472,7 +469,8 @@ fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
     }
 }
 
-/// It said nothing for half a minute, and ended only then.
+/// Bug: a process that waited for a lock printed nothing for 30 seconds and ignored signals
+/// meanwhile.
 #[test]
 fn who_waits_says_for_whom_and_ends_when_it_is_asked_to() {
     use std::io::BufRead as _;

@@ -1,5 +1,5 @@
-//! Disks that are full or cannot be written: a clear error, nothing half done, and the next command
-//! works when there is room again. Parts that need a mount say so and pass where none is possible.
+//! Full and read-only disks: a clear error, no partial changes, and the next command works once
+//! there is space. Tests that cannot mount a file system print why and pass.
 //!
 //! CI also runs this module as root.
 
@@ -8,14 +8,13 @@ use std::process::Output;
 
 use crate::killed_repo::{Rig, Saver, said, verdict};
 
-/// A mount below a rig's folder, gone when this is dropped.
+/// Unmounts everything below the rig's directory when dropped.
 struct Mount {
-    /// The rig's folder.
     below: PathBuf,
 }
 
 impl Mount {
-    /// Mounts a small file system in memory; nothing where that is not allowed.
+    /// Mounts a tmpfs. `None` if this process cannot mount.
     fn small(rig: &Rig, at: &Path, size: &str) -> Option<Mount> {
         std::fs::create_dir_all(at).unwrap();
         Mount::run(
@@ -31,7 +30,6 @@ impl Mount {
         )
     }
 
-    /// Runs `mount`.
     #[expect(
         clippy::print_stdout,
         reason = "a test that cannot be tried here says so"
@@ -53,7 +51,7 @@ impl Mount {
 impl Drop for Mount {
     #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
     fn drop(&mut self) {
-        // A folder that is moved takes along what is mounted in it.
+        // The test can have moved a directory, and the mount in it.
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
         for point in points.filter(|point| Path::new(point).starts_with(&self.below)) {
@@ -64,25 +62,23 @@ impl Drop for Mount {
     }
 }
 
-/// Returns a rig with a session of one turn.
 fn rig() -> Rig {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     begin(&rig);
     rig
 }
 
-/// Starts a session with one turn.
 fn begin(rig: &Rig) {
     rig.must(&["new", "storm"]);
     rig.must(&["execute", &rig.plan("1", &[Rig::file(0)], None), "-y"]);
 }
 
-/// Fills the rest of a file system, but for so many bytes; returns the file.
+/// Fills a file system except for `leave` bytes. Returns the file.
 fn fill(folder: &Path, leave: u64) -> PathBuf {
     let path = folder.join("fill.ignored");
     let file = std::fs::File::create(&path).unwrap();
     let mut size = 0;
-    // What was removed before comes free a moment later.
+    // The space of deleted files can become free a moment later.
     for _ in 0..10 {
         let stat = rustix::fs::statvfs(folder).unwrap();
         let free = (stat.f_bavail * stat.f_frsize).saturating_sub(leave);
@@ -95,7 +91,7 @@ fn fill(folder: &Path, leave: u64) -> PathBuf {
     path
 }
 
-/// Removes what filled a file system, and waits until its room is free: that can take a moment.
+/// Removes the filler and waits until its space is free, which can take a moment.
 fn empty(filler: &Path) {
     let folder = filler.parent().unwrap();
     let held = std::fs::metadata(filler).unwrap().len();
@@ -115,7 +111,6 @@ fn empty(filler: &Path) {
     panic!("the room of `{}` did not come free", filler.display());
 }
 
-/// Returns a plan with enough bytes to fill something.
 fn large(rig: &Rig) -> String {
     let files: Vec<String> = (0..20)
         .map(Rig::file)
@@ -128,8 +123,8 @@ fn large(rig: &Rig) -> String {
     )
 }
 
-/// Checks a failure: it says why, nothing is half done, and the same plan works when `relieve` was
-/// called.
+/// Checks that the error names the cause, that nothing is half done, and that the same plan
+/// succeeds after `relieve`.
 fn check(rig: &Rig, output: &Output, relieve: impl FnOnce()) {
     let text = said(output);
     assert_eq!(output.status.code(), Some(1), "{text}");
@@ -161,7 +156,6 @@ fn check(rig: &Rig, output: &Output, relieve: impl FnOnce()) {
     );
 }
 
-/// Returns the tree of the files.
 fn tree(rig: &Rig) -> String {
     let index = rig.beside("index");
     let _ = std::fs::remove_file(&index);
@@ -204,7 +198,7 @@ fn a_full_repository_is_an_error_before_the_turn() {
         let output = rig.run(&["execute", &large(&rig), "-y"]);
         empty(&filler);
         assert_eq!(output.status.code(), Some(1), "{leave}: {}", said(&output));
-        // That the plan was cut short can fit where what it did does not.
+        // There can be space to record the interrupted turn, but not its result.
         let ending = "--format=%(trailers:key=Teddy-Status,valueonly,separator=)";
         assert!(
             rig.git(&["rev-parse", "teddy/sessions/storm"]) == tip
@@ -213,7 +207,7 @@ fn a_full_repository_is_an_error_before_the_turn() {
             said(&output)
         );
         assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
-        // What this try has written already, the next one would have to spare.
+        // Delete what this attempt wrote. Otherwise the next one needs less space.
         rig.run(&["recover"]);
         rig.git(&["gc", "-q", "--prune=now"]);
         let keeps = std::fs::read_dir(git.join("objects/pack"))
@@ -226,7 +220,7 @@ fn a_full_repository_is_an_error_before_the_turn() {
     check(&rig, &output, || std::fs::remove_file(&filler).unwrap());
 }
 
-/// Takes every inode of a file system but so many; returns the folder that holds them.
+/// Uses up all inodes except `leave`. Returns the directory with the files.
 fn exhaust(folder: &Path, leave: u64) -> PathBuf {
     let taken = folder.join("taken");
     std::fs::create_dir(&taken).unwrap();
@@ -381,7 +375,7 @@ fn what_cannot_be_written_stops_the_publication_before_its_first_file_and_nothin
             return println!("skipped: `chattr +i` is not possible here");
         }
         let (before, plan) = (tree(&rig), large(&rig));
-        // What the user cannot write, a command over their files cannot either.
+        // A checkout, because in an overlay the command itself cannot write what the user cannot.
         let output = rig.run(&["execute", &plan, "-y", "-c", "worktree.backend=checkout"]);
         let text = said(&output);
         assert!(

@@ -1,8 +1,7 @@
-//! Every point of the crash protocol, with a kill, a panic, an error and a user's save at it, under
-//! every kind of command; and one verdict.
+//! Injects kills, panics, errors and saves by the user at every failpoint of the crash protocol,
+//! under every kind of command, and checks all guarantees afterwards.
 //!
-//! Each point is tried with one fault under each command; with `TEDDY_FAULTS=all` in the
-//! environment, with all of them.
+//! By default each point gets one fault per command. With `TEDDY_FAULTS=all` it gets all of them.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt as _;
@@ -14,13 +13,12 @@ use teddy::host::fault::POINTS;
 use crate::killed_repo::{Rig, Saver, body, said, tag_of, verdict};
 use crate::support::overlay::overlays;
 
-/// The file that plans write and the user saves.
+/// The file that both plans and the user write.
 const CONTESTED: &str = "d00/f00.txt";
 
-/// The plans of turns that are cut short have numbers from here on.
+/// Plans that are meant to crash are numbered from here.
 const CRASHED: usize = 10_000;
 
-/// What happens at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Kill,
@@ -29,7 +27,7 @@ enum Fault {
     Edit,
 }
 
-/// What is under way.
+/// The command in which the fault is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
     Execute,
@@ -37,11 +35,12 @@ enum Under {
     Restore,
     New,
     Recover,
-    // With the faults of `Execute`: an error where a worktree is whole is healed at once.
+    // A multiple of 3, so that [`matrix`] selects the same faults as for `Execute`: an error at
+    // `after-whole` is repaired immediately and would not be seen.
     Copy = 6,
 }
 
-/// A case: a rig that goes from case to case, and what is tried on it.
+/// One fault at one point. The rig is reused for all cases of a command.
 struct Case<'a> {
     rig: &'a Rig,
     under: Under,
@@ -49,7 +48,6 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Runs the command with something armed.
     fn run(&self, armed: &str) -> Output {
         let name = format!("new-{}", self.number);
         let plan = self.plan(self.number);
@@ -70,7 +68,8 @@ impl Case<'_> {
             .unwrap()
     }
 
-    /// Writes a plan that creates, overwrites and deletes; without a command it deletes nothing.
+    /// Writes a plan that creates and overwrites files. Its command deletes some; under `Part` it
+    /// has none.
     fn plan(&self, number: usize) -> String {
         let files = [
             CONTESTED.to_owned(),
@@ -83,7 +82,7 @@ impl Case<'_> {
         self.rig.plan(&format!("{number}"), &files, command)
     }
 
-    /// Returns what is wrong if a command does not find every file.
+    /// Returns an error if a command does not see all files.
     fn find_all(&self) -> Option<String> {
         let command =
             "for n in 10 11 12 13 14 15 16 17 18 19; do test -s d00/f$n.txt || exit 1; done";
@@ -93,7 +92,8 @@ impl Case<'_> {
         failed.then(|| format!("a command finds a part: {}", said(&output)))
     }
 
-    /// Makes something to recover: a publication that is half done, or has its deletions before it.
+    /// Leaves something to recover: a publication that is half done, or one that crashed before its
+    /// deletions.
     fn crash(&self, point: &str) {
         let plan = self.plan(self.number + CRASHED);
         let at = if point.contains("delete") {
@@ -109,19 +109,16 @@ impl Case<'_> {
         assert!(!output.unwrap().status.success());
     }
 
-    /// Returns the tip of the session.
     fn tip(&self) -> String {
         self.rig.git(&["rev-parse", "refs/teddy/sessions/storm"])
     }
 
-    /// Tells whether the newest turn is one that was cut short.
     fn is_interrupted(&self) -> bool {
         let status = "--format=%(trailers:key=Teddy-Status,valueonly,separator=)";
         let tip = "refs/teddy/sessions/storm";
         self.rig.git(&["log", "-1", status, tip]) == "interrupted"
     }
 
-    /// Returns the tree of the user's files.
     fn tree(&self) -> String {
         let index = self.rig.beside("index");
         let _ = std::fs::remove_file(&index);
@@ -140,8 +137,8 @@ impl Case<'_> {
             .to_owned()
     }
 
-    /// Lets a fault happen at a point; returns whether the command came by it, and what is wrong
-    /// then.
+    /// Injects a fault at a point. Returns whether the command reached the point, and all
+    /// violations.
     fn check(&self, point: &str, fault: Fault) -> (bool, Vec<String>) {
         let mut saver = Saver::default();
         if self.under == Under::Part {
@@ -219,7 +216,7 @@ impl Case<'_> {
     }
 }
 
-/// Writes the script that is the user: it saves the contested file and leaves a witness.
+/// Writes a script that acts as the user: it saves the contested file and creates `witness`.
 fn edit_script(rig: &Rig, witness: &Path, number: usize) -> std::path::PathBuf {
     let (content, script) = (rig.beside("content"), rig.beside("edit.sh"));
     std::fs::write(&content, body(&format!("user {number}"))).unwrap();
@@ -237,13 +234,13 @@ fn edit_script(rig: &Rig, witness: &Path, number: usize) -> std::path::PathBuf {
     script
 }
 
-/// A plain `cargo test` tries every tenth point, another one for each command.
+/// Outside of the `worlds` target, tries only every tenth point. The offset differs by command.
 fn points(under: Under) -> impl Iterator<Item = &'static str> {
     let step = if crate::WORLDS { 1 } else { 10 };
     POINTS.into_iter().skip(under as usize % step).step_by(step)
 }
 
-/// Tries every point with every fault; returns the points that the command came by.
+/// Tries every point. Returns those that the command reached.
 fn matrix(under: Under) -> BTreeSet<&'static str> {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
@@ -256,7 +253,7 @@ fn matrix(under: Under) -> BTreeSet<&'static str> {
     let mut wrong = Vec::new();
     let all = teddy::host::env::var("TEDDY_FAULTS").is_some_and(|which| which == "all");
     for (at, point) in points(under).enumerate() {
-        // A panic ends the program as a kill does.
+        // A panic and a kill both end the process without cleanup.
         let ends = [Fault::Kill, Fault::Panic];
         let faults = [ends[at % 2], Fault::Error, Fault::Edit, ends[(at + 1) % 2]];
         let one = (at + under as usize) % 3;
@@ -265,7 +262,7 @@ fn matrix(under: Under) -> BTreeSet<&'static str> {
             .enumerate()
             .filter(|(nth, _)| all || *nth == one)
         {
-            // A restore to turn 1 must have something to do.
+            // Gives a restore to turn 1 something to do.
             let files = [
                 CONTESTED.to_owned(),
                 "d00/f01.txt".to_owned(),
@@ -283,7 +280,7 @@ fn matrix(under: Under) -> BTreeSet<&'static str> {
                 "{under:?} before {point} {fault:?}: {wrong:#?}, {}",
                 said(&output)
             );
-            // What only the files have is recorded before anything else.
+            // An edit by the user, which TeDDy must record before it changes files.
             rig.write("own.md", format!("{at} {nth}\n").as_bytes());
             let case = Case {
                 rig: &rig,
@@ -305,8 +302,8 @@ fn matrix(under: Under) -> BTreeSet<&'static str> {
     reached
 }
 
-/// Runs the matrix of a command, which must come by every point but these: a point that is passed
-/// nowhere tests nothing.
+/// Checks a command, which must reach every point except these: otherwise a point could go
+/// untested.
 fn check_all_but(under: Under, passed_by: &[&str]) {
     let reached = matrix(under);
     let passed_by: Vec<&str> = points(under)
@@ -318,7 +315,7 @@ fn check_all_but(under: Under, passed_by: &[&str]) {
     assert_eq!(missed, passed_by, "{under:?}");
 }
 
-/// What only a landing comes by; `land_faults` tries it.
+/// Points that only a landing reaches. `land::faults` tries them.
 pub const OF_A_LANDING: [&str; 5] = [
     "recover-landed",
     "after-commit",
@@ -327,19 +324,19 @@ pub const OF_A_LANDING: [&str; 5] = [
     "after-index",
 ];
 
-/// What only a model's answer comes by.
+/// Points that only a model's answer reaches.
 const OF_AN_ANSWER: [&str; 1] = ["after-answer"];
 
-/// What only a plan comes by that runs no command.
+/// Points that only a plan without commands reaches.
 const OF_A_PART: [&str; 2] = ["before-part", "after-part"];
 
-/// What only commands come by that run in a copy of the files.
+/// Points that only commands in a checkout reach.
 const OF_A_COPY: [&str; 1] = ["after-whole"];
 
-/// What only commands come by that run over the files themselves.
+/// Points that only commands in an overlay reach.
 const OF_AN_OVERLAY: [&str; 2] = ["after-layer", "after-mount"];
 
-/// What only a turn that asks for a plan or runs one comes by.
+/// Points that only a turn reaches that requests or executes a plan.
 const OF_A_RUN: [&str; 15] = [
     "after-answer",
     "before-draft-ref",
@@ -393,7 +390,7 @@ fn a_restore_survives_every_fault() {
 
 #[test]
 fn a_new_session_survives_every_fault() {
-    // It touches no file of the user's.
+    // `new` does not write the user's files.
     let of_files = |point: &&str| {
         point.starts_with("publish-")
             || point.ends_with("snapshot-ref")
@@ -408,7 +405,7 @@ fn a_new_session_survives_every_fault() {
 
 #[test]
 fn a_recovery_survives_every_fault() {
-    // It records nothing; it goes on where the turn was interrupted.
+    // A recovery records no turn. It continues at the publication.
     let passed: Vec<&str> = POINTS
         .into_iter()
         .filter(|point| {
@@ -420,7 +417,7 @@ fn a_recovery_survives_every_fault() {
     check_all_but(Under::Recover, &passed);
 }
 
-/// A program that opens the contested file at a point and appends to it when it is told to.
+/// Opens the contested file, and appends to it when the test says so.
 const LATE: &str =
     "( exec 3>> $1; touch $2/open; while [ ! -e $2/go ]; do sleep 0.02; done; echo late >&3; touch $2/done ) < /dev/null > /dev/null 2>&1 &
 while [ ! -e $2/open ]; do sleep 0.02; done
@@ -451,7 +448,7 @@ fn who_opens_a_file_while_it_is_exchanged_keeps_it() {
             rig.beside("late.sh"),
         );
         std::fs::create_dir(&signs).unwrap();
-        // After the exchange it is what was displaced that somebody has found and opens.
+        // After the exchange, the program finds and opens the displaced file.
         let opened = format!(
             "f=$(grep -ls 'before {number}' {0}/d00/.teddy-tmp-* {1} | head -1)\nset -- $f {2}\n",
             rig.path().display(),

@@ -1,13 +1,12 @@
-//! How often a turn waits for the whole disk: `syncfs` waits for what anybody wrote, so there is one
-//! for each thing that must be on the disk before the next, and none for anything else.
+//! Number of `syncfs` calls per turn. Each call waits for the writes of all processes, so TeDDy
+//! makes one only where data must be durable before the next step.
 //!
-//! Needs `strace`; where it is not installed or not allowed the tests say so and pass.
+//! Needs `strace`. Tests that cannot run it print why and pass.
 
 use crate::plans::{create, edit, plan};
 use crate::support::{Output, TestRepo};
 
-/// Runs teddy and returns how often it flushed a whole file system; nothing if that cannot be
-/// counted here.
+/// Returns the number of `syncfs` calls. `None` if `strace` does not work here.
 #[expect(
     clippy::print_stdout,
     reason = "a test that cannot be tried here says so"
@@ -45,7 +44,6 @@ fn flushes(repo: &TestRepo, args: &[&str]) -> Option<usize> {
     )
 }
 
-/// Checks how often a command flushes.
 #[track_caller]
 fn check(repo: &TestRepo, args: &[&str], expected: usize) {
     if let Some(found) = flushes(repo, args) {
@@ -53,7 +51,7 @@ fn check(repo: &TestRepo, args: &[&str], expected: usize) {
     }
 }
 
-/// Makes a repository with a session, and a plan beside it that writes so many files.
+/// Creates a repository with a session, and a plan next to it that writes this many files.
 fn project(files: usize) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");

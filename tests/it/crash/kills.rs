@@ -1,4 +1,4 @@
-//! Kills at random moments, and state that is damaged between two commands.
+//! Kills at random moments, and damaged state files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::plans::{create, edit, plan};
 use crate::random_kills::{Plan, storm};
 use crate::support::{Output, TestRepo};
 
-/// Returns a rig with a session of two turns and a plan that waits.
+/// Returns a rig with a session of two turns and a waiting plan.
 fn rig() -> Rig {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
@@ -24,7 +24,6 @@ fn rig() -> Rig {
     rig
 }
 
-/// Returns a path below the git directory.
 fn inside(rig: &Rig, name: &str) -> PathBuf {
     rig.path().join(".git").join(name)
 }
@@ -55,7 +54,7 @@ fn a_panic_is_a_crash_that_is_called_a_bug() {
     let hint = "error: this is a bug in teddy\nhint: the next command puts right what was under way; please report the lines above\n";
     assert!(said(&output).ends_with(hint), "{}", said(&output));
 
-    // Nothing was unwound: what held the lock is known to have crashed.
+    // The panic did not release the lock, so the next command knows that its holder crashed.
     let holder = std::fs::read_to_string(inside(&rig, "teddy/lock")).unwrap();
     assert!(holder.starts_with("process "), "{holder:?}");
     rig.must(&["recover"]);
@@ -65,7 +64,7 @@ fn a_panic_is_a_crash_that_is_called_a_bug() {
     );
 }
 
-/// Damages a file, and checks that a command that changes something puts all right.
+/// Damages a file and checks that the next recovery repairs it.
 fn check_healed(name: &str, bytes: &[u8], expected: &str) {
     let rig = rig();
     let (state, tip) = (
@@ -143,7 +142,7 @@ fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
         "{}",
         said(&output)
     );
-    // None of them is ever taken: who is killed with one leaves it to the user's git for ever.
+    // TeDDy takes none of these locks: after a kill, git would fail until the user removes them.
     let plan = rig.plan("more", &[Rig::file(1)], None);
     for args in [
         ["new", "other"].as_slice(),
@@ -159,7 +158,7 @@ fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
         assert!(inside(&rig, name).exists(), "{name} is not ours");
         std::fs::remove_file(inside(&rig, name)).unwrap();
     }
-    // A draft that git has packed is not shown again once its objects are gone.
+    // A packed draft must not reappear once its objects are pruned.
     rig.must(&["plan", "--from", &plan]);
     rig.git(&["pack-refs", "--all"]);
     rig.must(&["plan", "--from", &plan]);
@@ -205,7 +204,7 @@ fn a_session_is_adopted_and_a_message_kept_only_after_a_recovery() {
         assert!(!output.unwrap().status.success());
         assert!(inside(&rig, "teddy/pending.json").exists());
 
-        // No model is configured, so that `resume` keeps the message and fails then.
+        // Without a configured model, `resume` fails after it has saved the message.
         let output = rig.run(args);
         let said = said(&output);
         assert!(said.contains("finished an interrupted turn"), "{said}");
@@ -213,7 +212,7 @@ fn a_session_is_adopted_and_a_message_kept_only_after_a_recovery() {
     }
 }
 
-/// Every command that changes something failed, for ever, and did not say where to look.
+/// Bug: every command that changes something failed, and the error did not name the journal.
 #[test]
 fn an_intent_for_a_worktree_that_is_gone_is_put_aside_whatever_has_its_name() {
     let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
@@ -243,7 +242,7 @@ fn an_intent_for_a_worktree_that_is_gone_is_put_aside_whatever_has_its_name() {
     assert_eq!(std::fs::read_dir(&linked).unwrap().count(), 1);
 }
 
-/// A ref was left with nothing behind it.
+/// Bug: the recovery left a ref to a missing object.
 #[test]
 fn an_intent_that_names_a_publication_which_is_gone_is_put_aside() {
     let rig = rig();
@@ -318,7 +317,6 @@ fn no_damage_to_a_state_file_is_a_panic_or_stops_the_next_turn() {
     }
 }
 
-/// Puts something in the place of a file.
 fn replace(path: &std::path::Path, with: &str) {
     let _ = std::fs::remove_file(path);
     match with {
@@ -390,8 +388,7 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
                     "{name} is {with}: {}",
                     said(&output)
                 );
-                // What cannot be healed is named, and is all right when the person has taken it
-                // away.
+                // If TeDDy cannot repair it, the error names the file, and removing it helps.
                 let _ = std::fs::remove_dir_all(&file);
                 let _ = std::fs::remove_file(&file);
                 rig.must(&["-s", "storm", "execute", &next, "-y"]);
@@ -497,7 +494,7 @@ fn packs_that_a_power_cut_emptied_are_put_aside_and_written_again() {
         let new: Vec<_> = files().difference(&before).cloned().collect();
         assert!(new.len() >= 3, "{new:?}");
         for file in &new {
-            // Packs can only be read.
+            // Packs are read-only.
             std::fs::remove_file(file).unwrap();
             std::fs::write(file, vec![0; stay]).unwrap();
         }
@@ -521,8 +518,7 @@ fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_i
     let rig = rig();
     let pack = inside(&rig, "objects/pack");
     std::fs::create_dir_all(&pack).unwrap();
-    // The number of a process says nothing: it is given again, and that of one in another container
-    // means nobody here.
+    // Only the lock on the file counts: process ids are reused, and differ between containers.
     let files = [
         "pack-dead.keep",
         "pack-alive.keep",
@@ -547,8 +543,8 @@ fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_i
     assert_eq!(there(), [false, false, true, false, false]);
 }
 
-/// What was not brought is noted in a commit that only its ref reaches. It was in memory when the
-/// ref moved.
+/// Bug: the commit that records unapplied changes was still in memory when its ref, the only one to
+/// reach it, moved.
 #[test]
 fn what_a_recovery_notes_is_written_where_the_session_went_on_elsewhere() {
     let repo = TestRepo::new().file("a.txt", "a\n").file("b.txt", "b\n");

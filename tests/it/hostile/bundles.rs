@@ -1,5 +1,4 @@
-//! Bundles that somebody hands us: cut off, forged, too large. Nothing of one comes in unless all
-//! of it is right.
+//! Import of untrusted bundles: truncated, forged or too large. An import is all or nothing.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -8,7 +7,8 @@ use crate::share::bundles::{bundle, elsewhere, project};
 use crate::support::TestRepo;
 use crate::support::remotes::session_refs;
 
-/// Writes a bundle by hand: refs with what they are to point at, and a pack of these objects.
+/// Writes a bundle with these refs and a pack of these objects, which `git bundle create` would
+/// refuse.
 fn handmade(repo: &TestRepo, refs: &[(String, String)], objects: &str) -> String {
     let mut pack = repo.command("git");
     pack.current_dir(repo.path())
@@ -33,14 +33,14 @@ fn handmade(repo: &TestRepo, refs: &[(String, String)], objects: &str) -> String
     path.to_str().unwrap().to_owned()
 }
 
-/// Returns the ids of everything that a commit reaches, one in a line.
+/// Returns the ids of all objects reachable from a commit, one per line.
 fn objects(repo: &TestRepo, tip: &str) -> String {
     let listed = repo.git(&["rev-list", "--objects", tip]);
     let ids = listed.lines().map(|line| line.split(' ').next().unwrap());
     ids.map(|id| format!("{id}\n")).collect()
 }
 
-/// Imports something that must be refused with these words, and looks that nothing of it stays.
+/// Checks that an import fails with these messages and leaves no ref, object or temporary file.
 #[track_caller]
 fn refused(into: &TestRepo, args: &[&str], words: &[&str]) {
     let state = || {
@@ -110,7 +110,7 @@ fn b5_what_a_bundle_builds_on_must_be_here() {
     let words = format!("it builds on commit {base}, which this repository does not have");
     refused(&elsewhere(), &[file], &[&words, "fetch what it builds on"]);
 
-    // Who has it can use it.
+    // The import works in a repository that has the prerequisite.
     let clone = TestRepo::new();
     clone.git(&["pull", "-q", repo.path().to_str().unwrap(), "main"]);
     clone.done(&["import", file]);
@@ -166,7 +166,7 @@ fn b3_names_are_those_of_sessions() {
     refused(&into, &[&odd(&[first, first])], &["twice"]);
     refused(&into, &[&odd(&["refs/heads/main"])], &["has no session"]);
 
-    // What is no session's is left alone, and said.
+    // Refs that are not sessions are skipped and reported.
     let users = into.users();
     let names = [
         "HEAD",
@@ -207,7 +207,7 @@ fn b5_a_session_that_lies_is_refused_whatever_it_is_called() {
         into.done(&["import", &file, "second"]);
     }
 
-    // A commit of the project is no turn.
+    // An ordinary commit is not a turn.
     repo.git(&["update-ref", "refs/teddy/sessions/forged", "main"]);
     let file = repo.beside("it.bundle");
     let file = file.to_str().unwrap();

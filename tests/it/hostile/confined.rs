@@ -1,4 +1,4 @@
-//! What a confined command cannot reach, on this kernel and on older ones.
+//! What sandboxed commands cannot reach, with the Landlock versions of older kernels too.
 //!
 //! CI also runs this module as root.
 
@@ -10,7 +10,7 @@ use teddy::host::shell::Script;
 
 use super::ground::{Ground, plan, run, words};
 
-/// Files below the home folder that hold keys, credentials, what was typed, and what agents remember.
+/// Files below the home directory with keys, credentials, shell history and the memory of agents.
 const KEYS: &str = "
     .ssh/key .authinfo .authinfo.gpg .gnupg/key .password-store/key .1password/key
     .local/share/keyrings/key .local/share/kwalletd/key .subversion/auth/key .pki/key
@@ -37,7 +37,7 @@ const KEYS: &str = "
     .cache/mozilla/key .cache/thunderbird/key
 ";
 
-/// Files below the home folder that run later: caches, stores, environments.
+/// Files below the home directory that are executed later: caches, package stores, environments.
 const RUN_LATER: &[&str] = &[
     ".cache/ms-playwright/chromium/chrome",
     ".cache/pre-commit/repo/hook",
@@ -55,7 +55,6 @@ const RUN_LATER: &[&str] = &[
     "go/pkg/mod/x/x.go",
 ];
 
-/// Ways to empty a file without opening it for writing.
 const TRUNCATIONS: &[&str] = &[
     "os.truncate(path, 0)",
     "os.open(path, os.O_RDONLY | os.O_TRUNC)",
@@ -63,7 +62,6 @@ const TRUNCATIONS: &[&str] = &[
     "how = ctypes.create_string_buffer(struct.pack('QQQ', os.O_TRUNC, 0, 0)); assert ctypes.CDLL(None).syscall(437, -100, path.encode(), how, 24) >= 0",
 ];
 
-/// Ways to send a datagram to a socket with a path.
 const DATAGRAMS: &[&str] = &[
     "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', path)",
     "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, path)",
@@ -72,7 +70,6 @@ const DATAGRAMS: &[&str] = &[
     "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendmsg([b'x'], [], 0, path)",
 ];
 
-/// Returns a file in the home folder with a text, its folders made.
 fn in_home(ground: &Ground, name: &str, text: &str) -> PathBuf {
     let path = ground.repo.beside("home").join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -80,20 +77,19 @@ fn in_home(ground: &Ground, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Executes a command, with more variables; returns the exit code and the words.
+/// Executes a command with extra variables. Returns the exit code and both streams.
 fn execute(ground: &Ground, command: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     std::fs::write(ground.repo.beside("plan.md"), plan(&run(command))).unwrap();
     let output = ground.teddy_with(&["execute", "../plan.md", "-y", "--no-replan"], variables);
     (output.status.code(), words(&output))
 }
 
-/// Returns a command of Python with `path` set.
 fn python(statement: &str, path: &std::path::Path) -> String {
     let path = path.display();
     format!("python3 -c \"import ctypes, os, socket, struct; path = '{path}'; {statement}\"")
 }
 
-/// Says whether a program is there; and that a test is passed over if not.
+/// Prints why the test is skipped if the program or the sandbox is missing.
 #[expect(
     clippy::print_stdout,
     reason = "a test that cannot be tried here says so"
@@ -165,7 +161,7 @@ fn sandbox_caches_can_be_read_and_new_ones_made() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("datadata"), "{said}");
 
-    // The next command finds what this one made; the user's own cache has nothing of it.
+    // Commands share a cache of their own, separate from the user's.
     let (code, said) = execute(&ground, "cat \"$XDG_CACHE_HOME/new/x\"", &[]);
     assert_eq!(code, Some(0), "{said}");
     assert!(!ground.repo.beside("home/.cache/new").exists());
@@ -418,7 +414,7 @@ fn attack_8_signals_that_are_not_kept_inside_are_said() {
     for interface in 3..=5 {
         let kernel = format!("landlock=return({interface})");
         let ground = Ground::new();
-        // To all there are only a signal that does nothing: should it get through, nobody is hurt.
+        // To all processes it sends signal 0 only, which does no harm if it gets through.
         let command = "kill -9 $PPID; kill -0 -1 || echo refused; kill -9 -$PPID; echo alive";
         let (_, said) = execute(&ground, command, &[("FAILPOINTS", &kernel)]);
         assert!(

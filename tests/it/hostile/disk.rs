@@ -1,5 +1,5 @@
-//! What lies on disk, or is put there by the plan's own commands: links, special files,
-//! repositories within.
+//! Symlinks, special files and nested repositories that exist in the project or are created by an
+//! earlier command of the plan.
 
 use std::os::unix::fs::symlink;
 
@@ -7,20 +7,18 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::ground::{Ground, create, edit, plan, read, run};
 
-/// What must come of a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
-    /// It is refused before anything runs.
+    /// Refused before any action runs.
     Rejected,
-    /// An action fails; nothing outside the project changes.
+    /// An action fails. Nothing outside of the project changes.
     Failed,
-    /// It runs.
+    /// The plan succeeds.
     Done,
-    /// The one or the other, as the sandbox has it.
+    /// `Failed` or `Done`, depending on the sandbox.
     Either,
 }
 
-/// Puts things that are no plain files into the project.
 fn prepare(ground: &Ground) {
     let (repo, outside) = (ground.repo.path(), ground.outside());
     symlink(&outside, repo.join("out")).unwrap();
@@ -51,7 +49,7 @@ fn prepare(ground: &Ground) {
     std::fs::hard_link(ground.outside().join("shared"), repo.join("hard")).unwrap();
 }
 
-/// Plans that meet what lies there: a name, the actions, what must come of them.
+/// A name, a plan that touches an unusual file, and the expected result.
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn rows() -> Vec<(&'static str, String, End)> {
     let link = |path: &str| format!("[{path}](/{path})");
@@ -211,7 +209,7 @@ fn a_hard_link_is_cut_and_its_other_name_stays() {
     let ground = Ground::new();
     prepare(&ground);
     let tried = ground.execute(plan(&edit("[hard](/hard)")));
-    // It is in no context list.
+    // An EDIT needs the file in a context list.
     assert_eq!(tried.code, 3, "{}", tried.words);
     ground.ok(&["context", "add", "hard"]);
     let tried = ground.execute(plan(&edit("[hard](/hard)")));
@@ -225,8 +223,8 @@ fn a_hard_link_is_cut_and_its_other_name_stays() {
     );
 }
 
-/// Commands that exchange what a later action meets, that action, and whether it must fail. `OUT`
-/// is the folder outside.
+/// A name, a command that replaces a file, a later action on that file, and the result of the plan.
+/// `OUT` is a directory outside of the project.
 fn swaps() -> Vec<(&'static str, &'static str, String, End)> {
     use End::{Done, Either, Failed};
     let (c, e, r) = (
@@ -283,7 +281,7 @@ fn swaps() -> Vec<(&'static str, &'static str, String, End)> {
     ]
 }
 
-/// Runs every row and then a plain plan, which must work whatever the row left behind.
+/// Runs every row and then an ordinary plan, which must still work.
 fn nothing_leads_elsewhere(sandbox: &str) {
     let ground = Ground::new();
     let setting = format!("execute.sandbox={sandbox}");
@@ -293,7 +291,8 @@ fn nothing_leads_elsewhere(sandbox: &str) {
     }
     let mut wrong = Vec::new();
     for (number, (name, command, action, end)) in swaps().into_iter().enumerate() {
-        // A name of its own for each row: what one leaves ignored must not help the next.
+        // New names for each row: an ignored file that one row leaves behind must not help the next
+        // one.
         let fresh = |text: &str| {
             text.replace("new", &format!("n{number}"))
                 .replace("OUT", ground.outside().to_str().unwrap())

@@ -1,11 +1,11 @@
-//! What git can be told by variables, settings and files: nothing of it runs a program, moves
-//! objects elsewhere or makes a snapshot say something else than the files.
+//! Environment variables, settings and files that control git. None of them can run a program,
+//! redirect objects or make a snapshot differ from the files.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::ground::{Ground, create, plan, run, words};
 
-/// Makes a program outside of the project that leaves a mark when it runs.
+/// Creates a program outside of the project that leaves a file when it runs.
 fn trap(ground: &Ground) -> String {
     let program = ground.repo.beside("trap.sh");
     std::fs::write(
@@ -20,8 +20,8 @@ fn trap(ground: &Ground) -> String {
     program.display().to_string()
 }
 
-/// Returns what is wrong after a turn that makes `new.txt` and runs a command, with these variables
-/// set.
+/// Executes a turn that creates a file and runs a command, with these variables set. Returns what
+/// went wrong.
 fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)]) -> Vec<String> {
     let (name, others) = (format!("n{number}.txt"), ground.others());
     std::fs::write(
@@ -31,7 +31,7 @@ fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)]) -> Vec<Strin
     .unwrap();
     let index = || ground.repo.git(&["ls-files", "-s"]);
     let (mut wrong, staged) = (Vec::new(), index());
-    // The test's own git obeys the settings.
+    // The test's own git, which obeys the settings, can have run the trap.
     let _ = std::fs::remove_file(ground.repo.beside("sprung"));
     let output = ground.teddy_with(&["execute", "../plan.md", "-y", "--no-replan"], variables);
     if !output.status.success() {
@@ -57,7 +57,7 @@ fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)]) -> Vec<Strin
     if ground.others() != others || index() != staged {
         wrong.push("something of the user's changed".to_owned());
     }
-    // Without the variables everything is there.
+    // The turn is complete if read without the variables.
     let names = || {
         ground
             .repo
@@ -92,7 +92,7 @@ fn variables_of_git_lead_nowhere() {
     let users_index = format!("{top}/.git/index");
     let rows: &[&[(&str, &str)]] = &[
         &[("GIT_INDEX_FILE", &index)],
-        // As in a hook of `git commit`.
+        // `git commit` sets these for its hooks.
         &[("GIT_INDEX_FILE", &users_index), ("GIT_DIR", ".git")],
         &[
             ("GIT_INDEX_FILE", &users_index),
@@ -142,8 +142,8 @@ fn variables_of_git_lead_nowhere() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Settings of the repository's own, by name: keys and values; TRAP is a program, OUT the folder
-/// outside.
+/// Settings in the repository: keys and values. `TRAP` is a program, `OUT` a directory outside of
+/// the project.
 const SETTINGS: &[(&str, &[(&str, &str)])] = &[
     ("an included file", &[("include.path", "OUT/config")]),
     (

@@ -1,5 +1,4 @@
-//! The ground on which hostile plans are tried: a repository with a session, and canaries around
-//! it.
+//! Fixture for hostile plans: a repository with a session, surrounded by canary files.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -11,29 +10,25 @@ use serde_json::Value;
 
 use crate::support::TestRepo;
 
-/// How long a command may take; nothing here takes more than a second.
+/// Far above the second that a command here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What every plan has in front of its actions.
 const HEAD: &str = "# Hostile\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\nx\n````\n\n## Action Plan\n\n";
 
-/// A repository with a session in use, a folder of secrets beside it, and a home.
+/// A repository with a session, a directory with secrets next to it, and a home directory.
 pub struct Ground {
-    /// The repository.
     pub repo: TestRepo,
 }
 
-/// What came of a plan.
 pub struct Tried {
-    /// The exit code; that of a killed process is -1.
+    /// -1 if a signal ended the process.
     pub code: i32,
-    /// What was printed on stdout, as JSON where it is.
+    /// Stdout as JSON, if it is JSON.
     pub json: Value,
-    /// Both streams, for a person.
+    /// Both streams.
     pub words: String,
 }
 
 impl Ground {
-    /// Makes a repository with a few files and a session.
     pub fn new() -> Ground {
         let ground = Ground {
             repo: TestRepo::new()
@@ -48,17 +43,15 @@ impl Ground {
         ground
     }
 
-    /// Returns the folder that no plan may reach.
+    /// Returns a directory that no plan can reach.
     pub fn outside(&self) -> PathBuf {
         self.repo.beside("outside")
     }
 
-    /// Runs teddy in the repository.
     pub fn teddy(&self, args: &[&str]) -> Output {
         self.teddy_with(args, &[])
     }
 
-    /// Runs teddy with more variables.
     pub fn teddy_with(&self, args: &[&str], env: &[(&str, &str)]) -> Output {
         let mut command = self.repo.command(env!("CARGO_BIN_EXE_teddy"));
         command
@@ -83,7 +76,7 @@ impl Ground {
         })
     }
 
-    /// Runs teddy, which must succeed, and returns what it printed.
+    /// Runs teddy, which must succeed. Returns stdout.
     pub fn ok(&self, args: &[&str]) -> String {
         let output = self.teddy(args);
         assert!(
@@ -94,12 +87,12 @@ impl Ground {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Executes a whole plan, approved as it is.
+    /// Executes a plan and approves all of it.
     pub fn execute(&self, plan: impl AsRef<[u8]>) -> Tried {
         self.execute_with(plan, &[])
     }
 
-    /// Executes a whole plan with more arguments.
+    /// Like [`Ground::execute`], with extra arguments.
     pub fn execute_with(&self, plan: impl AsRef<[u8]>, more: &[&str]) -> Tried {
         let file = self.repo.beside("plan.md");
         std::fs::write(&file, plan).unwrap();
@@ -123,8 +116,8 @@ impl Ground {
         }
     }
 
-    /// Returns everything that a plan must not change, by path: the user's files, the repository's
-    /// own state, the home but for caches, and the folder beside.
+    /// Captures by path what a plan must not change: the user's files, the repository's own state,
+    /// the home directory without caches, and the directory of secrets.
     pub fn state(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         for top in [self.repo.path(), self.outside(), self.repo.beside("home")] {
@@ -133,10 +126,10 @@ impl Ground {
         found
     }
 
-    /// Returns what of [`Ground::state`] is not one of the user's files, which a plan may change.
+    /// Returns [`Ground::state`] without the user's files, which a plan can change.
     pub fn others(&self) -> BTreeMap<PathBuf, String> {
         let (repo, git) = (self.repo.path(), self.repo.path().join(".git"));
-        // An index that was only refreshed is the same.
+        // Ignore the index: a command can refresh its stat data.
         let index = git.join("index");
         self.state()
             .into_iter()
@@ -147,34 +140,29 @@ impl Ground {
     }
 }
 
-/// Returns a plan with these actions.
 pub fn plan(actions: &str) -> String {
     format!("{HEAD}{actions}")
 }
 
-/// Returns a CREATE.
 pub fn create(path: &str) -> String {
     format!("### `CREATE`\n- **File Path:** {path}\n- **Description:** d\n```text\nevil\n```\n\n")
 }
 
-/// Returns an EDIT that fits `a.txt` and what is named like it.
+/// An EDIT that matches `a.txt` and files with the same content.
 pub fn edit(path: &str) -> String {
     format!(
         "### `EDIT`\n- **File Path:** {path}\n- **Description:** d\n\n#### `FIND:`\n```text\none\n```\n#### `REPLACE:`\n```text\nevil\n```\n\n"
     )
 }
 
-/// Returns a READ.
 pub fn read(resource: &str) -> String {
     format!("### `READ`\n- **Resource:** {resource}\n- **Description:** d\n\n")
 }
 
-/// Returns an EXECUTE.
 pub fn run(command: &str) -> String {
     format!("### `EXECUTE`\n- **Description:** d\n```shell\n{command}\n```\n\n")
 }
 
-/// Returns both streams as text.
 pub fn words(output: &Output) -> String {
     format!(
         "{}{}",
@@ -183,7 +171,7 @@ pub fn words(output: &Output) -> String {
     )
 }
 
-/// Lists what is below a folder, without what teddy may write.
+/// Skips what TeDDy itself writes.
 fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -218,10 +206,11 @@ fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
     }
 }
 
-/// Checks that everything works: another turn, another session, TeDDy's own care, the user's git.
+/// Checks that TeDDy and the user's git still work: maintenance commands, and a turn in two
+/// sessions.
 #[track_caller]
 pub fn everything_works(ground: &Ground, after: &str) {
-    // It is there already where this is not the first time.
+    // Fails if an earlier call created the session.
     ground.teddy(&["new", "other"]);
     for args in [
         &["recover"][..],
@@ -248,7 +237,6 @@ pub fn everything_works(ground: &Ground, after: &str) {
     git_works(ground);
 }
 
-/// Checks that the user's own git works.
 #[track_caller]
 fn git_works(ground: &Ground) {
     let repo = &ground.repo;
@@ -262,7 +250,6 @@ fn git_works(ground: &Ground) {
     repo.git(&["log", "--all", "--oneline"]);
 }
 
-/// Returns an action that makes a file.
 fn create_at(path: &str) -> String {
     create(&format!("[{path}](/{path})"))
 }

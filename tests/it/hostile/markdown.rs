@@ -1,12 +1,12 @@
-//! Markdown that shows a person something else than a program reads, or that a program cannot read
-//! at all: each is refused with its place, and nothing changes.
+//! Plans that look different to a reader than to the parser, or cannot be parsed. Each is refused
+//! with a line number and changes nothing.
 
 use super::ground::{Ground, create, edit, plan, read, run};
 
-/// A plan, and what must be said about it.
+/// A name, a plan and the expected message.
 type Row = (&'static str, String, &'static str);
 
-/// Headings that are none, or that are not what they look like.
+/// Text that looks like a heading and isn't one, and headings that look like others.
 fn headings() -> Vec<Row> {
     let message = |text: &str| plan(&format!("### `CHAT_WITH_USER`\n\n{text}\n"));
     vec![
@@ -106,7 +106,7 @@ fn headings() -> Vec<Row> {
     ]
 }
 
-/// Fields and blocks that say one thing twice, or in a way that nobody sees.
+/// Duplicate fields and blocks, and ones that are not visible when rendered.
 fn fields() -> Vec<Row> {
     let field =
         |line: &str| plan(&create("[new.txt](/new.txt)").replace("- **Description:** d", line));
@@ -214,7 +214,7 @@ fn fields() -> Vec<Row> {
     ]
 }
 
-/// Texts that a reader must get through.
+/// Texts on which a slow parser would hang.
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn texts() -> Vec<Row> {
     let many = 20_000;
@@ -334,8 +334,8 @@ fn texts() -> Vec<Row> {
     ]
 }
 
-/// Checks that every row is refused with a diagnostic that has a line, soon, and that nothing
-/// changes.
+/// Checks that every row is refused within a time limit by a diagnostic with a line number, and
+/// that nothing changes.
 fn refused(rows: Vec<Row>) {
     let ground = Ground::new();
     ground.ok(&["context", "add", "a.txt"]);
@@ -401,7 +401,7 @@ fn a_text_that_no_reader_expects_is_a_mistake() {
 #[test]
 fn a_letter_of_another_alphabet_in_a_path_is_shown_as_it_is_and_no_twin() {
     let ground = Ground::new();
-    // Cyrillic `a` in place of the Latin one: for git another file.
+    // A Cyrillic `a` instead of the Latin one: a different file for git.
     let tried = ground.execute(plan(&create("[\u{430}.txt](/\u{430}.txt)")));
     assert_eq!(tried.code, 0, "{}", tried.words);
     assert_eq!(

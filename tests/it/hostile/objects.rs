@@ -1,9 +1,9 @@
-//! What a command that nothing confines puts among the user's objects: bytes under a name that is
-//! not theirs.
+//! Loose objects with the wrong content, planted in the user's object directory by an unsandboxed
+//! command.
 
 use super::ground::{Ground, create, plan, run};
 
-/// A script that writes a loose object of the name that `SAID` has, with the bytes of `HELD`.
+/// Writes a loose object named after the content `SAID`, with the content `HELD`.
 const PLANT: &str = r#"python3 - <<'END'
 import hashlib, os, zlib
 said, held = SAID, HELD
@@ -18,10 +18,9 @@ with open(path, "wb") as file:
     file.write(held if held[:1] == b"\x78" else zlib.compress(blob(held)))
 END"#;
 
-/// The setting without which nothing of this can be done.
+/// The sandbox would prevent the attack.
 const OFF: [&str; 2] = ["-c", "execute.sandbox=off"];
 
-/// Returns the script for these bytes.
 fn plant(ground: &Ground, said: &str, held: &str) -> String {
     let repo = ground.repo.path();
     PLANT
@@ -78,7 +77,7 @@ fn an_object_that_was_planted_under_the_name_of_a_coming_file_is_not_used() {
 fn an_object_of_the_user_that_was_overwritten_is_reported_at_once() {
     let ground = Ground::new();
     let blob = ground.repo.git(&["rev-parse", "HEAD:src/main.rs"]);
-    // It is in a pack as well, so that nothing is lost here.
+    // A second copy in a pack, so that the attack does not lose the object.
     ground.repo.git(&["repack", "-aq"]);
     let planted = plant(&ground, "b'fn main() {}\\n'", "b'poison\\n'");
     let tried = ground.execute_with(plan(&run(&planted)), &OFF);

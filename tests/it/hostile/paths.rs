@@ -1,13 +1,13 @@
-//! Names that no plan may use, in every field that names something: one row for each spelling.
+//! Forbidden paths in every field that names a file, one row per spelling.
 
 use serde_json::Value;
 
 use super::ground::{Ground, create, edit, plan, read};
 
-/// A value of a field, and what must be said about it in each.
+/// The value of a field and the expected message.
 type Row = (&'static str, &'static str);
 
-/// Ways out of the project.
+/// Paths that leave the project.
 const OUT: &[Row] = &[
     ("[../evil](/../evil)", "leaves the project"),
     ("[src/../../evil](/src/../../evil)", "leaves the project"),
@@ -54,7 +54,7 @@ const OUT: &[Row] = &[
     ("[.](/.)", ""),
 ];
 
-/// Names that git or TeDDy keep.
+/// Paths reserved for git or TeDDy.
 const KEPT: &[Row] = &[
     ("[.git/config](/.git/config)", "git's own"),
     (
@@ -127,7 +127,7 @@ const KEPT: &[Row] = &[
     ),
 ];
 
-/// Names that show something else than they are.
+/// Values whose text differs from what they name.
 const DECEPTIVE: &[Row] = &[
     ("[a.txt](/src/main.rs)", "differ"),
     ("[a.txt](https://evil.example/x)", ""),
@@ -167,7 +167,7 @@ const DECEPTIVE: &[Row] = &[
     ("", ""),
 ];
 
-/// Returns a plan that uses a value in every field that names a file, with the names of the
+/// Returns a plan that uses the value in every field that names a file, and the names of its
 /// actions.
 fn everywhere(value: &str) -> (String, Vec<&'static str>) {
     let prune = format!("### `PRUNE`\n- **Resource:** {value}\n- **Description:** d\n\n");
@@ -183,8 +183,8 @@ fn everywhere(value: &str) -> (String, Vec<&'static str>) {
     )
 }
 
-/// Tries a value in every field but the given ones: it must be refused in each, with these words in
-/// one at least, and nothing may change. Returns what is not so.
+/// Checks that the value is refused in every action except `but`, that one message contains the
+/// expected text, and that nothing changes. Returns the violation, if any.
 fn accepted(ground: &Ground, (value, expected): Row, but: &[&str]) -> Option<String> {
     let before = ground.state();
     let (text, actions) = everywhere(value);
@@ -222,7 +222,7 @@ fn accepted(ground: &Ground, (value, expected): Row, but: &[&str]) -> Option<Str
     Some(format!("{value:?}: {wrong}"))
 }
 
-/// Checks that every row is refused; `but` names the actions that take a value for something else.
+/// Checks every row. `but` returns the actions in which a value is valid.
 fn refused(rows: &[Row], but: fn(&str) -> &'static [&'static str]) {
     let ground = Ground::new();
     let wrong: Vec<_> = rows
@@ -244,7 +244,7 @@ fn no_spelling_reaches_what_git_or_teddy_keep() {
 
 #[test]
 fn no_name_shows_something_else_than_it_is() {
-    // Without a folder a command runs at the root, and a hand-over may name several files or none.
+    // An EXECUTE without a directory runs at the root, and an INVOKE can name any number of files.
     refused(DECEPTIVE, |value| match value {
         "" | "``" => &["EXECUTE", "INVOKE"],
         _ if value.contains(") [") => &["INVOKE"],

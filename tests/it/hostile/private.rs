@@ -1,5 +1,5 @@
-//! What a command does to the git directory that it sees, and to the user's: nothing of it decides
-//! what TeDDy deletes, writes, runs or records afterwards.
+//! Attacks on the git directory that commands see, and through it on the user's. They must not
+//! control what TeDDy later deletes, writes, runs or records.
 //!
 //! CI also runs this module as root.
 
@@ -12,7 +12,7 @@ use super::ground::{Ground, everything_works, plan, run};
 /// Sets `$g` to the git directory of the worktree, as a command finds it.
 const G: &str = "g=$(git rev-parse --absolute-git-dir); ";
 
-/// Executes a command, which must succeed, and returns what the report says.
+/// Executes a command, which must succeed. Returns the report.
 #[track_caller]
 fn execute(ground: &Ground, command: &str) -> String {
     let tried = ground.execute(plan(&run(&fill(ground, command))));
@@ -20,7 +20,7 @@ fn execute(ground: &Ground, command: &str) -> String {
     ground.ok(&["show"])
 }
 
-/// Fills in where things are.
+/// Replaces the placeholders for paths.
 fn fill(ground: &Ground, command: &str) -> String {
     let command = command
         .replace("REPO", ground.repo.path().to_str().unwrap())
@@ -28,7 +28,7 @@ fn fill(ground: &Ground, command: &str) -> String {
     format!("{G}{command}")
 }
 
-/// Makes a folder of documents in the home, and returns a file in it.
+/// Creates a directory in the home directory and returns a file in it.
 fn documents(ground: &Ground) -> PathBuf {
     let file = ground.repo.beside("home/docs/a");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -86,7 +86,7 @@ fn attack_2_nothing_is_written_through_a_link_of_a_command() {
 fn attack_3_no_object_of_the_users_can_be_emptied() {
     let ground = Ground::new();
     let (repo, clone) = (ground.repo.path(), ground.repo.beside("clone"));
-    // Its objects are hard links to those of the repository.
+    // A local clone hard-links its objects to those of the repository.
     ground.repo.git(&[
         "clone",
         "-q",
@@ -114,7 +114,7 @@ fn attack_3_no_object_of_the_users_can_be_emptied() {
     everything_works(&ground, "objects that were to be emptied");
 }
 
-/// Commits that are not sound: why, and the command that makes one and prints its name.
+/// A reason, a message, and a command that creates such a commit and prints its id.
 fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
     let commit = |tree: &str, parents: &str| {
         format!(
@@ -127,7 +127,8 @@ fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
     let entry = |mode: &str, kind: &str, name: &str| {
         format!("$(printf '{mode} {kind} {gone}\\t{name}\\n' | git mktree --missing)")
     };
-    // The bytes of a blob's name that is there, for `printf`: `sh` need not know `\x`.
+    // The binary id of an existing blob, as octal escapes: `printf` of a POSIX `sh` does not know
+    // `\x`.
     let bytes =
         "for x in $(git rev-parse HEAD:a.txt | sed 's/../0x& /g'); do printf '\\\\%03o' $x; done";
     let blob = "${b}";
@@ -251,13 +252,13 @@ fn attack_6_a_setup_runs_confined_and_not_at_a_commands_wish() {
         "printf '%s\\n' '{evil}' > deps.sh; rm -f $g/teddy-ready; rm -rf $g"
     ));
     assert!(!turn("test \"$(cat ran)\" = first").contains("preparing"));
-    // One that is made anew is prepared again, on the user's files and confined all the same.
+    // A new worktree runs the setup again, with the user's script and in the sandbox.
     ground.ok(&["gc", "--idle-days", "0", "-y"]);
     assert!(turn("true").contains("preparing the worktree"));
     assert!(!trace.exists(), "the setup wrote outside of the worktree");
 }
 
-/// What a command does to the git directory that it sees.
+/// A name and a command that damages the git directory it sees.
 const VANDALISM: &[(&str, &str)] = &[
     (
         "70 kB in gitdir",
@@ -390,8 +391,8 @@ fn attack_10_a_pipe_in_the_place_of_any_file_is_not_waited_at() {
     }
 }
 
-/// Makes the worktree that a version before this one made for the session, and returns git's
-/// record of it and its folder.
+/// Creates a session worktree in the layout of the previous version. Returns git's administrative
+/// directory for it and its path.
 fn of_the_version_before(ground: &Ground) -> (PathBuf, PathBuf) {
     execute(ground, "true");
     let usage: serde_json::Value = serde_json::from_str(&ground.ok(&["du", "--json"])).unwrap();
@@ -420,7 +421,7 @@ fn of_the_version_before(ground: &Ground) -> (PathBuf, PathBuf) {
     (record, path)
 }
 
-/// What a command could do to a record of the version before.
+/// Damages a worktree of the previous version.
 type Vandalism = fn(&Path, &Path, &Path);
 
 #[test]
@@ -489,7 +490,8 @@ fn attack_9_a_worktree_of_the_version_before_is_taken_over_or_removed() {
     }
 }
 
-/// What `PATH` names in the project is opened with what lies beside it: secrets were, too.
+/// A program on `PATH` makes its neighbors in the project readable in the sandbox. That must not
+/// include secrets.
 #[test]
 fn secrets_beside_programs_of_the_project_are_not_read() {
     let ground = Ground::new();

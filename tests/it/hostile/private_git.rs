@@ -1,12 +1,11 @@
-//! The git directory that commands see in repositories that are not plain: with filters, with
-//! objects that only the server has, with many refs. Git works inside as it does outside, and nothing
-//! is lost.
+//! The git directory that commands see in repositories with filters, missing objects (partial
+//! clones) or many refs. Git works as it does outside, and no object is lost.
 
 use super::ground::{Ground, create, plan, run};
 use crate::support::TestRepo;
 
-/// What stands for the program of Git LFS: content goes to `lfs/objects`, a pointer to git. As that
-/// program does, it looks for content in the repositories as well whose objects are borrowed.
+/// A stand-in for Git LFS: stores content in `lfs/objects` and gives git a pointer. Like Git LFS,
+/// it also searches the repositories listed in `objects/info/alternates`.
 const LFS: &str = r#"#!/bin/sh
 git=$(git rev-parse --absolute-git-dir) && file=$(mktemp) && cat > "$file"
 case $1 in
@@ -25,8 +24,7 @@ smudge)
 esac
 "#;
 
-/// The same as a process that git keeps for all files: each request is read and answered in lines of
-/// git's protocol.
+/// The same as a long-running filter process, which speaks git's pkt-line protocol.
 const LFS_PROCESS: &str = r#"#!/bin/sh
 line() { # reads one into $text, which is empty where a list ends
     size=$(dd bs=1 count=4 2> /dev/null); test -n "$size" || exit 0
@@ -58,7 +56,7 @@ while :; do
 done
 "#;
 
-/// Executes a command, which must succeed, and returns what it printed.
+/// Executes a command, which must succeed. Returns its output.
 #[track_caller]
 fn says(ground: &Ground, command: &str) -> String {
     let tried = ground.execute(plan(&run(command)));
@@ -70,7 +68,8 @@ fn says(ground: &Ground, command: &str) -> String {
     output.unwrap_or_default().to_owned()
 }
 
-/// Returns a repository with large files that a program keeps, by one of git's two ways to ask it.
+/// Returns a repository with large files. `process` selects git's protocol for long-running
+/// filters.
 fn with_large_files(process: bool) -> Ground {
     let ground = Ground::new();
     let repo = &ground.repo;
@@ -80,7 +79,8 @@ fn with_large_files(process: bool) -> Ground {
     if process {
         let server = repo.beside("home/server.sh");
         std::fs::write(&server, LFS_PROCESS.replace("LFS", text)).unwrap();
-        // Commands may write to their own folder for this alone; elsewhere it is this test's.
+        // In the sandbox the filter can only write to the command's `TMPDIR`. Outside it uses the
+        // home directory of the test.
         let (home, server) = (repo.beside("home"), server.display());
         let setting = format!("TMPDIR=${{TMPDIR:-{}}} sh {server}", home.display());
         repo.git(&["config", "filter.lfs.process", &setting]);
@@ -117,7 +117,7 @@ fn commands_commit_large_files_as_the_filter_of_the_repository_has_them() {
         assert_eq!(repo.read("old.bin"), "changed\n");
         assert_eq!(repo.read("new.bin"), "new\n");
 
-        // The version before is in the user's own store, which commands may read.
+        // The old version exists only in the user's LFS storage, which commands can read.
         let command = "git log --oneline -1 | cut -d' ' -f2-; git checkout HEAD -- old.bin; \
                        git stash list; git show HEAD:old.bin | git cat-file --batch-check | wc -l; \
                        echo worse > old.bin; git checkout -- old.bin; cat old.bin";
@@ -134,8 +134,8 @@ fn commands_commit_large_files_as_the_filter_of_the_repository_has_them() {
     }
 }
 
-/// Returns a partial clone of a repository with a history. Of its files `a.txt` and `src/main.rs` are
-/// there; `src/other.rs`, in the same folder, and those of earlier commits are with the server only.
+/// Clones without `src/other.rs` and the files of earlier commits, which stay on the server.
+/// `a.txt` and `src/main.rs` are present.
 fn partial_clone(filter: &str) -> Ground {
     let repo = TestRepo::new();
     for number in 1..=4 {
@@ -171,14 +171,14 @@ fn partial_clone(filter: &str) -> Ground {
     ground
 }
 
-/// Returns how many objects of the clone only the server has.
+/// Counts the objects that only the server has.
 fn missing(ground: &Ground) -> usize {
     let args = ["rev-list", "--objects", "--all", "--missing=print"];
     let listed = ground.repo.git(&args);
     listed.lines().filter(|line| line.starts_with('?')).count()
 }
 
-/// The ways in which a clone can be partial.
+/// The supported kinds of partial clones.
 const FILTERS: [&str; 2] = ["blob:none", "tree:0"];
 
 #[test]
@@ -194,7 +194,7 @@ fn git_works_for_commands_in_a_partial_clone() {
             "Workspace before turn 1 of s\nc4\nc3\nc2\nc1",
             "{filter}"
         );
-        // What the server has is fetched into the commands' own repository.
+        // Missing objects are fetched into the commands' own repository.
         let command = "git log -p --format=%s -- src/other.rs | grep '^+src'";
         assert_eq!(
             says(&ground, command),
@@ -222,7 +222,7 @@ fn a_commit_in_a_partial_clone_is_taken_though_the_server_has_some_of_its_files(
 
         let command = "echo new > src/main.rs; git commit -qam mine; git log --format=%s -2";
         assert_eq!(says(&ground, command), "mine\nc4", "{filter}");
-        // An older file is fetched first, and is part of the commit.
+        // `git show` fetches an older file, which then becomes part of the commit.
         let command = "git show HEAD~3:old2.txt > older.txt; git add --sparse older.txt; \
                        git commit -qm older; git log --format=%s -2";
         assert_eq!(says(&ground, command), "older\nmine", "{filter}");
@@ -311,10 +311,10 @@ fn without_the_server_a_partial_clone_works_and_git_says_what_it_cannot_fetch() 
     }
 }
 
-/// How many refs are many, and how many of them are files of their own.
+/// Number of refs, and how many of them are loose.
 const MANY: [usize; 2] = [10_000, 100];
 
-/// Makes many branches, the last of them each in a file of its own.
+/// Creates `MANY` branches, the last of them loose.
 fn make_refs(ground: &Ground) {
     let repo = &ground.repo;
     let head = repo.git(&["rev-parse", "HEAD"]);

@@ -1,4 +1,4 @@
-//! What a command starts ends with it: whatever it does to be overlooked, and however it ends.
+//! TeDDy ends every process that a command starts, however it hides and however the command ends.
 //!
 //! CI also runs this module as root.
 
@@ -10,22 +10,21 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::ground::{Ground, plan, run};
 
-/// How long something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Lives until it is killed, and writes into the worktree. `$1` is made when it has begun.
+/// Creates `$1`, then appends to a file of the worktree until it is killed.
 const LIFE: &str = ": > \"$1\"\nwhile :; do echo x >> late.txt; sleep 0.05; done\n";
-/// Starts two of itself, and they two of themselves, as deep as `$2` says; all of them stay.
+/// Forks a binary tree of depth `$2`, in which every process stays alive.
 const BUSH: &str = ": > \"$1\"\n[ $2 = 0 ] || { setsid sh bush.sh \"$1\" $(($2 - 1)) $3 & setsid sh bush.sh \"$1\" $(($2 - 1)) $3 & }\nwhile :; do sleep 1; done\n";
-/// Hands its life on to a child again and again, faster than a list of processes can be read.
+/// Forks and exits in a loop, faster than `/proc` can be listed.
 const CHAIN: &str = "import os, sys\nos.setsid()\nopen(sys.argv[1], 'w').close()\nwhile True:\n    if os.fork():\n        os._exit(0)\n";
-/// Is stopped by its tracer, which sleeps.
+/// A process stopped by its tracer, which sleeps.
 const TRACED: &str = "import ctypes, os, signal, sys, time\nlibc = ctypes.CDLL(None)\nos.setsid()\nif os.fork():\n    os.waitpid(-1, os.WUNTRACED)\n    open(sys.argv[1], 'w').close()\n    time.sleep(3600)\nlibc.ptrace(0, 0, 0, 0)\nos.kill(os.getpid(), signal.SIGSTOP)\ntime.sleep(3600)\n";
-/// Takes in orphans, and has one.
+/// A child subreaper (`prctl` 36) with an orphan.
 const REAPER: &str = "import ctypes, os, sys, time\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\nif os.fork() == 0:\n    if os.fork() == 0:\n        os.setsid()\n        open(sys.argv[1], 'w').close()\n        time.sleep(3600)\n    os._exit(0)\ntime.sleep(3600)\n";
 
-/// Ways to outlive a command, and the program that each needs. BEGUN is a file that the process
-/// makes, TOKEN an argument by which it is found.
+/// Ways to outlive a command, and the program that each needs. The process creates `BEGUN` and has
+/// the argument `TOKEN`.
 const ESCAPES: &[(&str, &str)] = &[
     ("sh", "sh life.sh BEGUN TOKEN &"),
     (
@@ -58,7 +57,6 @@ const ESCAPES: &[(&str, &str)] = &[
     ("python3", "setsid python3 reaper.py BEGUN TOKEN &"),
 ];
 
-/// Returns a repository with the programs of the escapes.
 fn ground() -> Ground {
     let ground = Ground::new();
     ground
@@ -71,8 +69,8 @@ fn ground() -> Ground {
     ground
 }
 
-/// A name that no other process has among its arguments; dropping it ends all that have it, so
-/// that a test that fails leaves nothing behind.
+/// A unique argument that marks processes. Dropping it kills them, so that a failed test leaves
+/// none behind.
 struct Token(String);
 
 impl Token {
@@ -80,7 +78,7 @@ impl Token {
         Token(format!("token-{}", uuid::Uuid::now_v7()))
     }
 
-    /// Returns the living processes that have it.
+    /// Returns the live processes that have the token.
     fn living(&self) -> Vec<i32> {
         let numbers = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let name = entry.unwrap().file_name();
@@ -109,7 +107,7 @@ impl Drop for Token {
     }
 }
 
-/// Returns a command that starts an escape, waits until it has begun, and goes on.
+/// Returns a command that starts an escape, waits until it runs, then continues with `then`.
 fn escape(how: &str, token: &Token, then: &str) -> String {
     let started = how
         .replace("BEGUN", "\"$TMPDIR/begun\"")
@@ -117,7 +115,7 @@ fn escape(how: &str, token: &Token, then: &str) -> String {
     format!("{started}\nuntil [ -e \"$TMPDIR/begun\" ]; do sleep 0.01; done\n{then}")
 }
 
-/// Waits until something holds.
+/// Waits until a condition is true.
 #[track_caller]
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -127,7 +125,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Tries every escape with more arguments and variables; returns those that succeeded.
+/// Tries every escape with extra arguments and variables. Returns those that survived.
 fn survivors(arguments: &[&str], variables: &[(&str, &str)]) -> Vec<String> {
     let mut wrong = Vec::new();
     let there = |program: &str| teddy::host::process::find(program).is_some();
@@ -164,7 +162,7 @@ fn attack_7_nothing_that_a_free_command_starts_outlives_it() {
     );
 }
 
-/// Starts a plan whose command has a hidden child and never ends; returns when both live.
+/// Starts a plan whose command never ends and has a hidden child. Returns when both run.
 fn begin(ground: &Ground, token: &Token, arguments: &[&str]) -> Child {
     let how = "env -i PATH=\"$PATH\" setsid sh life.sh BEGUN TOKEN &";
     let then = format!("sh life.sh \"$TMPDIR/other\" {}", token.0);
@@ -185,14 +183,14 @@ fn begin(ground: &Ground, token: &Token, arguments: &[&str]) -> Child {
     child
 }
 
-/// Sends a signal while a command runs; returns the program's exit code once it has ended.
+/// Sends teddy a signal while a command runs. Returns its exit code and the surviving processes.
 fn interrupted(signal: Signal, arguments: &[&str]) -> (Option<i32>, Vec<i32>) {
     let (ground, token) = (ground(), Token::new());
     let mut child = begin(&ground, &token, arguments);
     kill_process(Pid::from_child(&child), signal).unwrap();
     let status = child.wait().unwrap();
 
-    // A program that is killed cannot wait for what it started; whoever else does has a moment.
+    // After SIGKILL teddy cannot wait for its children, so they can live a moment longer.
     if status.signal().is_some() {
         wait_until("the end of all", || token.living().is_empty());
     }
@@ -236,7 +234,8 @@ fn attack_7_what_cannot_be_ended_fails_the_turn_and_is_named() {
         "{words}"
     );
     assert!(!ground.repo.path().join("made.txt").exists());
-    // That it ran is on record; what it left is not, as it may still be written to.
+    // The turn is recorded as interrupted, without its files: a process can still be writing to
+    // them.
     let log = ground.ok(&["log"]);
     let newest = log.lines().next().unwrap_or_default();
     assert!(
@@ -259,7 +258,7 @@ fn attack_7_old_kernels_end_everything_too() {
     }
 }
 
-/// Runs the plan beside the project without a sandbox.
+/// Executes the plan next to the project without a sandbox.
 const UNCONFINED: [&str; 8] = [
     "execute",
     "../plan.md",
@@ -288,8 +287,8 @@ fn attack_7_who_kills_or_stops_its_supervisor_is_ended_all_the_same() {
     }
 }
 
-/// In a container the session that a process got from outside has the number 0, which was taken for
-/// the number of a process once.
+/// Bug: in a PID namespace, a session inherited from outside has the id 0, which TeDDy took for a
+/// process id.
 #[test]
 fn attack_7_a_session_from_outside_the_container_is_none() {
     let container = [
@@ -308,7 +307,7 @@ fn attack_7_a_session_from_outside_the_container_is_none() {
         command.args(program).output().unwrap()
     };
     if !run(&["true"]).status.success() {
-        // The system has no containers for everybody.
+        // Unprivileged user namespaces are not available.
         return;
     }
     let output = run(&[[env!("CARGO_BIN_EXE_teddy")].as_slice(), &UNCONFINED].concat());

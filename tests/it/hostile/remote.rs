@@ -1,11 +1,11 @@
-//! A remote that is after the one who fetches from it.
+//! A malicious remote against a user who fetches from it.
 
 use std::path::PathBuf;
 
 use crate::support::TestRepo;
 use crate::support::remotes::two_people;
 
-/// Ada, Ben, and the server, on which Ada's session lies.
+/// Ada, Ben and the server, to which Ada has pushed her session.
 fn world() -> (TestRepo, TestRepo, PathBuf) {
     let (ada, ben) = two_people();
     let server = ada.beside("server.git");
@@ -18,11 +18,10 @@ fn world() -> (TestRepo, TestRepo, PathBuf) {
     (ada, ben, server)
 }
 
-/// Runs git on the index of a forgery.
+/// Runs git on the index of a forged turn.
 type ForgeGit<'a> = &'a dyn Fn(&[&str]) -> String;
 
-/// Puts a session on the server whose newest turn has other files, as `edit` makes them of an
-/// index.
+/// Pushes a session whose newest turn has other files. `edit` changes an index of them.
 fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(ForgeGit<'_>)) {
     let index = ada.beside("forged");
     let _ = std::fs::remove_file(&index);
@@ -53,7 +52,7 @@ fn forge(ada: &TestRepo, name: &str, edit: &dyn Fn(ForgeGit<'_>)) {
     ]);
 }
 
-/// Puts a text into the index of a forgery.
+/// Adds a file to the index of a forged turn.
 fn put(ada: &TestRepo, git: ForgeGit<'_>, path: &str, text: &str) {
     let file = ada.beside("text");
     std::fs::write(&file, text).unwrap();
@@ -66,7 +65,8 @@ fn put(ada: &TestRepo, git: ForgeGit<'_>, path: &str, text: &str) {
     ]);
 }
 
-/// Makes sure that the honest session came, this one did not, and everything still reads.
+/// Checks that `teddy fetch` takes the honest session, refuses the forged one, and leaves
+/// everything readable.
 fn check(ben: &TestRepo, name: &str, words: &[&str]) {
     let out = ben.teddy(&["fetch"]);
     out.check(
@@ -247,7 +247,7 @@ fn an_export_writes_no_repository_that_is_among_the_files_of_a_turn() {
             put(&ada, git, name, "ref: refs/heads/main\n");
         }
     });
-    // As somebody may get it without `teddy fetch`.
+    // Plain `git fetch` skips TeDDy's checks.
     let refspec = "refs/teddy/sessions/nested:refs/teddy/remotes/origin/nested";
     ben.git(&["fetch", "-q", "origin", refspec]);
     ben.teddy(&["export", "-s", "origin/nested"]).check(

@@ -1,11 +1,11 @@
-//! What a repository may bring: settings, state, refs, hooks and filters. Nothing of it runs,
-//! nothing of it is sent.
+//! Hostile repositories: settings, state, refs, hooks and filters. TeDDy runs nothing of them and
+//! sends nothing anywhere.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::ground::{Ground, create, plan, run, words};
 
-/// Makes a program outside of the project that leaves a mark when it runs.
+/// Creates a program outside of the project that leaves a file when it runs.
 fn trap(ground: &Ground) -> String {
     let program = ground.repo.beside("trap.sh");
     std::fs::write(
@@ -20,13 +20,12 @@ fn trap(ground: &Ground) -> String {
     program.display().to_string()
 }
 
-/// Returns whether the trap was run.
 fn sprung(ground: &Ground) -> bool {
     ground.repo.beside("sprung").exists()
 }
 
-/// Settings that an untrusted repository may not make; TRAP is a program. The second part is the
-/// key that must be named.
+/// Settings that an untrusted repository cannot make, and the key in the warning. `TRAP` is a
+/// program.
 const SETTINGS: &[(&str, &str)] = &[
     ("preview_command: TRAP", "preview_command"),
     ("worktree: {setup: TRAP}", "worktree.setup"),
@@ -252,7 +251,7 @@ fn a_plan_that_came_with_refs_does_not_run() {
     ground.repo.write("../plan.md", plan(&run("touch ran")));
     ground.ok(&["plan", "--from", "../plan.md", "-m", "x"]);
     let draft = ground.repo.git(&["rev-parse", "refs/teddy/drafts/s"]);
-    // As a mirror clone would have it: the refs, and nothing of the git directory.
+    // A mirror clone has the refs, and nothing else of the git directory.
     let other = Ground::new();
     let from = ground.repo.path().display().to_string();
     other
@@ -282,7 +281,7 @@ fn a_plan_that_came_with_refs_does_not_run() {
     assert!(other.repo.path().join("ran").exists());
 }
 
-/// Makes a commit of a session whose tree is made of `mktree` lines, on top of another.
+/// Commits a turn whose tree has these entries.
 fn planted(ground: &Ground, number: &str, tree: &[(&str, &str)], parents: &[&str]) -> String {
     let id = "0198c0de-0000-7000-8000-000000000001";
     let meta = format!(
@@ -318,7 +317,7 @@ fn planted(ground: &Ground, number: &str, tree: &[(&str, &str)], parents: &[&str
     )
 }
 
-/// Writes a tree object of any names.
+/// Writes a tree object with any names, which `git mktree` would refuse.
 fn mktree(ground: &Ground, lines: &str) -> String {
     let mut raw = Vec::new();
     let mut sorted: Vec<_> = lines.lines().collect();
@@ -441,7 +440,7 @@ fn names_of_a_made_up_tree_lead_nowhere() {
             ground.state() == before,
             "export of {name:?} changed something"
         );
-        // The same name in the files of a turn, at the top and in a folder.
+        // The same name in the files of a turn, at the top and in a directory.
         let inner = mktree(&ground, &format!("100644 blob {blob}\t{name}\n"));
         for tree in [
             inner.clone(),

@@ -1,5 +1,5 @@
-//! What a command reaches: with the sandbox nothing but the worktree, without it a report of what
-//! it changed.
+//! With the sandbox, a command reaches only the worktree. Without it, TeDDy reports what the
+//! command changed.
 //!
 //! CI also runs this module as root.
 
@@ -7,13 +7,13 @@ use teddy::host::sandbox::{Availability, availability};
 
 use super::ground::{Ground, plan, run, words};
 
-/// Commands that must fail in the sandbox; OUT is the folder outside, REPO the user's own, HOME
-/// theirs.
+/// Commands that must fail in the sandbox. `OUT` is a directory outside of the project, `REPO` the
+/// user's repository, `HOME` the home directory.
 const CLOSED: &[&str] = &[
     "echo x > OUT/new",
     "echo x >> OUT/canary",
     "rm -rf OUT/canary",
-    // To another file system it is copied first; reading is allowed.
+    // `mv` between file systems copies first, and reading is allowed.
     "mv OUT/canary . || { rm -f canary; false; }",
     "ln OUT/canary hard && echo x > hard",
     "cat HOME/.ssh/id",
@@ -40,7 +40,7 @@ const CLOSED: &[&str] = &[
     "test -n \"$OPENAI_API_KEY$MY_TOKEN$GIT_DIR\"",
 ];
 
-/// Commands that work in the commands' own repository and change nothing of the user's.
+/// Commands that work in their own repository and change nothing of the user's.
 const OWN: &[&str] = &[
     "git config user.name evil && test \"$(git config user.name)\" = evil",
     "git branch evil && git rev-parse evil",

@@ -1,9 +1,9 @@
-//! What is shown to a person: nothing that a stranger wrote moves the cursor, hides text or writes
-//! to the clipboard.
+//! Untrusted text on the terminal cannot move the cursor, hide other text or write to the
+//! clipboard.
 
 use super::ground::{Ground, create, plan, run};
 
-/// What must never reach a terminal.
+/// Characters that must never reach a terminal.
 const RAW: [char; 12] = [
     '\u{1b}',
     '\r',
@@ -19,16 +19,15 @@ const RAW: [char; 12] = [
     '\u{2028}',
 ];
 
-/// A piece of every kind: a colour, a title, the clipboard, a link, a return, a bell, a direction,
-/// C1, a tag.
+/// One of each kind: color, title, clipboard, link, backspace, bell, C1 controls, bidirectional
+/// text, invisible characters.
 const EVIL: &str = "x\u{1b}[31m\u{1b}]0;t\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}]8;;http://evil\u{1b}\\y\u{8}\u{9b}2J\u{9d}0;t\u{202e}\u{2066}\u{200b}\u{7f}\u{e0041}z";
 
-/// Returns which raw characters are in a text.
 fn raw(text: &str) -> Vec<char> {
     RAW.into_iter().filter(|c| text.contains(*c)).collect()
 }
 
-/// Plans with the piece somewhere; each is executed, and everything that lists it is printed.
+/// Plans that contain `EVIL` in some place.
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn rows() -> Vec<(&'static str, String)> {
     let evil = plan(&run("true"));
@@ -149,7 +148,6 @@ fn rows() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Returns what commands say.
 fn told(ground: &Ground, commands: &[&[&str]]) -> String {
     commands
         .iter()

@@ -1,13 +1,12 @@
-//! Plans that are made to be large, deep or slow: refused soon, and nothing breaks.
+//! Plans that are huge, deeply nested or slow to parse. They are refused within a time limit.
 
 use std::time::{Duration, Instant};
 
 use super::ground::{Ground, create, plan, run};
 
-/// How long a refusal may take in an unoptimised build on a busy machine.
+/// Time limit for a refusal, for a debug build on a busy machine.
 const SOON: Duration = Duration::from_secs(45);
 
-/// Plans and what must come of them.
 fn rows() -> Vec<(&'static str, String)> {
     vec![
         ("10,000 actions", plan(&run("true").repeat(10_000))),

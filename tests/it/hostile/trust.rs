@@ -1,9 +1,8 @@
-//! Trust: shown whole, bound to every byte, ended by any change, never asked for where nobody is
-//! there.
+//! Trust in a repository's settings: all of them are shown, any change of a byte ends the trust,
+//! and TeDDy asks only at a terminal.
 
 use super::ground::{Ground, plan, run, words};
 
-/// Returns whether the repository's settings are ignored.
 fn ignored(ground: &Ground) -> bool {
     words(&ground.teddy(&["status"])).contains("settings of this repository are ignored")
 }
@@ -178,7 +177,7 @@ fn a_context_that_came_with_a_commit_reaches_no_page_and_no_ignored_file() {
     );
     ground.repo.put(".teddy/global.context", list);
     ground.repo.commit("a list");
-    // The user may allow the host and still not the repository.
+    // Even if the user allows the host, an untrusted repository can't have it fetched.
     let text = words(&ground.teddy(&["context", "-c", "web.allow_hosts=[\"127.0.0.1\"]"]));
     assert!(
         text.contains("shown\n")

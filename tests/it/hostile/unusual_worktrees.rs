@@ -1,12 +1,12 @@
-//! What is odd in a repository, or made so by a command, and must neither stop TeDDy nor cost
-//! anybody a byte.
+//! Unusual files, directories and paths that exist in a repository or are created by a command.
+//! TeDDy must keep working and lose nothing.
 
 use std::path::Path;
 
 use super::ground::{Ground, create, everything_works, plan, run};
 use crate::support::TestRepo;
 
-/// Makes folders in each other until no path reaches the last one, faster than `mkdir -p` refuses.
+/// Nests directories deeper than `PATH_MAX`, which `mkdir -p` refuses.
 const NEST: &str =
     "n=$(printf 'd%.0s' $(seq 200)); for i in $(seq 60); do mkdir $n && cd -P $n || exit 1; done";
 
@@ -38,7 +38,7 @@ fn attack_11_folders_below_each_other_do_not_slow_the_next_turn() {
 
 #[test]
 fn attack_11_thirty_thousand_folders_below_each_other_cost_in_proportion() {
-    // A disk can take a millisecond for each folder that goes, whoever removes it.
+    // In memory: on some disks it takes a millisecond to remove a directory.
     let memory = Path::new("/dev/shm");
     let repo = if memory.is_dir() {
         TestRepo::below(memory, &[])
@@ -51,7 +51,7 @@ fn attack_11_thirty_thousand_folders_below_each_other_cost_in_proportion() {
     ground.repo.commit("one");
     ground.ok(&["new", "s"]);
 
-    // With Landlock the kernel looks at all folders above for each new one, which the command pays.
+    // Landlock checks all parent directories for each new one, which makes the command slow.
     let free = ["-c", "execute.sandbox=off"];
     let deep = "python3 -c 'import os; [(os.mkdir(\"d\"), os.chdir(\"d\")) for _ in range(30000)]'";
     let tried = ground.execute_with(plan(&(run(deep) + &create("made.txt"))), &free);
@@ -67,7 +67,7 @@ fn a_turn_with_a_command_runs_in_a_project_whose_path_has_4000_bytes() {
     let mut folder = top.path().canonicalize().unwrap();
     let home = folder.join("home");
     std::fs::create_dir(&home).unwrap();
-    // A repository of a test adds a folder with ten letters, and `repo` in it.
+    // `TestRepo` adds a temporary directory with a ten-letter name, and `repo` in it.
     let most = 4_000 - 16;
     while folder.as_os_str().len() < most - 1 {
         let room = most - 1 - folder.as_os_str().len();
