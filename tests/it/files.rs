@@ -1,4 +1,4 @@
-//! The user's files: snapshots, publishing, restore, undo and redo.
+//! The user's files: snapshots, publication, restore, undo and redo.
 
 mod encodings;
 mod fingerprint;

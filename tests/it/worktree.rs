@@ -1,4 +1,4 @@
-//! Where a plan runs: worktrees, the overlay, the sandbox, the shell.
+//! Where a plan runs: worktrees, overlays, sandbox and shell.
 
 mod filling;
 pub mod overlay;

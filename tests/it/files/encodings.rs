@@ -1,10 +1,9 @@
-//! Files whose characters are not UTF-8 on disk (`working-tree-encoding`): a turn, an undo and a redo
-//! leave them as git has them.
+//! Files with `working-tree-encoding`, which are not UTF-8 on disk. A turn, an undo and a redo
+//! write them as git does.
 
 use crate::plans::{execute, plan};
 use crate::support::TestRepo;
 
-/// Returns a text as a file of an encoding has it.
 fn encoded(encoding: &str, text: &str) -> Vec<u8> {
     let mark = match encoding {
         "UTF-16" | "UTF-16LE-BOM" => "\u{feff}",
@@ -34,7 +33,7 @@ fn utf_16_comes_back_as_it_was_whatever_a_turn_did() {
             repo.done(&["new", "s"]);
             repo.write("e.rc", as_file("mine\n"));
 
-            // The command sees the file as it is on disk.
+            // The command sees the encoded file.
             let script = "cp e.rc seen.bin; cat e.rc seen.bin > both; mv both e.rc";
             repo.write(".git/plan.md", plan("Twice", &[execute(script)]));
             repo.done(&["-c", backend, "execute", ".git/plan.md", "-y"]);
@@ -56,7 +55,8 @@ fn utf_16_comes_back_as_it_was_whatever_a_turn_did() {
     }
 }
 
-/// A file that git could not store held everything up, the command that would have put it right, too.
+/// Bug: a file that git could not encode made every later turn fail, even one that would have fixed
+/// the file.
 #[test]
 fn a_file_that_does_not_fit_its_encoding_is_left_alone() {
     let repo = TestRepo::new()

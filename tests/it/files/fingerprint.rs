@@ -1,11 +1,11 @@
-//! The fingerprint of what is the user's: it tells what a command changed, and nothing else.
+//! The fingerprint of the user's repository state reports what a command changed, and nothing else.
 
 use teddy::git::fingerprint;
 use teddy::git::fingerprint::{RepositoryDifference, What};
 
 use crate::support::TestRepo;
 
-/// Returns a repository with a commit, a stash and a hook.
+/// Has a commit, a stash and a hook.
 fn repo() -> TestRepo {
     let repo = TestRepo::new().file("a", "1").file("b", "1");
     repo.commit("one");
@@ -15,7 +15,7 @@ fn repo() -> TestRepo {
     repo
 }
 
-/// Does something to a repository, and compares what the fingerprint says about it.
+/// Changes a repository and compares the reported differences.
 fn check(change: impl Fn(&TestRepo), expected: &[(&str, What)]) {
     let repo = repo();
     let before = fingerprint::fingerprint(&repo.open()).unwrap();

@@ -1,9 +1,8 @@
-//! What turns made where no snapshot looks by itself: ignored folders, and repositories within.
+//! Changes by turns in places that snapshots skip: ignored directories and nested repositories.
 
 use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 
-/// A project that ignores `dist/`, with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file(".gitignore", "dist/\n")
@@ -14,19 +13,18 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Runs a command as a plan.
 fn run(repo: &TestRepo, script: &str) {
     repo.run_plan(&plan("Run", &[execute(script)]));
 }
 
-/// Returns what is told of a turn: the files that changed in it.
+/// Returns the files that `log` lists for a turn.
 fn changed(repo: &TestRepo, turn: usize) -> String {
     let rows = repo.json(&["log"], 0);
     let of = |row: &&serde_json::Value| row["number"] == turn;
     rows.as_array().unwrap().iter().find(of).unwrap()["files"].to_string()
 }
 
-/// Returns the paths of the newest turn's code.
+/// Returns the paths in the files of the newest turn.
 fn paths(repo: &TestRepo) -> String {
     let after = repo.json(&["log"], 0)[0]["after"]
         .as_str()
@@ -36,7 +34,7 @@ fn paths(repo: &TestRepo) -> String {
         .replace('\n', " ")
 }
 
-/// Asserts that the files are as the newest turn left them.
+/// Asserts that the user's files match the newest turn.
 #[track_caller]
 fn check_clean(repo: &TestRepo) {
     let status = repo.json(&["status"], 0);
@@ -124,7 +122,7 @@ fn promise_d4_what_a_command_moves_into_an_ignored_folder_arrives() {
     );
 }
 
-/// Adds a repository within, with one commit, as a submodule would be recorded.
+/// Adds a nested repository with one commit, recorded like a submodule.
 fn with_repository(repo: &TestRepo) -> String {
     let inside = repo.path().join("sub");
     repo.write("sub/x.txt", "x\n");
@@ -135,7 +133,7 @@ fn with_repository(repo: &TestRepo) -> String {
     repo.git_in(&inside, &["rev-parse", "HEAD"])
 }
 
-/// Returns the commit of the repository within, in the newest turn's code.
+/// Returns the commit of the nested repository, as recorded by the newest turn.
 fn recorded(repo: &TestRepo) -> String {
     let after = repo.json(&["log"], 0)[0]["after"]
         .as_str()
@@ -161,7 +159,7 @@ fn promise_d4_what_a_plan_does_in_a_repository_within_is_said_and_not_recorded()
     );
     check_clean(&repo);
 
-    // The user moves theirs; what stands in the worktree is no word against it.
+    // The user's own commit is recorded, whatever the session's worktree still contains.
     let inside = repo.path().join("sub");
     repo.git_in(&inside, &["commit", "-q", "--allow-empty", "-m", "two"]);
     let second = repo.git_in(&inside, &["rev-parse", "HEAD"]);

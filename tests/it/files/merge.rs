@@ -1,4 +1,5 @@
-//! Merging trees: the same result as git's own where that is clean, and never less careful.
+//! Tree merges: the same result as git where git merges cleanly, and a conflict wherever git finds
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,9 @@ use teddy::git::object::batch;
 use teddy::git::object::{EntryMode, TreeEntry, TreeId};
 use teddy::git::repository::Repository;
 
-/// Files of a tree by path: mode and content.
+/// Mode and content by path.
 type Files = BTreeMap<String, (EntryMode, String)>;
 
-/// Writes a tree.
 fn write(repository: &Repository, files: &Files) -> TreeId {
     let batch = batch::batch(repository);
     let edits = files.iter().map(|(path, (mode, content))| {
@@ -29,7 +29,6 @@ fn write(repository: &Repository, files: &Files) -> TreeId {
     tree
 }
 
-/// Returns files from pairs.
 fn files(pairs: &[(&str, &str)]) -> Files {
     pairs
         .iter()
@@ -37,7 +36,7 @@ fn files(pairs: &[(&str, &str)]) -> Files {
         .collect()
 }
 
-/// Merges with git itself; the tree if it is clean.
+/// Merges with git. `None` on a conflict.
 fn git_merge(repo: &TestRepo, [base, ours, theirs]: [TreeId; 3]) -> Option<TreeId> {
     let mut command = repo.command("git");
     command.current_dir(repo.path()).args([
@@ -65,7 +64,7 @@ fn git_merge(repo: &TestRepo, [base, ours, theirs]: [TreeId; 3]) -> Option<TreeI
     (code == 0).then_some(tree)
 }
 
-/// Merges base, ours and theirs, and compares the paths that overlap.
+/// Merges base, ours and theirs, and compares the conflicting paths.
 fn check(versions: [&[(&str, &str)]; 3], overlap: &[&str]) -> (TestRepo, Merged) {
     let repo = TestRepo::new();
     let repository = repo.open();
@@ -207,11 +206,10 @@ fn a_file_and_a_folder_of_one_name_overlap() {
     );
 }
 
-/// A small random number generator, the same on every machine.
+/// The same numbers on every machine.
 struct Random(u64);
 
 impl Random {
-    /// Returns a number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
         self.0 = self
             .0
@@ -220,14 +218,13 @@ impl Random {
         (self.0 >> 33) % limit
     }
 
-    /// Returns a few lines.
     fn content(&mut self) -> String {
         (0..6 + self.below(6))
             .map(|line| format!("line {line} {}\n", self.below(2)))
             .collect()
     }
 
-    /// Returns a path out of a few, some of which are folders of others.
+    /// Some of these paths are directories of others.
     fn path(&mut self) -> String {
         [
             "a", "b", "a/x", "a/y", "b/x/z", "c/d/e", "c/d/f", "c/d", "g",
@@ -235,7 +232,7 @@ impl Random {
             .to_owned()
     }
 
-    /// Returns some files; a file gives way to the folder of another.
+    /// A file is dropped if a later path needs its name as a directory.
     fn tree(&mut self) -> Files {
         let mut files = Files::new();
         for _ in 0..5 {
@@ -245,7 +242,6 @@ impl Random {
         files
     }
 
-    /// Changes a few files.
     fn edit(&mut self, base: &Files) -> Files {
         let mut files = base.clone();
         for _ in 0..self.below(5) {
@@ -275,7 +271,6 @@ impl Random {
         files
     }
 
-    /// Changes one line of a text.
     fn lines(&mut self, content: &str) -> String {
         let mut lines: Vec<_> = content.lines().map(str::to_owned).collect();
         let at = self.below(lines.len() as u64 + 1) as usize;
@@ -289,7 +284,7 @@ impl Random {
     }
 }
 
-/// Puts a file into a tree, where what is in the way gives way.
+/// Adds a file, and removes those that are in its way.
 fn put(files: &mut Files, path: String, file: (EntryMode, String)) {
     files.retain(|other, _| {
         !other.starts_with(&format!("{path}/")) && !path.starts_with(&format!("{other}/"))
@@ -303,7 +298,7 @@ fn random_trees_are_merged_as_git_merges_them() {
     let mut repository = repo.open();
     let mut clean = 0;
     for seed in 0..150 {
-        // Each merge writes packs, and there is no turn that would put them together.
+        // Each merge writes packs, and only a turn would combine them.
         if seed % 20 == 0 {
             repo = TestRepo::new();
             repository = repo.open();

@@ -1,7 +1,7 @@
-//! Files and folders that may not be read or written to: said, left as they are, and nothing else
-//! is held up.
+//! Files and directories without read or write permission. TeDDy reports and leaves them, and
+//! everything else works.
 //!
-//! For root nothing is closed, so that teddy runs as nobody then.
+//! Permissions don't apply to root, so root runs teddy as user `nobody` here.
 //!
 //! CI also runs this module as root.
 
@@ -11,10 +11,11 @@ use std::path::Path;
 use crate::plans::{create, edit, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// Nobody's number.
+/// User id of `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// A project that is nobody's where we are root, with a session that knows its files.
+/// Belongs to `nobody` if the test runs as root. Its session has the files in context. `None` if
+/// `nobody` cannot run teddy.
 fn project() -> Option<TestRepo> {
     let repo = TestRepo::new()
         .file("a.txt", "a\n")
@@ -33,7 +34,7 @@ fn project() -> Option<TestRepo> {
     Some(repo)
 }
 
-/// Gives everything below a folder to nobody.
+/// Changes the owner of everything below a directory to `NOBODY`.
 fn give(folder: &Path) {
     std::os::unix::fs::lchown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
     if folder.is_dir() && !folder.is_symlink() {
@@ -43,12 +44,11 @@ fn give(folder: &Path) {
     }
 }
 
-/// Changes permissions.
 fn chmod(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Runs teddy as somebody for whom permissions count; nothing where that is not possible here.
+/// Runs teddy as a user to whom permissions apply. `None` if that is not possible.
 fn run(repo: &TestRepo, args: &[&str]) -> Option<Output> {
     let own = repo.teddy_command(args);
     if !rustix::process::geteuid().is_root() {
@@ -75,16 +75,15 @@ fn run(repo: &TestRepo, args: &[&str]) -> Option<Output> {
         .stdin(std::process::Stdio::null())
         .output()
         .ok()?;
-    // Without `setpriv`, or where nobody may not come by the program.
+    // `setpriv` is missing, or `nobody` cannot reach the program.
     (!matches!(output.status.code(), Some(126 | 127))).then(|| Output::from(output))
 }
 
-/// Runs git, whoever's the repository is.
+/// Runs git in a repository of another user.
 fn git(repo: &TestRepo, args: &[&str]) -> String {
     repo.git(&[&["-c", "safe.directory=*"], args].concat())
 }
 
-/// Returns the tree of every file.
 fn tree(repo: &TestRepo) -> String {
     let stash = repo.beside("objects");
     std::fs::create_dir_all(&stash).unwrap();
@@ -110,7 +109,6 @@ fn tree(repo: &TestRepo) -> String {
     run(&["write-tree"]).trim().to_owned()
 }
 
-/// Executes a plan.
 fn run_plan(repo: &TestRepo, text: &str) -> Output {
     let path = repo.beside("plan.md");
     std::fs::write(&path, text).unwrap();
@@ -156,7 +154,7 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
         (&[create("dir/new/x.txt", "x\n")], 0o555),
     ] {
         let Some(repo) = project() else { return };
-        // What the user cannot change, a command over their files cannot either.
+        // A checkout, because in an overlay the command itself cannot write what the user cannot.
         repo.configure("worktree: { backend: checkout }\n");
         let before = tree(&repo);
         chmod(&repo.path().join("dir"), mode);

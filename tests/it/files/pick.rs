@@ -1,4 +1,4 @@
-//! `pick`: what a turn of another session did, in the session in use.
+//! `pick`: applies a turn of another session to the current one.
 
 use serde_json::json;
 
@@ -6,8 +6,7 @@ use crate::plans::{create, edit, plan};
 use crate::support::TestRepo;
 use crate::support::landing::{changed, everything, project, status};
 
-/// A project with a session `other`, whose two turns are taken out of the files again, and session
-/// `demo` in use.
+/// Session `other` has two turns, both undone. Session `demo` is current.
 fn two_sessions() -> TestRepo {
     let repo = project();
     repo.done(&["new", "other"]);

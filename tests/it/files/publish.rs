@@ -1,4 +1,4 @@
-//! Publishing: the user's files move from tree to tree, and what is the user's stays.
+//! Publication: updates the user's files from one tree to another and keeps the user's own changes.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -10,7 +10,6 @@ use teddy::git::publish::displaced;
 use teddy::git::publish::rescue;
 use teddy::git::publish::{Guard, OverlapRule, Published};
 
-/// Returns a guard that passes conflicts over or stops at them.
 fn guard(overlap: OverlapRule) -> Guard {
     Guard {
         operation: "test".to_owned(),
@@ -19,13 +18,12 @@ fn guard(overlap: OverlapRule) -> Guard {
     }
 }
 
-/// Returns the id of the tree of all files.
 fn tree(repo: &TestRepo) -> TreeId {
     repo.tree().parse().unwrap()
 }
 
-/// Makes the two trees of a test: as `before` and then `after` leave the files; the files are as
-/// `before` left them.
+/// Records the trees after `before` and after `after`, then publishes the first, so that the files
+/// are as after `before`.
 fn trees(
     repo: &TestRepo,
     before: impl Fn(&TestRepo),
@@ -40,12 +38,11 @@ fn trees(
     (from, to)
 }
 
-/// Publishes and stops at a conflict.
+/// Publishes with [`OverlapRule::Stop`].
 fn publish(repo: &TestRepo, from: TreeId, to: TreeId) -> Published {
     publish::publish(&repo.open(), from, to, &guard(OverlapRule::Stop)).unwrap()
 }
 
-/// Returns paths as text.
 fn text(paths: &[Vec<u8>]) -> Vec<String> {
     paths
         .iter()
@@ -53,7 +50,7 @@ fn text(paths: &[Vec<u8>]) -> Vec<String> {
         .collect()
 }
 
-/// Returns every name below a folder that looks like one of our temporary files.
+/// Returns all names below a directory that look like our temporary files.
 fn leftovers(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -71,7 +68,6 @@ fn leftovers(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Makes a file executable or not.
 fn chmod(repo: &TestRepo, path: &str, mode: u32) {
     std::fs::set_permissions(
         repo.path().join(path),
@@ -191,7 +187,7 @@ fn nothing_is_written_when_one_path_is_not_as_expected() {
     );
 }
 
-/// Publishes a change of one file after the user did something, and compares the conflicts.
+/// Publishes a change of one file after the user changed something, and compares the conflicts.
 fn check_conflict(path: &str, user: impl Fn(&TestRepo), expected: &[&str]) {
     let repo = TestRepo::new();
     let (from, to) = trees(&repo, |r| r.write(path, "1"), |r| r.write(path, "2"));
@@ -211,7 +207,7 @@ fn what_the_user_did_meanwhile_is_a_conflict() {
     check_conflict("d/a", |r| r.git(&["init", "-q", "d"]).clear(), &["d/a"]);
 }
 
-/// Opens a file as a program does that goes on writing to it.
+/// Opens a file for writing and returns the handle.
 fn held_open(repo: &TestRepo, path: &str) -> std::fs::File {
     std::fs::OpenOptions::new()
         .append(true)
@@ -276,7 +272,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
             r.remove("deleted");
         },
     );
-    // What the making of the trees put away.
+    // Remove what `trees` displaced.
     displaced::clear_displaced(&repo.open()).unwrap();
     publish(&repo, from, to);
     let folder = repo.path().join(".git/teddy/undo/displaced");
@@ -292,7 +288,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
             .open(away(end).unwrap())
             .unwrap()
     };
-    // A program that found the files before the exchange, and opens them only now.
+    // A program can find a file before the exchange and open it afterwards.
     open(".late").write_all(b" save").unwrap();
     open(".deleted").write_all(b" save").unwrap();
     let writer = open(".open");
@@ -589,7 +585,7 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
         },
     );
     displaced::clear_displaced(&repo.open()).unwrap();
-    // One of the user's own in each of the parts, and one that a program writes to.
+    // A conflict in each part of the parallel work, and a file that is open for writing.
     repo.write(&path(1), "mine");
     repo.write(&path(1_298), "mine");
     repo.write("made/1299", "mine");

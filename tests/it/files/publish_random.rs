@@ -1,4 +1,5 @@
-//! Publishing while the user saves, and while the process is killed: nothing is lost, nothing torn.
+//! Publication while the user saves files or the process is killed. No save is lost and no file is
+//! torn.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,14 +13,12 @@ use teddy::git::publish::displaced;
 use teddy::git::publish::rescue;
 use teddy::git::publish::{Guard, OverlapRule};
 
-/// How often the user saves in the middle of a publication.
+/// Saves during a publication.
 const SAVES: u64 = if crate::WORLDS { 200 } else { 60 };
-/// How often a publication is killed.
 const KILLS: u64 = 8;
-/// Names the repository to the process that is to be killed.
+/// Environment variable that passes the repository to the process that will be killed.
 const CHILD: &str = "TEDDY_TEST_STORM";
 
-/// Returns a guard for a run or for finishing one.
 fn guard(overlap: OverlapRule) -> Guard {
     Guard {
         operation: "storm".to_owned(),
@@ -28,13 +27,13 @@ fn guard(overlap: OverlapRule) -> Guard {
     }
 }
 
-/// Returns a number below `limit`, different for each `seed`, the same on every machine.
+/// Returns a number below `limit` for `seed`, the same on every machine.
 fn random(seed: u64, limit: u64) -> u64 {
     let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32) % limit.max(1)
 }
 
-/// Saves as editors do: in place, or through another file.
+/// Saves in place, or by a rename as many editors do.
 fn save(path: &Path, text: &str, in_place: bool) {
     if in_place {
         return std::fs::write(path, text).unwrap();
@@ -44,8 +43,8 @@ fn save(path: &Path, text: &str, in_place: bool) {
     std::fs::rename(&beside, path).unwrap();
 }
 
-/// Returns the trees that the rounds publish from and to, all of them in one pack: one for each
-/// object would make every look-up go through hundreds.
+/// Returns the pairs of trees for all rounds, written in one pack. A pack per object would make
+/// each lookup search hundreds of them.
 fn versions(repo: &TestRepo) -> Vec<(TreeId, TreeId)> {
     let repository = repo.open();
     let batch = batch::batch(&repository);
@@ -64,8 +63,8 @@ fn versions(repo: &TestRepo) -> Vec<(TreeId, TreeId)> {
     versions
 }
 
-/// Lets one user save hit a publication, and checks that the save is at its path or was rescued;
-/// returns whether the publication had written already.
+/// Saves the file during a publication and checks that the save is at its path or was rescued.
+/// Returns whether it came after the publication had written the file.
 fn round(repo: &TestRepo, (number, (from, to)): (u64, (TreeId, TreeId)), longest: u64) -> bool {
     let (path, repository) = (repo.path().join("file"), repo.open());
     repo.write("file", format!("before {number}"));
@@ -82,7 +81,7 @@ fn round(repo: &TestRepo, (number, (from, to)): (u64, (TreeId, TreeId)), longest
         });
         publish::publish(&repository, from, to, &guard(OverlapRule::Stop)).unwrap()
     });
-    // A save to what was put away is found by the next command.
+    // The next command finds a save to a displaced file.
     let late = displaced::clear_displaced(&repository).unwrap();
     let rescued = published
         .rescued
@@ -121,14 +120,14 @@ fn a_save_at_any_moment_survives() {
     assert_eq!(left, [""; 0]);
 }
 
-/// Returns what a file holds: one byte, many times.
+/// One repeated byte, so that a torn file is recognized.
 fn content(number: u64, letter: char) -> String {
     letter
         .to_string()
         .repeat(1_000 + 500 * usize::try_from(number).unwrap())
 }
 
-/// Makes a repository with many files in two versions, as the first leaves them.
+/// Creates many files in two versions. The first is in the worktree.
 fn two_versions() -> (TestRepo, TreeId, TreeId) {
     let repo = TestRepo::new();
     let write = |letter: char| -> TreeId {
@@ -149,7 +148,7 @@ fn two_versions() -> (TestRepo, TreeId, TreeId) {
     (repo, from, to)
 }
 
-/// Publishes and is killed: the other half of [`a_killed_publication_is_finished_by_the_next`].
+/// The child process of [`a_killed_publication_is_finished_by_the_next`].
 #[test]
 #[expect(
     clippy::disallowed_methods,

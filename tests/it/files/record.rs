@@ -1,4 +1,4 @@
-//! `record`: what was done in the user's files without TeDDy, as a turn.
+//! `record`: makes a turn of changes that the user made without TeDDy.
 
 use serde_json::json;
 
@@ -311,7 +311,7 @@ fn a_model_that_changes_files_while_it_is_asked_is_named() {
     assert!(!out.stderr.contains("your files changed"), "{out}");
 }
 
-/// A folder that cannot be opened for want of a descriptor is not empty.
+/// Bug: a directory that could not be opened for lack of file descriptors was recorded as empty.
 #[test]
 fn with_too_few_open_files_a_turn_is_whole_or_an_error() {
     let repo = TestRepo::new();

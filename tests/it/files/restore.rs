@@ -1,5 +1,5 @@
-//! `restore`, `undo`, `redo`: back to a turn, with the user's own edits kept; each is a turn
-//! itself.
+//! `restore`, `undo` and `redo`: go back to a turn and keep the user's own edits. Each is recorded
+//! as a turn.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// A project after three turns: a.txt is changed, b.txt is made, c.txt is deleted.
+/// The turns change `a.txt`, create a file and delete one.
 fn three_turns() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n4\n5\n")
@@ -238,8 +238,8 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
     );
 }
 
-/// Every undo and redo is a turn, so that thousands of them may lie between the newest turn and the
-/// one that is undone: nothing but their commits is read.
+/// There can be thousands of undos and redos between the newest turn and the undone one. Only their
+/// commits are read, not their files.
 #[test]
 fn an_undo_reads_no_turns_but_those_that_it_speaks_of() {
     let repo = three_turns();
@@ -255,7 +255,7 @@ fn an_undo_reads_no_turns_but_those_that_it_speaks_of() {
         repo.git(&arguments)
     };
 
-    // The undo, without its facts.
+    // The undo without its files, which must not be read.
     let empty = repo.git(&["mktree"]);
     let undo = again("teddy/sessions/demo~1", &empty, "teddy/sessions/demo~2");
     let redo = again(session, &format!("{session}^{{tree}}"), &undo);
@@ -344,7 +344,7 @@ fn any_expression_of_git_names_a_turn() {
 #[test]
 fn an_abbreviated_id_of_digits_alone_names_its_turn() {
     let repo = three_turns();
-    // The same turn at another time, until its id begins with digits alone.
+    // Append to the message until the abbreviated id consists of digits.
     let mut commit = repo.git(&["cat-file", "commit", "teddy/sessions/demo~2"]);
     let id = loop {
         std::fs::write(repo.beside("commit"), format!("{commit}\n")).unwrap();
@@ -499,7 +499,8 @@ fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
 }
 
-/// An empty folder of a tool's was judged to be no hindrance, and was one: the undo came half.
+/// Bug: an empty directory of another program was not counted as an obstacle, but made the undo
+/// stop halfway.
 #[test]
 fn empty_folders_below_each_other_are_in_nobodys_way() {
     let repo = TestRepo::new().file("a", "a\n").file("e", "e\n");
@@ -511,7 +512,7 @@ fn empty_folders_below_each_other_are_in_nobodys_way() {
     repo.done(&["undo"]);
     assert_eq!([repo.read("a"), repo.read("e")], ["a\n", "e\n"]);
 
-    // With a file in it the folder stays, and nothing happens.
+    // With a file in it, the directory stays and the undo changes nothing.
     repo.done(&["redo"]);
     repo.write("e/tmp/mine", "mine\n");
     assert_eq!(repo.teddy(&["undo"]).code, 4);

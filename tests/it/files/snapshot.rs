@@ -1,5 +1,5 @@
-//! Snapshots against real git: the same tree as `git add -A && git write-tree`, and nothing of
-//! the user's is touched.
+//! Snapshots compared with `git add -A && git write-tree`: the same tree, and nothing else changes
+//! in the repository.
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,7 +18,6 @@ use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLi
 use teddy::git::snapshot::paths;
 use teddy::git::snapshot::untracked::untracked;
 
-/// Takes a snapshot.
 #[track_caller]
 fn take(top: &Path, limits: &SnapshotLimits, force: &[&str]) -> Snapshot {
     let repo = Repository::open(top).expect("the repository opens");
@@ -27,7 +26,7 @@ fn take(top: &Path, limits: &SnapshotLimits, force: &[&str]) -> Snapshot {
     snapshot::snapshot(&repo, &index, limits, &force).expect("a snapshot")
 }
 
-/// Returns the tree that git makes of a worktree, with a copy of its index and objects elsewhere.
+/// Returns the tree that git computes, with a copy of the index and a separate object directory.
 #[track_caller]
 fn gits_tree(repo: &TestRepo, top: &Path) -> String {
     let git = |args: &[&str]| repo.git_in(top, args);
@@ -40,7 +39,7 @@ fn gits_tree(repo: &TestRepo, top: &Path) -> String {
     ]));
     let index = git_dir.join("index-of-the-test");
     if std::fs::copy(git_dir.join("index"), &index).is_ok() {
-        // Which entries git takes on trust depends on the age of the index.
+        // git compares the times of files with that of the index to decide which entries to trust.
         let time = git_dir
             .join("index")
             .metadata()
@@ -87,7 +86,7 @@ fn gits_tree(repo: &TestRepo, top: &Path) -> String {
     tree
 }
 
-/// Returns every file of the git directory that is the user's, with its bytes.
+/// Returns the content of every file in the git directory, except objects and TeDDy's own files.
 fn users_state(git_dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut state = BTreeMap::new();
     let mut folders = vec![git_dir.to_owned()];
@@ -107,8 +106,7 @@ fn users_state(git_dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     state
 }
 
-/// Asserts that a snapshot of a worktree is what git would make of it, twice, and that all its
-/// objects are there.
+/// Asserts that two snapshots in a row match git's tree and that all their objects exist.
 #[track_caller]
 fn check_at(repo: &TestRepo, top: &Path) -> Snapshot {
     let before = users_state(&repo.path().join(".git"));
@@ -139,7 +137,7 @@ fn check_at(repo: &TestRepo, top: &Path) -> Snapshot {
     snapshot
 }
 
-/// Asserts that what the private index says of a snapshot's files is what its tree says.
+/// Asserts that the private index lists exactly the files of the snapshot.
 #[track_caller]
 fn check_known(top: &Path, snapshot: &Snapshot) {
     let repository = Repository::open(top).unwrap();
@@ -166,13 +164,11 @@ fn check_known(top: &Path, snapshot: &Snapshot) {
     }
 }
 
-/// Asserts the same for the repository's own worktree.
 #[track_caller]
 pub fn check(repo: &TestRepo) -> Snapshot {
     check_at(repo, &repo.path())
 }
 
-/// Returns what a snapshot left out, as text.
 fn left(snapshot: &Snapshot) -> Vec<(&str, &Reason)> {
     snapshot
         .left_out
@@ -181,7 +177,6 @@ fn left(snapshot: &Snapshot) -> Vec<(&str, &Reason)> {
         .collect()
 }
 
-/// Returns the paths in a snapshot.
 fn paths(repo: &TestRepo, snapshot: &Snapshot) -> String {
     repo.git(&["ls-tree", "-r", "--name-only", &snapshot.tree.to_string()])
         .replace('\n', " ")
@@ -207,7 +202,7 @@ fn a_folder_of_very_many_files_is_seen_as_it_is() {
     repo.commit("all");
     let first = check(&repo);
 
-    // As editors and turns do it: the folder has another time, and the same names.
+    // As editors and turns save: the time of the directory changes, its names don't.
     let replace = |at: usize, content: &str| {
         repo.put("new", content);
         std::fs::rename(repo.path().join("new"), repo.path().join(name(at))).unwrap();
@@ -777,7 +772,7 @@ fn untracked_files_over_the_limits_are_left_out_and_tracked_ones_stay() {
     assert_eq!(left(&take(&repo.path(), &SnapshotLimits::none(), &[])), []);
 }
 
-/// A line with a token in it; put together here, so that no scanner finds one in the source.
+/// Assembled at run time, so that secret scanners don't find a token in this source.
 fn token() -> String {
     format!("token = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2))
 }
@@ -795,7 +790,7 @@ fn promise_b7_an_untracked_file_with_a_key_in_it_is_left_out_and_a_tracked_one_s
         assert_eq!(left(&snapshot), [("local.py", &key)]);
         assert_eq!(paths(&repo, &snapshot), "image.bin sub/notes.md tracked.py");
     }
-    // One that earlier snapshots have is left out from then on; force is no word for a secret.
+    // A file with a key is left out even if earlier snapshots have it or if it is forced.
     repo.put("sub/notes.md", token())
         .put("tracked.py", token() + "x");
     for _ in 0..2 {
@@ -857,7 +852,7 @@ fn promise_d4_what_a_turn_made_is_taken_with_just_that_content() {
     for _ in 0..2 {
         assert_eq!(paths(&repo, &take()), ".env .gitignore dist/a");
     }
-    // What the user makes of it is theirs: a secret, or too large.
+    // After an edit by the user, the usual rules for secrets and large files apply again.
     repo.put(".env", "A=2\n").put("dist/a", "mine\n");
     let snapshot = take();
     assert_eq!(left(&snapshot)[0], (".env", &Reason::Secret));
@@ -900,8 +895,8 @@ fn a_folder_that_nobody_ignored_stops_the_snapshot() {
         .put("modules/a", "1")
         .put("modules/b", "2");
     take(&repo.path(), &limits, &[]);
-    // What was written in the moment of a snapshot is read once more by the next one, and counts as
-    // new until then.
+    // The next snapshot reads files again that were written at the time of this one, and counts
+    // them as new until then.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let recorded = take(&repo.path(), &limits, &[]);
     repo.put("modules/c", "3")
@@ -981,7 +976,7 @@ fn many_new_objects_become_one_kept_pack() {
     for n in 0..700 {
         repo.put(format!("d{}/f{n}", n % 7), format!("content {n}\n"));
     }
-    // What this process keeps, it keeps as long as it has the repository open.
+    // The open repository keeps this process's packs.
     let opened = Repository::open(&repo.path()).unwrap();
     let snapshot = take(&repo.path(), &SnapshotLimits::none(), &[]);
     let keep = snapshot.keep.clone().expect("a pack was written");
@@ -1109,7 +1104,7 @@ fn what_a_tree_lacks_is_found() {
             .collect::<Vec<_>>(),
         [lost]
     );
-    // What is below a folder that is gone nobody knows; it was passed over once.
+    // Nothing below a missing directory can be listed. Bug: the directory itself was skipped.
     let lost = repo.git(&["rev-parse", &format!("{tree}:new")]);
     let objects = repo.path().join(".git/objects");
     std::fs::remove_file(objects.join(&lost[..2]).join(&lost[2..])).unwrap();
@@ -1128,7 +1123,7 @@ fn what_is_forced_holds_for_its_snapshot_alone() {
         .put("src/x.log", "3\n")
         .put("src/kept", "4\n")
         .put("other/kept", "5\n");
-    // Folders that changed a moment ago are read anew in any case.
+    // Directories that changed recently are read again anyway.
     let past = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     for folder in ["out/deep", "out", "src", "other", "."] {
         let folder = std::fs::File::open(repo.path().join(folder)).unwrap();

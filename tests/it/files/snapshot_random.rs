@@ -1,4 +1,4 @@
-//! Random histories of a worktree: after each step, our snapshot is git's tree.
+//! Snapshots match git's tree after every step of random histories.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -11,32 +11,22 @@ use teddy::git::snapshot::snapshot;
 use crate::files::snapshot::check;
 use crate::support::TestRepo;
 
-/// Something that a person does.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Writes a file.
     Write(usize, u8),
-    /// Replaces a file by another of its name, as editors and turns do.
+    /// Replaces a file by a rename, as editors and turns do.
     Replace(usize, u8),
-    /// Toggles the executable bit.
     Toggle(usize),
-    /// Deletes a file or a folder.
     Delete(usize),
-    /// Makes an empty folder.
     Folder(usize),
-    /// Makes a link.
     Link(usize, usize),
-    /// Moves a file or a folder.
     Move(usize, usize),
-    /// Writes ignore rules.
     Ignore(usize, u8),
-    /// Writes attributes.
     Attributes(usize, u8),
-    /// Lets git do something.
     Git(u8),
 }
 
-/// Paths that meet each other as files, folders and links.
+/// Some paths are directories of others.
 const PATHS: [&str; 12] = [
     "a",
     "b",
@@ -51,11 +41,9 @@ const PATHS: [&str; 12] = [
     "B",
     "a.txt",
 ];
-/// What is in files.
 const TEXTS: [&str; 6] = ["", "1\n", "2\n", "1\r\n2\r\n", "1\r\n2\n", "\0\r\n"];
-/// Folders that may have rules.
+/// Directories that can have ignore rules and attributes.
 const FOLDERS: [&str; 4] = ["", "a/", "b/", "b/sub/"];
-/// Ignore rules.
 const RULES: [&str; 8] = [
     "",
     "*.log\n",
@@ -66,9 +54,7 @@ const RULES: [&str; 8] = [
     "!*.log\n",
     ".gitignore\n",
 ];
-/// Attributes.
 const ATTRIBUTES: [&str; 4] = ["", "* text\n", "*.log -text\n", "x text eol=crlf\n"];
-/// What git is told to do.
 const COMMANDS: [&[&str]; 10] = [
     &["add", "-A"],
     &["add", "-f", "."],
@@ -82,7 +68,6 @@ const COMMANDS: [&[&str]; 10] = [
     &["add", "-N", "."],
 ];
 
-/// Makes a step.
 fn step() -> impl Strategy<Value = Step> {
     let path = || 0..PATHS.len();
     prop_oneof![
@@ -99,7 +84,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does a step; what is not possible is not done.
+/// Does nothing if the step is not possible.
 fn take(repo: &TestRepo, step: &Step) {
     let at = |n: usize| repo.path().join(PATHS[n]);
     let parent = |path: &PathBuf| {
@@ -168,7 +153,7 @@ proptest! {
         }
     }
 
-    /// What is forced comes and goes; what an earlier snapshot saw never shows in a later one.
+    /// The forced paths change at every step. A snapshot with an old index must match one without.
     #[test]
     fn any_history_gives_the_tree_of_a_first_look(
         steps in proptest::collection::vec((step(), proptest::collection::vec(0..PATHS.len(), 0..4)), 1..25)

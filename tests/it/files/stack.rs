@@ -1,5 +1,5 @@
-//! Random histories of several sessions, two checkouts, a user who edits and a git that moves: the
-//! user's changes are kept, and the turns' changes are as the target says.
+//! Random histories of several sessions and two checkouts, in which the user edits files and runs
+//! git. Every state is compared with a simple model.
 
 #[path = "stack/cases.rs"]
 mod cases;
@@ -23,14 +23,14 @@ use std::time::Instant;
 use crate::random_kills::Dice;
 use world::{Op, World};
 
-/// How many things happen in one repository.
+/// Operations per repository.
 const LENGTH: usize = 50;
-/// How many things happen in all, unless `TEDDY_MODEL_STEPS` says another number.
+/// Total number of operations. `TEDDY_MODEL_STEPS` overrides it.
 const STEPS: usize = if crate::WORLDS { 2000 } else { 100 };
-/// How often a history that fails is tried without some of it.
+/// Attempts to shorten a failing history.
 const MAX_TRIES: usize = 200;
 
-/// Lets everything happen; returns what is wrong, and the story up to it.
+/// Runs the operations. Returns the first violation, after the story that led to it.
 fn play(ops: &[Op]) -> Result<(), String> {
     let mut world = World::new();
     for (number, op) in ops.iter().enumerate() {
@@ -42,7 +42,7 @@ fn play(ops: &[Op]) -> Result<(), String> {
     Ok(())
 }
 
-/// Leaves out what does not matter for a failure.
+/// Drops operations that the failure does not need.
 fn shrunk(mut ops: Vec<Op>, mut wrong: String) -> String {
     let (mut tries, mut at) = (0, ops.len());
     while at > 0 && tries < MAX_TRIES {
@@ -57,7 +57,6 @@ fn shrunk(mut ops: Vec<Op>, mut wrong: String) -> String {
     wrong
 }
 
-/// Returns the history that a seed stands for.
 fn history(seed: usize) -> Vec<Op> {
     let mut dice = Dice((seed as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     (0..LENGTH).map(|_| Op::throw(&mut dice)).collect()

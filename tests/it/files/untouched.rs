@@ -1,12 +1,12 @@
-//! What is the user's stays the user's: refs, HEAD, index, stash, settings, hooks; and sessions
-//! travel by git alone.
+//! TeDDy does not change the user's refs, HEAD, index, stash, settings or hooks. Plain git
+//! transfers sessions.
 
 use std::os::unix::fs::PermissionsExt;
 
 use crate::plans::{create, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// A project with a stash, a staged file, a second branch, and hooks that leave a trace.
+/// Has a stash, a staged file, a second branch, and hooks that leave a trace.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
@@ -207,8 +207,8 @@ fn git_finds_it_as_a_command_of_its_own() {
 fn git_teddy_without_a_teddy_says_what_is_missing() {
     let repo = TestRepo::new();
     let alone = repo.beside("git-teddy");
-    // Not copied by this process: a test beside this one that starts a program would inherit the
-    // file while it is open for writing, and a file that somebody writes to cannot be started.
+    // A child process does the copy. If this process had the file open for writing, another test
+    // could fork meanwhile and inherit the handle, and `exec` would fail with ETXTBSY.
     let copied = Output::of(
         repo.command("cp")
             .arg(env!("CARGO_BIN_EXE_git-teddy"))

@@ -1,11 +1,11 @@
-//! Worktrees that take a while to be filled: the user is told how far it is, and can stop it.
+//! Progress and interruption while a large worktree is filled.
 
 use crate::plans::{execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// Returns a project with so many files that a filter takes its time for each, and the plan of a
-/// command that waits.
+/// A filter delays each of its many files. Also writes a plan with a command, which needs all of
+/// them.
 fn slow_project() -> TestRepo {
     let repo = TestRepo::new().file(".gitattributes", "*.txt filter=slow\n");
     repo.git(&["config", "filter.slow.smudge", "sleep 0.05; cat"]);
@@ -18,7 +18,7 @@ fn slow_project() -> TestRepo {
     repo
 }
 
-/// What executes the plan of [`slow_project`] in a copy of the files.
+/// Executes the plan of [`slow_project`] in a checkout.
 const IN_A_COPY: [&str; 5] = [
     "execute",
     "../plan.md",

@@ -1,5 +1,5 @@
-//! Commands over the user's own files: what they see, what they leave, and that it comes to the
-//! same as in a copy.
+//! Commands in an overlay over the user's files: what they see and leave, and the same results as
+//! in a checkout.
 //!
 //! CI also runs this module as root.
 
@@ -84,7 +84,7 @@ fn git_in_a_command_is_the_private_one_and_knows_every_file() {
     assert!(subject.contains("two"), "{subject}");
 }
 
-/// What commands do to files; each is tried over the files and in a copy.
+/// Changes to files, each tried in an overlay and in a checkout.
 const DEEDS: [&str; 30] = [
     "true",
     "echo more >> src/a.txt",
@@ -141,7 +141,8 @@ fn any_deeds_one_after_another_come_to_the_same_over_the_files_and_in_a_copy() {
     let worlds = teddy::host::env::var("TEDDY_WORLDS").and_then(|text| text.parse().ok());
     for seed in 0..worlds.unwrap_or(4) {
         let mut dice = Dice(seed);
-        // What was left in a repository within, or ignored, is not the same for the next turn.
+        // The two backends differ in what the next turn sees of nested repositories and ignored
+        // files.
         let apart = ["target", "git init"];
         let deeds: Vec<&str> = std::iter::repeat_with(|| DEEDS[dice.below(DEEDS.len())])
             .filter(|deed| !apart.iter().any(|word| deed.contains(word)))
@@ -152,20 +153,18 @@ fn any_deeds_one_after_another_come_to_the_same_over_the_files_and_in_a_copy() {
     }
 }
 
-/// What commands came to.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
-    /// The exit codes of TeDDy.
+    /// Exit codes of teddy.
     codes: Vec<i32>,
-    /// The files of the newest turn.
+    /// Files of the newest turn.
     recorded: String,
-    /// What is said not to be among them.
+    /// What TeDDy reports as left out.
     left_out: String,
-    /// The user's files.
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Runs commands, each in a turn of its own, and returns what they came to.
+/// Runs each command in its own turn.
 fn outcome(repo: &TestRepo, backend: &str, deeds: &[&str]) -> Outcome {
     let codes = deeds
         .iter()
@@ -263,7 +262,7 @@ fn a_project_that_goes_away_while_a_command_runs_loses_nothing_of_the_record() {
             repo.remove(name);
         }
         std::fs::write(&gone, "").unwrap();
-        // Whether the command can write where a folder was taken away is the kernel's affair.
+        // The kernel decides whether the command can still write below a removed directory.
         ran.join().unwrap();
     });
     assert!(!repo.path().join("run.sh").exists());
@@ -349,7 +348,7 @@ fn a_set_up_runs_once_in_a_layer() {
     run(&repo, OVERLAY, "true").check(1, &["`worktree.setup` failed with exit code 7"]);
 }
 
-/// A repository's session names say little: `try` is in many.
+/// Session names such as `try` are common, so worktrees must not be found by name alone.
 #[test]
 fn a_repository_at_the_path_of_another_one_sees_nothing_of_its_sessions() {
     let check = |backend: &str| {

@@ -1,5 +1,5 @@
-//! Commands over the user's own files where something is against it: machines that cannot, disks
-//! that are full, users who change everything meanwhile, and commands that look for a way around.
+//! Overlays under difficult conditions: unsupported machines, full disks, users who change
+//! everything meanwhile, and commands that try to escape.
 //!
 //! CI also runs this module as root.
 
@@ -9,7 +9,7 @@ use crate::plans::{execute, plan};
 use crate::support::overlay::{CHECKOUT, OVERLAY, files, overlays, printed, project, run, signs};
 use crate::support::{Output, TestRepo};
 
-/// Says that a test is passed over; returns whether it is.
+/// Prints why a test is skipped. Returns `!needed`.
 #[expect(
     clippy::print_stdout,
     reason = "a test that cannot be tried here says so"
@@ -21,14 +21,13 @@ fn is_missing(needed: bool, why: &str) -> bool {
     !needed
 }
 
-/// Writes the plan of a command, and returns the file's name as seen in the project.
+/// Returns the path of the plan, relative to the project.
 fn write_plan(repo: &TestRepo, script: &str) -> &'static str {
     std::fs::write(repo.beside("plan.md"), plan("Try", &[execute(script)])).unwrap();
     "../plan.md"
 }
 
-/// Runs a shell script with `$TEDDY` in the project, in namespaces of its own; nothing where there
-/// are none to be had.
+/// Runs a shell script with `$TEDDY` in new namespaces. `None` if this process cannot create them.
 fn apart(repo: &TestRepo, namespaces: &str, script: &str) -> Option<Output> {
     let within = |script: &str| {
         let mut command = repo.command("unshare");
@@ -44,12 +43,12 @@ fn apart(repo: &TestRepo, namespaces: &str, script: &str) -> Option<Output> {
     (!missing).then(|| Output::of(&mut within(script)))
 }
 
-/// Returns whether a mount in namespaces of one's own was refused.
+/// Exit code 77: the script could not mount.
 fn is_refused(out: &Output) -> bool {
     is_missing(out.code != 77, "this cannot be mounted here")
 }
 
-/// Runs something while a command runs: `script` begins when it is done.
+/// Calls `deed` while a command runs, then lets the command run `script`.
 fn meanwhile(repo: &TestRepo, script: &str, deed: impl FnOnce()) -> Output {
     let (started, go) = signs(repo);
     let script = format!(
@@ -164,8 +163,8 @@ fn a_full_disk_below_the_worktrees_is_said_and_loses_nothing() {
         let [fails, goes] = ["head -c 9000000 /dev/zero > big", "echo ok > ok.txt"]
             .map(|script| plan("Try", &[execute(script)]));
         repo.put("../fails.md", fails).put("../goes.md", goes);
-        // What the second run leaves on the disk, the third takes back first,
-        // and has room again: it may do its work or say that it cannot.
+        // The third run first removes what the second left on the disk, which frees space, so it
+        // can succeed or fail.
         let script = format!(
             "c=$XDG_CACHE_HOME; test -n \"$c\" || c=$HOME/.cache; mkdir -p $c
             mount -t tmpfs -o size=2m t $c || exit 77; run='$TEDDY execute -y -c {backend}'
@@ -209,7 +208,7 @@ fn a_command_that_removes_its_own_folder_removes_files_and_nothing_else() {
         let repo = project();
         repo.put("../home/mine", "mine\n");
         run(&repo, OVERLAY, script).check(0, &[]);
-        // What git ignores is not part of a result.
+        // Ignored files are not part of a result.
         let left = files(&repo.path());
         let ignored = [
             ".env",
@@ -267,7 +266,8 @@ fn a_file_with_two_names_is_not_written_by_the_other() {
     }
 }
 
-/// Ways around the view; REPO is the user's own folder. None of them changes a file of the result.
+/// Attempts to escape from the overlay. `REPO` is the user's directory. None of them changes a file
+/// of the result.
 const AROUND: [&str; 12] = [
     "mount -o remount,rw . ; mount -t tmpfs t src; mount --bind /tmp src",
     "umount . ; umount -l \"$PWD\"; umount -a",
@@ -311,7 +311,7 @@ fn no_command_gets_around_the_view() {
     );
 }
 
-/// Sets what an overlay of the kernel's goes by; says where that worked.
+/// Sets the attributes with which overlayfs marks its own files.
 const ATTRIBUTES: &str = "python3 - <<'P'
 import os
 for space in ['user.overlay.', 'trusted.overlay.', 'user.overlay.overlay.']:
@@ -420,8 +420,8 @@ fn a_project_that_is_moved_away_while_a_command_runs_goes_on_when_it_is_back() {
     repo.done(&["verify"]);
 }
 
-/// What an overlay shows although no command may read it: the project is the folder of all settings,
-/// or has its git directory under another name.
+/// Private files that an overlay would show: the project is the directory of all settings, or
+/// contains its git directory under another name.
 #[test]
 fn private_places_in_the_project_are_seen_by_no_command() {
     let settings = TestRepo::new();
@@ -456,7 +456,7 @@ fn private_places_in_the_project_are_seen_by_no_command() {
     }
 }
 
-/// A turn showed the next one every secret that it liked.
+/// Bug: a turn could make any secret visible to the next one.
 #[test]
 fn only_the_users_own_settings_show_secrets() {
     for backend in [OVERLAY, CHECKOUT] {
@@ -464,7 +464,7 @@ fn only_the_users_own_settings_show_secrets() {
             continue;
         }
         let repo = project();
-        // Commands can commit, too.
+        // A commit must not help either.
         let script = "printf '.env\\n' > .worktreeinclude; git add -A; git commit -q -m more";
         let out = run(&repo, backend, script);
         assert_eq!(out.code, 0, "{out}");
@@ -478,7 +478,8 @@ fn only_the_users_own_settings_show_secrets() {
     }
 }
 
-/// Git takes a folder with files that it tracks for no repository of its own; the files went.
+/// Bug: git does not treat a directory with tracked files as a nested repository, but TeDDy did and
+/// lost the files.
 #[test]
 fn a_repository_that_is_made_among_tracked_files_takes_none_away() {
     for backend in [OVERLAY, CHECKOUT] {
@@ -497,7 +498,7 @@ fn a_repository_that_is_made_among_tracked_files_takes_none_away() {
     }
 }
 
-/// Who owns a folder can open it again, a command too; root can list it anyway.
+/// A command can change the permissions of the user's own directory, and root can list it anyway.
 #[test]
 fn what_is_in_a_folder_that_the_user_closed_is_seen_by_no_command() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Running git itself: hooks, pagers and settings of a clone have no say.
+//! The git commands that TeDDy runs ignore the hooks, pagers and settings of a clone.
 
 use teddy::git::command::git_in;
 

@@ -1,5 +1,5 @@
-//! Worktrees of sessions whose plans run no command: only what the plans name is in them, nobody
-//! takes them for whole, and nothing comes out differently.
+//! Partial worktrees, for sessions whose plans run no command. They contain only what the plans
+//! name, are never taken for complete ones, and give the same results.
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -10,26 +10,24 @@ use crate::support::names;
 use teddy::git::worktree;
 use teddy::git::worktree::{Extent, WorktreeAim};
 
-/// Returns the bytes that everything below a folder takes on disk.
+/// Returns the disk usage of everything below a directory.
 fn room(folder: &Path) -> u64 {
     let blocks = |path: PathBuf| std::fs::symlink_metadata(path).unwrap().blocks() * 512;
     let below = names(folder).into_iter().map(|name| folder.join(name));
     below.map(blocks).sum()
 }
 
-/// Returns where the worktree of the session `demo` is.
 fn place(repo: &TestRepo) -> PathBuf {
     let worktrees = worktree::session_worktrees(&repo.open()).into_iter();
     let mut of_demo = worktrees.filter(|listed| listed.session == "demo");
     of_demo.next().unwrap().path
 }
 
-/// Begins the session `demo`.
 fn begin(repo: &TestRepo) {
     repo.done(&["new", "demo"]);
 }
 
-/// Executes a plan of these actions, which must end well.
+/// Executes a plan of these actions, which must succeed.
 fn turn(repo: &TestRepo, actions: &[String]) {
     repo.run_plan(&plan("Work", actions));
 }
@@ -70,7 +68,7 @@ fn an_index_that_a_power_cut_emptied_counts_for_nothing() {
     assert_eq!(indexes.len(), 1, "{indexes:?}");
     std::fs::write(records.join(&indexes[0]), "").unwrap();
 
-    // Nothing that the plan names is in the tree, so that there is nothing to write down.
+    // The plan names no existing file, so TeDDy has no reason to write the index again.
     turn(&repo, &[create("two.txt", "2\n")]);
     assert_eq!(repo.read("two.txt"), "2\n");
 }
@@ -85,7 +83,7 @@ fn a_part_has_what_the_plan_names_and_the_first_command_finds_everything() {
         .file("run/deep/x", "1\n");
     repo.commit("one");
     begin(&repo);
-    // Over the files themselves there is nothing to complete.
+    // A checkout, because an overlay is always complete.
     repo.configure("worktree: { backend: checkout }\n");
     turn(&repo, &[replace("d/e/f", "2\n"), read("run/deep")]);
     let part = [
@@ -115,7 +113,7 @@ fn a_part_has_what_the_plan_names_and_the_first_command_finds_everything() {
         repo.git(&["status", "--porcelain"]),
         " M a\n M d/e/f\n?? new/\n?? seen"
     );
-    // From now on it is whole, and what differs comes along.
+    // The worktree is complete now, and changes by the user are copied to it.
     repo.write("run/deep/x", "2\n");
     turn(&repo, &[create("last", "1\n")]);
     let there = place(&repo).join("run/deep/x");

@@ -1,5 +1,5 @@
-//! Worlds thrown by dice, in which worktrees that have a part of the files and worktrees that have
-//! all of them must look the same to plans, and lead to the same results.
+//! Random histories in which partial and complete worktrees must look the same to plans and give
+//! the same results.
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::support::{Output, TestRepo, names};
 use teddy::git::worktree;
 use teddy::git::worktree::{Extent, WorktreeAim};
 
-/// What worlds have at these paths: files, folders and links in each other's places.
+/// Some paths are directories of others.
 const PATHS: [&str; 11] = [
     "a",
     "a/b",
@@ -25,7 +25,7 @@ const PATHS: [&str; 11] = [
     "l/m",
 ];
 
-/// Puts something at a path of a folder, or nothing, whatever is there or above it.
+/// Puts a random file, directory or symlink at a path, or nothing.
 fn put(top: &Path, path: &str, dice: &mut Dice) {
     let place = top.join(path);
     for above in Path::new(path).ancestors().skip(1) {
@@ -54,7 +54,7 @@ fn put(top: &Path, path: &str, dice: &mut Dice) {
     }
 }
 
-/// Returns what a plan finds at a path: files with their bytes, links with where they lead.
+/// Returns what a plan finds at a path: the content of a file or the target of a symlink.
 fn found(top: &Path, path: &str) -> String {
     for above in Path::new(path).ancestors().skip(1) {
         if top.join(above).is_symlink() {
@@ -70,11 +70,12 @@ fn found(top: &Path, path: &str) -> String {
     }
 }
 
-/// Lets one world live for some steps: parts and the whole of commits in any order, plans that
-/// write, commands that do anything, and runs that are cut short.
+/// Random steps in one repository: partial and complete checkouts of commits, writes by plans,
+/// arbitrary commands, and interrupted runs.
 fn live(seed: u64) {
     let mut dice = Dice(seed);
-    // Git does not write a file again whose attributes change, and neither do we.
+    // Constant attributes: like git, TeDDy does not rewrite a file only because its attributes
+    // changed.
     let repo = TestRepo::new().file("d/.gitattributes", "*.txt text eol=crlf\n");
     let commits: Vec<String> = (0..5)
         .map(|step| {
@@ -105,7 +106,7 @@ fn live(seed: u64) {
                 let (is, must) = (found(&part, path), found(&whole, path));
                 assert_eq!(is, must, "seed {seed} step {step} {path} of {tree}");
             }
-            // Only what a rule ignores outlives a switch.
+            // Only ignored files survive a switch.
             for name in names(&part).iter().filter(|name| !name.ends_with('/')) {
                 let is_tracked = tracked.split('\0').any(|path| path == name);
                 let is_ignored = name.ends_with(".o") || name.starts_with("a");
@@ -150,12 +151,10 @@ fn a_part_shows_plans_what_the_whole_does_in_any_world() {
     }
 }
 
-/// A project on which sessions work with parts of worktrees, and its twin whose worktrees are
-/// whole.
+/// Two equal projects: sessions use partial worktrees in the first, complete ones in the second.
 struct Twins([TestRepo; 2]);
 
 impl Twins {
-    /// Makes both.
     fn new() -> Twins {
         let twin = || {
             let repo = TestRepo::new().file(".gitignore", "*.o\n");
@@ -168,7 +167,7 @@ impl Twins {
         Twins([twin(), twin()])
     }
 
-    /// Runs teddy in both, and returns what became of the files; it must be the same.
+    /// Runs teddy in both projects and returns the exit code and files of each.
     fn run(&self, args: &[&str], input: &str) -> [String; 2] {
         let mut ended = Vec::new();
         for (repo, points) in self.0.iter().zip(["", "whole-worktree=return"]) {
@@ -195,13 +194,13 @@ impl Twins {
         ended.try_into().unwrap()
     }
 
-    /// Changes the files of both.
     fn each(&self, change: impl Fn(&TestRepo)) {
         self.0.iter().for_each(change);
     }
 }
 
-/// Returns a plan that makes, replaces and reads files, and perhaps looks at everything.
+/// Returns a plan that creates, replaces and reads files, and sometimes runs a command that sees
+/// all of them.
 fn any_plan(dice: &mut Dice) -> String {
     let mut actions = Vec::new();
     for _ in 0..=dice.below(2) {
@@ -226,7 +225,7 @@ fn any_plan(dice: &mut Dice) -> String {
     plan("Work", &actions)
 }
 
-/// Lets a session of both twins live for some steps; returns how many commands ended well.
+/// Runs random steps in both projects. Returns the number of commands that succeeded.
 fn live_as_twins(seed: u64) -> usize {
     let (twins, mut dice) = (Twins::new(), Dice(seed));
     twins.run(&["new", "first"], "");

@@ -11,9 +11,8 @@ use teddy::host::shell::{Script, ScriptEnd, run_until};
 
 use crate::worktree::shell::launcher;
 
-/// A project with a worktree to run in and a home with a secret.
+/// A project with a worktree to run in and a home directory with a secret.
 struct Place {
-    /// The folder that holds everything; removed at the end.
     folder: tempfile::TempDir,
 }
 
@@ -42,7 +41,7 @@ impl Place {
         }
     }
 
-    /// Runs a script under a policy; returns its exit code and output.
+    /// Returns exit code and output.
     fn run(&self, policy: Option<Policy>, text: &str) -> (ScriptEnd, String) {
         let mut script = Script::new(text, self.path("work"));
         script.launcher = Some(launcher(policy));
@@ -52,7 +51,7 @@ impl Place {
         (finished.end, output)
     }
 
-    /// Compares a script's output under the policy of this place.
+    /// Compares the output under the usual policy.
     fn check(&self, text: &str, expected: &str) {
         let (end, output) = self.run(Some(self.policy()), text);
         assert_eq!(
@@ -84,7 +83,7 @@ fn a_script_writes_where_it_may() {
 
 #[test]
 fn a_script_renames_and_links_across_its_folders() {
-    // `mv` copies if it cannot rename; `ln` does not.
+    // `mv` falls back to a copy if a rename fails. `ln` has no fallback.
     Place::new().check(
         "mkdir d e && echo a > d/x && ln d/x e/y && ln e/y ../cache/z && cat ../cache/z",
         "a\n",
@@ -167,11 +166,10 @@ fn without_network_there_is_no_socket_but_a_pair() {
     place.check(&probe, "can pair\n");
 }
 
-/// The test below.
+/// Name of the test below.
 const PROBE: &str = "sandbox::the_test_program_is_a_probe";
 
-/// Says which sockets it gets when the test program is started as a probe; a test without content
-/// otherwise.
+/// Started as a probe, prints which sockets it can create. Otherwise does nothing.
 #[test]
 fn the_test_program_is_a_probe() {
     if teddy::host::env::is_set("SANDBOX_PROBE") {

@@ -1,8 +1,7 @@
-//! Session worktrees on file systems whose files can share blocks: no second copy of what the user
-//! has, and nothing of the user's in it that does not belong there.
+//! Worktrees on file systems with reflinks: they share blocks with the user's files, and never
+//! content that a checkout would not write.
 //!
-//! Such a file system is made in a file and mounted. Where that is not allowed, or the tools for it
-//! are missing, the tests say so and pass.
+//! The tests mount a file system image. If that is not possible, they print why and pass.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,17 +10,15 @@ use crate::support::TestRepo;
 use teddy::git::worktree;
 use teddy::git::worktree::{Extent, WorktreeAim};
 
-/// How large the large file is.
+/// Size of the large file.
 const LARGE: usize = 32 << 20;
 
-/// A mounted file system.
 struct Disk {
-    /// Holds the image and the mount point.
     folder: tempfile::TempDir,
 }
 
 impl Disk {
-    /// Makes a file system with `mkfs.<kind>` and mounts it; nothing if that cannot be done here.
+    /// Runs `mkfs.<kind>` and mounts the result. `None` if that is not possible.
     #[expect(
         clippy::print_stdout,
         reason = "a test that cannot be tried here says so"
@@ -45,14 +42,13 @@ impl Disk {
         made.then_some(disk)
     }
 
-    /// Returns how much is in use, with everything written.
+    /// Returns the used space after a sync.
     fn used(&self) -> u64 {
         assert!(run("sync", &["-f", self.mount_point().to_str().unwrap()]));
         let told = rustix::fs::statvfs(self.mount_point()).unwrap();
         (told.f_blocks - told.f_bfree) * told.f_frsize
     }
 
-    /// Returns where it is mounted.
     fn mount_point(&self) -> PathBuf {
         self.folder.path().join("mount")
     }
@@ -64,14 +60,12 @@ impl Drop for Disk {
     }
 }
 
-/// Runs a program; tells whether it succeeded.
 #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
 fn run(program: &str, args: &[&str]) -> bool {
     let output = Command::new(program).args(args).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Makes the session's worktree at a commit, and returns where it is.
 fn worktree(repo: &TestRepo, at: &str) -> PathBuf {
     let (user, commit) = (repo.open(), at.parse().unwrap());
     let root = repo.beside("worktrees");
@@ -82,18 +76,17 @@ fn worktree(repo: &TestRepo, at: &str) -> PathBuf {
     root.join("demo")
 }
 
-/// Returns so many bytes of lines with a letter; git packs them small, the disk does not.
+/// Highly compressible text: small in git, full size on disk.
 fn lines(letter: char, bytes: usize) -> String {
     let line: String = std::iter::repeat_n(letter, 63).chain(['\n']).collect();
     line.repeat(bytes / line.len())
 }
 
-/// Reads a file.
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Checks what a worktree costs on a file system, and that writing to it reaches nobody.
+/// Checks the disk usage of a worktree, and that writes to it don't reach the user's file.
 fn check_costs_no_second_copy(kind: &str) {
     let Some(disk) = Disk::new(kind) else {
         return;
@@ -117,7 +110,8 @@ fn check_costs_no_second_copy(kind: &str) {
     std::fs::write(&large, &changed).unwrap();
     assert!(read(&repo.path().join("large.txt")) == lines('a', LARGE));
 
-    // What is brought back is shared, too, and what the user changed since is not taken.
+    // An update of the worktree shares blocks too, and does not use a file that the user has
+    // changed.
     repo.write("large.txt", lines('c', LARGE));
     assert!(read(&worktree(&repo, &one).join("large.txt")) == lines('a', LARGE));
     assert!(read(&repo.path().join("large.txt")) == lines('c', LARGE));
@@ -130,7 +124,7 @@ fn check_costs_no_second_copy(kind: &str) {
     );
 }
 
-/// Checks that a file is what a checkout writes, whatever the user's file of the same size is.
+/// Checks that files match a checkout even if the user's file of the same size differs.
 fn check_what_a_checkout_writes(kind: &str) {
     let Some(disk) = Disk::new(kind) else {
         return;
@@ -152,7 +146,7 @@ fn check_what_a_checkout_writes(kind: &str) {
     is_executable(&repo.path().join("run"), Some(true));
     let one = repo.commit("one");
 
-    // The user's bytes are the same, and neither permissions nor links of theirs count.
+    // The content is the same, but the user's permissions and symlinks must not be copied.
     is_executable(&repo.path().join("run"), Some(false));
     is_executable(&repo.path().join("plain"), Some(true));
     repo.remove("link");

@@ -1,4 +1,4 @@
-//! Scripts run by the real shell, supervised by the real program.
+//! Scripts in the real shell, supervised by the real program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use teddy::host::sandbox::Policy;
 use teddy::host::shell::{FinishedScript, GRACE, Script, ScriptEnd, run_until};
 use teddy::host::supervisor::Launcher;
 
-/// Returns what starts a script: the program that users have.
+/// Supervises with the built program, because this process is the test program.
 pub fn launcher(policy: Option<Policy>) -> Launcher {
     Launcher {
         command: vec![env!("CARGO_BIN_EXE_teddy").into()],
@@ -17,7 +17,6 @@ pub fn launcher(policy: Option<Policy>) -> Launcher {
     }
 }
 
-/// Returns a script for a folder.
 fn script(text: &str, folder: &std::path::Path) -> Script {
     Script {
         launcher: Some(launcher(None)),
@@ -25,7 +24,7 @@ fn script(text: &str, folder: &std::path::Path) -> Script {
     }
 }
 
-/// Runs a script in a scratch folder.
+/// Runs a script in a temporary directory.
 fn run_with(text: &str, change: impl FnOnce(&mut Script)) -> (FinishedScript, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let mut script = script(text, folder.path());
@@ -38,7 +37,7 @@ fn run_with(text: &str, change: impl FnOnce(&mut Script)) -> (FinishedScript, Ve
     (finished, streamed)
 }
 
-/// Compares end and output.
+/// Compares the way a script ends, and its output.
 fn check(text: &str, end: ScriptEnd, output: &str) {
     let (finished, streamed) = run_with(text, |_| ());
     assert_eq!(
@@ -52,7 +51,6 @@ fn check(text: &str, end: ScriptEnd, output: &str) {
     assert_eq!(String::from_utf8_lossy(&streamed), output);
 }
 
-/// Returns whether a process lives.
 fn lives(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")

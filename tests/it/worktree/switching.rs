@@ -1,4 +1,4 @@
-//! Session worktrees: made, switched, made anew, and never in the user's way.
+//! Session worktrees are created, switched and repaired, and never disturb the user.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -9,12 +9,11 @@ use teddy::git::worktree;
 use teddy::git::worktree::bring;
 use teddy::git::worktree::{Extent, SessionWorktree, WorktreeAim};
 
-/// Returns the session's worktree at a commit, with a git directory.
+/// Opens the session's worktree at a commit.
 fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
     try_open(repo, at).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// Returns the session's worktree at a commit, or why there is none.
 fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
     let (user, commit) = (repo.open(), at.parse().unwrap());
     let root = repo.beside("worktrees");
@@ -28,12 +27,11 @@ fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
     Ok(worktree)
 }
 
-/// Returns where the session's worktree is.
 fn place(repo: &TestRepo) -> PathBuf {
     repo.beside("worktrees").join("demo")
 }
 
-/// Checks that a worktree has exactly the files of a commit, as git sees it.
+/// Checks that the worktree contains exactly the files of a commit.
 fn check(repo: &TestRepo, at: &str) {
     let run = |args: &[&str]| repo.git_in(&place(repo), args);
     assert_eq!(run(&["status", "--porcelain"]), "");
@@ -43,14 +41,13 @@ fn check(repo: &TestRepo, at: &str) {
         "HEAD",
         "HEAD is on a branch"
     );
-    // `git status` believes the times in the index; this reads every file.
+    // `git status` trusts the times in the index. This reads every file.
     assert_eq!(
         repo.tree_in(&place(repo)),
         run(&["rev-parse", &format!("{at}^{{tree}}")])
     );
 }
 
-/// Makes a repository with one file of each kind, and returns its commit.
 fn every_kind() -> (TestRepo, String) {
     let repo = TestRepo::new()
         .file("a", "1")
@@ -69,20 +66,18 @@ fn every_kind() -> (TestRepo, String) {
     (repo, commit)
 }
 
-/// Reads a file of the worktree.
 fn read(repo: &TestRepo, path: &str) -> String {
     std::fs::read_to_string(place(repo).join(path))
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Writes a file of the worktree.
 fn write(repo: &TestRepo, path: &str, content: &str) {
     let path = place(repo).join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
 }
 
-/// Returns what the user's repository says of itself.
+/// Captures what must not change in the user's repository.
 fn user_state(repo: &TestRepo) -> [String; 4] {
     let index = std::fs::read(repo.path().join(".git/index")).unwrap();
     let config = std::fs::read_to_string(repo.path().join(".git/config")).unwrap();
@@ -174,7 +169,7 @@ fn what_a_turn_left_goes_and_what_is_ignored_stays() {
     }
 }
 
-/// Checks that files which are what the new commit says already keep their times.
+/// Checks that files which already have the new content keep their times.
 fn check_times_stay(bring: impl Fn(&TestRepo, &str) -> SessionWorktree) {
     let (repo, one) = every_kind();
     open(&repo, &one);
@@ -195,7 +190,7 @@ fn check_times_stay(bring: impl Fn(&TestRepo, &str) -> SessionWorktree) {
     assert_eq!([stamp("a"), stamp("new/file")], before);
 }
 
-/// Returns the session's worktree at a commit, looking at these paths only.
+/// Opens the worktree at a commit with a check of these paths only.
 fn open_at(repo: &TestRepo, at: &str, paths: &[&str]) -> SessionWorktree {
     let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
     let (user, commit) = (repo.open(), at.parse().unwrap());
@@ -221,8 +216,8 @@ fn a_look_at_some_paths_puts_these_right_and_what_differs() {
     let (repo, zero) = every_kind();
     open(&repo, &zero);
     let one = repo.put("a", "1.").commit("one");
-    // Its index is younger than every file: a file that was written as the index was is read in any
-    // case.
+    // A second open makes the index newer than all files. A file as new as the index would be read
+    // in any case.
     open(&repo, &one);
     repo.write("d/e/f", "2");
     repo.write("new/file", "2");
@@ -604,7 +599,7 @@ fn a_list_of_what_to_bring_is_a_file_of_the_project() {
             .success()
     );
     std::os::unix::fs::symlink("../pipe", repo.path().join(".worktreeinclude")).unwrap();
-    // Who reads the pipe waits for ever.
+    // A read of the pipe would block forever.
     let error = bring::bring(
         &worktree,
         &repo.open(),

@@ -1,4 +1,5 @@
-//! The files are what we say they are: between sessions, after git moved, over undo and redo.
+//! Hand-picked cases: which turns TeDDy believes to be in the files, across sessions, git
+//! operations, undo and redo.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -7,7 +8,7 @@ use serde_json::json;
 use crate::plans::{chat, create, edit, plan};
 use crate::support::TestRepo;
 
-/// A project with a session in which every file can be edited.
+/// All files can be edited in its session.
 pub fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n4\n5\n")
@@ -18,7 +19,6 @@ pub fn project() -> TestRepo {
     repo
 }
 
-/// Returns the names of the files.
 fn files(repo: &TestRepo) -> String {
     let listed = repo.git(&["ls-files", "-co", "--exclude-standard", "--deduplicate"]);
     let mut names: Vec<&str> = listed
@@ -75,7 +75,7 @@ fn promise_b1_a_fetched_session_brings_what_its_turns_stand_on() {
     repo.git_in(&clone, &["fetch", "-q", "origin", sessions]);
     std::fs::write(clone.join("mine.txt"), "mine\n").unwrap();
 
-    // Nothing was brought to the files of the clone, and that is known.
+    // TeDDy knows that it has published nothing to the clone's files.
     repo.done(&["-C", clone_name, "switch", "two"]);
     let files = repo.json(&["-C", clone_name, "status"], 0)["workspace"].clone();
     assert_eq!(
@@ -149,7 +149,7 @@ fn promise_b1_kept_sides_and_single_paths_are_remembered() {
         (files(&repo).as_str(), repo.read("a.txt").as_str()),
         (".gitignore a.txt", "1\nmine\n3\n4\n5\n")
     );
-    // The turn is in a.txt still, so that it is undone there once the user wants that.
+    // The turn is still in a.txt, so a restore without `--ours` reverts it there.
     repo.teddy(&["restore", "0"]).check(4, &["overlap a.txt"]);
     repo.done(&["restore", "0", "--theirs"]);
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
@@ -265,7 +265,7 @@ fn promise_b5_a_turn_that_was_not_brought_is_passed_over() {
     assert_eq!(repo.read("a.txt"), "mine\n");
 }
 
-/// Runs a turn that meets a save of the user's, and is not brought for that reason.
+/// Runs a turn whose publication conflicts with a save by the user.
 pub fn overlapping_turn(repo: &TestRepo) {
     let script = repo.beside("save");
     let save = format!("echo mine > {}\n", repo.path().join("a.txt").display());

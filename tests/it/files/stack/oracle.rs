@@ -1,12 +1,12 @@
-//! What the files shall be, said in the simplest way: for each file the list of turns that are in
-//! it, numbers in slots that nobody merges by lines, and no git.
+//! A model of the expected files: each file has a list of turns and a few numbered slots, which
+//! stand for its lines. It uses neither git nor a line merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many lines of a file are changed, far enough from each other to be merged one by one.
+/// Changeable lines per file, far enough apart to merge independently.
 pub const SLOTS: usize = 4;
 
-/// The files that there can be; the last one never is, and stands for all others.
+/// All paths of the model. `OTHERS` never exists and stands for all other paths.
 pub const PATHS: [&str; 6] = [
     "a.txt",
     "b.txt",
@@ -15,56 +15,50 @@ pub const PATHS: [&str; 6] = [
     "dir/sub/e.txt",
     OTHERS,
 ];
-/// What stands for all other files.
 pub const OTHERS: &str = "others";
 
-/// What is in a file; nothing if it is not there.
+/// `None` if the file does not exist.
 pub type Content = Option<[u32; SLOTS]>;
 
-/// All files.
 pub type Files = BTreeMap<&'static str, [u32; SLOTS]>;
 
-/// The turns that are in each file, oldest first, by their place in [`Oracle::turns`].
+/// The turns in each file, oldest first, as indexes into [`Oracle::turns`].
 pub type Stacks = BTreeMap<&'static str, Vec<usize>>;
 
-/// A turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// The files before.
     pub before: Files,
-    /// The files after.
     pub after: Files,
-    /// What was in the files before.
+    /// The stacks before the turn.
     pub below: Stacks,
-    /// What it was to bring.
+    /// The stacks if the turn applies completely.
     pub wanted: Stacks,
-    /// What was in the files after it.
+    /// The stacks after the turn.
     pub stack: Stacks,
-    /// Whether it changed files.
+    /// Whether the turn changed files.
     pub changed: bool,
-    /// Whether that is in the files.
+    /// Whether the changes were applied to the user's files.
     pub synced: bool,
-    /// For a restore: the turn that the session stands at, unless it is a step of its own, and what
-    /// is to be redone.
+    /// Only for a restore: the position of the session (`None` if the restore counts as a step) and
+    /// the turns to redo.
     pub restored: Option<(Option<u64>, Vec<u64>)>,
 }
 
-/// What to do where edits meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing at all.
+    /// Change nothing.
     Stop,
-    /// The user's stays.
+    /// Keep the user's side.
     Ours,
-    /// The turn's comes.
+    /// Take the turn's side.
     Theirs,
-    /// Both come.
+    /// Write conflict markers.
     Markers,
-    /// Everything is as the turn left it.
+    /// Make the files equal to the target, without a merge.
     Exact,
 }
 
-/// One step of a way: the files that it leads from and to, and the turns in them before it.
+/// One merge, and the turns in the files before it.
 #[derive(Debug, Clone)]
 struct Leg {
     from: Files,
@@ -72,34 +66,31 @@ struct Leg {
     list: Vec<usize>,
 }
 
-/// What a restore comes to.
+/// Expected result of a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// The files; of a marked one only that it is there is known.
+    /// Of a file with conflict markers, only its existence is significant.
     pub files: Files,
-    /// Where edits meet.
+    /// Paths with conflicts.
     pub overlaps: BTreeSet<&'static str>,
-    /// What is in the files.
     pub stack: Stacks,
-    /// Whether edits meet only where conflict markers stand: there, lines decide, not slots.
+    /// The model cannot predict the result: the sides conflict only where there are conflict
+    /// markers, which git merges by line.
     pub is_open: bool,
 }
 
-/// Every turn there ever was.
+/// All turns of all sessions.
 #[derive(Debug, Clone, Default)]
 pub struct Oracle {
-    /// The turns, of all sessions.
     pub turns: Vec<Turn>,
-    /// The numbers of slots with conflict markers.
+    /// Numbers that stand for text with conflict markers.
     pub marked: BTreeSet<u32>,
 }
 
-/// Returns the content of a file.
 pub fn content(files: &Files, path: &'static str) -> Content {
     files.get(path).copied()
 }
 
-/// Puts a content into a file.
 pub fn put(files: &mut Files, path: &'static str, content: Content) {
     match content {
         Some(slots) => {
@@ -111,7 +102,7 @@ pub fn put(files: &mut Files, path: &'static str, content: Content) {
     }
 }
 
-/// Merges what two sides made of a file; nothing if they meet.
+/// Merges slot by slot. `None` on a conflict.
 pub fn merge(base: Content, ours: Content, theirs: Content) -> Option<Content> {
     if ours == base || ours == theirs {
         return Some(theirs);
@@ -135,7 +126,7 @@ pub fn merge(base: Content, ours: Content, theirs: Content) -> Option<Content> {
     Some(Some(merged))
 }
 
-/// Merges all files; nothing if two sides meet anywhere.
+/// Merges all files. `None` on any conflict.
 pub fn merge_all(base: &Files, ours: &Files, theirs: &Files) -> Option<Files> {
     let mut merged = Files::new();
     for path in PATHS {
@@ -146,7 +137,7 @@ pub fn merge_all(base: &Files, ours: &Files, theirs: &Files) -> Option<Files> {
 }
 
 impl Oracle {
-    /// Returns the legs from one list of turns to another.
+    /// Returns the merges that lead from one list of turns to another.
     fn legs(&self, from: &[usize], to: &[usize]) -> Vec<Leg> {
         let mut list = from.to_vec();
         let mut legs = Vec::new();
@@ -163,7 +154,6 @@ impl Oracle {
         legs
     }
 
-    /// Returns what a restore to a turn comes to.
     pub fn restore(
         &self,
         (now, here): (&Files, &Stacks),
@@ -193,7 +183,7 @@ impl Oracle {
         expected
     }
 
-    /// Returns what going over turns comes to; newest first to take them back.
+    /// Returns the result of an undo or redo of `turns`. For an undo, they are newest first.
     pub fn over(
         &self,
         (now, here): (&Files, &Stacks),
@@ -240,7 +230,7 @@ impl Oracle {
     }
 }
 
-/// Adds a leg; one that begins where the last one ends goes on with it.
+/// Appends a merge. Extends the last one if it ends where this one starts.
 fn push(legs: &mut Vec<Leg>, (from, to): (&Files, &Files), list: &[usize]) {
     match legs.last_mut() {
         Some(last) if last.to == *from => last.to = to.clone(),
@@ -253,7 +243,7 @@ fn push(legs: &mut Vec<Leg>, (from, to): (&Files, &Files), list: &[usize]) {
 }
 
 impl Oracle {
-    /// Returns whether three sides of a file meet only where one of them has conflict markers.
+    /// Checks whether all conflicts involve conflict markers.
     fn is_open(&self, sides: [Content; 3]) -> bool {
         let [Some(base), Some(ours), Some(theirs)] = sides else {
             return false;
@@ -268,7 +258,7 @@ impl Oracle {
         })
     }
 
-    /// Brings one file along.
+    /// Applies the merges to one file.
     fn follow(&self, path: &'static str, legs: &[Leg], mode: Mode, expected: &mut Expected) {
         let mut now = content(&expected.files, path);
         for leg in legs {

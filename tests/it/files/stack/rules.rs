@@ -1,14 +1,14 @@
-//! The rules of `docs/formats/publication.md`; each test is named after its rule.
+//! The rules of `docs/formats/publication.md`. Each test is named after its rule.
 
 use serde_json::{Value, json};
 
 use crate::plans::{create, edit, plan, read};
 use crate::support::TestRepo;
 
-/// Where the last publication is.
+/// The ref of the last publication.
 const LAST: &str = "refs/teddy/published/main";
 
-/// A project with a session in which a.txt can be edited.
+/// `a.txt` can be edited in its session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n4\n5\n")
@@ -19,13 +19,11 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Reads the publication of a commit.
 fn publication(repo: &TestRepo, name: &str) -> Value {
     let message = repo.git(&["log", "-1", "--format=%B", name]);
     serde_json::from_str(message.split_once("\n\n").unwrap().1).unwrap()
 }
 
-/// Returns the id of a revision.
 fn id(repo: &TestRepo, name: &str) -> String {
     repo.git(&["rev-parse", name])
 }
@@ -129,7 +127,7 @@ fn pb5_turns_of_an_earlier_version_stand_on_each_other() {
     repo.git(&["fsck", "--strict", "--no-dangling"]);
 }
 
-/// Takes the publications away, as if an earlier version had made the session.
+/// Removes all publications, as if an earlier version had written the session.
 fn as_earlier_versions_wrote(repo: &TestRepo) {
     let turns = repo.git(&[
         "rev-list",

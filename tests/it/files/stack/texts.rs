@@ -1,21 +1,21 @@
-//! How a content of the oracle looks in a file, and back: a merge by lines treats each of its slots
-//! alone.
+//! Converts between the slots of the model and the text of a file, in which a line merge treats
+//! each slot independently.
 
 use std::collections::BTreeMap;
 
 use super::oracle::SLOTS;
 
-/// Texts of slots, and of whole files, that are not what the user or a turn writes: those with
-/// conflict markers. They have numbers like all others.
+/// Texts with conflict markers, which neither the user nor a turn wrote. They get numbers like all
+/// others.
 #[derive(Debug, Default)]
 pub struct Texts {
-    /// Of slots.
+    /// By number of a slot.
     parts: BTreeMap<u32, String>,
-    /// Of files.
+    /// By the numbers of a whole file, if its slots cannot be told apart.
     wholes: BTreeMap<[u32; SLOTS], String>,
 }
 
-/// Returns what is around a slot.
+/// Lines around a slot, so that changes of neighboring slots don't conflict.
 fn filler(number: usize) -> String {
     (0..5)
         .map(|line| format!("text {number}.{line}\n"))
@@ -23,7 +23,6 @@ fn filler(number: usize) -> String {
 }
 
 impl Texts {
-    /// Returns the text of a slot.
     pub fn part(&self, number: usize, value: u32) -> String {
         match self.parts.get(&value) {
             Some(text) => text.clone(),
@@ -31,13 +30,12 @@ impl Texts {
         }
     }
 
-    /// Returns the numbers of slots with conflict markers.
+    /// Numbers that stand for text with conflict markers.
     pub fn marked(&self) -> impl Iterator<Item = u32> {
         let wholes = self.wholes.keys().flatten();
         self.parts.keys().chain(wholes).copied()
     }
 
-    /// Returns the text of a file.
     pub fn text(&self, slots: [u32; SLOTS]) -> String {
         if let Some(text) = self.wholes.get(&slots) {
             return text.clone();
@@ -49,7 +47,7 @@ impl Texts {
         slots.iter().enumerate().map(part).collect()
     }
 
-    /// Returns the content of a text; what has no number yet gets a fresh one.
+    /// Parses a file. Unknown text gets a fresh number.
     pub fn slots(&mut self, found: &str, mut fresh: impl FnMut() -> u32) -> [u32; SLOTS] {
         if let Some((slots, _)) = self.wholes.iter().find(|(_, text)| *text == found) {
             return *slots;
@@ -78,7 +76,7 @@ impl Texts {
     }
 }
 
-/// Returns the texts of the slots; nothing if what is around them is not as it was.
+/// Splits a file into slots. `None` if the lines around them have changed.
 fn parts(mut found: &str) -> Option<[&str; SLOTS]> {
     let mut parts = [""; SLOTS];
     for (number, part) in parts.iter_mut().enumerate() {

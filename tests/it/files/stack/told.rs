@@ -1,5 +1,5 @@
-//! What is said of the user's files is true: after git moved, after another session, and as long as
-//! a result is not in them.
+//! What TeDDy reports about the user's files: after git operations, after another session, and
+//! while the result of a turn is not applied.
 
 use serde_json::{Value, json};
 
@@ -7,19 +7,18 @@ use super::cases::{overlapping_turn, project};
 use crate::plans::{chat, create, edit, plan};
 use crate::support::TestRepo;
 
-/// Returns what `status --json` says of the files.
 fn workspace(repo: &TestRepo) -> Value {
     repo.json(&["status"], 0)["workspace"].clone()
 }
 
-/// Asserts that `status` says that the files are as the newest turn left them, or that it does not.
+/// Asserts whether `status` reports that the files are as the newest turn left them.
 fn check_as_left(repo: &TestRepo, expected: bool) {
     let out = repo.teddy(&["status"]);
     let found = out.stdout.contains("as the newest turn left them");
     assert_eq!(found, expected, "{out}");
 }
 
-/// Runs a turn that makes a file and changes another one, both committed by the user.
+/// Runs a turn that creates a file and changes another. The user commits both.
 fn committed_turn() -> TestRepo {
     let repo = project();
     repo.git(&["switch", "-q", "-c", "feature"]);
@@ -197,17 +196,17 @@ fn promise_b1_without_a_record_all_files_count_as_the_users() {
     );
     assert_eq!(repo.read("two.txt"), "2\n");
 
-    // From here on it is known again.
+    // The restore makes the state known again.
     repo.done(&["restore", "2"]);
     check_as_left(&repo, true);
     repo.done(&["restore", "1"]);
     assert!(!repo.path().join("two.txt").exists());
 }
 
-/// What is said of a result that is not in the files.
+/// The warning that a turn is not applied.
 const NOT_BROUGHT: &str = "he result of turn 1 is not in your files (`a.txt`, `new.txt`); `teddy restore 1 --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side";
 
-/// Asserts that nothing is said of a result that is not in the files, whoever asks.
+/// Asserts that no command shows the warning.
 fn check_silent(repo: &TestRepo) {
     let out = repo.teddy(&["status"]);
     assert!(!out.stdout.contains("he result of turn"), "{out}");
@@ -217,7 +216,7 @@ fn check_silent(repo: &TestRepo) {
     assert_eq!(rows.as_array().unwrap().iter().find(marked), None);
 }
 
-/// A project whose newest turn was not brought.
+/// The newest turn was not applied.
 fn overlapped() -> TestRepo {
     let repo = project();
     overlapping_turn(&repo);
@@ -242,7 +241,7 @@ fn promise_b3_everyone_says_that_a_result_is_not_in_the_files() {
     repo.teddy(&["plan", "--from", "../ask.md", "-m", "more"])
         .check(0, &["t", NOT_BROUGHT]);
     repo.teddy(&["execute", "-y"]).check(5, &["t", NOT_BROUGHT]);
-    // A turn that changes no file takes no way out.
+    // A turn that changes no file leaves the conflict unresolved.
     repo.teddy(&["status"]).check(0, &["T", NOT_BROUGHT]);
 }
 
@@ -292,7 +291,7 @@ fn promise_b3_a_branch_says_it_too_and_another_session_does_not() {
     repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     check_silent(&repo);
 
-    // A restore of another session brings it, and that is known in this one.
+    // A restore in another session applies the turn, and this session knows.
     repo.done(&["restore", "one:1", "--theirs"]);
     repo.done(&["switch", "one"]);
     check_silent(&repo);
@@ -337,7 +336,7 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     repo.done(&["restore", "@"]);
     let lines = repo.read("a.txt");
     assert!(lines.contains("two") && lines.contains("three"), "{lines}");
-    // What takes nothing of others out says nothing.
+    // No message if no turn of another session was removed.
     repo.run_plan(&plan("More", &[edit("a.txt", "4", "four")]));
     let out = repo.teddy(&["undo"]);
     assert!(

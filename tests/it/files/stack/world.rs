@@ -1,5 +1,5 @@
-//! A repository in which the user, git and turns of several sessions go at the same files, beside
-//! the oracle that says what must come of it.
+//! A repository in which the user, git and turns of several sessions change the same files, and a
+//! check of each result against the [`Oracle`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,40 +25,35 @@ use crate::plans;
 use crate::random_kills::Dice;
 use crate::support::TestRepo;
 
-/// Something that happens; the numbers choose among what there is then.
+/// An operation. Its seed selects among the choices at that point.
 #[derive(Debug, Clone, Copy)]
 pub struct Op {
-    /// What.
     pub kind: Kind,
-    /// Where the choices begin.
     pub seed: u64,
 }
 
-/// What can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A plan is executed, and the user perhaps saves meanwhile.
+    /// Executes a plan. The user can save a file meanwhile.
     Turn,
-    /// The user changes, makes or deletes a file.
+    /// The user changes, creates or deletes files.
     Edit,
-    /// The user lets git do something.
+    /// The user runs git.
     Git,
-    /// A session is begun, forked, copied or forgotten.
+    /// Creates, forks, copies or deletes a session.
     Session,
-    /// Another session is used.
+    /// Switches the session.
     Switch,
-    /// The files are brought to a turn.
+    /// Restores files to a turn.
     Restore,
-    /// Turns are taken back.
     Undo,
-    /// Turns are done again.
     Redo,
-    /// The ref that says what was brought to a checkout is lost.
+    /// Deletes the ref that records the last publication to a checkout.
     Lose,
 }
 
 impl Op {
-    /// Throws one.
+    /// Returns a random operation.
     pub fn throw(dice: &mut Dice) -> Op {
         let kind = match dice.below(100) {
             0..30 => Kind::Turn,
@@ -78,9 +73,9 @@ impl Op {
     }
 }
 
-/// A user who approves everything, and can save a file when an action begins.
+/// A user who approves everything.
 struct Hasty<'a> {
-    /// What they do then.
+    /// Called once, when the first action starts.
     save: Option<Box<dyn FnOnce() + 'a>>,
 }
 
@@ -106,43 +101,35 @@ impl User for Hasty<'_> {
     }
 }
 
-/// A checkout, and what is in its files.
 struct Checkout {
-    /// Its folder.
     folder: PathBuf,
-    /// The session in use.
     session: String,
-    /// The turns that are in its files.
+    /// The turns in its files.
     here: Stacks,
-    /// Whether that is recorded.
+    /// Whether the publication ref exists.
     is_recorded: bool,
-    /// The turns that ran there and changed files.
+    /// Turns that ran here and changed files.
     ran: Vec<usize>,
 }
 
-/// The repository.
 pub struct World {
-    /// It.
     repo: TestRepo,
-    /// What must be.
     oracle: Oracle,
-    /// The sessions, each with its turns from number 1 on.
     sessions: BTreeMap<String, Vec<usize>>,
-    /// Those whose ref is gone.
+    /// Sessions whose ref was deleted.
     forgotten: BTreeSet<String>,
-    /// The checkouts.
     checkouts: Vec<Checkout>,
-    /// The turns that changed files, by the commit that says how.
+    /// Turns that changed files, by their commit `after`.
     by_change: BTreeMap<String, usize>,
-    /// How contents look in files.
+    /// Texts of the numbers in files.
     texts: Texts,
-    /// The last number that was written.
+    /// Last number in use.
     last: u32,
-    /// What happened, for a person.
+    /// A log for error messages.
     pub story: Vec<String>,
 }
 
-/// Makes a repository on a disk that nothing has to wait for, if there is one.
+/// Uses `/dev/shm` if possible, where flushes cost nothing.
 fn in_memory() -> TestRepo {
     let memory = Path::new("/dev/shm");
     match tempfile::tempdir_in(memory) {
@@ -152,10 +139,10 @@ fn in_memory() -> TestRepo {
 }
 
 impl World {
-    /// Makes a repository with two checkouts and a session.
+    /// Creates a repository with two checkouts and a session in each.
     pub fn new() -> World {
         let repo = in_memory();
-        // Who is confined has a memory of their own.
+        // In the sandbox, a command does not see the user's `/dev/shm`.
         repo.configure("execute: {sandbox: off}\n");
         let shared = Texts::default().text([1; SLOTS]);
         for path in ["a.txt", "dir/c.txt"] {
@@ -203,7 +190,7 @@ impl World {
         world
     }
 
-    /// Lets something happen, and looks whether everything is as it must be.
+    /// Runs an operation and compares the result with the model.
     pub fn step(&mut self, op: Op) -> Result<(), String> {
         let mut dice = Dice(op.seed);
         let at = usize::from(dice.below(6) == 0);
@@ -224,7 +211,6 @@ impl World {
         }
     }
 
-    /// Opens the project of a checkout.
     fn project(&self, at: usize) -> Project {
         let home = self.repo.beside("home");
         let places = UserFolders {
@@ -241,13 +227,12 @@ impl World {
         .unwrap()
     }
 
-    /// Returns a number that nobody has written.
+    /// Returns an unused number.
     fn fresh(&mut self) -> u32 {
         self.last += 1;
         self.last
     }
 
-    /// Reads the files.
     fn files(&mut self, at: usize) -> Files {
         let mut files = Files::new();
         for path in PATHS {
@@ -265,7 +250,7 @@ impl World {
         files
     }
 
-    /// Returns what writes a content to a file.
+    /// Returns a function that writes the file, to be called during a turn.
     fn write(&self, at: usize, path: &str, content: Content) -> impl FnOnce() + use<> {
         let file = self.checkouts[at].folder.join(path);
         let text = content.map(|slots| self.texts.text(slots));
@@ -280,7 +265,7 @@ impl World {
         }
     }
 
-    /// Changes a content in some way; it goes once in so many times.
+    /// Changes a file at random. Deletes it once in `goes` times.
     fn changed(&mut self, old: Content, goes: usize, dice: &mut Dice) -> Content {
         match old {
             Some(_) if dice.below(goes) == 0 => None,
@@ -294,12 +279,11 @@ impl World {
         }
     }
 
-    /// Returns a path that files have.
     fn path(dice: &mut Dice) -> &'static str {
         PATHS[dice.below(PATHS.len() - 1)]
     }
 
-    /// Writes a plan for what there is, and returns it with the files after it.
+    /// Returns a plan for the current files, and the files after it.
     fn plan(&mut self, before: &Files, dice: &mut Dice) -> (String, Files) {
         let (mut after, mut actions) = (before.clone(), Vec::new());
         for _ in 0..dice.below(4) {
@@ -335,8 +319,8 @@ impl World {
         (plans::plan(&title, &actions), after)
     }
 
-    /// Executes a plan in this process; the user saves meanwhile. Returns the commit after it, and
-    /// whether it was brought.
+    /// Executes a plan in this process while the user saves. Returns the commit `after`, and
+    /// whether it was applied.
     fn execute(
         &self,
         at: usize,
@@ -363,8 +347,8 @@ impl World {
         }
     }
 
-    /// Executes a plan with commands. What supervises them is the program started anew, which is a
-    /// test in this process.
+    /// Executes a plan with commands. It needs a real process, because teddy starts itself again to
+    /// supervise commands, and in this process that would be the test program.
     fn execute_commands(&self, at: usize, plan: &str) -> Result<(String, bool), String> {
         let folder = self.checkouts[at].folder.to_str().unwrap();
         let args = ["-C", folder, "--json", "execute", "-", "-y"];
@@ -378,7 +362,6 @@ impl World {
         Ok((after, value["synced"] == true))
     }
 
-    /// Lets a turn happen.
     fn turn(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
         let before = self.files(at);
         let (plan, after) = self.plan(&before, dice);
@@ -428,7 +411,6 @@ impl World {
         self.check_files(at, &expected, "a turn")
     }
 
-    /// Lets the user edit.
     fn edit(&mut self, at: usize, dice: &mut Dice) {
         let files = self.files(at);
         for _ in 0..=dice.below(2) {
@@ -440,7 +422,6 @@ impl World {
         }
     }
 
-    /// Lets git change the files.
     fn git(&mut self, at: usize, dice: &mut Dice) {
         let branch = format!("b{}", dice.below(3));
         let new = format!("{branch}-{at}-{}", self.fresh());
@@ -470,7 +451,7 @@ impl World {
         }
     }
 
-    /// Forgets what was brought to a checkout: all that is in its files is the user's then.
+    /// Deletes the publication ref. All content of the files then counts as the user's.
     fn lose(&mut self, at: usize) {
         let name = ["main", "linked-second"][at];
         self.repo
@@ -480,7 +461,6 @@ impl World {
         self.checkouts[at].is_recorded = false;
     }
 
-    /// Begins a session.
     fn begin(&mut self, at: usize) {
         let name = format!("s{}", self.sessions.len());
         let mut project = self.project(at);
@@ -493,7 +473,7 @@ impl World {
         self.checkouts[at].session = name;
     }
 
-    /// Begins, forks, copies or forgets a session.
+    /// Creates, forks, copies or deletes a session.
     fn session(&mut self, at: usize, dice: &mut Dice) {
         let (other, turns) = self.any_session(dice);
         let name = format!("s{}", self.sessions.len());
@@ -538,7 +518,7 @@ impl World {
         }
     }
 
-    /// Returns a session that there is.
+    /// Returns an existing session.
     fn any_session(&self, dice: &mut Dice) -> (String, Vec<usize>) {
         let there: Vec<_> = self
             .sessions
@@ -549,7 +529,6 @@ impl World {
         (name.clone(), turns.clone())
     }
 
-    /// Uses another session.
     fn switch(&mut self, at: usize, dice: &mut Dice) {
         let (other, _) = self.any_session(dice);
         switch(&mut self.project(at), &SessionName::parse(&other).unwrap()).unwrap();
@@ -557,7 +536,6 @@ impl World {
         self.checkouts[at].session = other;
     }
 
-    /// Returns how a restore goes about overlaps.
     fn mode(dice: &mut Dice) -> Mode {
         match dice.below(10) {
             0..5 => Mode::Stop,
@@ -568,7 +546,6 @@ impl World {
         }
     }
 
-    /// Returns the wish for it.
     fn wish(mode: Mode) -> RestoreOptions {
         let on_overlap = match mode {
             Mode::Stop => OnOverlap::Stop,
@@ -583,7 +560,7 @@ impl World {
         }
     }
 
-    /// Returns the files of a turn, and what is in them.
+    /// Returns the files after a turn, and the turns in them.
     fn target(&self, turns: &[usize], number: usize) -> Option<(Files, Stacks)> {
         if number > 0 {
             let turn = &self.oracle.turns[turns[number - 1]];
@@ -593,7 +570,6 @@ impl World {
         Some((first.before.clone(), first.below.clone()))
     }
 
-    /// Brings the files to a turn.
     fn restore(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
         let (mut session, mut turns) = self.any_session(dice);
         if dice.below(3) > 0 {
@@ -634,7 +610,7 @@ impl World {
         self.settle(at, (now, mode), (&done, expected), (None, Vec::new()))
     }
 
-    /// Returns the number that a session stands at after one of its turns.
+    /// Returns the position of a session after one of its turns.
     fn position(&self, turns: &[usize], number: usize) -> usize {
         if number == 0 {
             return 0;
@@ -645,15 +621,15 @@ impl World {
         }
     }
 
-    /// Returns what can be redone after the newest turn.
+    /// Returns the turns that can be redone.
     fn to_redo(&self, turns: &[usize]) -> Vec<u64> {
         let newest = turns.last().map(|turn| &self.oracle.turns[*turn]);
         let restored = newest.and_then(|turn| turn.restored.clone());
         restored.map_or_else(Vec::new, |(_, redo)| redo)
     }
 
-    /// Returns whether it is known which turns are in the files: the ref that says it is there, or
-    /// no turn ran there.
+    /// Checks whether TeDDy knows which turns are in the files: the publication ref exists, or no
+    /// turn ran there.
     fn is_known(&self, at: usize) -> bool {
         let Checkout {
             is_recorded, ran, ..
@@ -666,7 +642,7 @@ impl World {
         *is_recorded || !turns.any(|turn| ran.contains(turn))
     }
 
-    /// Asks for an undo of which nothing can come.
+    /// Runs an undo that must fail.
     fn undo_nothing(&mut self, at: usize, steps: usize, mode: Mode) -> Result<(), String> {
         let now = self.files(at);
         let undone = undo(
@@ -687,7 +663,6 @@ impl World {
         }
     }
 
-    /// Takes turns back.
     fn undo(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
         let turns = self.sessions[&self.checkouts[at].session].clone();
         let (now, here) = (self.files(at), self.checkouts[at].here.clone());
@@ -743,7 +718,6 @@ impl World {
         )
     }
 
-    /// Does turns again.
     fn redo(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
         let turns = self.sessions[&self.checkouts[at].session].clone();
         let (now, here) = (self.files(at), self.checkouts[at].here.clone());
@@ -794,7 +768,7 @@ impl World {
         self.settle(at, (now, mode), (&done, expected), (Some(target), redo_))
     }
 
-    /// Compares what a restore did with what it had to do, and notes the turn that records it.
+    /// Compares the result of a restore with the expected one, and records its turn.
     fn settle(
         &mut self,
         at: usize,
@@ -840,7 +814,6 @@ impl World {
         self.check_files(at, &expected.files, "a restore")
     }
 
-    /// Compares the files.
     fn check_files(&mut self, at: usize, expected: &Files, after: &str) -> Result<(), String> {
         let found = self.files(at);
         if found == *expected {
@@ -851,7 +824,7 @@ impl World {
         ))
     }
 
-    /// Compares what is said to be in the files with what is in them.
+    /// Compares the turns that TeDDy believes to be in the files with the model.
     fn check_stack(&mut self, at: usize) -> Result<(), String> {
         let project = self.project(at);
         let session = SessionName::parse(&self.checkouts[at].session).unwrap();
