@@ -1,4 +1,4 @@
-//! The review and the prompt at a pseudo-terminal.
+//! The review and the prompt on a pseudo-terminal.
 
 mod edits;
 mod keys;

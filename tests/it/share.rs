@@ -1,4 +1,4 @@
-//! Sessions that travel: names, bundles, remotes, signatures.
+//! Sharing sessions: names, bundles, remotes and signatures.
 
 pub mod bundles;
 pub mod fetch;

@@ -1,4 +1,4 @@
-//! One turn: input, plan, review, run, report.
+//! One turn: input, plan, review, run and report.
 
 mod approval;
 mod ask;

@@ -1,4 +1,4 @@
-//! Repositories of every kind, and their maintenance.
+//! Kinds of repositories, and their maintenance.
 
 mod doctor;
 mod gc;

@@ -1,11 +1,11 @@
-//! `bisect` and `compare`: what turns left, tried in a scratch worktree.
+//! `bisect` and `compare`: try the results of turns in a scratch worktree.
 
 use serde_json::{Value, json};
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// A project of some turns, the fifth of which breaks something.
+/// The fifth turn breaks something.
 fn history() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "works\n");
     repo.commit("init");
@@ -21,7 +21,7 @@ fn history() -> TestRepo {
     repo
 }
 
-/// Returns what may not change while something is tried.
+/// Captures what a trial cannot change.
 fn standing(repo: &TestRepo) -> [String; 3] {
     [
         repo.git(&["for-each-ref"]),
@@ -95,7 +95,7 @@ fn bisect_searches_the_session_whose_turns_are_named() {
         (&found["session"], &found["culprits"][0]["turn"]),
         (&json!("demo"), &json!(7))
     );
-    // Turns before the branch are turns of both.
+    // The two sessions share the turns before the branch.
     let found = run(
         &["--good", "demo:1", "--bad", "3"],
         "test ! -e other.txt",
@@ -171,7 +171,7 @@ fn compare_puts_turns_and_sessions_side_by_side() {
         told,
         [
             json!(["demo", 4, 4, 4, 1, 1]),
-            // The restore is a turn as well, and brought what the branch lacks back.
+            // The restore is also a turn. It restored what the branch did not have.
             json!(["other", 2, 1, 2, 0, 0])
         ]
     );

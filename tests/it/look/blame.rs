@@ -1,11 +1,11 @@
-//! `blame`: each line leads to its turn, landed or not.
+//! `blame`: attributes each line to a turn, landed or not.
 
 use serde_json::{Value, json};
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// A project of two turns on a file, and an edit of the user's after each.
+/// Two turns change a file, and the user edits it after each.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
     repo.commit("init");
@@ -23,7 +23,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns where the lines come from, shortly.
+/// Returns the origins of the lines in short form.
 fn told(repo: &TestRepo, args: &[&str]) -> Vec<String> {
     let lines = repo.json(&[&["blame"], args].concat(), 0);
     let short = |line: &Value| match line["kind"].as_str().unwrap() {
@@ -62,7 +62,7 @@ fn lines_lead_to_turns_before_anything_landed() {
     );
     assert_eq!(told(&repo, &["b.txt"]), ["demo:2"]);
     assert_eq!(told(&repo, &["-L", "2,3", "a.txt"]), ["demo:1", "init"]);
-    // Lines that an undo took away and a redo brought back are of the turn that made them.
+    // After undo and redo, lines still belong to the turn that made them.
     repo.done(&["undo", "2"]);
     repo.done(&["redo"]);
     assert_eq!(
@@ -152,7 +152,7 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
     repo.git(&["stash", "pop", "-q"]);
     assert_eq!(told(&repo, &["a.txt"]), expected);
 
-    // The session goes; its name stays in the message.
+    // The session is deleted. Its name is in the commit message.
     repo.git(&["update-ref", "-d", "refs/teddy/sessions/demo"]);
     let lines = repo.json(&["blame", "a.txt"], 0);
     assert_eq!(
@@ -189,7 +189,7 @@ fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "a.txt"]);
-    // Lines that are there before, too, and in both turns.
+    // Lines that exist before and in both turns.
     repo.run_plan(&plan("One", &[edit("a.txt", "{\n}", "{\n}\none {\n}")]));
     repo.run_plan(&plan(
         "Two",
@@ -212,7 +212,7 @@ fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
         "demo:2 landed",
         "demo:2 landed",
     ];
-    // The last one is the hook's, which had turn 2 before it.
+    // The hook added the last line. It follows a line of turn 2.
     let expected = [&both[..], &["demo:2 landed"]].concat();
     assert_eq!(told(&repo, &["a.txt"]), expected);
     repo.git(&[
@@ -227,7 +227,7 @@ fn the_lines_of_a_landing_lead_to_the_turns_that_brought_them_and_no_others() {
     repo.git(&["reset", "-q", "--hard", "HEAD@{1}"]);
     assert_eq!(told(&repo, &["a.txt"]), expected);
 
-    // What the user adds to a commit is theirs, whatever its message says.
+    // The user's own lines in an amended commit are theirs, whatever its trailers say.
     repo.write("a.txt", "mine\n".to_owned() + &repo.read("a.txt"));
     repo.git(&["commit", "-q", "-a", "--amend", "--no-verify", "--no-edit"]);
     assert_eq!(told(&repo, &["a.txt"])[0], "Both");

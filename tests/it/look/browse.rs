@@ -1,4 +1,4 @@
-//! `browse`: sessions and turns on a full screen and line by line, and what is done from there.
+//! `browse`: sessions and turns on a full screen and line by line, and the commands that it starts.
 
 use std::process::Stdio;
 
@@ -8,7 +8,7 @@ use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// A session of three turns, and one that leaves it after the first.
+/// One session has three turns, the other branches off after the first.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "#!/bin/sh\necho \"Hello!\"\n");
     repo.commit("Say hello");
@@ -53,13 +53,13 @@ fn press(screen: &mut Screen, keys: &str, awaited: &str) -> String {
     screen.wait_for(awaited)
 }
 
-/// Leaves, which must succeed.
+/// Quits, and checks the exit code.
 fn leave(mut screen: Screen) {
     screen.press("\u{3}");
     assert_eq!(screen.end(), 0);
 }
 
-/// Reads line by line.
+/// Runs the line mode with these commands as input.
 fn linear(repo: &TestRepo, commands: &str) -> crate::support::Output {
     repo.teddy_reads(&["browse", "--linear"], commands)
 }
@@ -103,7 +103,7 @@ fn a_session_is_branched_off_from_the_browser() {
     let repo = project();
     let mut screen = open(&repo, (80, 24), "Note the rest");
     press(&mut screen, "jj", "demo:2");
-    // The line is there once it takes keys.
+    // The prompt appears when it accepts keys.
     press(&mut screen, "b", "› demo-2");
     press(&mut screen, "\r", "Press a key");
     press(&mut screen, " ", "demo-2 (in use)");
@@ -218,7 +218,7 @@ fn a_damaged_turn_and_hostile_titles_do_no_harm() {
     assert!(!screen_wrote(&repo, "\u{1b}]0;"));
 }
 
-/// Returns whether the program writes a text to its screen.
+/// Checks whether the program writes a text to the terminal.
 fn screen_wrote(repo: &TestRepo, text: &str) -> bool {
     let mut screen = open(repo, (100, 30), "! commit");
     screen.press("\u{3}");

@@ -1,9 +1,9 @@
-//! `find`: what sessions recorded is searched, newest turn first.
+//! `find`: searches the recorded turns, newest first.
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// A project with two sessions, the second a branch of the first.
+/// The second session branches off the first.
 fn two_sessions() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");
@@ -24,7 +24,7 @@ fn two_sessions() -> TestRepo {
     repo
 }
 
-/// Searches and returns the lines.
+/// Returns the lines that `find` prints.
 fn found(repo: &TestRepo, args: &[&str]) -> Vec<String> {
     let out = repo.done(&[&["find"], args].concat());
     out.lines().map(str::to_owned).collect()

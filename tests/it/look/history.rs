@@ -1,9 +1,8 @@
-//! `log`, `show`, `diff`, `status`, `export`: what was, read and never written.
+//! `log`, `show`, `diff`, `status` and `export`.
 
 use crate::plans::{create, edit, plan};
 use crate::support::TestRepo;
 
-/// A project after two turns.
 fn two_turns() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");
@@ -204,7 +203,7 @@ fn promise_d7_status_names_what_no_snapshot_has() {
     );
     (0..20).for_each(|n| repo.write(&format!("big{n}.csv"), "12345678901"));
     assert!(repo.done(&["status"]).contains("... and 12 more"));
-    // What git tracks is in every snapshot, and what git ignores in none that anybody expects.
+    // Snapshots always contain tracked files and never ignored ones, so `status` mentions neither.
     repo.git(&["add", "-f", "."]);
     repo.write(".gitignore", "x.csv");
     repo.write("x.csv", "12345678901");

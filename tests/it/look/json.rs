@@ -1,4 +1,4 @@
-//! `--json`: one value on standard output, of the result or of the error, whatever the command.
+//! `--json`: every command prints one value, its result or its error.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::plans::{chat, create, plan};
 use crate::support::{Output, TestRepo};
 
-/// A project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -15,13 +14,12 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns the one value on standard output.
 #[track_caller]
 fn value(out: &Output) -> Value {
     serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out}"))
 }
 
-/// Checks that a call fails as a program is told, and returns all that stands beside the error.
+/// Checks exit code and error. Returns the rest of the value.
 #[track_caller]
 fn check(out: &Output, (kind, code): (&str, i32)) -> Value {
     let mut value = value(out);
@@ -47,14 +45,14 @@ fn check(out: &Output, (kind, code): (&str, i32)) -> Value {
     value
 }
 
-/// Runs teddy with `--json` and checks how it fails; nothing stands beside the error.
+/// Runs teddy with `--json` and checks the error, without other fields.
 #[track_caller]
 fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
     let out = repo.teddy(&[args, &["--json"]].concat());
     assert_eq!(check(&out, expected), json!({}), "{args:?}");
 }
 
-/// Every command, with a call that fails where there is no repository, and how.
+/// Every command with arguments that fail outside of a repository, and the kind of the error.
 const CALLS: [(&[&str], &str); 74] = [
     (&["setup"], "NobodyToAsk"),
     (&["init"], "UnfitRepository"),
@@ -132,7 +130,7 @@ const CALLS: [(&[&str], &str); 74] = [
     (&["branch", "1", "7"], "Usage"),
 ];
 
-/// Returns the commands below one that its help lists.
+/// Returns the subcommands that the help of a command lists.
 fn commands(repo: &TestRepo, of: &[&str]) -> Vec<String> {
     let help = repo.done(&[of, &["-h"]].concat());
     let list = help.split_once("Commands:\n").unwrap().1;
@@ -149,7 +147,7 @@ fn promise_c3_every_command_says_its_error_as_json() {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.git(&["config", "core.bare", "true"]);
     repo.configure("");
-    // No repository is above the folder that holds the test's; `init` meets the bare one.
+    // The test's directory is not inside a repository. `init` runs in the bare repository.
     let outside = repo.beside("");
     std::fs::write(repo.beside("home/file"), "").unwrap();
     for (call, kind) in CALLS {
@@ -202,11 +200,11 @@ fn promise_c3_a_wrong_command_line_is_said_as_json() {
     );
     let hint = &error(&["statsu", "--json"])["hint"];
     assert_eq!(hint, "did you mean `teddy status`?");
-    // Wherever it stands, it does not go with what is drawn.
+    // `--json` and `--graph` exclude each other in any position.
     for args in [["--json", "log", "--graph"], ["log", "--graph", "--json"]] {
         assert_eq!(error(&args)["exit_code"], 2, "{args:?}");
     }
-    // What stands behind `--` is no option.
+    // After `--`, `--json` is not an option.
     let out = repo.teddy(&["no-such-command", "--", "--json"]);
     assert_eq!((out.code, out.stdout.as_str()), (2, ""));
 }
@@ -320,7 +318,7 @@ fn promise_c3_what_was_there_to_show_stands_beside_the_error() {
     let shown = check(&repo.teddy(&["--json", "trust"]), ("NobodyToAsk", 1));
     assert_eq!(shown["trusted"], false);
 
-    // The loop had done a turn before it failed.
+    // The loop completes a turn and then fails.
     let repo = project();
     std::fs::write(repo.beside("plan.md"), &answer).unwrap();
     let folder = repo.beside("");
@@ -345,7 +343,7 @@ fn promise_c3_a_question_that_waits_is_an_error_with_a_code_of_its_own() {
     assert_eq!(shown["question"], "Which one?");
 }
 
-/// Checks every time in a value: RFC 3339, and none is a number.
+/// Checks that every time in a value is in RFC 3339 and not a number.
 fn check_times(name: &str, value: &Value, found: &mut usize) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(key, value)| {
@@ -385,7 +383,7 @@ fn promise_c3_times_are_rfc_3339_and_unknown_numbers_null() {
     }
     assert!(found >= 4, "{found}");
 
-    // Nobody knows what recorded answers took, and a turn of a plan from a file asked no model.
+    // The cost of recorded answers is unknown, and a plan from a file has no model.
     let row = repo.json(&["show"], 0);
     assert_eq!(row["time"], "2026-01-02T03:04:05Z");
     assert!(row["model"].is_string(), "{row}");

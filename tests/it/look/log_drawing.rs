@@ -1,9 +1,9 @@
-//! `log` of several sessions, as a drawing, since a time, below a path, with what changed.
+//! `log` of several sessions, with a graph, a start time, a path or the changes.
 
 use crate::plans::{create, edit, plan};
 use crate::support::TestRepo;
 
-/// A session of two turns, and one that leaves it after the first.
+/// One session has two turns, the other branches off after the first.
 fn two_sessions() -> TestRepo {
     let repo = TestRepo::new().file("src/a.txt", "one\ntwo\n");
     repo.commit("init");
@@ -16,7 +16,7 @@ fn two_sessions() -> TestRepo {
     repo
 }
 
-/// Returns lines without the ids of commits and their time, which is the same for all.
+/// Returns the lines without commit ids and the time, which is always the same.
 fn shown(repo: &TestRepo, args: &[&str]) -> Vec<String> {
     let out = repo.done(&[&["log"], args].concat());
     let without_ids = |line: &str| {
@@ -32,7 +32,7 @@ fn shown(repo: &TestRepo, args: &[&str]) -> Vec<String> {
 #[test]
 fn a_drawing_shows_where_sessions_part() {
     let repo = two_sessions();
-    // Of commits within a second, git has either first.
+    // git orders commits of the same second arbitrarily.
     let parted = [
         "* other:2 executed Make c (1 file) (other)",
         "* demo:2 executed Make b (1 file) (demo)",

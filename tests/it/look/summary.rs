@@ -1,9 +1,9 @@
-//! `export --format`: a session in short, for whoever reviews what it did.
+//! `export --format`: a summary of a session for reviewers.
 
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// A project with a session in which something of every kind has happened.
+/// Its session has turns of every kind.
 fn used() -> TestRepo {
     let repo = TestRepo::new()
         .file("greet.sh", "echo Hello\n")

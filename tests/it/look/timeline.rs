@@ -1,4 +1,4 @@
-//! The sessions as they are looked at: with their branches, however damaged some of them are.
+//! Timelines of sessions with their branches, even if some sessions are damaged.
 
 use teddy::session::name::SessionName;
 use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
@@ -7,7 +7,6 @@ use teddy::workflow::view::timeline::{SessionLane, mark, newest, timeline};
 use crate::plans::{create, edit, plan};
 use crate::support::TestRepo;
 
-/// Opens the project of a repository.
 pub fn project(repo: &TestRepo) -> Project {
     let home = repo.beside("home");
     let places = UserFolders {
@@ -19,7 +18,7 @@ pub fn project(repo: &TestRepo) -> Project {
     Project::open_record(&repo.path(), places, ProjectOptions::default()).unwrap()
 }
 
-/// A session of two turns, and one that leaves it after the first.
+/// One session has two turns, the other branches off after the first.
 fn two_sessions() -> TestRepo {
     let repo = TestRepo::new().file("src/a.txt", "one\ntwo\n");
     repo.commit("init");
@@ -32,7 +31,7 @@ fn two_sessions() -> TestRepo {
     repo
 }
 
-/// Says what a lane has.
+/// Formats a lane for comparison.
 fn told(lane: &SessionLane) -> String {
     let rows = lane.rows.iter();
     let rows: Vec<String> = rows

@@ -1,9 +1,9 @@
-//! `verify`: a chain that tells the truth is sound, and each lie of one is named.
+//! `verify`: accepts valid sessions and reports each kind of forgery.
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// A project with some turns of every kind.
+/// Its session has turns of every kind.
 fn history() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");
@@ -25,8 +25,7 @@ fn history() -> TestRepo {
     repo
 }
 
-/// Makes a session of the newest turn of `demo` with another message, tree or parents, and returns
-/// what is wrong with it.
+/// Makes a session whose newest turn is a changed copy of a turn of `demo`. Returns its faults.
 fn forged(repo: &TestRepo, forge: impl Fn(&str) -> String) -> Vec<String> {
     let commit = repo.git(&["cat-file", "commit", "teddy/sessions/demo~3"]);
     let forged = forge(&format!("{commit}\n"));
@@ -46,7 +45,7 @@ fn forged(repo: &TestRepo, forge: impl Fn(&str) -> String) -> Vec<String> {
         .collect()
 }
 
-/// Makes a session as [`forged`] does, with another content of a file of its newest turn.
+/// Like [`forged`], with other content for one file of the turn.
 fn with_file(repo: &TestRepo, name: &str, content: &str) -> Vec<String> {
     repo.write("file", format!("{content}\n"));
     let blob = repo.git(&["hash-object", "-w", "file"]);
@@ -125,7 +124,7 @@ fn what_a_forged_commit_says_is_named() {
     let told = forged(&repo, replace("Teddy-Session: demo", "Teddy-Session: ../x"));
     assert_eq!(told, ["T7: its message names no session"]);
 
-    // Without its code: the second parent goes.
+    // Without its second parent, the code.
     let told = forged(&repo, |commit| {
         let mut parents = 0;
         let lines = commit.split_inclusive('\n').filter(|line| {
@@ -136,7 +135,7 @@ fn what_a_forged_commit_says_is_named() {
     });
     assert!(told[0].starts_with("T3: its second parent is"), "{told:#?}");
 
-    // The tree of the turn before: number, id and parent are its.
+    // The tree of the previous turn has the wrong number, id and parent.
     let older = repo.git(&["rev-parse", "teddy/sessions/demo~4^{tree}"]);
     let told = forged(&repo, |commit| {
         let (_, rest) = commit.split_once('\n').unwrap();
@@ -165,7 +164,7 @@ fn an_object_that_is_missing_or_damaged_is_named() {
     repo.git(&["repack", "-adq"]);
     repo.git(&["pack-refs", "--all"]);
     let blob = repo.git(&["rev-parse", "teddy/sessions/demo~3:plan.md"]);
-    // Everything loose, so that one object can be taken away.
+    // Unpack all objects, so that a single one can be deleted.
     let packs = repo.path().join(".git/objects/pack");
     let aside = repo.beside("packs");
     std::fs::rename(&packs, &aside).unwrap();

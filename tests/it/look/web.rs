@@ -1,4 +1,4 @@
-//! `web`: pages of sessions over plain HTTP, and who gets them.
+//! `web`: pages of sessions over plain HTTP, and access control.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

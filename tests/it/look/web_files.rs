@@ -1,4 +1,4 @@
-//! `export --html`: the pages of sessions as files.
+//! `export --html`: the same pages as files.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 use crate::support::web;
 
-/// Returns the files below a folder, with their texts.
+/// Returns all files below a directory with their text.
 fn files(folder: &Path) -> Vec<(String, String)> {
     let mut open = vec![folder.to_owned()];
     let mut found = Vec::new();
@@ -32,7 +32,7 @@ fn files(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// Checks that all links of pages lead to a file among them.
+/// Checks that every link leads to one of the pages.
 #[track_caller]
 fn check_links(folder: &Path) {
     let link = Regex::new(r#"(?:href|src|action)="([^"]*)""#).unwrap();
@@ -97,7 +97,8 @@ fn keys_and_names_stay_here() {
         "Keep a key",
         &[
             create("b.txt", &secret),
-            // At the end of what is shown of an output, where half a key would be none.
+            // The page truncates the output within the key. Half a key would not be recognized as
+            // one.
             execute(&format!(
                 "head -c 262130 /dev/zero | tr '\\0' ' '; printf '%s' ' {key}'; yes | head -c 500"
             )),

@@ -1,4 +1,4 @@
-//! What a person changes in the review is what runs, what the report says, and what the turn keeps.
+//! The user's changes in the review appear in the run, the report and the turn.
 
 use crate::plans::{
     chat, create, edit, edit_pairs, execute, plan, prune, read, research, with_memos,
@@ -6,17 +6,16 @@ use crate::plans::{
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// A file that plans change.
 const FILE: &str = "[tool]\nname = \"x\"\n\n[more]\na = 1\nb = 2\n";
 
-/// Returns a project whose session has a plan, with files in its context.
+/// The session has this plan and files in its context.
 fn project(plan: &str) -> TestRepo {
     let repo = session();
     wait_plan(&repo, plan);
     repo
 }
 
-/// Returns a project with a session, with files in its context.
+/// The session has files in its context.
 fn session() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.toml", FILE)
@@ -34,7 +33,7 @@ fn wait_plan(repo: &TestRepo, plan: &str) {
     repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
 }
 
-/// Opens the tree of the plan that waits.
+/// Opens the tree of the waiting plan.
 fn tree(repo: &TestRepo, variables: &[(&str, &str)]) -> Screen {
     let mut screen = Screen::open_with(repo, (100, 30), (&["execute"], variables));
     screen.wait_for("(q)uit ›");
@@ -43,7 +42,6 @@ fn tree(repo: &TestRepo, variables: &[(&str, &str)]) -> Screen {
     screen
 }
 
-/// Returns a file of the newest turn.
 fn of_turn(repo: &TestRepo, name: &str) -> String {
     repo.done(&["show", "@", name])
 }
@@ -353,7 +351,7 @@ fn the_preview_command_opens_files_and_the_plan() {
 #[test]
 fn an_editor_that_returns_at_once_is_asked_about() {
     let repo = project(&plan("Make", &[create("b.txt", "theirs\n")]));
-    // As `code` without `--wait` does; the file is written later.
+    // Returns immediately, as `code` without `--wait` does. The test writes the file later.
     let script = "#!/bin/sh\necho \"$1\" > \"${0%/*}/opened\"\n";
     std::fs::write(repo.beside("window"), script).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -393,7 +391,7 @@ fn r7_a_plan_edited_as_a_whole_is_shown_and_runs_as_it_is_shown() {
         shown.contains("    +mine") && !shown.contains("more.txt"),
         "{shown}"
     );
-    // What was taken out stays out when the plan is opened again.
+    // A removed part stays removed when the plan is opened again.
     screen.press("e");
     screen.settled();
     screen.press("d");

@@ -1,5 +1,4 @@
-//! The review at a pseudo-terminal: what is on the screen, what a key does, and that the terminal
-//! comes back.
+//! The review on a pseudo-terminal: screens, keys, and the state of the terminal afterwards.
 
 use std::io::Read as _;
 use std::sync::mpsc::channel;
@@ -7,10 +6,10 @@ use std::sync::mpsc::channel;
 use crate::screen::{PATIENCE, Screen, start};
 use crate::support::TestRepo;
 
-/// A plan with a memo, a CREATE and a command.
+/// A memo, a CREATE and a command.
 const PLAN: &str = "# Greet\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nNobody greets.\n````\n\n## Memos\n````text\n[+] Greet everybody.\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [hello.txt](/hello.txt)\n- **Description:** Say hello.\n````text\nhello\n````\n\n### `EXECUTE`\n- **Description:** Say more.\n- **Expected Outcome:** More is said.\n````shell\necho more > more.txt\n````\n";
 
-/// Returns a repository with the plan beside its files.
+/// The plan is next to the repository.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
@@ -18,7 +17,6 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Starts the review of the plan.
 fn review(repo: &TestRepo, size: (u16, u16)) -> Screen {
     let plan = repo.beside("plan.md");
     let mut screen = Screen::open(repo, size, &["execute", plan.to_str().unwrap()]);
@@ -68,7 +66,7 @@ fn what_is_switched_off_does_not_run() {
     }
 }
 
-/// Closes the window of a review, and waits until the program has ended.
+/// Closes the window of a review and waits until the program ends.
 fn close_window(variables: &[(&str, &str)]) {
     let repo = project();
     let plan = repo.beside("plan.md");

@@ -1,10 +1,9 @@
-//! The prompt of a loop, at a terminal: commands, the shell, files, history, completion.
+//! The prompt of the loop on a terminal: commands, shell, files, history and completion.
 
 use crate::plans::{chat, create, execute, plan, read};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// A project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\n")
@@ -14,7 +13,6 @@ fn project() -> TestRepo {
     repo
 }
 
-/// A plan that makes a file.
 fn make(name: &str) -> String {
     plan(
         &format!("Make {name}"),
@@ -29,7 +27,7 @@ fn open(repo: &TestRepo) -> Screen {
     screen
 }
 
-/// Waits for a question and the empty prompt below it.
+/// Waits for a question and an empty prompt.
 fn ready(screen: &mut Screen, question: &str) {
     screen.wait_for(question);
     while !screen.settled().trim_end().ends_with('›') {
@@ -37,7 +35,6 @@ fn ready(screen: &mut Screen, question: &str) {
     }
 }
 
-/// Approves the plan in review.
 fn approve(screen: &mut Screen, title: &str) {
     screen.wait_for(&format!("Reviewing Plan: \"{title}\""));
     while !screen.settled().trim_end().ends_with('›') {
@@ -196,7 +193,7 @@ fn enter_goes_on_where_something_is_left_to_do() {
     screen.press("\r");
     approve(&mut screen, "Make b");
     ready(&mut screen, "turn 4: what should be done?");
-    // There is nothing to go on with: an empty line is nothing.
+    // Without anything to continue, an empty line does nothing.
     screen.press("\r");
     screen.settled();
     assert_eq!(
@@ -302,7 +299,7 @@ fn ctrl_c_ends_a_command_of_the_shell_and_not_the_loop() {
     let mut screen = open(&repo);
     screen.press("!echo 'be''gun'; sleep 60\r");
     screen.wait_for("begun");
-    // A shell can miss one that comes while it starts its next command; a person presses again.
+    // A shell can miss a signal between two commands. A user would press again.
     while !screen.settled().contains("Show this to the model") {
         screen.press("\x03");
     }

@@ -1,11 +1,10 @@
-//! The review of a plan that only asks, and of one that comes from standard input: both at a
-//! pseudo-terminal.
+//! The review of a plan that only asks, and of a plan from standard input.
 
 use crate::plans::{chat, create, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// Returns a project whose session has a plan that waits.
+/// Returns a project whose session has a waiting plan.
 fn project(actions: &[String]) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");

@@ -1,11 +1,10 @@
-//! The screens of the review at three sizes, as a person sees them at a pseudo-terminal.
+//! The screens of the review at three sizes.
 
 use crate::plans::{chat, create, edit_pairs, read, with_memos};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// Returns a project whose session has a plan with a bit of everything that looks the same on each
-/// machine.
+/// The waiting plan has a bit of everything that looks the same on each machine.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("app.toml", "name = \"x\"\n\na = 1\n")
@@ -38,14 +37,13 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Opens the review on a screen of a size.
 fn review(repo: &TestRepo, size: (u16, u16)) -> Screen {
     let mut screen = Screen::open(repo, size, &["execute"]);
     screen.wait_for("(q)uit ›");
     screen
 }
 
-/// Opens the tree of a review and moves in it, until the preview has a text.
+/// Opens the tree of a review and presses keys until the preview shows a text.
 fn tree(repo: &TestRepo, size: (u16, u16), (keys, shown): (&str, &str)) -> Screen {
     let mut screen = review(repo, size);
     screen.press("m");
@@ -55,7 +53,7 @@ fn tree(repo: &TestRepo, size: (u16, u16), (keys, shown): (&str, &str)) -> Scree
     screen
 }
 
-/// Returns a screen without the lines that have nothing on them.
+/// Returns the screen without empty lines.
 fn dense(screen: &mut Screen) -> String {
     let shown = screen.settled();
     shown
@@ -65,7 +63,6 @@ fn dense(screen: &mut Screen) -> String {
         .join("\n")
 }
 
-/// Leaves the review.
 fn leave(mut screen: Screen) {
     screen.press("qq");
     screen.end();
@@ -299,7 +296,7 @@ fn everything_on_a_narrow_terminal() {
     leave(screen);
 }
 
-/// Returns the screen on which a new file is changed.
+/// Returns the screen on which the user changes a new file.
 fn changing_a_new_file(size: (u16, u16)) -> String {
     let repo = project();
     repo.configure("preview_command: \"true\"\n");

@@ -1,5 +1,5 @@
-//! The terminal around the review: stopped, ended, resized, redirected; and what stays when a
-//! person leaves.
+//! The terminal around the review: suspended, killed, resized and redirected, and what remains when
+//! the user leaves.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::plans::{create, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// Returns a project whose session has a plan that waits.
+/// The session has a waiting plan.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -26,7 +26,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns the turn in progress.
+/// Returns the commit of the draft.
 fn draft(repo: &TestRepo) -> String {
     repo.git(&[
         "rev-parse",
@@ -35,7 +35,7 @@ fn draft(repo: &TestRepo) -> String {
     ])
 }
 
-/// Opens the review, and the tree.
+/// Opens the tree of the review.
 fn tree(repo: &TestRepo, size: (u16, u16)) -> Screen {
     let mut screen = Screen::open(repo, size, &["execute"]);
     screen.wait_for("(q)uit ›");
@@ -44,7 +44,7 @@ fn tree(repo: &TestRepo, size: (u16, u16)) -> Screen {
     screen
 }
 
-/// Skips the plan of one execution, and returns what is on the screen then.
+/// Skips the plan with this message. Returns the final screen.
 fn skipped(repo: &TestRepo, words: &str) -> String {
     let mut screen = Screen::open(repo, (100, 30), &["execute"]);
     screen.wait_for("(q)uit ›");
@@ -55,11 +55,11 @@ fn skipped(repo: &TestRepo, words: &str) -> String {
     screen.shown()
 }
 
-/// Reads the help again and again, as long as even the fastest person needs to decide.
+/// Reads the help repeatedly for 200 ms, the least time in which a user can decide.
 fn look_around(screen: &mut Screen) {
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(200) {
-        // What is awaited is drawn last: the rest of a frame is there then.
+        // The awaited text is drawn last, so the frame is complete.
         screen.press("?");
         screen.wait_for("n/N next");
         screen.press("q");
@@ -701,7 +701,7 @@ fn ctrl_c_in_the_pager_is_the_pagers() {
         "cat > /dev/null; trap 'echo heard; exit 0' INT; echo paging; while :; do sleep 0.05; done";
     let mut screen = Screen::open_with(&repo, (80, 24), (&["show"], &[("PAGER", pager)]));
     screen.wait_for("paging");
-    // A shell can miss one that comes while it starts its next command; a person presses again.
+    // A shell can miss a signal between two commands. A user would press again.
     for _ in 0..5 {
         screen.press("\x03");
         if screen.settled().contains("heard") {

@@ -1,4 +1,4 @@
-//! `export --bundle` and `import`: sessions in a file, and back.
+//! `export --bundle` and `import`: sessions in a file and back.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -8,7 +8,7 @@ use crate::plans::{create, plan};
 use crate::support::TestRepo;
 use crate::support::remotes::session_refs;
 
-/// A project with two sessions; a plan waits in the first.
+/// Has two sessions. The first has a waiting plan.
 pub fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
@@ -22,14 +22,14 @@ pub fn project() -> TestRepo {
     repo
 }
 
-/// Returns another repository with nothing of the first.
+/// Returns a repository that shares no objects with the first.
 pub fn elsewhere() -> TestRepo {
     let repo = TestRepo::new().file("other.txt", "other\n");
     repo.commit("Other");
     repo
 }
 
-/// Writes a bundle beside the repository, and returns its path.
+/// Writes a bundle next to the repository and returns its path.
 pub fn bundle(repo: &TestRepo, args: &[&str]) -> String {
     let path = repo.beside("it.bundle").to_str().unwrap().to_owned();
     repo.done(&[&["export", "--force", "--bundle", &path], args].concat());
@@ -90,7 +90,7 @@ fn b2_the_manifest_says_what_is_in_it_to_git_alone() {
             }]
         })
     );
-    // What git makes of the same refs has none, and will do.
+    // A bundle made by `git bundle` has no manifest and can be imported.
     repo.git(&[
         "bundle",
         "create",
@@ -128,7 +128,7 @@ fn the_file_is_whole_private_and_never_replaced_unasked() {
     );
     assert_ne!(std::fs::read(&path).unwrap(), bytes);
 
-    // Nothing else lies there afterwards, whatever went wrong.
+    // Failures leave no temporary files.
     repo.teddy(&["export", "--bundle", file, "gone", "--force"])
         .check(1, &["there is no session `gone`"]);
     repo.teddy(&["export", "--bundle", "no/such/folder.bundle"])
@@ -173,7 +173,7 @@ fn b6_what_comes_in_is_somebody_elses_until_it_is_adopted() {
     other.done(&["execute", "-y"]);
     assert_eq!(other.read("three.txt"), "3\n");
 
-    // Without `--drafts` the plan stays at home.
+    // The draft is only exported with `--drafts`.
     let third = elsewhere();
     third.done(&["import", &bundle(&repo, &["first"])]);
     assert!(
@@ -191,7 +191,7 @@ fn b7_a_session_that_is_here_never_moves() {
     repo.done(&["execute", "-y"]);
     let after = bundle(&repo, &["first", "second"]);
 
-    // Here it has more turns than in the bundle.
+    // The session here has more turns than the bundle.
     let old = repo.beside("old.bundle");
     std::fs::write(&old, &before).unwrap();
     let here = session_refs(&repo);
@@ -199,7 +199,7 @@ fn b7_a_session_that_is_here_never_moves() {
         .check(0, &["already here"]);
     assert_eq!(session_refs(&repo), here);
 
-    // There it has fewer: nothing at all comes in.
+    // The session there has fewer turns: the import fails as a whole.
     let other = elsewhere();
     other.done(&["import", old.to_str().unwrap()]);
     let there = session_refs(&other);
@@ -213,7 +213,7 @@ fn b7_a_session_that_is_here_never_moves() {
     other.done(&["import", &after, "second"]);
     assert_eq!(session_refs(&other).lines().count(), 3);
 
-    // Other turns under the same name.
+    // The session has the same name and other turns.
     let third = elsewhere();
     third.done(&["new", "first"]);
     third
@@ -271,7 +271,7 @@ fn a_shallow_clone_has_not_all_that_a_bundle_needs() {
     assert!(!clone.join("x.bundle").exists());
 }
 
-/// Imports a bundle while something happens between the objects and the refs.
+/// Imports a bundle and runs a command between the import of objects and the update of refs.
 fn import_while(into: &TestRepo, file: &str, what: &str) -> crate::support::Output {
     let mut command = into.teddy_command(&["import", file]);
     command

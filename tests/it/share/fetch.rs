@@ -1,10 +1,10 @@
-//! `fetch`, and what came with it: read wherever a session is, and never run.
+//! `fetch`: fetched sessions can be read like others and are never run.
 
 use crate::plans::{create, plan};
 use crate::support::remotes::two_people;
 use crate::support::{Output, TestRepo};
 
-/// Sends every session as it is.
+/// Pushes every session, with its code.
 fn send(ada: &TestRepo) {
     ada.git(&[
         "push",
@@ -14,7 +14,7 @@ fn send(ada: &TestRepo) {
     ]);
 }
 
-/// Sends the session without its files, as `push --record` does.
+/// Pushes the session without its code, as `push --record` does.
 fn send_record(ada: &TestRepo) -> String {
     let turns = ada.git(&[
         "rev-list",
@@ -41,7 +41,7 @@ fn send_record(ada: &TestRepo) -> String {
     parent
 }
 
-/// Checks what a person sees.
+/// Checks the output that a user sees.
 fn check(out: &Output, code: i32, words: &[&str]) {
     out.check(code, words);
 }

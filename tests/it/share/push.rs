@@ -1,5 +1,4 @@
-//! `push`: sessions go to a remote, as records or with their code; never by force, and never with
-//! what not everybody may read.
+//! `push`: sends sessions as records or with their code. It never forces, and never sends secrets.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -11,15 +10,12 @@ use crate::screen::Screen;
 use crate::scripted_agent::scripted_command;
 use crate::support::{Output, TestRepo};
 
-/// A key, put together here, so that no scanner finds one in the source.
+/// A key without its prefix, so that secret scanners don't report this source.
 const RANDOM: &str = "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs4x8Pq2";
 
-/// The ref of the record of `demo`.
 const RECORD: &str = "refs/teddy/records/demo";
-/// The ref of `demo` with its code.
 const CODE: &str = "refs/teddy/sessions/demo";
 
-/// Returns a key.
 fn key() -> String {
     format!("ghp_{RANDOM}")
 }
@@ -29,7 +25,7 @@ fn session() -> TestRepo {
     session_in(&[])
 }
 
-/// A session with two turns in a repository of some kind, and an empty remote of the same kind.
+/// Like [`session`], in a repository made with these arguments of `git init`.
 fn session_in(init: &[&str]) -> TestRepo {
     let repo = TestRepo::with(init).file("a.txt", "one\ntwo\n");
     repo.commit("init");
@@ -44,24 +40,22 @@ fn session_in(init: &[&str]) -> TestRepo {
     repo
 }
 
-/// Returns where the remote is.
 fn remote(repo: &TestRepo) -> PathBuf {
     repo.beside("remote.git")
 }
 
-/// Returns the refs of the remote, a line for each.
+/// Returns the refs of the remote, one per line.
 fn refs(repo: &TestRepo) -> String {
     let list = ["for-each-ref", "--format=%(objectname) %(refname)"];
     repo.git_in(&remote(repo), &list)
 }
 
-/// Returns what a ref of the remote points at.
+/// Returns the commit of a ref of the remote.
 fn there(repo: &TestRepo, name: &str) -> String {
     repo.git_in(&remote(repo), &["rev-parse", name])
 }
 
-/// Runs teddy in another clone that has the sessions as they are on the remote, or from a
-/// repository.
+/// Clones the remote, and fetches the sessions from `from`.
 fn clone(repo: &TestRepo, name: &str, from: &str) -> PathBuf {
     let path = repo.beside(name);
     let there = remote(repo);
@@ -76,7 +70,7 @@ fn clone(repo: &TestRepo, name: &str, from: &str) -> PathBuf {
     path
 }
 
-/// Puts a file into the newest turn of `demo`, as any program can.
+/// Adds a file to the newest turn of `demo`, as any program can.
 fn plant(repo: &TestRepo, name: &str, content: &str) {
     let index = repo.beside("planted");
     let _ = std::fs::remove_file(&index);
@@ -182,7 +176,7 @@ fn rec2_the_same_session_has_the_same_record_on_every_machine() {
     let out = repo.teddy_in(&other, &["push", "-s", "demo"]);
     out.check(0, &["origin has all of it"]);
 
-    // What follows comes on top of what is there, whoever sends it.
+    // New turns are added to the remote's record, whoever pushes.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.git_in(
         &other,
@@ -222,7 +216,7 @@ fn rec3_a_record_comes_from_the_session_and_from_no_ref_here() {
         there_file(&repo, "plan.md"),
         repo.git(&["show", &format!("{CODE}:plan.md")])
     );
-    // What was written for it may go, and comes again.
+    // The record's objects can be pruned and are written again.
     repo.git(&["update-ref", "-d", RECORD]);
     repo.done(&["gc"]);
     repo.git(&["gc", "-q", "--prune=now"]);
@@ -246,7 +240,7 @@ fn rec10_the_code_that_a_turn_names_is_not_there() {
 #[test]
 fn rec11_a_chain_that_leads_to_code_is_not_sent() {
     let repo = session();
-    // The first turn of it has a parent that is the user's own commit.
+    // The first turn has a commit of the user as parent.
     let root = repo.git(&["rev-list", "--max-parents=0", "--first-parent", CODE]);
     for (parent, message) in [
         ("main", "is not a turn"),
@@ -297,7 +291,7 @@ fn rec5_the_code_takes_the_place_of_the_record_and_never_the_other_way_round() {
     let tip = repo.git(&["rev-parse", CODE]);
     assert_eq!(refs(&repo), format!("{tip} {CODE}"));
 
-    // From then on it is the code that goes, and a record is refused.
+    // Once the code was sent, a record is refused.
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     repo.teddy(&["push", "--record", "-y"]).check(
         1,
@@ -327,7 +321,7 @@ fn the_setting_says_how_and_where() {
         .check(1, &["there is no remote `elsewhere`"]);
     let shown = repo.json(&["push", "-n", "--remote", "origin"], 0);
     assert_eq!(shown["sessions"][0]["mode"], json!("code"));
-    // A repository has no say in it.
+    // The repository's own settings don't apply here.
     repo.configure("");
     repo.write(".teddy/config.yaml", "push: {mode: code, allow: [keys]}\n");
     let out = repo.teddy(&["push", "-n"]);
@@ -372,7 +366,7 @@ fn rec4_turns_of_others_are_named_and_never_overwritten() {
             .check(0, &[]);
         assert!(refs(&repo).contains("/mine"), "{}", refs(&repo));
 
-        // Who has all that is there, and less, has nothing to send.
+        // If the remote has more turns, there is nothing to send.
         repo.git(&["reset", "-q", "--hard"]);
         repo.git(&["update-ref", CODE, &format!("{CODE}^")]);
         repo.teddy(&["push", "-y", mode])
@@ -409,7 +403,7 @@ fn rec6_a_key_in_an_output_stops_the_push_until_it_is_allowed() {
     wrong.check(1, &["warning: `--allow demo:1` names no finding"]);
     repo.teddy(&["push", "-y", "--allow", "demo:2"])
         .check(0, &["allowed"]);
-    // What is there is not found again.
+    // Findings in turns that the remote already has are not reported again.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", &key());
     repo.teddy(&["push", "-y"]).check(0, &["1 of 3 turns"]);
@@ -507,7 +501,7 @@ fn rec7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
     );
     repo.git_in(&remote(&repo), &["fsck", "--strict"]);
 
-    // Pushing again goes on without them, and from another machine.
+    // A later push adds to the redacted record, from another machine too.
     let first = there(&repo, RECORD);
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     plant(&repo, "output/02.txt", "in /home/ada/y\n");
@@ -522,7 +516,7 @@ fn rec7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
     repo.teddy(&["push"]).check(0, &["has all of it"]);
 }
 
-/// Returns a file of the newest turn of the record on the remote.
+/// Returns a file of the newest turn in the remote's record.
 fn there_file(repo: &TestRepo, name: &str) -> String {
     repo.git_in(&remote(repo), &["show", &format!("{RECORD}:{name}")])
 }
@@ -622,7 +616,6 @@ fn a_refusal_is_told_apart_and_leaves_nothing() {
         .check(1, &["no remote", "hint: `git remote add origin <url>`"]);
 }
 
-/// Writes a hook.
 fn write_hook(path: &std::path::Path, script: &str) {
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -634,7 +627,7 @@ fn write_hook(path: &std::path::Path, script: &str) {
 #[test]
 fn after_a_connection_that_was_cut_pushing_again_works() {
     let repo = session();
-    // The server dies with everything on the way.
+    // The server dies before it updates a ref.
     let hook = remote(&repo).join("hooks/pre-receive");
     write_hook(&hook, "kill -9 $PPID; sleep 1");
     repo.teddy(&["push", "-y"])
@@ -643,7 +636,7 @@ fn after_a_connection_that_was_cut_pushing_again_works() {
     assert_eq!(refs(&repo), "");
     repo.teddy(&["push", "-y"]).check(0, &["Sent 1 session"]);
 
-    // The server dies when all is done.
+    // The server dies after it has updated the ref.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     let hook = remote(&repo).join("hooks/post-update");
     write_hook(&hook, "kill -9 $PPID; sleep 1");
@@ -673,7 +666,7 @@ fn after_a_push_that_was_killed_pushing_again_works() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // What git had begun ends without it.
+    // The hook that git started still runs.
     std::fs::remove_file(&hook).unwrap();
     repo.teddy(&["push", "-y"]).check(0, &["Sent 1 session"]);
     repo.git(&["fsck", "--strict", "--no-dangling"]);
@@ -697,7 +690,7 @@ fn of_two_who_push_at_once_one_is_told_whose_turns_came_between() {
     repo.teddy_in(&other, &["-s", "demo", "execute", "plan.md", "-y"])
         .check(0, &[]);
     repo.run_plan(&plan("Mine", &[create("c.txt", "c\n")]));
-    // The other one is faster, after this one has looked.
+    // The other clone pushes after this one has read the remote's refs.
     let hook = repo.path().join(".git/hooks/pre-push");
     let teddy = env!("CARGO_BIN_EXE_teddy");
     let push = format!(
@@ -710,7 +703,7 @@ fn of_two_who_push_at_once_one_is_told_whose_turns_came_between() {
     assert_eq!(refs(&repo).lines().count(), 1);
 }
 
-/// Checks that a clone of the remote takes what is on it.
+/// Checks that a new clone can fetch from the remote.
 #[track_caller]
 fn check_fetched(repo: &TestRepo, name: &str) {
     let (other, from) = (repo.beside(name), remote(repo));
@@ -725,7 +718,7 @@ fn turns_of_every_kind_can_be_fetched_and_come_back_from_a_bundle() {
     let repo = session();
     repo.write("hand.txt", "by hand\n");
     repo.done(&["record", "-m", "By hand"]);
-    // What a report shows in another form.
+    // A report shows this text in another form.
     let script = format!("echo 'a\u{200d}b {}' > made.txt", key());
     repo.run_plan(&plan("Run it", &[execute(&script)]));
     repo.done(&["undo"]);

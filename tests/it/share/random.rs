@@ -1,5 +1,5 @@
-//! Random worlds of two people and a server: what one sends the other gets, nobody's turns are
-//! ever overwritten, and fetching changes no session of one's own.
+//! Random steps of two people and a server. What one pushes the other fetches, no turn is
+//! overwritten, and a fetch changes no local session.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,26 @@ use crate::plans::{create, plan};
 use crate::support::TestRepo;
 use crate::support::remotes::two_people;
 
-/// The sessions that both know of.
+/// Both people use these names.
 const SESSIONS: [&str; 2] = ["add-auth", "other"];
 
-/// What somebody does.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Runs a turn.
     Turn { who: usize, session: usize },
-    /// Sends a session.
     Push {
         who: usize,
         session: usize,
         code: bool,
     },
-    /// Fetches everything.
     Fetch { who: usize, prune: bool },
-    /// Starts a session at the newest turn of one of the other's, as it was fetched.
+    /// Starts a session at the newest fetched turn of the other person's.
     Branch { who: usize, session: usize },
     /// Deletes a session on the server.
     Delete { who: usize, session: usize },
-    /// The server collects its garbage, or packs its refs.
+    /// Runs `git gc` or `git pack-refs` on the server.
     Tidy { pack: bool },
 }
 
-/// Returns any step.
 fn step() -> impl Strategy<Value = Step> {
     let (who, session) = (0..2usize, 0..SESSIONS.len());
     prop_oneof![
@@ -47,16 +42,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Two people, and what the server had before a step.
+/// Two people with a server.
 struct World {
-    /// Them.
     people: [TestRepo; 2],
-    /// So many turns were made.
     turns: usize,
 }
 
 impl World {
-    /// Returns the refs of a repository below a prefix.
     fn refs(&self, repo: usize, prefix: &str) -> BTreeMap<String, String> {
         listed(&self.people[repo].git(&[
             "for-each-ref",
@@ -65,14 +57,13 @@ impl World {
         ]))
     }
 
-    /// Returns what the server has.
     fn server(&self) -> BTreeMap<String, String> {
         let folder = self.people[0].beside("server.git");
         let format = "--format=%(refname) %(objectname)";
         listed(&self.people[0].git_in(&folder, &["for-each-ref", format, "refs/teddy"]))
     }
 
-    /// Takes a step and checks what must hold after it.
+    /// Runs a step and checks the guarantees afterwards.
     fn take(&mut self, step: &Step) {
         let before = self.server();
         let own = [0, 1].map(|who| self.refs(who, "refs/teddy/sessions"));
@@ -138,7 +129,7 @@ impl World {
         assert!(left.iter().all(BTreeMap::is_empty), "{step:?}: {left:?}");
     }
 
-    /// Sends a session: what is on the server afterwards has everything that was there.
+    /// Pushes a session. The server must keep everything it had.
     fn push(&self, who: usize, name: &str, code: bool) {
         let before = self.server();
         let mode = if code { "--code" } else { "--record" };
@@ -155,7 +146,7 @@ impl World {
             let now = after.get(reference).cloned().or_else(|| {
                 let session = reference.strip_prefix("refs/teddy/records/")?;
                 let taken = format!("refs/teddy/sessions/{session}");
-                // The session has the turns of the record that it takes the place of.
+                // If a session replaces a record, it starts with the record's turns.
                 let (old, new) = (self.ids(id), self.ids(after.get(&taken)?));
                 new.starts_with(&old).then(|| id.clone())
             });
@@ -169,7 +160,7 @@ impl World {
         );
     }
 
-    /// Returns the ids of a chain's turns on the server, oldest first.
+    /// Returns the turn ids of a chain on the server, oldest first.
     fn ids(&self, tip: &str) -> Vec<String> {
         let folder = self.people[0].beside("server.git");
         let commits =
@@ -182,7 +173,7 @@ impl World {
         commits.lines().map(id).collect()
     }
 
-    /// Checks that what was fetched is what the server has, and sound.
+    /// Checks that the fetched refs are the server's, and valid.
     fn check_fetched(&self, who: usize, prune: bool) {
         let server = self.server();
         let mut expected = BTreeMap::new();
@@ -202,7 +193,6 @@ impl World {
     }
 }
 
-/// Reads a list of refs.
 fn listed(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines

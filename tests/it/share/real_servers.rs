@@ -1,4 +1,4 @@
-//! Sessions over real servers: what comes, what does not, and what happens when it goes wrong.
+//! Push and fetch over real servers: what is transferred, and what happens on errors.
 
 use std::sync::atomic::Ordering;
 
@@ -10,14 +10,14 @@ use crate::support::remotes::two_people;
 /// `ada:pass` in base64.
 const ADA: &str = "YWRhOnBhc3M=";
 
-/// Ada and Ben, and the folder with the bare repository that both have as their `origin`.
+/// Returns Ada, Ben and the directory with the bare repository that both have as `origin`.
 fn people() -> (TestRepo, TestRepo, std::path::PathBuf) {
     let (ada, ben) = two_people();
     let root = ada.beside("");
     (ada, ben, root)
 }
 
-/// Points a clone to the repository behind an address.
+/// Changes the URL of a clone's `origin`.
 fn point(repo: &TestRepo, origin: &str) {
     repo.git(&[
         "remote",
@@ -27,7 +27,7 @@ fn point(repo: &TestRepo, origin: &str) {
     ]);
 }
 
-/// Sends Ada's session to the repository itself.
+/// Pushes Ada's session directly to the bare repository.
 fn send(ada: &TestRepo) {
     ada.git(&[
         "push",
@@ -96,7 +96,7 @@ fn a_server_that_knows_nobody_is_told_from_one_that_is_gone() {
     let out = ben.teddy(&["fetch"]);
     out.check(1, &["remote `origin`", "git ls-remote origin"]);
 
-    // git's own credentials are used, and not shown.
+    // The credentials are used and never shown.
     let origin = web.origin.replace("http://", "http://ada:pass@");
     point(&ben, &origin);
     ben.teddy(&["fetch"]).check(0, &["origin/add-auth"]);

@@ -1,9 +1,8 @@
-//! `new`, `sessions`, `switch`, `branch`: sessions by name, and forks of them.
+//! `new`, `sessions`, `switch` and `branch`.
 
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// A project with a session of two turns.
 fn two_turns() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
@@ -80,7 +79,7 @@ fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached(
             .check(2, &["cannot be a session name, because it could be a turn"]);
     }
     assert_eq!(repo.git(&["for-each-ref"]), before);
-    // What an earlier version made.
+    // An earlier version allowed this name.
     repo.git(&[
         "update-ref",
         "refs/teddy/sessions/1",
@@ -255,7 +254,7 @@ fn promise_d7_an_adopted_session_is_the_one_in_use() {
     assert_eq!(repo.json(&["status"], 0)["session"], "first");
 }
 
-/// A project with hundreds of sessions, each at a commit of its own.
+/// Has hundreds of sessions, each at its own commit.
 fn hundreds() -> TestRepo {
     let repo = two_turns();
     let tip = repo.git(&["cat-file", "commit", "refs/teddy/sessions/first"]);
@@ -310,7 +309,7 @@ fn that_hundreds_of_refs_can_be_read_is_noted_until_the_machine_goes_down() {
         return;
     }
 
-    // What is damaged since is found by who looks for damage, or once the machine was down.
+    // Later damage is found by a command that looks for it, or after a reboot.
     let nothing = "1234567890".repeat(4);
     let damage = || repo.write(".git/refs/teddy/sessions/s-7", format!("{nothing}\n"));
     damage();

@@ -1,4 +1,4 @@
-//! `sign`: a session gets a signed tag, and `verify` says whose it is and what it covers.
+//! `sign` tags a session with a signature. `verify` reports the signer and the signed turns.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 use crate::plans::{create, edit, plan};
 use crate::support::{Output, TestRepo};
 
-/// Where the signature is.
 const SIGNED: &str = "refs/teddy/signed/demo";
 
-/// A session with two turns.
 fn session(init: &[&str]) -> TestRepo {
     let repo = TestRepo::with(init).file("a.txt", "one\ntwo\n");
     repo.commit("init");
@@ -21,8 +19,8 @@ fn session(init: &[&str]) -> TestRepo {
     repo
 }
 
-/// Makes a key of ssh that needs this passphrase; nothing if there is no ssh-keygen, without which git
-/// has nothing to sign with either.
+/// Creates an SSH key with this passphrase. `None` without `ssh-keygen`, which git needs to sign
+/// too.
 fn key(repo: &TestRepo, name: &str, passphrase: &str) -> Option<PathBuf> {
     let key = repo.beside(name);
     let made = repo
@@ -33,7 +31,7 @@ fn key(repo: &TestRepo, name: &str, passphrase: &str) -> Option<PathBuf> {
     made.ok()?.success().then_some(key)
 }
 
-/// Has git sign with a key of ssh, and know it as that of `test@localhost`.
+/// Configures git to sign with an SSH key, which belongs to `test@localhost`.
 fn use_key(repo: &TestRepo, key: &str) {
     let public = repo.beside(&format!("{key}.pub"));
     let text = std::fs::read_to_string(&public).unwrap();
@@ -45,7 +43,7 @@ fn use_key(repo: &TestRepo, key: &str) {
     repo.git(&["config", "gpg.ssh.allowedSignersFile", signers]);
 }
 
-/// A session and a key to sign it with; nothing without ssh-keygen.
+/// A session, and a key to sign it. `None` without `ssh-keygen`.
 fn signable(init: &[&str]) -> Option<TestRepo> {
     let repo = session(init);
     key(&repo, "key", "")?;
@@ -53,7 +51,7 @@ fn signable(init: &[&str]) -> Option<TestRepo> {
     Some(repo)
 }
 
-/// Returns what `verify` finds wrong.
+/// Returns the faults that `verify` reports.
 fn faults(repo: &TestRepo) -> Vec<String> {
     let verified = repo.json(&["verify", "demo"], 1);
     let faults = verified[0]["faults"].as_array().unwrap();
@@ -64,12 +62,12 @@ fn faults(repo: &TestRepo) -> Vec<String> {
     faults.iter().map(what).collect()
 }
 
-/// Returns all that a refused signature leaves as it is.
+/// Captures what a failed `sign` cannot change.
 fn everything(repo: &TestRepo) -> String {
     repo.git(&["for-each-ref"]) + &repo.git(&["count-objects", "-v"])
 }
 
-/// Signs a session, which is refused, and checks that nothing has changed.
+/// Checks that `sign` fails with these messages and changes nothing.
 fn refused(repo: &TestRepo, words: &[&str]) {
     let before = everything(repo);
     repo.teddy(&["sign"]).check(1, words);
@@ -112,7 +110,7 @@ fn t19_a_session_is_signed_and_verified_in_every_format() {
         );
         assert!(signature["key"].as_str().unwrap().starts_with("SHA256:"));
 
-        // Later turns are not covered, until they are signed, too.
+        // Later turns are only covered by a new signature.
         repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
         let line =
             "demo: 3 turns, sound, signed up to turn 2 by test@localhost at 2026-01-02T03:04:05Z\n";
@@ -140,12 +138,12 @@ fn recovery_takes_a_signature_for_sound_and_gives_a_lost_one_back() {
             assert_eq!(repo.git(&["rev-parse", SIGNED]), first);
         }
         repo.git(&["pack-refs", "--all"]);
-        // The time of the tests is long ago.
+        // The tests' clock is in the past, so `git gc` would expire the reflogs.
         repo.git(&["config", "gc.reflogExpire", "never"]);
         repo.git(&["gc", "-q", "--prune=now"]);
         repo.done(&["verify"]);
 
-        // A tag whose object is gone: the one before is there again.
+        // If the object of the tag is missing, recovery returns to the previous tag.
         let bytes = repo.git(&["cat-file", "tag", SIGNED]);
         repo.write("lost", bytes.replace("Session demo", "Session lost") + "\n");
         let lost = repo.git(&["hash-object", "-t", "tag", "-w", "lost"]);
@@ -213,7 +211,7 @@ fn a_signature_is_pushed_and_fetched_with_the_session_that_it_covers() {
     let found = repo.json(&["doctor"], 0);
     assert!(!found.to_string().contains("remotes-signed"), "{found}");
 
-    // It goes when it is gone there, and turns after it are not covered.
+    // A later turn is not covered. If the remote deletes the signature, `fetch` deletes it too.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.done(&["push", "--code", "-y"]);
     repo.done(&["fetch"]);
@@ -245,7 +243,7 @@ fn a_signature_that_git_does_not_accept_is_a_fault() {
     use_key(&repo, "key");
     assert_eq!(repo.json(&["verify"], 0)[0]["faults"], json!([]));
 
-    // What it says was changed since, or it says nothing that a tag says.
+    // Forged tags: changed content, or something else than a signed tag of a commit.
     let tag = repo.git(&["cat-file", "tag", SIGNED]) + "\n";
     let forge = |kind: &str, text: &str| {
         repo.write("forged", text);
@@ -262,7 +260,7 @@ fn a_signature_that_git_does_not_accept_is_a_fault() {
     assert_eq!(told, ["its signature: it is the tag of a blob"]);
     let told = forge("blob", "x");
     assert!(told[0].ends_with("is a blob, not a tag"), "{told:?}");
-    // Nobody's fault but the forger's: recovery leaves it to `verify`.
+    // Recovery leaves a forged tag to `verify`, because it is not damaged.
     let out = repo.teddy(&["recover"]);
     assert!(!out.stderr.contains("damaged"), "{out}");
     repo.done(&["sign"]);
@@ -335,7 +333,7 @@ fn nobody_is_asked_for_a_passphrase_without_a_terminal() {
         return;
     }
     use_key(&repo, "locked");
-    // Without its public half as well, as some keep their keys.
+    // With and without the public half, as some users keep their keys.
     let private = repo.beside("locked");
     for key in [repo.beside("locked.pub"), private] {
         repo.git(&["config", "user.signingKey", key.to_str().unwrap()]);
@@ -353,7 +351,7 @@ fn nobody_is_asked_for_a_passphrase_without_a_terminal() {
 #[test]
 fn the_key_of_the_place_is_used_whatever_the_settings_are_written_in() {
     let Some(repo) = signable(&[]) else { return };
-    // An identity for the repositories below a folder, as many have it.
+    // A conditional include for repositories below a directory, as many users have it.
     let key = repo.git(&["config", "user.signingKey"]);
     repo.git(&["config", "--unset", "user.signingKey"]);
     let work = repo.beside("work.config");

@@ -1,10 +1,10 @@
-//! What a person or a flag approves, and what of it a turn says and does.
+//! Approval by a user or a flag: the turn does and reports exactly what was approved.
 
 use crate::plans::{create, execute, execute_with, with_memos};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// Returns a project with a session whose plan waits.
+/// Returns a project whose session has a waiting plan.
 fn waiting(text: &str) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\n");
     repo.commit("init");
@@ -15,7 +15,7 @@ fn waiting(text: &str) -> TestRepo {
     repo
 }
 
-/// Opens the checklist of the plan that waits.
+/// Opens the checklist of the waiting plan.
 fn checklist(repo: &TestRepo) -> Screen {
     let mut screen = Screen::open(repo, (100, 30), &["execute"]);
     screen.wait_for("(q)uit ›");
@@ -24,8 +24,8 @@ fn checklist(repo: &TestRepo) -> Screen {
     screen
 }
 
-/// Runs a plan with one memo whose command ends with an exit code, and returns the memos then and
-/// what the report says of them.
+/// Runs a plan with a memo and a command that exits with `code`. Returns the memos (`None` if there
+/// are none) and the lines of the report about them.
 fn memos_after(fields: &str, code: i32) -> (Option<String>, String) {
     let repo = waiting(&with_memos(
         "Remember",

@@ -1,11 +1,11 @@
-//! `teddy ask`: an answer is a turn, and nothing is changed.
+//! `teddy ask`: records the answer as a turn and changes no file.
 
 use serde_json::json;
 
 use crate::plans::{chat, conclude, create, execute, plan, read, with_memos};
 use crate::support::TestRepo;
 
-/// A project without a session.
+/// Has no session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\n")
@@ -31,7 +31,7 @@ fn an_answer_goes_to_stdout_and_into_the_session() {
     assert_eq!(out.stdout, "It is **one**.\n\n```text\none\n```\n");
     assert_eq!(repo.tree(), before);
 
-    // The raw answer is kept, and the turn is one like any other.
+    // The raw answer is recorded, as in any turn.
     assert_eq!(
         repo.done(&["show", "@", "reply.md"]),
         "It is **one**.\n\n```text\none\n```\n"
@@ -70,7 +70,7 @@ fn a_plan_that_only_tells_is_an_answer() {
         let out = repo.teddy(&["ask", "what is it?"]);
         out.check(0, &[]);
         assert_eq!(out.stdout, "Two.\n");
-        // It is no question of the model's, and no end of the work.
+        // Such a plan counts neither as a question to the user nor as the end of the work.
         let status = repo.json(&["status"], 0);
         assert_eq!(
             json!([status["question"], status["conclusion"]]),
@@ -98,7 +98,7 @@ fn t20_what_changes_something_is_no_answer() {
     );
     assert_eq!((out.stdout.as_str(), repo.tree()), ("No.\n", before));
 
-    // Nothing better comes: the exit code says so.
+    // Without a replan, the exit code is that of the rejected plan.
     let repo = project();
     repo.reply(&plan("Do", &[create("c.txt", "c\n")]));
     repo.teddy(&["-c", "replan.max=0", "ask", "may I?"])
@@ -157,7 +157,7 @@ fn t20_the_session_goes_on_as_before() {
     repo.teddy(&["resume", "-y", "paint it"]).check(5, &[]);
     repo.teddy(&["ask", "does it matter?"]).check(0, &[]);
 
-    // What the model wants to know is still open, and its own instructions are back.
+    // The question is still open, and the agent's own prompt applies again.
     assert_eq!(repo.json(&["status"], 0)["question"], "Red or blue?");
     repo.teddy(&["resume", "-y", "blue"])
         .check(0, &["turn 3 executed"]);
@@ -190,10 +190,10 @@ fn a_question_whose_model_failed_is_still_one() {
     repo.teddy(&["ask", "why?", "--model", "command:false"])
         .check(1, &[]);
     repo.reply(&plan("Do", &[create("c.txt", "c\n")]));
-    // The message that waits is the question: what answers it may change nothing.
+    // The waiting message is still a question, so its answer cannot change files.
     repo.teddy(&["plan"])
         .check(3, &["CREATE is not part of an answer"]);
-    // A new message is none.
+    // A new message is not a question.
     repo.reply(&plan("Do", &[create("c.txt", "c\n")]));
     repo.teddy(&["plan", "make it"]).check(0, &[]);
     repo.teddy(&["execute", "-y"])

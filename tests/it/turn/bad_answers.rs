@@ -1,5 +1,5 @@
-//! Answers that are none: each says what it is and what to do, is in the draft, and runs nothing,
-//! whatever the protocol.
+//! Answers without a usable plan, in every protocol. TeDDy explains the problem and the fix, saves
+//! the answer in the draft and runs nothing.
 
 use std::time::Duration;
 
@@ -9,28 +9,23 @@ use crate::fake::{Act, Fake, begun, events, messages, messages_begun, response, 
 use crate::support::TestRepo;
 use crate::turn::models::{SECRET, project, teddy};
 
-/// How a provider is spoken to.
 #[derive(Clone, Copy, PartialEq)]
 enum Protocol {
-    /// Chat completions.
+    /// Chat Completions.
     Openai,
-    /// Messages.
+    /// The Messages API.
     Anthropic,
 }
 use Protocol::{Anthropic, Openai};
 
-/// A provider that does not give a plan.
 struct Case {
-    /// What it does.
     name: &'static str,
-    /// How, on each connection.
+    /// The script for each connection.
     acts: fn(Protocol) -> Vec<Vec<Act>>,
-    /// Further settings of the model.
     more: &'static str,
 }
 
 impl Protocol {
-    /// Returns the word of the configuration.
     fn kind(self) -> &'static str {
         if self == Openai {
             "openai"
@@ -39,7 +34,6 @@ impl Protocol {
         }
     }
 
-    /// Makes the beginning of a stream.
     fn begun(self, text: &str) -> String {
         if self == Openai {
             begun(text)
@@ -48,7 +42,6 @@ impl Protocol {
         }
     }
 
-    /// Makes a whole stream that ends for a reason.
     fn stream(self, text: &str, openai: &str, anthropic: &str) -> String {
         match self {
             Openai => stream(text, openai, (9, 9)),
@@ -56,7 +49,6 @@ impl Protocol {
         }
     }
 
-    /// Makes an error as the provider words it.
     fn error(self, words: &str) -> String {
         match self {
             Openai => json!({ "error": { "message": words, "type": "some_error", "code": null } }),
@@ -67,7 +59,6 @@ impl Protocol {
         .to_string()
     }
 
-    /// Makes a piece of a stream.
     fn piece(self, text: &str) -> String {
         match self {
             Openai => format!(
@@ -81,7 +72,6 @@ impl Protocol {
         }
     }
 
-    /// Makes a refusal.
     fn refused(self, status: &str, words: &str) -> Vec<Act> {
         vec![Act::Send(response(
             status,
@@ -91,12 +81,11 @@ impl Protocol {
     }
 }
 
-/// Returns one connection on which a text is sent.
 fn once(text: String) -> Vec<Vec<Act>> {
     vec![vec![Act::Send(text)]]
 }
 
-/// What a provider refuses.
+/// Error responses.
 const REFUSED: &[Case] = &[
     Case {
         name: "401",
@@ -185,7 +174,7 @@ const REFUSED: &[Case] = &[
         more: "",
     },
 ];
-/// What breaks on the way.
+/// Broken connections and streams.
 const BROKEN: &[Case] = &[
     Case {
         name: "half a stream",
@@ -264,7 +253,7 @@ const BROKEN: &[Case] = &[
         more: "",
     },
 ];
-/// What arrives whole and is no plan.
+/// Complete answers that are not plans.
 const USELESS: &[Case] = &[
     Case {
         name: "an empty answer",
@@ -309,13 +298,13 @@ const USELESS: &[Case] = &[
     },
 ];
 
-/// Plans with a provider and returns what is said about the answer, with the exit code.
+/// Plans with the provider. Returns the messages and the exit code.
 fn said(repo: &TestRepo, case: &Case, protocol: Protocol) -> String {
     let fake = Fake::start((case.acts)(protocol));
     repo.configure(&fake.config_as(protocol.kind(), case.more));
     let out = teddy(repo, &["plan", "-m", "make b"]);
     assert!(!out.to_string().contains(SECRET), "{}: {out}", case.name);
-    // The draft has the message, why there is no plan, and what arrived; nothing is executed.
+    // The draft has the message, the reason and the partial answer. Nothing is executed.
     let meta: serde_yaml::Value =
         serde_yaml::from_str(&repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"])).unwrap();
     let failure = meta["failure"]
@@ -370,7 +359,7 @@ fn said(repo: &TestRepo, case: &Case, protocol: Protocol) -> String {
     )
 }
 
-/// Returns what is said about each, in both protocols alike.
+/// Returns the messages for all cases. They must be equal in both protocols.
 fn table(cases: &[Case]) -> String {
     let table = |protocol| {
         let repo = project();

@@ -1,11 +1,10 @@
-//! `context`: the lists, what they come to, and `input.md`.
+//! `context`: the lists, the files that they match, and `input.md`.
 
 use serde_json::json;
 
 use crate::plans::{create, edit, invoke, plan, prune, read};
 use crate::support::TestRepo;
 
-/// A project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "hello\n")
@@ -17,7 +16,6 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns the input between two headings.
 fn section(input: &str, from: &str, to: &str) -> String {
     let start = input
         .find(from)
@@ -61,7 +59,7 @@ fn what_is_taken_out_is_gone_and_every_other_byte_stays() {
     assert_eq!(repo.read(".teddy/global.context"), "# mine\n\nREADME.md\n");
     repo.teddy(&["context", "rm", "--global", "a.txt"])
         .check(0, &["`a.txt` is not in the list (global)"]);
-    // What cannot be read whole would be lost where it is written anew.
+    // TeDDy must not rewrite a list that it cannot read completely.
     for (list, why) in [
         (b"caf\xe9\n".to_vec(), "not UTF-8"),
         (vec![b'#'; (1 << 20) + 1], "is larger than"),
@@ -267,7 +265,7 @@ fn what_was_counted_once_is_not_counted_again() {
     assert_eq!(first.len(), 200);
     repo.done(&["context"]);
     assert_eq!(counts(), first);
-    // A count that no tokenizer would give shows where counts come from.
+    // An impossible token count shows whether the count comes from the cache.
     let text = repo.read(".git/teddy/tokens");
     let poisoned = text
         .lines()
@@ -305,7 +303,7 @@ fn promise_d9_a_file_of_a_million_blanks_is_shown_and_a_turn_goes_on() {
     assert!(repo.done(&["context"]).contains(&text));
 }
 
-/// A project in the manner of Next.js, with a session; as a pattern, `[id]` is `d`.
+/// A project laid out as in Next.js. As a glob pattern, `[id]` would match `d`.
 fn routes() -> TestRepo {
     let repo = TestRepo::new()
         .file("app/[id]/page.tsx", "the page of one\n")
@@ -316,7 +314,7 @@ fn routes() -> TestRepo {
     repo
 }
 
-/// Returns the resources of the next input that are there.
+/// Returns the resources in the next input.
 fn there(repo: &TestRepo) -> Vec<String> {
     let rows = repo.json(&["context", "list"], 0);
     let there = rows.as_array().unwrap().iter();
@@ -368,7 +366,7 @@ fn promise_d3_lists_take_a_name_with_brackets_for_the_file() {
         "app/\\[...slug]/\\*.md\n"
     );
 
-    // A list that somebody wrote by hand, or an older TeDDy.
+    // A list written by hand or by an earlier version.
     repo.write(".teddy/global.context", "app/[id]/\napp/[de]/*\n");
     assert_eq!(there(&repo), ["app/[id]/page.tsx", "app/d/page.tsx"]);
     repo.remove("app/[id]");

@@ -1,5 +1,5 @@
-//! The conversation keeps its thread: the work has an end, a question is never run past, and what
-//! the user asked for is before the model in every turn.
+//! The state of a conversation: when the work is done, a question that waits for an answer, and the
+//! user's requests, which every input contains.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,6 @@ use crate::plans::{chat, conclude, create, edit, execute, invoke, plan, read};
 use crate::screen::Screen;
 use crate::support::{Output, TestRepo};
 
-/// A project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -15,7 +14,6 @@ fn project() -> TestRepo {
     repo
 }
 
-/// A plan that makes a file.
 fn make(name: &str) -> String {
     plan(
         &format!("Make {name}"),
@@ -28,13 +26,13 @@ fn turns(repo: &TestRepo) -> u64 {
     repo.json(&["status"], 0)["turn"].as_u64().unwrap()
 }
 
-/// Returns how the session stands: the question that waits, and what was said at the end.
+/// Returns the waiting question and the conclusion.
 fn stands(repo: &TestRepo) -> Value {
     let status = repo.json(&["status"], 0);
     json!([status["question"], status["conclusion"]])
 }
 
-/// Everything that a refusal must leave as it is.
+/// What a refused command must not change.
 fn refs(repo: &TestRepo) -> String {
     repo.git(&["for-each-ref"])
 }
@@ -58,7 +56,7 @@ fn promise_a7_conclude_without_a_caller_ends_the_work() {
         &["The work is done, says the model:\n  Both are **there**.\n"],
     );
 
-    // Nothing is asked again, neither of the model nor of the user.
+    // Neither the model nor the user is asked again.
     for args in [&["resume"][..], &["resume", "-y"], &["resume", "--yolo"]] {
         repo.teddy(args).check(0, &["The work is done"]);
     }
@@ -76,7 +74,7 @@ fn promise_a7_work_that_is_done_goes_on_with_a_new_message() {
     repo.teddy(&["resume", "-y", "-m", "more"])
         .check(0, &["turn 2 executed"]);
     assert_eq!(stands(&repo), json!([null, null]));
-    // Whoever goes back to where it was done is where it was done.
+    // After an undo the work counts as done again.
     repo.done(&["undo"]);
     assert_eq!(stands(&repo), json!([null, "Done."]));
 }
@@ -127,7 +125,7 @@ fn promise_a7_a_file_that_is_no_plan_is_refused_without_a_turn_and_a_model() {
             json!(["rejected", null, null])
         );
     }
-    // The plan that waited still does.
+    // The waiting plan is still there.
     repo.done(&["execute", "-y"]);
     assert_eq!(repo.read("b.txt"), "b\n");
 }
@@ -283,47 +281,40 @@ fn promise_c2_a_question_follows_branches_and_restores() {
     assert_eq!(stands(&repo), json!(["Red?", null]));
 }
 
-/// How a call ends that a table names.
+/// A command line and its expected exit code.
 struct Row {
-    /// The command.
     args: &'static [&'static str],
-    /// What the model answers.
     answers: &'static [fn() -> String],
-    /// The exit code.
     code: i32,
 }
 
-/// A plan that only looks.
 fn look() -> String {
     plan("Look", &[read("a.txt")])
 }
 
-/// A plan that asks.
 fn ask() -> String {
     plan("Ask", &[chat("Red or blue?")])
 }
 
-/// A plan that works.
 fn work() -> String {
     plan("Work", &[execute("true")])
 }
 
-/// A plan that works and ends.
+/// Runs a command and concludes.
 fn end() -> String {
     plan("End", &[execute("true"), conclude(&[], "Done.")])
 }
 
-/// A plan that fails.
 fn fail() -> String {
     plan("Fail", &[execute("false")])
 }
 
-/// A plan that fails behind a question.
+/// Fails after a question.
 fn ask_and_fail() -> String {
     plan("Ask and fail", &[chat("Red or blue?"), execute("false")])
 }
 
-/// A plan that hands over.
+/// Invokes another agent.
 fn hand_over() -> String {
     plan(
         "Hand over",
@@ -331,14 +322,13 @@ fn hand_over() -> String {
     )
 }
 
-/// A plan that cannot run.
 fn wrong() -> String {
     plan("Wrong", &[edit("a.txt", "nine", "9")])
 }
 
-/// Calls without a person.
+/// Command lines without a user.
 const ALONE: &[Row] = &[
-    // It goes on as long as the model has something to do, and ends where nobody says more.
+    // Continues while the model has something to do, and ends where a user would have to answer.
     Row {
         args: &["resume", "-y", "-m", "go"],
         answers: &[end],
@@ -429,7 +419,7 @@ const ALONE: &[Row] = &[
         answers: &[look, fail, work],
         code: 1,
     },
-    // A loop of its own.
+    // `--yolo` continues on its own.
     Row {
         args: &["resume", "--yolo", "-m", "go"],
         answers: &[look, work, end],
@@ -480,7 +470,7 @@ const ALONE: &[Row] = &[
         answers: &[look],
         code: 5,
     },
-    // What was missing on the command line is a failure, and nothing happened.
+    // A missing argument is an error, and nothing changes.
     Row {
         args: &["resume"],
         answers: &[work],
@@ -501,7 +491,7 @@ const ALONE: &[Row] = &[
         answers: &[work],
         code: 1,
     },
-    // A plan is made, and what it would ask is asked when it runs.
+    // `plan` makes the plan. The question in it comes up on execution.
     Row {
         args: &["plan", "-m", "go"],
         answers: &[ask],
@@ -514,7 +504,7 @@ const ALONE: &[Row] = &[
     },
 ];
 
-/// Runs a row in a project of its own.
+/// Runs a row in a new project.
 fn run(row: &Row, flags: &[&str]) -> (TestRepo, Output) {
     let repo = project();
     for answer in row.answers {
@@ -526,7 +516,7 @@ fn run(row: &Row, flags: &[&str]) -> (TestRepo, Output) {
 
 #[test]
 fn promise_c2_without_a_person_the_exit_code_says_how_it_stands() {
-    // However a call is to be told of, its exit code is the same: the flags take turns.
+    // The exit code does not depend on these flags, so each row gets one of them.
     let flags: [&[&str]; 3] = [&[], &["--json"], &["-q"]];
     for (row, flags) in ALONE.iter().zip(flags.iter().cycle()) {
         let (_, out) = run(row, flags);
@@ -646,19 +636,18 @@ fn promise_c2_feedback_that_waits_for_a_model_stays_the_machines_words() {
     assert!(meta.contains("origin: validation\n"), "{meta}");
 }
 
-/// Returns the next input.
 fn input(repo: &TestRepo) -> String {
     repo.done(&["context"])
 }
 
-/// Returns the last section of the next input, or of any input.
+/// Returns the last section of an input.
 fn requests(input: &str) -> &str {
     input
         .split_once("\n## 7. User Requests\n")
         .map_or("", |(_, section)| section)
 }
 
-/// Returns the headings of the requests.
+/// Returns the headings in that section.
 fn headings(input: &str) -> Vec<&str> {
     requests(input)
         .lines()
@@ -666,7 +655,7 @@ fn headings(input: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Plans with a message and executes, whatever comes of it.
+/// Plans with a message and executes, with any result.
 fn turn(repo: &TestRepo, message: &str, answer: &str) {
     repo.reply(answer);
     repo.teddy(&["plan", "-m", message]);
@@ -691,7 +680,7 @@ fn promise_c1_every_input_shows_each_request_once_whatever_the_depth() {
             );
         }
     }
-    // The message of a turn is what its model gets beside the input.
+    // The current message is sent separately from the input.
     repo.reply(&make("e"));
     repo.done(&["plan", "-m", "request-d"]);
     let sent = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
@@ -729,14 +718,14 @@ fn promise_c1_feedback_stands_in_one_input_beside_the_users_words() {
         .check(3, &[]);
     repo.teddy(&["execute", "-y"]).check(3, &["another plan"]);
 
-    // What the correction was made from.
+    // The input of the correction.
     let sent = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
     let message = repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]);
     assert_eq!(sent.matches("make it nine-fold").count(), 1, "{sent}");
     assert!(!message.contains("make it nine-fold"), "{message}");
     assert_eq!(format!("{sent}{message}").matches("# Faulty").count(), 1);
 
-    // What comes after it.
+    // Later inputs.
     repo.done(&["execute", "-y"]);
     for depth in ["0", "3"] {
         let input = repo.done(&["context", "--context-depth", depth]);
@@ -745,7 +734,7 @@ fn promise_c1_feedback_stands_in_one_input_beside_the_users_words() {
         assert!(!input.contains("Original Faulty Plan"), "{input}");
         assert_eq!(input.matches("make it nine-fold").count(), 1, "{input}");
     }
-    // It is on record all the same.
+    // The turn still records it.
     assert!(
         repo.done(&["show", "2", "user_prompt.txt"])
             .contains("## Original Faulty Plan")
@@ -786,7 +775,7 @@ fn promise_c1_what_was_undone_is_said_and_what_is_redone_holds_again() {
         headings(&input(&repo)),
         ["Turn 1 (undone since)", "Turn 2 (undone since)", "Turn 6"]
     );
-    // Files alone go back; the conversation does not.
+    // `--files-only` does not change the conversation.
     repo.done(&["restore", "2", "--files-only"]);
     assert_eq!(headings(&input(&repo)).last(), Some(&"Turn 6"));
 }
@@ -861,7 +850,7 @@ fn promise_c1_a_session_of_an_earlier_version_has_its_requests_too() {
     let repo = project();
     turn(&repo, "first", &make("b"));
     turn(&repo, "second", &make("c"));
-    // The turns as a version without the list recorded them.
+    // Rewrite the turns as a version without request lists recorded them.
     let commit = repo.git(&["rev-parse", "refs/teddy/sessions/demo"]);
     let make_tree = |lines: &str| {
         let listing = repo.beside("listing");

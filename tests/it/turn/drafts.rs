@@ -1,5 +1,4 @@
-//! The turn in progress: who it is, what git and `show` find of it, and what stays of a plan that
-//! never ran.
+//! Drafts: unique turn ids, names for git and `show`, and what remains of a plan that never ran.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +6,6 @@ use crate::fake::{Fake, stream};
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// A project with a session of one turn.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -16,12 +14,11 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns the plan of a turn that makes a file.
 fn makes(path: &str) -> String {
     plan(&format!("Make {path}"), &[create(path, "made\n")])
 }
 
-/// Returns the commits of each turn's id, over all sessions.
+/// Returns the commits of all sessions by turn id.
 fn turns_by_id(repo: &TestRepo) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for session in repo.json(&["sessions"], 0).as_array().unwrap() {
@@ -37,7 +34,7 @@ fn turns_by_id(repo: &TestRepo) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// Checks that no two turns have the same id.
+/// Checks that no two turns share an id.
 #[track_caller]
 fn check_unique(repo: &TestRepo) {
     let shared: Vec<_> = turns_by_id(repo)
@@ -91,11 +88,11 @@ fn promise_b4_turns_after_a_copied_ref_have_ids_of_their_own() {
         repo.done(&["adopt", "copy"]);
         for session in ["copy", "demo"] {
             repo.done(&[&["-s", session], step].concat());
-            // What one of them took back is not there to be taken back by the other.
+            // After the undo in one session, the other session's undo would have nothing to undo.
             if step == ["undo"] {
                 repo.done(&["-s", session, "redo"]);
             }
-            // The files of the other one are in the way of the same plan.
+            // The files of one session would conflict with the same plan in the other.
             repo.git(&["clean", "-fdq"]);
         }
         check_unique(&repo);
@@ -118,7 +115,7 @@ fn promise_b4_a_turn_names_the_turn_that_it_continues() {
     }
 }
 
-/// A project whose session has a turn and a plan that waits.
+/// The session has a turn and a waiting plan.
 fn waiting() -> TestRepo {
     let repo = project();
     repo.reply(&makes("2.txt"));
@@ -126,7 +123,7 @@ fn waiting() -> TestRepo {
     repo
 }
 
-/// Returns what git says about the draft's name: the ref that it stands for, and warnings.
+/// Returns the ref that git resolves the draft's name to, and warnings.
 fn draft_for_git(repo: &TestRepo) -> (String, String) {
     let output = repo
         .command("git")
@@ -148,7 +145,7 @@ fn t15_a_draft_means_one_thing_for_git() {
         "make 2"
     );
     repo.done(&["execute", "-y"]);
-    // It is gone, and no file of ours answers in its place.
+    // git must not find another ref or file under the same name.
     let said = draft_for_git(&repo).1;
     assert!(said.contains("unknown revision"), "{said}");
 }
@@ -272,10 +269,10 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     let out = repo.teddy(&["diff", "draft"]);
     out.check(0, &["-one\n+three\n", "1 command of the plan"]);
 
-    // The files have changed so that the plan does not fit any more.
+    // The plan no longer applies to the changed file.
     repo.write("a.txt", "four\n");
     repo.teddy(&["diff", "draft"]).check(0, &["+c\n", "a.txt"]);
-    // A draft without a plan has nothing to compare.
+    // A draft without a plan.
     repo.done(&["undo"]);
     repo.done(&["context"]);
     repo.teddy(&["diff", "draft"])
@@ -308,12 +305,12 @@ fn t14_a_plan_that_is_replaced_stays_on_record() {
             meta.contains("status: declined\n") && meta.contains("asked: replay:"),
             "{meta}"
         );
-        // The plan that ran was made by nobody that TeDDy knows.
+        // The plan came from a file, so its model is unknown.
         assert!(repo.json(&["show", "2"], 0)["model"].is_null(), "{step:?}");
     }
 }
 
-/// A model at a provider that answers so, at 10 dollars for a million tokens that it reads.
+/// Configures a provider with these answers, at 10 dollars per million input tokens.
 fn paid(repo: &TestRepo, answers: &[String]) -> Fake {
     let fake = Fake::answering(answers);
     repo.configure(&format!(
@@ -330,7 +327,7 @@ fn promise_b6_what_a_replaced_plan_cost_stays_on_record() {
     let fake = paid(&repo, &[answer("2.txt", 1000), answer("3.txt", 2000)]);
     repo.done(&["plan", "-m", "make 2"]);
     repo.done(&["plan", "-m", "make 3"]);
-    // The third call fails, and the plan that waited is not lost to it.
+    // The third call fails, and the waiting plan is kept.
     drop(fake);
     repo.teddy(&["plan", "-m", "make 4"])
         .check(1, &["cannot reach"]);
@@ -368,7 +365,7 @@ fn promise_b6_what_arrived_of_an_answer_stays_on_record() {
     assert!(read("meta.yaml").contains("failure: the answer was cut"));
 }
 
-/// Runs teddy, which is killed at a point.
+/// Runs teddy with a kill at a failpoint.
 fn killed(repo: &TestRepo, point: &str, args: &[&str]) {
     let mut command = repo.teddy_command(args);
     let out = crate::support::Output::of(
@@ -381,7 +378,7 @@ fn killed(repo: &TestRepo, point: &str, args: &[&str]) {
 
 #[test]
 fn promise_b6_a_crash_loses_no_answer_that_was_paid_for() {
-    // Behind the answer: it waits as the model gave it, and is repaired when it is executed.
+    // After the answer: the draft has the raw answer, and `execute` repairs it.
     let repo = project();
     let reply = format!("Here you are.\n\n{}", makes("2.txt"));
     let _fake = paid(&repo, &[stream(&reply, "stop", (1000, 1))]);
@@ -400,7 +397,7 @@ fn promise_b6_a_crash_loses_no_answer_that_was_paid_for() {
             .contains("Here you are")
     );
 
-    // While another one takes its place: the one that waits is still this user's.
+    // While another draft replaces it: the waiting plan stays.
     let repo = waiting();
     std::fs::write(repo.beside("other.md"), makes("3.txt")).unwrap();
     for args in [
@@ -435,7 +432,7 @@ fn promise_b6_a_waiting_plan_stays_with_its_session() {
     repo.teddy_in(&linked, &["-s", "demo", "execute", "-y"])
         .check(0, &["turn 2 executed"]);
 
-    // What is noted about it goes with it.
+    // TeDDy's note about the draft is deleted with its session.
     repo.reply(&makes("5.txt"));
     repo.done(&["-s", "alt", "plan", "-m", "x"]);
     repo.done(&["gc", "alt", "-y"]);

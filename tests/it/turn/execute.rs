@@ -1,16 +1,15 @@
-//! `execute`: what a plan does to the user's files, and what it leaves alone.
+//! `execute`: what a plan changes in the user's files and what it leaves alone.
 
 use crate::plans::{create, edit, execute, execute_with, plan, prune, read, with_memos};
 use crate::support::TestRepo;
 
-/// A project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\nthree\n")
         .file("b.txt", "b\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
-    // Only a file whose text is before the model may be edited.
+    // The model can only edit files in its context.
     repo.done(&["context", "add", "a.txt"]);
     repo
 }
@@ -245,7 +244,7 @@ fn edits_made_meanwhile_stay() {
 fn an_edit_of_the_same_line_during_the_run_is_an_overlap_and_no_byte_of_it_is_lost() {
     let repo = project();
     let mine = repo.path().join("a.txt");
-    // The command stands for a person who saves the file while the plan runs.
+    // The command acts as a user who saves the file while the plan runs.
     let save = execute(&format!(
         "printf 'one\\nmine\\nthree\\n' > {}",
         mine.display()
@@ -342,7 +341,7 @@ fn a_worktree_whose_setup_was_cut_short_is_set_up_again() {
     run("One").check(0, &["preparing the worktree"]);
     assert!(!run("Two").stderr.contains("preparing"));
     let records = repo.path().join(".git/teddy/worktrees");
-    // Of a layer, or of a copy of the files.
+    // The note is in one place for overlays and in another for checkouts.
     let ready = |folder: std::fs::DirEntry| {
         ["layer-setup", "setup"].map(|note| std::fs::remove_file(folder.path().join(note)).is_ok())
     };
@@ -356,7 +355,7 @@ fn a_worktree_whose_setup_was_cut_short_is_set_up_again() {
     run("Four").check(0, &["preparing the worktree: true # another"]);
 }
 
-/// Every command failed from then on, the one that would have put it right among them.
+/// Bug: every later command failed, even one that would have removed the directory.
 #[test]
 fn a_folder_in_the_place_of_ignore_rules_has_none() {
     let repo = TestRepo::new()
@@ -372,7 +371,7 @@ fn a_folder_in_the_place_of_ignore_rules_has_none() {
     assert_eq!([repo.read(".gitignore"), repo.read("a")], ["ign*\n", "a\n"]);
 }
 
-/// A command, or the user, has thousands of files that no snapshot takes.
+/// A command or the user can create thousands of files that snapshots leave out.
 #[test]
 fn what_is_left_out_never_makes_a_turn_unreadable() {
     let repo = TestRepo::new().file("a", "a\n");

@@ -1,10 +1,9 @@
-//! The rules of `docs/formats/` that only the whole program can show; each test is named after its
-//! rule.
+//! Rules of `docs/formats/` that need the whole program. Each test is named after its rule.
 
 use crate::plans::{create, edit, execute, plan, read};
 use crate::support::TestRepo;
 
-/// A project with a session in which a.txt may be edited.
+/// `a.txt` can be edited in its session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\n")
@@ -16,12 +15,12 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns an artifact of the newest turn.
+/// Returns a file of the newest turn.
 fn artifact(repo: &TestRepo, name: &str) -> String {
     repo.done(&["show", "@", name])
 }
 
-/// Returns a session's newest turn as git names it.
+/// The session's newest turn.
 const TIP: &str = "teddy/sessions/demo";
 
 #[test]
@@ -223,7 +222,7 @@ fn r1_the_head_has_status_plan_times_and_counts() {
     assert_eq!(&report[..expected.len().min(report.len())], expected);
 }
 
-/// Runs a plan with every kind of end and returns its report.
+/// Runs a plan whose actions end in all possible ways. Returns its report.
 fn mixed(repo: &TestRepo) -> String {
     let actions = [
         edit("a.txt", "two", "2"),

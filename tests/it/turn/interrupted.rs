@@ -1,5 +1,5 @@
-//! An interrupted run is nothing to the user's files: whatever stops it, and wherever, they and the
-//! index are byte for byte as before, what ran is on record, and the plan waits again.
+//! An interrupted run leaves the user's files and index unchanged, byte for byte. The turn is
+//! recorded, and the plan waits again.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -15,20 +15,20 @@ use crate::random_kills::Dice;
 use crate::support::{Output, TestRepo, Users};
 use crate::turn::models;
 
-/// How many runs are stopped at a random moment.
+/// Runs that are stopped at a random moment.
 const MOMENTS: usize = 30;
 
-/// Everything that an interrupted run may not change.
+/// What an interrupted run cannot change.
 #[derive(Debug, PartialEq, Eq)]
 struct Photo {
-    /// The files with their bytes, ignored ones too.
+    /// Content by path, including ignored files.
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// What is the user's in the git directory, the index among it.
+    /// The user's part of the git directory, including the index.
     users: Users,
 }
 
-/// A project whose session has a turn, and a plan beside it that makes, changes, runs and
-/// remembers.
+/// The session has a turn. Next to the project is a plan that creates and edits files, runs a
+/// command and adds a memo.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\nthree\n")
@@ -43,7 +43,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Writes the plan, with a command in its middle.
+/// Writes the plan with this command between its other actions.
 fn write_plan(repo: &TestRepo, command: &str) {
     let actions = [
         create("new/b.txt", "b\n"),
@@ -55,7 +55,6 @@ fn write_plan(repo: &TestRepo, command: &str) {
     std::fs::write(repo.beside("plan.md"), text).unwrap();
 }
 
-/// Takes a photo.
 fn photo(repo: &TestRepo) -> Photo {
     let mut files = BTreeMap::new();
     collect(&repo.path(), &mut files);
@@ -65,7 +64,7 @@ fn photo(repo: &TestRepo) -> Photo {
     }
 }
 
-/// Reads every file below a folder but git's.
+/// Reads every file below a directory, except `.git`.
 fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -80,7 +79,7 @@ fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Returns the newest turn: its number, how it ended, and the files that it changed.
+/// Returns number, status and changed files of the newest turn.
 fn newest(repo: &TestRepo) -> (u64, String, Vec<String>) {
     let row = repo.json(&["log", "-n", "1"], 0)[0].clone();
     let files = row["files"].as_array().unwrap();
@@ -94,7 +93,6 @@ fn newest(repo: &TestRepo) -> (u64, String, Vec<String>) {
     )
 }
 
-/// Runs the plan with something armed.
 fn armed(repo: &TestRepo, points: &str) -> Output {
     Output::of(
         repo.teddy_command(&["execute", "../plan.md", "-y"])
@@ -104,8 +102,8 @@ fn armed(repo: &TestRepo, points: &str) -> Output {
     )
 }
 
-/// Stops the plan at a point, and checks that this is nothing but a turn on record; returns the
-/// files that it has.
+/// Interrupts the plan at a failpoint and checks that only a turn is recorded. Returns its changed
+/// files.
 #[track_caller]
 fn check(points: &str, code: i32, words: &str) -> Vec<String> {
     let repo = project();
@@ -124,7 +122,7 @@ fn check(points: &str, code: i32, words: &str) -> Vec<String> {
     files
 }
 
-/// Checks that the plan waits and runs, as if nothing had been.
+/// Checks that the waiting plan runs as usual.
 #[track_caller]
 fn check_goes_on(repo: &TestRepo) {
     repo.teddy(&["execute", "-y"])
@@ -139,7 +137,7 @@ fn started(repo: &TestRepo) -> (Child, BufReader<std::process::ChildStderr>) {
     started_until(repo, "│ it runs")
 }
 
-/// Starts the plan and waits until it says something.
+/// Starts the plan and waits for this output.
 fn started_until(repo: &TestRepo, words: &str) -> (Child, BufReader<std::process::ChildStderr>) {
     let mut child = repo
         .teddy_command(&["execute", "../plan.md", "-y"])
@@ -158,10 +156,9 @@ fn started_until(repo: &TestRepo, words: &str) -> (Child, BufReader<std::process
     (child, said)
 }
 
-/// Sends a signal to a program.
 fn send(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    // Who is gone hears nothing, which is for the test to find.
+    // The process can have exited already.
     let _ = kill_process(pid, signal);
 }
 
@@ -193,7 +190,7 @@ fn a_signal_while_a_command_runs_brings_nothing() {
 #[test]
 fn a_second_signal_ends_at_once_and_brings_nothing() {
     let repo = project();
-    // It takes TERM for a wish, so that the first signal alone takes a while.
+    // The command ignores SIGTERM, so the first signal alone takes a while.
     write_plan(
         &repo,
         "trap '' TERM; echo it runs; while :; do sleep 1; done",
@@ -215,7 +212,7 @@ fn a_second_signal_ends_at_once_and_brings_nothing() {
     repo.done(&["execute", "../plan.md", "-y"]);
 }
 
-/// It has a hole of terabytes; to read it takes hours.
+/// Reading a sparse file of terabytes takes hours.
 #[test]
 fn a_signal_while_a_huge_file_is_read_brings_nothing() {
     let repo = project();
@@ -238,7 +235,7 @@ fn a_signal_while_a_huge_file_is_read_brings_nothing() {
 
 #[test]
 fn a_signal_between_two_actions_brings_nothing() {
-    // The flag goes up while an action runs, which ends as it would; none begins after it.
+    // The signal arrives while an action runs. It completes, and no other starts.
     for (passed, files) in [(0, ["new/b.txt"].as_slice()), (1, &["a.txt", "new/b.txt"])] {
         let points = format!("before-action={passed}*off->1*return(interrupt)");
         assert_eq!(check(&points, 130, "stopped by the user"), files);

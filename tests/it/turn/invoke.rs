@@ -5,8 +5,7 @@ use serde_json::json;
 use crate::plans::{conclude, create, invoke, plan, read};
 use crate::support::TestRepo;
 
-/// A project in which the architect was invoked by the assistant, and the debugger by the
-/// architect.
+/// The assistant invoked the architect, who invoked the debugger.
 fn two_levels() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "a\n")
@@ -27,7 +26,7 @@ fn two_levels() -> TestRepo {
     repo
 }
 
-/// Returns the next turn's context without what the last turn left to read.
+/// Returns the next turn's context, without files that the last turn added.
 fn context(repo: &TestRepo) -> Vec<String> {
     let list = repo.done(&["show", "@", "next/turn.context"]);
     list.lines()

@@ -1,28 +1,24 @@
-//! A plan does what it says, or the model is asked again: remarks behind a block, answers that were
-//! cut off, closing fences that are none. Each from every place that a plan comes from.
+//! Plans that a parser could misread, from every source: remarks after a block, truncated answers,
+//! and lines that look like closing fences. Either the plan does what it says or the model is asked
+//! again.
 
 use crate::fake::{Act, Fake, stream};
 use crate::plans::{create, edit, execute, plan};
 use crate::support::{Output, TestRepo};
 use crate::turn::models::teddy;
 
-/// Where a plan comes from.
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// A file.
     File,
-    /// A program.
     Command,
-    /// Recorded answers.
     Replay,
-    /// A provider that says it was done.
+    /// A provider that reports a complete answer.
     Http,
 }
 
-/// Every place.
 const SOURCES: [Source; 4] = [Source::File, Source::Command, Source::Replay, Source::Http];
 
-/// A project with a session in which `a.txt` is before the model.
+/// `a.txt` is in context.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\n")
@@ -33,7 +29,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Gives this answer from a place, however often it is asked for, and lets it run unasked.
+/// Executes this answer from a source without asking. The source repeats it when asked again.
 fn answer(repo: &TestRepo, source: Source, text: &str, yolo: bool) -> Output {
     std::fs::write(repo.beside("answer.md"), text).unwrap();
     let path = repo.beside("answer.md").display().to_string();
@@ -61,7 +57,7 @@ fn answer(repo: &TestRepo, source: Source, text: &str, yolo: bool) -> Output {
     out
 }
 
-/// Checks that nothing of an answer happens, and what is said.
+/// Checks that nothing of an answer is executed, and the messages.
 fn check_from(source: Source, yolo: bool, text: &str, words: &[&str]) {
     let repo = project();
     let before = repo.tree();
@@ -77,14 +73,14 @@ fn check_from(source: Source, yolo: bool, text: &str, words: &[&str]) {
     );
 }
 
-/// Checks that an answer is refused from a file and from a program, where nobody says whether it is
-/// whole.
+/// Checks that an answer is refused from a file and a program, which don't report whether it is
+/// complete.
 fn check_refused(text: &str, words: &[&str]) {
     check_from(Source::File, false, text, words);
     check_from(Source::Command, true, text, words);
 }
 
-/// What is said where a block and a remark could be one block.
+/// The message if a block and a remark could also be one block.
 const TWO_WAYS: &str = "the fences can be read in two ways: line ";
 
 #[test]
@@ -162,7 +158,7 @@ fn promise_a1_a_here_document_with_fences_is_one_script() {
     assert_eq!(repo.read("README.md"), "# Project\n");
 }
 
-/// A plan of two EDITs and a command.
+/// Two EDITs and a command.
 fn three() -> String {
     let pair = edit("a.txt", "one", "1");
     plan(
@@ -171,7 +167,7 @@ fn three() -> String {
     )
 }
 
-/// Returns the start of a plan, up to the end of some words; of equal ones the last.
+/// Truncates the plan after the last occurrence of a text.
 fn up_to(words: &str) -> String {
     let text = three();
     let end = text.rfind(words).unwrap() + words.len();

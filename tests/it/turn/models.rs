@@ -1,15 +1,14 @@
-//! Models as a user meets them: what is said, recorded and kept where a provider answers well,
-//! badly or not at all.
+//! Models and providers from the user's view: messages, records and cost, with good, bad and
+//! missing answers.
 
 use crate::fake::{Act, Fake, begun, messages, response, stream};
 use crate::plans::{create, execute, plan};
 use crate::screen::Screen;
 use crate::support::{Output, TestRepo};
 
-/// A key without the shape of one, so that only its exact value can give it away.
+/// Does not look like a key, so only its exact value can identify it.
 pub const SECRET: &str = "hunter2-hunter2-hunter2";
 
-/// A project with a session.
 pub fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -27,8 +26,8 @@ pub fn teddy(repo: &TestRepo, args: &[&str]) -> Output {
     )
 }
 
-/// Plans with a provider that does this, and compares the exit code and what is said. Nothing may
-/// be executed, and the key may stand nowhere.
+/// Plans with a provider and compares exit code and messages. Nothing is executed, and the key is
+/// stored nowhere.
 fn check(acts: Vec<Act>, more: &str, (code, words): (i32, &[&str])) -> TestRepo {
     let repo = project();
     let fake = Fake::start(vec![acts]);
@@ -46,12 +45,10 @@ fn check(acts: Vec<Act>, more: &str, (code, words): (i32, &[&str])) -> TestRepo 
     repo
 }
 
-/// Reads an artifact of the draft.
 fn draft(repo: &TestRepo, name: &str) -> String {
     repo.git(&["show", &format!("refs/teddy/drafts/demo:{name}")])
 }
 
-/// A plan that makes b.txt.
 fn make_b() -> String {
     plan("Make b", &[create("b.txt", "b\n")])
 }
@@ -142,7 +139,7 @@ fn the_limit_of_the_session_is_kept_before_a_call_is_made() {
         fake.config(", price: { input: 4, output: 0 }")
     ));
     teddy(&repo, &["plan", "-m", "one"]).check(0, &["$4.0000"]);
-    // The answer is thrown away, but it was paid.
+    // The draft's answer is replaced, but its cost counts.
     let out = teddy(&repo, &["plan", "-m", "two"]);
     out.check(
         1,
@@ -190,7 +187,7 @@ fn what_many_turns_have_cost_is_added_up_once() {
         std::fs::write(&note, damaged).unwrap();
         refused("$4.00");
     }
-    // Nobody walks through the turns again.
+    // The total comes from the note, not from the turns.
     std::fs::write(&note, noted.replace(" 4", " 5")).unwrap();
     refused("$5.00");
 }
@@ -357,12 +354,12 @@ fn a_key_in_the_message_is_neither_sent_nor_recorded() {
     );
 }
 
-/// Configures a model whose key is in a variable that does not look like one's.
+/// Configures a model whose key is in a variable with an unusual name.
 fn with_credential(more: &str) -> String {
     format!("models:\n  fake: {{ kind: openai, id: x, api_key_env: LLM_CRED }}\n{more}")
 }
 
-/// What a child runs to count the keys in its environment.
+/// Counts the lines with a key in the environment of a child process.
 const COUNT: &str = "env | grep -c hunter2 || true";
 
 /// Runs teddy with keys in its environment.
@@ -479,7 +476,7 @@ fn a_recorded_session_is_a_model_by_its_name() {
         repo.done(&["execute", "-y"]);
     }
     repo.done(&["branch", "1", "fork"]);
-    // The files are those of turn 2 still, in which c.txt exists.
+    // The files are still those of turn 2, with `c.txt`.
     repo.teddy(&[
         "-s",
         "fork",
@@ -508,7 +505,7 @@ fn keys_in_files_are_taken_out_of_what_is_sent_and_recorded() {
     let key = format!("sk-ant-{}", "a1B2".repeat(10));
     let repo = project();
     repo.write("notes.txt", format!("{key}\n"));
-    // An untracked file with a key in it is in no snapshot.
+    // Snapshots leave out untracked files with a key, so track it.
     repo.git(&["add", "notes.txt"]);
     repo.done(&["context", "add", "notes.txt"]);
     repo.reply(&plan("Show", &[execute("cat notes.txt")]));

@@ -1,11 +1,11 @@
-//! One line: a message and files on the command line, and a session that is started for them.
+//! A message and files on the command line, which start a session if there is none.
 
 use serde_json::json;
 
 use crate::plans::{conclude, create, execute, plan};
 use crate::support::TestRepo;
 
-/// A project without a session.
+/// Has no session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\n")
@@ -14,7 +14,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// A plan that makes a file and ends.
+/// A plan that creates a file and concludes.
 fn make(name: &str) -> String {
     plan(
         &format!("Make {name}"),
@@ -25,7 +25,6 @@ fn make(name: &str) -> String {
     )
 }
 
-/// Returns the entries of the session's context list.
 fn listed(repo: &TestRepo) -> Vec<String> {
     let rows = repo.json(&["context", "list"], 0);
     let session = rows
@@ -77,7 +76,7 @@ fn plan_and_resume_start_a_session_where_none_is_in_use() {
         .check(0, &["Started session make-c."]);
     assert_eq!(repo.json(&["status"], 0)["state"], "planned");
     repo.done(&["execute", "-y"]);
-    // In a session the message is its next one.
+    // In a session, the text is its next message.
     repo.teddy(&["resume", "-y", "now d"])
         .check(0, &["turn 2 executed"]);
     repo.teddy(&["now e", "-y"]).check(0, &["turn 3 executed"]);

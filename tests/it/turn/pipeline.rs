@@ -1,13 +1,14 @@
-//! Pipelines: found by name, checked before anything is sent, each step an artifact of the turn.
+//! Pipelines: found by name, checked before the first call, with the output of each step in the
+//! turn.
 
 use crate::fake::{Fake, response, stream};
 use crate::plans::{create, edit, plan};
 use crate::support::{Output, TestRepo};
 
-/// Two steps on models of their own; `{model}` is the second one's.
+/// Two steps with different models.
 const TWO: &str = "steps:\n- { name: analysis, model: one, prompt: 'Analyse.' }\n- { name: plan, model: two, prompt_file: plan.md }\n";
 
-/// A project with a session and a trusted pipeline `think`.
+/// Has a session and a trusted pipeline `think`.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\n")
@@ -19,7 +20,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Configures two models at a provider, the second one with a price.
+/// Configures two models at a provider, the second with a price.
 fn configure(repo: &TestRepo, fake: &Fake) {
     let model = |name: &str| {
         format!(
@@ -30,7 +31,6 @@ fn configure(repo: &TestRepo, fake: &Fake) {
     repo.configure(&format!("models:\n{}{}", model("one"), model("two")));
 }
 
-/// A plan that makes b.txt.
 fn make_b() -> String {
     plan("Make b", &[create("b.txt", "b\n")])
 }
@@ -116,7 +116,7 @@ fn promise_b6_a_crash_keeps_the_steps_that_were_paid_for() {
         stream(&make_b(), "stop", (1000, 0)),
     ]);
     configure(&repo, &fake);
-    // The first saving is before the first step, the second one behind it.
+    // The draft is saved before the first step and after each one.
     let mut command = repo.teddy_command(&["plan", "-m", "x", "--pipeline", "think"]);
     let out = Output::of(
         command
@@ -174,7 +174,7 @@ fn all_mistakes_are_said_before_anything_is_sent() {
     ];
     repo.teddy(&["plan", "-m", "x", "--pipeline", "bad"])
         .check(1, &words);
-    // No session is begun that cannot go on.
+    // Don't create a session that cannot continue.
     repo.teddy(&["start", "more", "-m", "x", "--pipeline", "bad"])
         .check(1, &words);
     repo.teddy(&["start", "more", "-m", "x", "--model", "sonet"])
@@ -201,7 +201,7 @@ fn st15_a_pipeline_of_a_repository_takes_trust_and_the_users_own_does_not() {
     let repo = project();
     let own = repo.beside("home/config/teddy/pipelines");
     repo.reply("Think.").reply(&make_b());
-    // One byte of a prompt beside the pipeline, and the repository is a stranger's again.
+    // A changed byte in a file that the pipeline uses ends the trust.
     repo.write(".teddy/pipelines/plan.md", "Plan: {{analysis}}!\n");
     repo.teddy(&["plan", "-m", "x", "--pipeline", "think"])
         .check(
@@ -240,7 +240,7 @@ fn st16_the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
     let usual = |args: &[&str]| repo.teddy(&[&["-c", "pipeline=two"], args].concat());
     usual(&["plan", "-m", "one"]).check(0, &["Step 1 of 2"]);
     usual(&["execute", "-y"]).check(0, &[]);
-    // The replay goes on behind the answers of the steps, and a correction needs no pipeline.
+    // The replay continues after the answers of the steps. A correction does not run the pipeline.
     usual(&["plan", "-m", "two"]).check(3, &["Step 2 of 2"]);
     usual(&["execute", "-y"]).check(3, &["The model wrote another plan for turn 3: \"Better\""]);
     repo.done(&["execute", "-y"]);

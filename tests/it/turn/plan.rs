@@ -1,14 +1,13 @@
-//! `plan` and `resume`: the input, the model's answer, the draft.
+//! `plan` and `resume`: the input, the model's answer and the draft.
 
 use crate::plans::{chat, create, execute, plan, read};
 use crate::support::TestRepo;
 
-/// A project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
-    // Only a file whose text is before the model may be edited.
+    // The model can only edit files in its context.
     repo.done(&["context", "add", "a.txt"]);
     repo
 }

@@ -1,27 +1,27 @@
-//! `preprocess`: a file in place, standard input, the clipboard. The numbers are those of the cases
-//! that it was built from.
+//! `preprocess` of files, standard input and the clipboard. Numbers in test names are those of the
+//! specified cases.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::plans::{create, plan};
 use crate::support::{Output, TestRepo};
 
-/// Returns a plan by the fence rule.
+/// A plan with correct fences.
 fn right() -> String {
     plan("Write", &[create("a.md", "```sh\nls\n```\n")])
 }
 
-/// Returns the same with fences of one length.
+/// The same plan with fences of equal length.
 fn wrong() -> String {
     right().replace("`````", "```").replace("````", "```")
 }
 
-/// Returns what repair makes of it.
+/// The plan after repair.
 fn mended() -> String {
     teddy::plan::repair::repair(&wrong()).text
 }
 
-/// Runs `preprocess` beside a clipboard that is a file.
+/// Runs `preprocess` with a fake `xclip` that uses a file.
 #[expect(
     clippy::disallowed_methods,
     reason = "the fake program stands in front of the machine's"
@@ -47,7 +47,6 @@ fn with_clipboard(repo: &TestRepo, text: &str, args: &[&str]) -> Output {
     Output::of(&mut command)
 }
 
-/// Returns what the clipboard holds.
 fn clipboard(repo: &TestRepo) -> String {
     std::fs::read_to_string(repo.beside("clip")).unwrap()
 }

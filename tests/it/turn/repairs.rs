@@ -1,9 +1,9 @@
-//! What repair had to assume goes with a plan: into the review, the report, or back to the model.
+//! Assumptions made by repair are shown in the review and the report, or sent back to the model.
 
 use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 
-/// A project with a session and a model that answers this.
+/// Has a session and a model with this answer.
 fn answered(reply: &str) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");

@@ -1,9 +1,10 @@
-//! A rejected plan: recorded, sent back to the model apart from the user's words, not for ever.
+//! Rejected plans: recorded, and sent back to the model separately from the user's message, a
+//! limited number of times.
 
 use crate::plans::{create, edit, plan, prune, read};
 use crate::support::TestRepo;
 
-/// A project with a session in which a.txt is before the model.
+/// `a.txt` is in context.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\n")
@@ -14,7 +15,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// A plan whose FIND is not in the file.
+/// A plan whose FIND does not match.
 fn wrong(find: &str) -> String {
     plan(
         &format!("Change {find}"),

@@ -1,9 +1,8 @@
-//! What the report shows of what a plan did, and who let it run.
+//! The report of a plan's actions, and of who approved it.
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// A project with a session and a file in its context.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\n");
     repo.commit("init");
@@ -12,7 +11,6 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns a file of the newest turn.
 fn of_turn(repo: &TestRepo, name: &str) -> String {
     repo.done(&["show", "@", name])
 }
@@ -66,7 +64,7 @@ fn promise_a4_a_long_difference_is_cut_and_whole_in_an_artifact() {
 fn promise_a4_a_long_line_and_a_key_do_not_get_into_the_report() {
     let repo = project();
     let key = ["ghp_", "k3Wd9QzR7tYb2LmX5vNc8HsJ4fGp6TaE1uKo"].concat();
-    // One stands where the line is cut.
+    // One copy of the key is where the report truncates the line.
     let long = format!("{} {key} {}", "x".repeat(480), "x".repeat(10_000));
     let content = format!("{long}\nid = {key}\n");
     repo.run_plan(&plan("Make", &[create("b.txt", &content)]));
@@ -105,7 +103,7 @@ fn promise_a4_who_approved_is_on_record() {
         of_turn(&repo, "report.md")
             .contains("- **Approved By:** the user beforehand, with `--yolo`\n")
     );
-    // A plan that nobody approved has nobody.
+    // Nobody approved a rejected plan.
     repo.teddy_reads(
         &["execute", "-", "-y", "--no-replan"],
         plan("Wrong", &[edit("a.txt", "no", "x")]),

@@ -1,11 +1,10 @@
-//! `start` and `resume`: the loop, with a person and without one.
+//! The loop of `start` and `resume`, with and without a user.
 
 use crate::fake::{Act, Fake, begun, stream};
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// A project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -14,7 +13,6 @@ fn project() -> TestRepo {
     repo
 }
 
-/// A plan that makes a file.
 fn make(name: &str) -> String {
     plan(
         &format!("Make {name}"),
@@ -22,12 +20,12 @@ fn make(name: &str) -> String {
     )
 }
 
-/// A plan whose FIND is not in the file.
+/// A plan whose FIND does not match.
 fn wrong(find: &str) -> String {
     plan(&format!("Change {find}"), &[edit("a.txt", find, "2")])
 }
 
-/// Waits for the review of a plan, the last thing on the screen.
+/// Waits for the review, which must be the last thing on the screen.
 fn reviewed(screen: &mut Screen, title: &str) {
     while screen
         .wait_for(&format!("Reviewing Plan: \"{title}\""))
@@ -40,7 +38,7 @@ fn reviewed(screen: &mut Screen, title: &str) {
     }
 }
 
-/// Waits for a question and the prompt below it.
+/// Waits for a question and its prompt.
 fn asked(screen: &mut Screen, question: &str) {
     screen.wait_for(&format!("{question}\n"));
     screen.wait_for("ctrl-d leaves\n›");
@@ -79,7 +77,7 @@ fn without_a_person_the_loop_goes_on_by_itself_to_its_limit() {
         )
     };
     assert_eq!(prompt("1"), ("go".to_owned(), true));
-    // Words that nobody said are nobody's.
+    // A generated message is not attributed to the user.
     assert_eq!(
         prompt("2"),
         ("Continue with the next step.".to_owned(), false)
@@ -210,7 +208,7 @@ fn without_a_person_the_flag_that_answers_is_named() {
     repo.teddy(&["resume", "-m", "go"])
         .check(1, &["`-y` approves it"]);
     assert_eq!(repo.json(&["status"], 0)["state"], "planned");
-    // Nothing is begun that cannot go on.
+    // Don't create a session that cannot continue.
     repo.teddy(&["start", "more"]).check(
         1,
         &["`more` was taken as the session's name; `-m more` makes it"],
@@ -315,7 +313,7 @@ fn ctrl_c_while_the_model_writes_leaves_the_loop_and_keeps_what_arrived() {
         repo.git(&["show", "refs/teddy/drafts/demo:reply.md"]),
         "# Half a plan\n\nand more"
     );
-    // The words are not lost: the next call goes on with them.
+    // The next call uses the message.
     repo.reply(&make("never")).reply(&make("c"));
     repo.teddy(&["resume", "-y"])
         .check(0, &["Using the waiting message: make c", "turn 2 executed"]);

@@ -1,12 +1,11 @@
-//! RESEARCH out of the box: with a search engine, and without one.
+//! RESEARCH with the default settings and with a search engine.
 
 use crate::plans::{create, execute, plan, research};
 use crate::support::TestRepo;
 
-/// A program that finds the same page for every query.
+/// Finds the same page for every query.
 const SEARCH: &str = "#!/bin/sh\n# The query is the last argument.\nprintf '[{\"title\": \"On %s\", \"url\": \"https://example.com/\", \"snippet\": \"words\"}]' \"$1\"\n";
 
-/// A project with one file in its context.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -14,7 +13,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Sets the search program of three lines up.
+/// Configures `SEARCH` as the search engine.
 fn set_up(repo: &TestRepo) {
     repo.put(repo.beside("find.sh"), SEARCH);
     let program = repo.beside("find.sh");

@@ -1,11 +1,11 @@
-//! `retry` and `replay`: a recorded turn asked again, and run again.
+//! `retry` asks the model of a recorded turn again. `replay` runs the turn again.
 
 use crate::fake::{Fake, response, stream};
 use crate::plans::{conclude, create, edit, execute, invoke, plan, research};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// A project with a session whose turn 1 made b.txt.
+/// Turn 1 created `b.txt`.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -27,7 +27,7 @@ fn the_recorded_input_is_sent_again_byte_for_byte() {
         "stop",
         (1, 1),
     )]);
-    // What is there today is not what was sent then.
+    // The files have changed since the input was sent.
     repo.write("a.txt", "changed\n");
     repo.configure(&format!(
         "models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n",
@@ -87,12 +87,10 @@ fn without_a_model_the_turns_own_is_asked_and_a_replay_says_the_same() {
         .check(3, &["Session demo-retry-2 is in use now"]);
 }
 
-/// Returns the messages of a request to a fake provider.
 fn messages(request: &str) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(request.split_once("\r\n\r\n").unwrap().1).unwrap()["messages"].take()
 }
 
-/// Configures a model at a provider.
 fn other(fake: &Fake) -> String {
     format!(
         "model: other\nmodels:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n",
@@ -143,7 +141,7 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     repo.done(&["execute", "-y"]);
     assert_eq!(repo.read("e.txt"), "e\n");
     repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
-    // A pipeline that is not what it was sends something else, and that is said.
+    // A changed pipeline sends other prompts, which TeDDy reports.
     std::fs::write(own.join("two.yaml"), two.replace("Think }", "Think hard }")).unwrap();
     repo.teddy(&["switch", "demo"]);
     let fake = Fake::answering(&answers.map(|answer| stream(answer, "stop", (1, 1))));
@@ -183,7 +181,7 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
         prompt && meta.contains("agent: debugger") && meta.contains("caller_turn_id: "),
         "{meta}"
     );
-    // What it concludes returns to the same caller.
+    // A conclusion returns to the same caller.
     repo.done(&["execute", "-y"]);
     assert!(
         repo.done(&["show", "@", "next/meta.yaml"])
@@ -252,7 +250,7 @@ fn a_turn_of_another_session_is_asked_and_run_again_wherever_it_is_named() {
     repo.teddy(&["retry", "demo:1"])
         .check(3, &["Session demo-retry-1 is in use now"]);
 
-    // No session is in use in a new worktree.
+    // A new worktree has no current session.
     let tree = repo.beside("tree");
     repo.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     repo.teddy_in(&tree, &["replay", "demo:1"])
@@ -278,7 +276,7 @@ fn a_plan_that_runs_again_makes_the_same_tree() {
             execute("echo made > made.txt"),
         ],
     ));
-    // Whatever the files are by now.
+    // `replay` does not depend on the current files.
     repo.write("a.txt", "mine\n");
     let before = repo.git(&["for-each-ref"]);
     let value = repo.json(&["replay", "3", "-y"], 0);
@@ -307,7 +305,7 @@ fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
     repo.teddy_reads(&["execute", "-", "-y"], &plan)
         .check(1, &["cannot be read"]);
     repo.teddy(&["replay", "@"]).check(0, &["turn 4 same"]);
-    // What was found then is found again, though nothing is configured any more.
+    // The recorded search results are used, even without a search engine.
     repo.configure("research: { engine: command, run: [sh, -c, \"echo '[]'\"] }\n");
     repo.run_plan(&crate::plans::plan(
         "Find",

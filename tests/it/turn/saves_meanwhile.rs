@@ -1,10 +1,10 @@
-//! What a user saves while a model answers or a command runs, however fast that is: nothing of it is
-//! lost, and a plan is judged on what is at its paths when it runs.
+//! Saves by the user while a model answers or a command runs. No save is lost, and a plan is
+//! validated against the files at the time it runs.
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// Makes a project whose model does something to the files and then answers with a plan.
+/// A model changes files with a shell command and then answers with a plan.
 fn project(deed: &str, actions: &[String]) -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\n")
@@ -17,7 +17,7 @@ fn project(deed: &str, actions: &[String]) -> TestRepo {
     repo
 }
 
-/// Lets the model do something to the files and then answer with a plan.
+/// Configures a model that runs a shell command and then answers with a plan.
 fn answers(repo: &TestRepo, deed: &str, actions: &[String]) {
     let (script, answer) = (repo.beside("model.sh"), repo.beside("answer.md"));
     std::fs::write(&answer, plan("Change it", actions)).unwrap();
@@ -32,7 +32,7 @@ fn answers(repo: &TestRepo, deed: &str, actions: &[String]) {
     ));
 }
 
-/// Returns a file as it was before the newest turn.
+/// Returns a file of the snapshot before the newest turn.
 fn before(repo: &TestRepo, path: &str) -> String {
     repo.git(&["show", &format!("teddy/sessions/demo^2^:{path}")])
 }

@@ -1,5 +1,5 @@
-//! A model for somebody new: what is found, what is offered, what is written, and what is said where
-//! nobody can be asked.
+//! First setup of a model: what is detected, offered and written, and the messages without a
+//! terminal.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::machine::{Machine, write_program};
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// Makes the list of a server's models.
+/// Returns a server's list of models.
 fn models(ids: &[&str]) -> String {
     let data: Vec<_> = ids.iter().map(|id| json!({ "id": id })).collect();
     let body = json!({ "object": "list", "data": data }).to_string();
@@ -94,7 +94,7 @@ fn programs_that_a_repository_brings_are_never_run() {
     out.check(0, &["No model was found"]);
     assert!(!mark.exists(), "{out}");
 
-    // Who keeps their home in git has their own programs there.
+    // A program in a repository counts as the user's own if that repository is the home directory.
     let home = machine.repo.path().display().to_string();
     let out = machine.teddy(&["setup", "--list"], &[("PATH", &path), ("HOME", &home)]);
     out.check(0, &["  claude  Claude Code 1.0 · "]);
@@ -154,7 +154,7 @@ fn a_named_model_is_tried_and_written_down() {
         "# mine\nlimits: { cost: 1 } # low\nmodel: claude\nmodels:\n  claude: { kind: command, run: [claude, -p, --tools, \"\", --strict-mcp-config, --setting-sources, user], timeout: 900 }\n"
     );
 
-    // Again, nothing changes; as JSON too.
+    // A second run changes nothing, with `--json` too.
     machine
         .teddy(&["setup", "--model", "claude"], &[])
         .check(0, &["says `model: claude` already"]);
@@ -201,7 +201,7 @@ fn a_service_is_tried_with_its_key() {
         "model: openai\nmodels:\n  openai: { kind: openai, id: gpt-5 }\n"
     );
 
-    // Without the key nothing is sent or written.
+    // Without a key, nothing is sent or written.
     std::fs::remove_file(machine.file()).unwrap();
     machine
         .teddy(&["setup", "--model", "openai"], &[])
@@ -292,7 +292,7 @@ fn somebody_new_comes_from_nothing_to_a_plan() {
         "{shown}"
     );
 
-    // The first one does not answer, and the list comes again.
+    // The first choice does not work, so the list is shown again.
     screen.press("\r");
     screen.wait_for("Please run /login");
     screen.wait_for("hint: run `claude` by hand once");
@@ -301,7 +301,7 @@ fn somebody_new_comes_from_nothing_to_a_plan() {
     screen.wait_for("It answers: ready");
     screen.wait_for("Wrote `model: local` to ");
 
-    // The command goes on.
+    // The original command continues.
     let shown = screen.wait_for("b.txt");
     assert!(shown.contains("Make b"), "{shown}");
     screen.settled();
@@ -365,7 +365,7 @@ fn what_needs_no_model_offers_none() {
     let mut screen = machine.screen(&["plan", "--from", &answer], &[]);
     assert_eq!(screen.end(), 0, "{}", screen.shown());
 
-    // The plan that waits is run first.
+    // The waiting plan runs first.
     let mut screen = machine.screen(&["resume"], &[]);
     screen.wait_for("(q)uit ›");
     screen.settled();

@@ -1,5 +1,5 @@
-//! `doctor`: each finding in a world where it is so, and in none where it is not; `--fix` does what
-//! is harmless and nothing else.
+//! `doctor`: reports each problem where it exists and nowhere else. `--fix` makes harmless changes
+//! only.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::plans::{create, execute, plan};
 use crate::support::landing::project;
 use crate::support::{Output, TestRepo};
 
-/// A project with a session of one turn, in which all is well.
+/// A session of one turn, without any finding.
 fn healthy() -> TestRepo {
     let repo = project();
     repo.reply("an answer");
@@ -21,13 +21,12 @@ fn healthy() -> TestRepo {
     repo
 }
 
-/// Returns the value on standard output.
 #[track_caller]
 fn value(out: &Output) -> Value {
     serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("{error}: {out}"))
 }
 
-/// Returns what a run found under a name that is not as it should be: `state: reason`.
+/// Returns the findings under a name as `state: reason`.
 #[track_caller]
 fn told(out: &Output, name: &str) -> Vec<String> {
     let report = value(out);
@@ -44,32 +43,32 @@ fn told(out: &Output, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns what is found in a repository under a name.
+/// Returns the findings of a repository under a name.
 #[track_caller]
 fn found(repo: &TestRepo, name: &str) -> Vec<String> {
     told(&repo.teddy(&["doctor", "--json"]), name)
 }
 
-/// Checks that one thing is found under a name, with this beginning and these words.
+/// Checks that there is exactly one finding under a name, with this state and text.
 #[track_caller]
 fn check(repo: &TestRepo, name: &str, (state, words): (&str, &str)) {
     one(&found(repo, name), (state, words));
 }
 
-/// Checks that one thing was found.
+/// Checks that there is exactly one finding.
 #[track_caller]
 fn one(found: &[String], (state, words): (&str, &str)) {
     let is_it = |line: &String| line.starts_with(&format!("{state}: ")) && line.contains(words);
     assert!(found.len() == 1 && is_it(&found[0]), "{found:#?}");
 }
 
-/// Checks that nothing is found under a name.
+/// Checks that there is no finding under a name.
 #[track_caller]
 fn well(repo: &TestRepo, name: &str) {
     assert_eq!(found(repo, name), Vec::<String>::new());
 }
 
-/// Returns what fixes the one thing that is found under a name.
+/// Returns the remedy of the only finding under a name.
 #[track_caller]
 fn remedy(repo: &TestRepo, name: &str) -> String {
     let report = value(&repo.teddy(&["doctor", "--json"]));
@@ -80,7 +79,7 @@ fn remedy(repo: &TestRepo, name: &str) -> String {
     remedy
 }
 
-/// Runs a command line in a repository, as a user who copies it.
+/// Runs a command line that a user would copy.
 #[track_caller]
 fn copied(repo: &TestRepo, line: &str) {
     let out = Output::of(
@@ -91,13 +90,13 @@ fn copied(repo: &TestRepo, line: &str) {
     assert_eq!(out.code, 0, "{line}: {out}");
 }
 
-/// Runs `doctor` with another value of a variable.
+/// Runs `doctor` with a variable changed.
 fn with(repo: &TestRepo, variable: &str, value: &str) -> Output {
     let mut command = repo.teddy_command(&["doctor", "--json"]);
     Output::of(command.env(variable, value).current_dir(repo.path()))
 }
 
-/// Makes a file old.
+/// Sets the time of a file to the past.
 fn age(path: &Path) {
     let file = std::fs::File::options().append(true).open(path).unwrap();
     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -199,7 +198,7 @@ fn a_git_that_is_too_old_is_found() {
         ("problem", "git 2.20.1 is too old"),
     );
 
-    // One that never answers holds nobody.
+    // A git that hangs does not block `doctor`.
     std::fs::write(&git, "#!/bin/sh\nsleep 60\n").unwrap();
     one(
         &told(&with(&repo, "PATH", &path), "git"),
@@ -266,7 +265,7 @@ fn a_broken_configuration_is_a_finding_and_stops_nothing() {
     repo.configure("");
     repo.write(".teddy/config.yaml", "agent: [\n");
     check(&repo, "configuration", ("problem", ".teddy/config.yaml"));
-    // What this very call says is no finding.
+    // An error in the command line is not a finding.
     repo.remove(".teddy/config.yaml");
     let out = repo.teddy(&["doctor", "-c", "replan.max=many", "--json"]);
     assert_eq!(value(&out)["error"]["kind"], "Usage", "{out}");

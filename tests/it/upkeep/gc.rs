@@ -2,7 +2,7 @@
 
 use crate::killed_repo::{Rig, said};
 
-/// Returns a rig with sessions `one` and `two`, both with a worktree.
+/// Returns a rig with sessions `one` and `two`, each with a worktree.
 fn rig() -> Rig {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     for session in ["one", "two"] {
@@ -12,7 +12,6 @@ fn rig() -> Rig {
     rig
 }
 
-/// Returns how many worktrees there are.
 fn worktrees(rig: &Rig) -> usize {
     let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
     usage["worktrees"].as_array().unwrap().len()
@@ -117,7 +116,7 @@ fn who_works_in_a_session_that_is_to_go_can_end_its_turn() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    // The lock of the repository is free while it waits.
+    // `gc` waits without the repository's lock.
     rig.must(&[
         "-s",
         "two",
@@ -163,7 +162,7 @@ fn promise_d8_large_files_are_packed_without_a_look_for_what_they_share() {
         let found = lines
             .filter(|line| line.starts_with(&blob))
             .map(|line| line.split_whitespace().count());
-        // A delta would have its depth and its base, too.
+        // `verify-pack` prints two more columns for a delta: depth and base.
         assert_eq!(found.collect::<Vec<_>>(), [5], "{blob}");
     }
 }
@@ -343,8 +342,8 @@ fn a_session_called_as_a_temporary_file_keeps_its_second_copy() {
     }
 }
 
-/// Returns what `gc` with these arguments says as JSON, without what only a plan has. It is always
-/// the same second, as what is old is counted in seconds.
+/// Returns the JSON of `gc` without fields that depend on `--plan`. The clock is fixed, because
+/// ages are counted in seconds.
 fn told(rig: &Rig, args: &[&str]) -> serde_json::Value {
     let output = rig
         .teddy(&[&["gc", "--json"], args].concat())
@@ -355,7 +354,7 @@ fn told(rig: &Rig, args: &[&str]) -> serde_json::Value {
     let mut value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let plan = value.as_object_mut().unwrap().remove("plan").unwrap();
     assert_eq!(plan, args.contains(&"--plan"));
-    // How large a bundle becomes is known once it is there.
+    // The size of a bundle is known only once it is written.
     for archived in value["archived"].as_array_mut().unwrap() {
         archived.as_object_mut().unwrap().remove("bytes");
     }
@@ -368,7 +367,7 @@ fn a_plan_says_what_goes_and_does_nothing() {
     let rescued = rig.path().join(".git/teddy/undo/rescued");
     std::fs::create_dir_all(&rescued).unwrap();
     std::fs::write(rescued.join("1-a.txt"), "mine").unwrap();
-    // What every command puts right before it changes anything is in no plan.
+    // `--plan` does not list the repairs that every command makes first, so make them now.
     rig.must(&["recover"]);
     let state = || {
         (
@@ -419,7 +418,7 @@ fn b9_a_deleted_session_comes_back_as_it_was() {
     assert_eq!(rig.git(&["rev-parse", "teddy/sessions/one"]), tip);
     rig.must(&["verify", "one"]);
 
-    // Deleted again, it does not take the place of the first bundle.
+    // A second bundle of the session does not replace the first.
     let words = said(&rig.run(&["gc", "one", "-y"]));
     assert!(words.contains("-2.bundle"), "{words}");
 }
@@ -444,7 +443,7 @@ fn b9_nothing_is_deleted_that_could_not_be_archived() {
 #[test]
 fn b9_no_bundle_is_ever_removed_because_it_is_old() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 10);
-    // Called as temporary files of ours begin.
+    // Names with the prefixes of our temporary files.
     for name in ["moment-of-truth", "tmp-index-one"] {
         rig.must(&["new", name]);
         rig.must(&["gc", name, "-y"]);

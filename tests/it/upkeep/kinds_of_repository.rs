@@ -1,4 +1,4 @@
-//! Where teddy works: every kind of repository and folder, and those that it refuses.
+//! All kinds of repositories and directories in which TeDDy works, and those that it refuses.
 //!
 //! CI also runs this module as root.
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::plans::{create, edit, plan};
 use crate::support::{Output, TestRepo};
 
-/// Starts a session in a folder, runs a plan there and goes back.
+/// Starts a session in a directory, runs a plan and undoes it.
 #[track_caller]
 fn round_trip(repo: &TestRepo, folder: &Path) {
     let run = |args: &[&str]| {
@@ -36,7 +36,6 @@ fn round_trip(repo: &TestRepo, folder: &Path) {
     assert!(top.join("made/by/plan.txt").exists());
 }
 
-/// Returns a project with a commit.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "a\n")

@@ -1,4 +1,4 @@
-//! A session of many turns: what is looked back over costs little, and nothing is left over.
+//! Sessions of many turns: commands stay cheap and leave no garbage.
 
 use std::fmt::Write as _;
 use std::process::Stdio;
@@ -8,10 +8,9 @@ use serde_json::Value;
 use crate::plans::{create, plan};
 use crate::support::{Output, TestRepo};
 
-/// The ref of the session.
 const SESSION: &str = "refs/teddy/sessions/demo";
 
-/// A project with a session of so many turns: one of ours, and commits like it from git.
+/// A session of this many turns. TeDDy makes the first, and git makes copies of it.
 fn session_of(turns: u64) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -51,7 +50,7 @@ fn session_of(turns: u64) -> TestRepo {
     repo
 }
 
-/// Returns the facts of a turn, made of those of the first one.
+/// Returns the metadata of a turn, derived from that of the first.
 fn facts(first: &str, turn: u64) -> String {
     let line = |line: &str| match line.split_once(": ").map(|(key, _)| key) {
         Some("turn_id") => format!("turn_id: 00000000-0000-7000-8000-{turn:012}\n"),
@@ -61,12 +60,11 @@ fn facts(first: &str, turn: u64) -> String {
     first.lines().map(line).collect()
 }
 
-/// Returns the file in which the rows of the session are remembered.
+/// Returns the cache file of the session's log.
 fn remembered(repo: &TestRepo) -> std::path::PathBuf {
     repo.path().join(".git/teddy/log/demo")
 }
 
-/// Returns the numbers of the rows.
 fn numbers(rows: &Value) -> Vec<u64> {
     let rows = rows.as_array().unwrap().iter();
     rows.map(|row| row["number"].as_u64().unwrap()).collect()
@@ -84,7 +82,7 @@ fn promise_d6_log_works_each_turn_out_once() {
     assert_eq!(numbers(&repo.json(&["log", "-n", "40"], 0)).len(), 40);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 
-    // It is what is remembered that is shown.
+    // `log` prints the cached rows.
     let first_row = text.lines().nth(1).unwrap();
     let other = first_row.replace("Start session demo", "Remembered");
     let body: Vec<&str> = [other.as_str()]
@@ -96,7 +94,7 @@ fn promise_d6_log_works_each_turn_out_once() {
     std::fs::write(&file, format!("{{\"schema\":1,\"crc\":{crc}}}\n{body}")).unwrap();
     assert_eq!(repo.json(&["log"], 0)[50]["title"], "Remembered");
 
-    // What is damaged, or of another version, counts as nothing.
+    // A cache that is damaged or of another version is ignored.
     for damaged in [
         String::new(),
         text[..text.len() - 9].to_owned(),
@@ -109,7 +107,7 @@ fn promise_d6_log_works_each_turn_out_once() {
     }
 }
 
-/// Returns the checksum of bytes, as zip files have it.
+/// CRC-32, as in zip files.
 fn crc(bytes: &[u8]) -> u32 {
     let step = |crc: u32, byte: &u8| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
@@ -134,7 +132,7 @@ fn promise_d6_what_is_remembered_follows_the_session() {
     std::fs::remove_file(remembered(&repo)).unwrap();
     assert_eq!(repo.json(&["log"], 0), rows);
 
-    // A session that begins at an older turn, and one that git moved back, have theirs alone.
+    // A branch at an older turn and a session that git moved back show only their own turns.
     repo.done(&["branch", "35", "alt"]);
     assert_eq!(numbers(&repo.json(&["log"], 0))[0], 35);
     repo.git(&["update-ref", SESSION, &format!("{SESSION}~5")]);

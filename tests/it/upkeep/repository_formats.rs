@@ -1,15 +1,13 @@
-//! The same promises in every format of a repository: refs as files and in a reftable, objects named
-//! by SHA-1 and by SHA-256.
+//! The same guarantees in every repository format: loose refs and reftable, SHA-1 and SHA-256.
 //!
-//! Each scenario runs in all four; `GIT_DEFAULT_REF_FORMAT=reftable` in the environment does the
-//! same for every other test.
+//! Each scenario runs in all four combinations. `GIT_DEFAULT_REF_FORMAT=reftable` in the
+//! environment runs the other tests with reftable.
 
 use std::path::Path;
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// A format of repositories.
 #[derive(Clone, Copy)]
 struct Format {
     refs: &'static str,
@@ -17,7 +15,7 @@ struct Format {
 }
 
 impl Format {
-    /// Returns whether git knows the format; says so if it does not.
+    /// Checks whether git supports the format. Prints it if not.
     #[expect(
         clippy::print_stdout,
         reason = "a test that cannot be tried here says so"
@@ -34,7 +32,6 @@ impl Format {
         is_known
     }
 
-    /// Makes a repository with two files in a commit.
     fn repo(self) -> TestRepo {
         let refs = format!("--ref-format={}", self.refs);
         let objects = format!("--object-format={}", self.objects);
@@ -46,7 +43,6 @@ impl Format {
         repo
     }
 
-    /// Makes a repository with a session.
     fn session(self) -> TestRepo {
         let repo = self.repo();
         repo.done(&["new", "demo"]);
@@ -55,7 +51,7 @@ impl Format {
     }
 }
 
-/// Makes a test of a scenario for each format.
+/// Defines a test per scenario and format.
 macro_rules! in_every_format {
     ($($scenario:ident)*) => {
         in_every_format!(files_sha1 "files" "sha1" $($scenario)*);
@@ -95,7 +91,7 @@ in_every_format! {
     killed_at_any_point_a_turn_is_there_or_not
 }
 
-/// Returns what a ref's log says, newest first.
+/// Returns a ref's reflog, newest first.
 fn log_of(repo: &TestRepo, name: &str) -> Vec<String> {
     let log = repo.git(&["log", "-g", "--format=%gn <%ge> %gs", name, "--"]);
     log.lines().map(str::to_owned).collect()
@@ -259,7 +255,7 @@ fn two_sessions_at_once(format: Format) {
                     let text = plan(&path, &[create(&path, "made\n"), execute("true")]);
                     repo.teddy_reads(&["-s", session, "execute", "-", "-y"], text)
                         .check(0, &[]);
-                    // A git before 2.48 does not wait for the lock of a reftable.
+                    // git before 2.48 does not wait for a reftable's lock.
                     let mut pack = repo.command("git");
                     pack.current_dir(repo.path()).args(["pack-refs", "--all"]);
                     Output::of(&mut pack);
@@ -348,7 +344,7 @@ fn a_ref_that_somebody_else_moved_stays_theirs(format: Format) {
         assert_eq!(refs::read(&opened, two).unwrap(), None, "nothing was moved");
     }
 
-    // What another process does shows at once.
+    // Updates by other processes are visible immediately.
     repo.git(&["update-ref", two, &old.to_string()]);
     assert_eq!(refs::read(&opened, two).unwrap(), Some(old));
     refs::apply(
@@ -566,7 +562,7 @@ fn killed_at_any_point_a_turn_is_there_or_not(format: Format) {
     assert_eq!(repo.read(&path), "made\n");
 }
 
-/// A repository with a reftable, and a session of one turn; nothing where git knows none.
+/// A session of one turn in a repository with a reftable. `None` if git does not support it.
 fn reftable() -> Option<TestRepo> {
     let format = Format {
         refs: "reftable",
@@ -577,14 +573,13 @@ fn reftable() -> Option<TestRepo> {
     Some(repo)
 }
 
-/// Returns the tables of a repository, as its list names them.
+/// Returns the tables in `tables.list`.
 fn tables(repo: &TestRepo) -> Vec<std::path::PathBuf> {
     let folder = repo.path().join(".git/reftable");
     let list = std::fs::read_to_string(folder.join("tables.list")).unwrap();
     list.lines().map(|name| folder.join(name)).collect()
 }
 
-/// Executes a plan that makes a file.
 fn make(repo: &TestRepo, path: &str) -> Output {
     repo.teddy_reads(
         &["execute", "-", "-y"],
@@ -622,7 +617,7 @@ fn the_lock_of_a_reftable_that_somebody_else_holds_is_named_and_left() {
 fn the_lock_of_a_reftable_that_we_left_is_removed() {
     let Some(repo) = reftable() else { return };
     let lock = repo.path().join(".git/reftable/tables.list.lock");
-    // As a process leaves it whose git is killed with it.
+    // The lock remains if a process and its git are killed.
     std::fs::write(&lock, "").unwrap();
     std::fs::write(
         repo.path().join(".git/teddy/refs/lock"),
@@ -634,7 +629,7 @@ fn the_lock_of_a_reftable_that_we_left_is_removed() {
     assert!(!lock.exists());
     make(&repo, "x.txt").check(0, &[]);
 
-    // And one from before the system went down, whoever left it.
+    // A lock from before the last boot is always removed.
     std::fs::File::create(&lock)
         .unwrap()
         .set_modified(std::time::UNIX_EPOCH)
@@ -645,7 +640,7 @@ fn the_lock_of_a_reftable_that_we_left_is_removed() {
 #[test]
 fn who_moves_refs_is_waited_for_even_when_it_was_killed() {
     let Some(repo) = reftable() else { return };
-    // A git that outlives the process that started it has the lock of ours.
+    // A git that outlives its parent still holds TeDDy's lock.
     let held = teddy::host::lock::Lock::take(
         &repo.path().join(".git/teddy/refs"),
         "test",
@@ -701,7 +696,7 @@ fn a_table_that_a_power_cut_emptied_is_not_taken_for_one_without_sessions() {
     make(&repo, "x.txt").check(0, &[]);
 }
 
-/// Writes a file, which git leaves read-only.
+/// git makes its files read-only, so delete the file first.
 fn write_over(path: &Path, bytes: &[u8]) {
     let _ = std::fs::remove_file(path);
     std::fs::write(path, bytes).unwrap();
@@ -748,7 +743,7 @@ fn refs_that_were_migrated_are_what_they_were() {
     }
     .session();
     make(&repo, "files.txt").check(0, &[]);
-    // Git does not migrate logs before 2.48.
+    // git before 2.48 does not migrate reflogs.
     std::fs::remove_dir_all(repo.path().join(".git/logs")).unwrap();
     repo.git(&["refs", "migrate", "--ref-format=reftable"]);
     make(&repo, "reftable.txt").check(0, &[]);

@@ -1,4 +1,5 @@
-//! `init`, `trust`, `get-prompt`, `completions`, `man`, `recover`: what is not about one session.
+//! Commands that are not about one session: `init`, `trust`, `get-prompt`, `completions`, `man`,
+//! `recover`.
 
 use crate::support::TestRepo;
 
@@ -59,7 +60,7 @@ fn the_configuration_that_init_writes_is_valid_with_every_comment_taken_away() {
     let repo = TestRepo::new();
     repo.done(&["init"]);
     let text = repo.read(".teddy/config.yaml");
-    // The head is words; what follows it are settings.
+    // Comments at the top, then settings.
     let (_, settings) = text.split_once("\n\n").unwrap();
     let open: Vec<&str> = settings
         .lines()

@@ -1,12 +1,12 @@
-//! Repositories that are not as `git clone` makes them: bare, sparse, shallow, of a submodule, with
-//! settings that change what git does.
+//! Repositories that differ from a plain clone: bare, sparse, shallow, submodules, and settings
+//! that change how git works.
 
 use std::path::{Path, PathBuf};
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// Returns a project with two commits.
+/// Has two commits.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "a\n")
@@ -18,7 +18,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Goes through a turn with a command, an undo and a redo in a folder.
+/// Runs a turn with a command, an undo and a redo in a directory.
 #[track_caller]
 fn turn_in(repo: &TestRepo, folder: &Path) {
     let actions = [
@@ -46,7 +46,7 @@ fn turn_in(repo: &TestRepo, folder: &Path) {
     repo.git_in(folder, &["fsck", "--no-dangling"]);
 }
 
-/// Clones a project; returns the folder of the clone.
+/// Returns the directory of the clone.
 fn clone(repo: &TestRepo, args: &[&str]) -> PathBuf {
     let (from, to) = (
         format!("file://{}", repo.path().display()),
@@ -135,7 +135,7 @@ fn a_bare_repository_among_the_files_is_not_entered_where_the_user_says_so() {
     );
     run(true, &["sessions"]).check(0, &[]);
 
-    // What the repository says of itself does not count, in either direction.
+    // Only the user's own setting counts, not that of the repository.
     repo.git_in(&bare, &["config", "safe.bareRepository", "all"]);
     run(false, &["sessions"]).check(1, &["must be named"]);
     repo.git_in(&bare, &["config", "safe.bareRepository", "explicit"]);
@@ -149,7 +149,7 @@ fn attack_10_a_pipe_in_a_bare_repository_is_not_waited_at() {
     let bare = clone(&repo, &["--bare"]);
     for name in ["HEAD", "config", "packed-refs"] {
         let (path, aside) = (bare.join(name), repo.beside("aside"));
-        // There are no packed refs beside a reftable.
+        // A repository with a reftable has no `packed-refs`.
         if !path.exists() {
             std::fs::write(&path, "").unwrap();
         }
@@ -218,7 +218,8 @@ fn a_sparse_index_goes_through_a_turn() {
     assert_eq!(repo.git(&["show", "teddy/sessions/demo^2:left/c.txt"]), "c");
 }
 
-/// A folder of the index with something on disk made a tree that git could not read.
+/// Bug: if a directory entry of a sparse index existed on disk, TeDDy wrote a tree that git could
+/// not read.
 #[test]
 fn a_folder_of_a_sparse_index_that_is_there_goes_through_turns() {
     for (backend, own) in [
@@ -272,7 +273,7 @@ fn a_folder_of_a_sparse_index_that_is_there_goes_through_turns() {
     }
 }
 
-/// What a command made of a file that is left out was nowhere, and said nowhere.
+/// Bug: changes by a command to a file outside of the sparse checkout were lost without a message.
 #[test]
 fn what_a_turn_makes_of_a_file_that_is_left_out_is_recorded() {
     for (cone, rules) in [("--cone", &["kept"][..]), ("--no-cone", &["/*", "!/left/"])] {
@@ -297,7 +298,7 @@ fn what_a_turn_makes_of_a_file_that_is_left_out_is_recorded() {
     }
 }
 
-/// Its commit went into the tree, whose ids have another length.
+/// Bug: TeDDy recorded the nested repository's commit, whose id has the wrong length for the tree.
 #[test]
 fn a_repository_within_may_have_another_hash_function() {
     for (outer, inner) in [("sha1", "sha256"), ("sha256", "sha1")] {
@@ -341,7 +342,7 @@ fn actions_on_a_file_that_is_left_out_are_judged_before_they_run() {
     assert_eq!(repo.git(&["diff", "HEAD", "--", "left"]), "");
 }
 
-/// What a turn did to a file that git does not look at was seen as taken back, and stayed.
+/// Bug: TeDDy took the turn's change to such a file for undone, so `undo` left it.
 #[test]
 fn a_turn_in_a_file_that_is_assumed_unchanged_is_undone() {
     for mark in ["--assume-unchanged", "--skip-worktree"] {
@@ -397,7 +398,7 @@ fn the_worktree_of_a_submodule_is_a_project_of_its_own() {
         "the parent is left alone"
     );
 
-    // The parent takes it as it stands, and does not enter it.
+    // The parent repository records the submodule's HEAD and does not descend into it.
     repo.teddy_in(&parent, &["new", "above"]).check(0, &[]);
     std::fs::write(
         repo.beside("above.md"),
@@ -415,7 +416,7 @@ fn the_worktree_of_a_submodule_is_a_project_of_its_own() {
 fn what_git_remembers_of_files_is_neither_believed_nor_broken() {
     let repo = project();
     let hook = repo.beside("monitor");
-    // A monitor that lies: it says that nothing has ever changed.
+    // A broken fsmonitor that never reports a change.
     std::fs::write(
         &hook,
         "#!/bin/sh\necho asked >> \"$0.log\"\nprintf 'token\\0'\n",

@@ -1,5 +1,5 @@
-//! Repositories of earlier versions (`fixtures/upgrade`): today's program reads every session in
-//! them, and goes on working there.
+//! Repositories of earlier versions (`fixtures/upgrade`). The current version reads all their
+//! sessions and continues them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::support::{Output, TestRepo};
 
-/// The most bytes of a version's repository.
+/// Size limit of a fixture in bytes.
 const MOST: u64 = 200 * 1024;
 
-/// What the turns of a version's repository ended in; a later one may have more.
+/// Statuses that each fixture must contain. A later one can have more.
 const STATUSES: [&str; 9] = [
     "declined",
     "executed",
@@ -24,7 +24,6 @@ const STATUSES: [&str; 9] = [
     "started",
 ];
 
-/// Returns the folders of all versions.
 fn versions() -> Vec<PathBuf> {
     let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/upgrade");
     let mut folders: Vec<PathBuf> = std::fs::read_dir(all)
@@ -37,7 +36,7 @@ fn versions() -> Vec<PathBuf> {
     folders
 }
 
-/// Puts a version's repository back as it was left.
+/// Restores the repository of a version.
 fn unpacked(version: &Path) -> TestRepo {
     let repo = TestRepo::with(&["--object-format=sha1"]);
     let file = |name: &str| version.join(name).to_str().unwrap().to_owned();
@@ -55,14 +54,13 @@ fn unpacked(version: &Path) -> TestRepo {
     repo
 }
 
-/// Checks something in the repository of each version.
+/// Runs a check in the repository of each version.
 fn each(check: impl Fn(&TestRepo)) {
     for version in versions() {
         check(&unpacked(&version));
     }
 }
 
-/// Returns the names of all sessions.
 fn sessions(repo: &TestRepo) -> Vec<String> {
     let listed = repo.json(&["sessions"], 0);
     let names = listed.as_array().unwrap().iter();
@@ -71,7 +69,6 @@ fn sessions(repo: &TestRepo) -> Vec<String> {
         .collect()
 }
 
-/// Returns the turns of a session.
 fn turns(repo: &TestRepo, session: &str) -> Vec<Value> {
     let listed = repo.json(&["log", "-s", session], 0);
     listed.as_array().unwrap().clone()
@@ -97,7 +94,7 @@ fn every_turn_of_an_earlier_version_is_read() {
                 let shown = repo.json(&["show", &name], 0);
                 assert_eq!(shown["status"], turn["status"], "{name}");
                 repo.done(&["show", &name]);
-                // The start of a session changed nothing, and other turns may not have either.
+                // The start of a session changes nothing, and other turns might not either.
                 let is_start = turn["number"] == 0;
                 repo.teddy(&["diff", &name]).check(i32::from(is_start), &[]);
 
@@ -174,7 +171,7 @@ fn the_work_of_an_earlier_version_goes_on() {
         repo.done(&["land", "1", "-m", "Land what waited"]);
         assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Land what waited");
 
-        // As every turn did, this one has left the user's other files as they were.
+        // The landing left the user's other files unchanged.
         assert_eq!(repo.git(&["show", "HEAD:waited.txt"]), "It waited.");
         repo.teddy(&["verify", "waiting"]).check(0, &["sound"]);
     });
