@@ -1,4 +1,4 @@
-//! The command line: help, messages, first use.
+//! The command line: help, messages and first use.
 
 mod catalogue;
 pub mod change;

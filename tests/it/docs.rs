@@ -1,4 +1,4 @@
-//! What the pages show is what the program does.
+//! The documentation shows what the program does.
 
 mod agents_walkthrough;
 pub mod archive_walkthrough;

@@ -1,4 +1,4 @@
-//! End-to-end tests. `tests/worlds` has what takes long.
+//! End-to-end tests. Tests that take long are in `tests/worlds`.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod agents;
@@ -20,5 +20,5 @@ mod worktree;
 
 use support::{fake, killed_repo, machine, plans, random_kills, screen, scripted_agent, server};
 
-/// Whether this is the target of long runs.
+/// `true` in the target `worlds`, in which shared modules do more runs.
 const WORLDS: bool = false;

@@ -1,5 +1,5 @@
-//! Models against real peers on loopback, which `tests/peers/run` sets up: the LiteLLM proxy with
-//! canned answers, and SmolLM2 behind llama.cpp's server.
+//! Models on real servers on loopback, which `tests/peers/run` starts: the LiteLLM proxy with fixed
+//! answers, and SmolLM2 in llama.cpp's server.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 #![allow(
     clippy::print_stderr,
@@ -21,22 +21,20 @@ use teddy::model::settings::{ModelConfig, ModelKind};
 use teddy::model::{Finish, ModelAnswer, ModelError, ModelRequest};
 use teddy::plan::parse::parse;
 
-/// The key that the proxy was started with.
+/// The proxy's key.
 const KEY: &str = "local-test-key";
 
-/// The variable with the LiteLLM proxy's address.
+/// Variable with the address of the LiteLLM proxy.
 const LITELLM: &str = "TEDDY_PEER_LITELLM";
-/// The variable with the address of llama.cpp's server.
+/// Variable with the address of llama.cpp's server.
 const LLAMA: &str = "TEDDY_PEER_LLAMA";
-/// The variable with the address of the one whose answers keep to a grammar.
+/// Variable with the address of the server that constrains answers by a grammar.
 const BOUND: &str = "TEDDY_PEER_BOUND";
 
-/// Returns the address of a peer.
 fn base(variable: &str) -> String {
     env::var(variable).expect("tests/peers/run starts the peers")
 }
 
-/// Returns settings for a model of the LiteLLM proxy.
 fn litellm(kind: ModelKind, id: &str) -> ModelConfig {
     let base = base(LITELLM);
     ModelConfig {
@@ -48,7 +46,6 @@ fn litellm(kind: ModelKind, id: &str) -> ModelConfig {
     }
 }
 
-/// Returns settings for the model of llama.cpp's server.
 fn llama(kind: ModelKind) -> ModelConfig {
     let base = base(LLAMA);
     ModelConfig {
@@ -60,7 +57,7 @@ fn llama(kind: ModelKind) -> ModelConfig {
     }
 }
 
-/// Asks, and tells on stderr how long it took.
+/// Sends a request, and prints the duration to stderr.
 fn ask(
     settings: &ModelConfig,
     key: &'static str,

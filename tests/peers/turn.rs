@@ -1,4 +1,4 @@
-//! Whole turns, as a user makes them: the program against real servers, from `new` to `replay`.
+//! Whole turns of the program with real servers, from `new` to `replay`.
 
 use std::time::Instant;
 
@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use crate::support::TestRepo;
 use crate::{BOUND, KEY, LITELLM, LLAMA, base};
 
-/// The prompt of the project's own agent: short, so that a small model on two cores has read it
-/// soon.
+/// Short, because a small model on two cores reads slowly.
 const SCRIBE: &str = "<scribe><title>Write down</title>You write down what the user says, as a plan that makes one file.</scribe>\n";
 
-/// A project with a session of its own agent on one model, whose settings are JSON, which is YAML.
+/// Has a session with its own agent and one model with these settings.
 fn project(settings: &Value) -> TestRepo {
     let repo = TestRepo::new()
         .file("README.md", "# Cats\n")
@@ -23,7 +22,7 @@ fn project(settings: &Value) -> TestRepo {
     repo
 }
 
-/// Plans and executes a turn, and returns what `plan` and `log` say about it.
+/// Plans and executes a turn. Returns the JSON of `plan` and `log`.
 fn turn(repo: &TestRepo) -> (Value, Value) {
     let start = Instant::now();
     let planned = repo.json(&["plan", "-m", "A cat purrs."], 0);
@@ -43,7 +42,7 @@ fn turn(repo: &TestRepo) -> (Value, Value) {
     (planned, log)
 }
 
-/// Runs a turn on SmolLM2, which a grammar holds to a plan that makes `notes.md`.
+/// Runs a turn with SmolLM2 and a grammar that only allows a plan which creates `notes.md`.
 fn check(kind: &str, server: &str, extra: &Value) {
     let repo = project(&json!({
         "kind": kind, "id": "smollm2", "base_url": format!("{}/v1", base(server)), "max_tokens": 400, "temperature": 0.2,

@@ -1,4 +1,4 @@
-//! Random kills, and every fault at every point.
+//! Random kills, and every fault at every failpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::random_kills::{Plan, storm};
 #[path = "../it/crash/faults.rs"]
 mod faults;
 
-/// `TEDDY_KILLS`, `TEDDY_SEED` and `TEDDY_STORM_SECONDS` make it longer.
+/// `TEDDY_KILLS`, `TEDDY_SEED` and `TEDDY_STORM_SECONDS` change the length.
 #[test]
 fn a_storm_of_random_kills_loses_nothing() {
     let number = |name: &str, default: u64| {

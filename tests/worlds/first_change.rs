@@ -1,8 +1,8 @@
-//! `docs/first-change.md`, done in a copy of the source: every block is put where the page says, and
-//! the rules of the house hold for what comes of it.
+//! Follows `docs/first-change.md` in a copy of the source. Every block must fit where the page
+//! says, and the result must satisfy the rules of the source code.
 //!
-//! With `TEDDY_FIRST_CHANGE=check` the copy is compiled, too. That takes as long as all other tests of
-//! a minute, so that only `.ci/run` does it by default (docs/decisions/0030-tests.md).
+//! With `TEDDY_FIRST_CHANGE=check` the copy is also compiled. That takes about a minute, so only
+//! `.ci/run` does it by default (docs/decisions/0030-tests.md).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,9 +12,8 @@ use regex::Regex;
 use crate::support::TestRepo;
 use crate::support::source::files;
 
-/// The page.
 const PAGE: &str = "docs/first-change.md";
-/// What of the project is copied.
+/// Parts of the project that are copied.
 const COPIED: [&str; 12] = [
     ".release",
     "Cargo.toml",
@@ -30,30 +29,26 @@ const COPIED: [&str; 12] = [
     "tests",
 ];
 
-/// Something that the page says to do.
+/// An instruction of the page.
 #[derive(Debug)]
 struct Step {
-    /// The file.
     path: String,
-    /// Where in the file: `Some(true)` is below the anchor; nothing for a new file.
+    /// `true`: below the anchor. `None` for a new file.
     below: Option<bool>,
-    /// The line, or its beginning, that stands there.
+    /// A line, or its beginning.
     anchor: String,
-    /// What is added.
+    /// The text to add.
     text: String,
 }
 
-/// Returns the root of the project.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Reads the page.
 fn page() -> String {
     std::fs::read_to_string(root().join(PAGE)).unwrap()
 }
 
-/// Returns the steps of the page.
 fn steps(page: &str) -> Vec<Step> {
     let block = r"\n\n```\w+\n((?s:.*?))\n```\n";
     let made = Regex::new(&format!(r"(?m)^Create `([^`]+)`:{block}")).unwrap();
@@ -75,7 +70,6 @@ fn steps(page: &str) -> Vec<Step> {
     made.chain(added).collect()
 }
 
-/// Copies a file or folder.
 fn copy(from: &Path, to: &Path) {
     if !from.is_dir() {
         std::fs::copy(from, to).unwrap();
@@ -90,7 +84,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Does a step in a copy.
+/// Applies a step to a copy.
 fn take(step: &Step, copy: &Path) {
     let path = copy.join(&step.path);
     let Some(below) = step.below else {
@@ -122,7 +116,7 @@ fn take(step: &Step, copy: &Path) {
     .unwrap();
 }
 
-/// Copies the project and does some of the steps.
+/// Copies the project and applies some steps.
 fn changed(repo: &TestRepo, steps: &[Step]) -> PathBuf {
     let to = repo.beside("copy");
     std::fs::create_dir(&to).unwrap();
@@ -133,7 +127,7 @@ fn changed(repo: &TestRepo, steps: &[Step]) -> PathBuf {
     to
 }
 
-/// Runs the tidy tests on a copy, or some of them; returns whether they pass, and what they said.
+/// Runs tests of `house` on a copy. Returns whether they pass, and their output.
 fn tidy(repo: &TestRepo, copy: &Path, tests: &[&str]) -> (bool, String) {
     let this = std::env::current_exe().unwrap();
     let output = repo
@@ -173,7 +167,7 @@ fn what_the_page_says_is_needed() {
     }
 }
 
-/// Makes sure that the new files of the page are formatted, where the formatter is installed.
+/// Checks that the page's new files are formatted, if rustfmt is installed.
 #[expect(clippy::disallowed_methods, reason = "the toolchain is the user's")]
 fn check_style(steps: &[Step], copy: &Path) {
     let new = steps
@@ -189,7 +183,7 @@ fn check_style(steps: &[Step], copy: &Path) {
     }
 }
 
-/// Compiles the copy with its tests, if that is wanted.
+/// Compiles the copy with its tests, if requested.
 #[expect(clippy::disallowed_methods, reason = "the toolchain is the user's")]
 fn compile(copy: &Path) {
     if teddy::host::env::var("TEDDY_FIRST_CHANGE").as_deref() != Some("check") {

@@ -1,4 +1,4 @@
-//! Attacks that take long to try.
+//! Attacks that take long to run.
 
 mod bombs;
 mod builds;

@@ -1,5 +1,4 @@
-//! Installing: what the scripts in `.release` make out of a built program is installed by the tools
-//! that users have, and works there.
+//! Packages made by the scripts in `.release` install with the tools that users have, and work.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +9,7 @@ use crate::fake::{Act, Fake};
 use crate::support::skipped;
 use crate::support::{Output, TestRepo};
 
-/// What every script is called with that is not a machine's own.
+/// Settings of a release, except for those of the machine.
 const PROJECT: [(&str, &str); 5] = [
     ("TEDDY_REPOSITORY", "https://teddy.example/project"),
     ("TEDDY_MAINTAINER", "Test <test@localhost>"),
@@ -19,7 +18,7 @@ const PROJECT: [(&str, &str); 5] = [
     ("TEDDY_GZIP", "1"),
 ];
 
-/// What `describe` calls the machines that a release is for.
+/// Targets of a release, as `describe` names them.
 const TARGETS: [&str; 4] = [
     "x86_64-unknown-linux-musl",
     "aarch64-unknown-linux-musl",
@@ -27,7 +26,7 @@ const TARGETS: [&str; 4] = [
     "aarch64-apple-darwin",
 ];
 
-/// A program that answers what packing asks of it; what it is does not matter then.
+/// Prints what packing needs from the program.
 const STAND_IN: &str = r##"#!/bin/sh
 case "$*" in
   --version) echo "teddy stand-in" ;;
@@ -37,12 +36,11 @@ case "$*" in
 esac
 "##;
 
-/// Returns the version of the package.
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Returns the command of one of the scripts.
+/// Returns a command that runs one of the scripts.
 fn script(repo: &TestRepo, name: &str) -> Command {
     let path = format!("{}/.release/{name}", env!("CARGO_MANIFEST_DIR"));
     let mut command = repo.command(&path);
@@ -50,14 +48,13 @@ fn script(repo: &TestRepo, name: &str) -> Command {
     command
 }
 
-/// Runs one of the scripts, which must succeed.
 fn make(repo: &TestRepo, name: &str, args: &[&Path]) -> Output {
     let out = Output::of(script(repo, name).args(args));
     assert_eq!(out.code, 0, "{name}: {out}");
     out
 }
 
-/// Returns a folder with a program that only packing can be tested with.
+/// Returns a directory with fake programs, for tests of packing only.
 fn stand_in(repo: &TestRepo) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = repo.beside("bin");
@@ -70,7 +67,7 @@ fn stand_in(repo: &TestRepo) -> PathBuf {
     folder
 }
 
-/// Returns a folder with the program that these tests were built with.
+/// Returns a directory with the programs under test.
 fn built(repo: &TestRepo) -> PathBuf {
     let folder = repo.beside("bin");
     std::fs::create_dir_all(&folder).unwrap();
@@ -79,7 +76,7 @@ fn built(repo: &TestRepo) -> PathBuf {
         std::fs::copy(program, folder.join(program.file_name().unwrap())).unwrap();
     }
     if find("strip").is_some() {
-        // What a debugger needs is four fifths of the program, and none of it is packed.
+        // Debug information is 80 % of the program, and no package contains it.
         let mut strip = repo.command("strip");
         strip.current_dir(&folder).args(["teddy", "git-teddy"]);
         Output::of(&mut strip).check(0, &[]);
@@ -87,23 +84,21 @@ fn built(repo: &TestRepo) -> PathBuf {
     folder
 }
 
-/// Returns the target of the machine that runs the tests.
 fn target() -> &'static str {
     let is_arm = cfg!(target_arch = "aarch64");
     let is_mac = cfg!(target_os = "macos");
     TARGETS[usize::from(is_mac) * 2 + usize::from(is_arm)]
 }
 
-/// A release on loopback.
+/// A release on a loopback server.
 struct Release {
-    /// Where its files are, and what is installed.
+    /// Holds the release's files and the installation.
     repo: TestRepo,
-    /// Where the install script downloads from.
     server: Fake,
 }
 
 impl Release {
-    /// Packs programs and serves the archive as often as it is asked for.
+    /// Packs programs and serves the archive.
     fn of(programs: fn(&TestRepo) -> PathBuf) -> Release {
         let repo = TestRepo::new();
         let folder = programs(&repo);
@@ -118,7 +113,7 @@ impl Release {
         }
     }
 
-    /// Returns the install script's command for a prefix.
+    /// Runs the install script with a prefix.
     fn install(&self, args: &[&str]) -> Command {
         let mut command = self.repo.command("sh");
         command
@@ -130,7 +125,7 @@ impl Release {
         command
     }
 
-    /// Returns every file and folder of the home and of the folder for temporary files.
+    /// Returns all paths in the home directory and the temporary directory.
     fn left(&self) -> Vec<String> {
         let mut find = self.repo.command("find");
         find.arg(self.repo.beside("home"))
@@ -141,7 +136,7 @@ impl Release {
     }
 }
 
-/// Serves bytes on loopback, a number of times.
+/// Serves this many requests.
 fn serve(bytes: &[u8], times: usize) -> Fake {
     let length = bytes.len();
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
@@ -151,7 +146,7 @@ fn serve(bytes: &[u8], times: usize) -> Fake {
     ])
 }
 
-/// Tells that something that a test needs is not installed.
+/// Prints why a test is skipped if a program is missing.
 fn lacks(programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| find(program).is_none());
     if let Some(program) = missing {
@@ -160,7 +155,7 @@ fn lacks(programs: &[&str]) -> bool {
     missing.is_some()
 }
 
-/// Runs what a user would run first with an installation, whose programs are in a folder.
+/// Runs the first commands of a user with an installation.
 fn smoke(repo: &TestRepo, bin: &Path) {
     let path = format!(
         "{}:{}",
@@ -178,7 +173,7 @@ fn smoke(repo: &TestRepo, bin: &Path) {
     let demo = repo.beside("demo");
     run("git", &["teddy", "demo", demo.to_str().unwrap()]).check(0, &["The session is in"]);
     if find("man").is_some() {
-        // It is found beside the `bin` that is on the PATH.
+        // `man` finds the page next to the `bin` directory in PATH.
         run("git", &["teddy", "--help"]).check(0, &["git-teddy", "EXAMPLES"]);
     } else {
         skipped("`man` is not installed: `git teddy --help` is not tried");
@@ -217,7 +212,7 @@ fn the_install_script_works_with_wget_and_takes_the_prefix_from_the_environment(
         return;
     }
     let release = Release::of(stand_in);
-    // A PATH with everything but curl.
+    // A PATH with everything except curl.
     let tools = release.repo.beside("tools");
     std::fs::create_dir(&tools).unwrap();
     for tool in [
@@ -430,7 +425,7 @@ fn the_formula_installs_a_program_that_works() {
     );
 }
 
-/// Makes the package for Debian and installs it in an empty root; returns the root.
+/// Builds the Debian package and installs it in an empty root. Returns the root.
 fn debian(repo: &TestRepo) -> PathBuf {
     let folder = built(repo);
     let dist = repo.beside("dist");
@@ -457,7 +452,7 @@ fn debian(repo: &TestRepo) -> PathBuf {
         let at = format!("--root={}", root.display());
         let path = format!("{}:/usr/sbin:/sbin", teddy::host::env::var("PATH").unwrap());
         let mut install = repo.command("dpkg");
-        // The libraries and git are those of the machine.
+        // The empty root has no libraries and no git.
         install
             .env("PATH", path)
             .args([&at, "--force-depends", "--install", package]);
@@ -516,7 +511,7 @@ fn debians_own_checker_finds_no_mistake_in_the_package() {
     let made = make(&repo, "deb", &[&folder, &repo.beside("dist")]);
     let mut lintian = repo.command("lintian");
     lintian.args(["--allow-root", "--fail-on", "error,warning"]);
-    // What is wrong in the test only: nobody answers for it, and it is not compressed.
+    // Only the test's package has no valid maintainer address and no compression.
     let own = "bogus-mail-host,bogus-mail-host-in-debian-changelog,\
                uses-no-compression-for-control-tarball,uses-no-compression-for-data-tarball";
     lintian.args(["--suppress-tags", own]);

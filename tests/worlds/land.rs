@@ -1,4 +1,4 @@
-//! Long random landings, and every fault in one.
+//! Long random landings, and all faults during a landing.
 
 #[path = "../it/land/faults.rs"]
 mod faults;

@@ -1,16 +1,16 @@
-//! Large files: recorded as git records them, and never in memory as a whole.
+//! Large files are recorded as git records them, without loading them into memory.
 
 use crate::plans::{edit, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// A file is large from here on.
+/// Above TeDDy's limit for reading a file into memory.
 const LARGE: usize = 17 << 20;
-/// The file of the tests about memory.
+/// Size of the file in the memory test.
 const FILE: usize = 80 << 20;
-/// As many kibibytes of data may a process have: less than the file, and enough for everything else.
+/// Limit for a process's data in KiB: less than the file, enough for everything else.
 const MEMORY: usize = 64 << 10;
 
-/// Returns bytes that do not compress, others for each seed.
+/// Returns incompressible bytes.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let words = (0..length.div_ceil(8)).flat_map(|_| {
@@ -22,7 +22,6 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
     words.take(length).collect()
 }
 
-/// Returns lines of text.
 fn lines(end: &str, length: usize) -> Vec<u8> {
     let line = format!("some words $Id$ in a line{end}");
     let mut text = line.repeat(length / line.len() + 1).into_bytes();
@@ -30,8 +29,8 @@ fn lines(end: &str, length: usize) -> Vec<u8> {
     text
 }
 
-/// Checks that a large file becomes the blob that git makes of it, and that a turn that removes it
-/// can be undone.
+/// Checks that a large file gives the same blob as in git, and that a turn that deletes it can be
+/// undone.
 #[track_caller]
 fn check(attributes: &str, settings: &[(&str, &str)], content: &[u8]) {
     let repo = TestRepo::new()
@@ -56,7 +55,7 @@ fn check(attributes: &str, settings: &[(&str, &str)], content: &[u8]) {
     let args = ["cat-file", "--filters", "--path=large", &recorded];
     let mut git = repo.command("git");
     let git = git.current_dir(repo.path()).args(args).output().unwrap();
-    // gix writes `ident` and UTF-16 in its own way, which is the same blob: that was asked above.
+    // gix writes `ident` and UTF-16 differently. The blob is the same, which was checked above.
     let is_gixs = attributes.contains("ident") || attributes.contains("encoding");
     let is_same = is_gixs || back == git.stdout;
     assert!(is_same, "other bytes came back: {attributes}");
@@ -92,7 +91,7 @@ fn promise_d5_a_large_file_is_filtered_as_git_does() {
     check("large filter=up", &filter, &small);
 }
 
-/// Runs teddy with little memory.
+/// Runs teddy with the memory limit.
 #[track_caller]
 fn run(repo: &TestRepo, args: &[&str]) {
     let teddy = repo.teddy_command(args);

@@ -1,5 +1,6 @@
-//! End-to-end tests that take long: random histories, storms, fault matrices, power cuts, a browser,
-//! packages, recordings. Run with `cargo test --test worlds`; a plain `cargo test` leaves them out.
+//! End-to-end tests that take long: random histories, storms, fault matrices, power cuts, a
+//! browser, packages, recordings. Run with `cargo test --test worlds`; a plain `cargo test` leaves
+//! them out.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod crash;
@@ -24,5 +25,5 @@ mod worktree;
 
 use support::{fake, killed_repo, plans, random_kills, screen};
 
-/// Whether this is the target of long runs.
+/// `true` in the target `worlds`, in which shared modules do more runs.
 const WORLDS: bool = true;

@@ -1,5 +1,4 @@
-//! What is published: the package of the registry holds what a build needs, and a build knows its
-//! commit.
+//! The published package contains exactly what a build needs, and a build knows its commit.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,15 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::support::source::files;
 use crate::support::{Output, TestRepo, skipped};
 
-/// The most bytes of a package before it is compressed.
+/// Size limit before compression.
 const MOST: u64 = 6 * 1024 * 1024;
 
-/// Returns the project's folder.
 fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the cargo that runs these tests; nothing where they run without one.
+/// Returns the cargo that runs these tests. `None` if they run without cargo.
 fn cargo() -> Option<PathBuf> {
     let cargo = teddy::host::env::var_os("CARGO").map(PathBuf::from);
     if cargo.is_none() {
@@ -24,7 +22,7 @@ fn cargo() -> Option<PathBuf> {
     cargo
 }
 
-/// Returns the files of the package; nothing where there is no cargo.
+/// Returns the files of the package. `None` without cargo.
 #[expect(clippy::disallowed_methods, reason = "a test starts cargo itself")]
 fn packaged() -> Option<BTreeSet<String>> {
     let mut command = std::process::Command::new(cargo()?);
@@ -36,7 +34,7 @@ fn packaged() -> Option<BTreeSet<String>> {
     Some(listed.stdout.lines().map(str::to_owned).collect())
 }
 
-/// Returns the files that the program has in itself: what `include_str!` names outside of tests.
+/// Returns the files named by `include_str!` outside of tests.
 fn included() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in files("src", ".rs") {
@@ -93,7 +91,7 @@ fn the_package_has_nothing_else() {
         "prompts",
         "src",
     ];
-    // Where the sources are no checkout, there is no commit to note.
+    // The file with the commit is missing if the sources are not a git checkout.
     let tops = tops.into_iter().chain([expected[0]]);
     assert_eq!(tops.collect::<BTreeSet<_>>(), BTreeSet::from(expected));
 
@@ -110,14 +108,14 @@ fn the_package_has_nothing_else() {
     assert!(size < MOST, "{size} bytes");
 }
 
-/// What the build script says of the commit, as a program compiled once for a test.
+/// The build script, compiled once to test how it determines the commit.
 struct BuildScript {
-    /// A folder with the program and the sources that it is run for.
+    /// Contains the program, and the sources for which it runs.
     repo: TestRepo,
 }
 
 impl BuildScript {
-    /// Compiles it; nothing where there is no compiler.
+    /// `None` without a compiler.
     fn new() -> Option<BuildScript> {
         let compiler = cargo()?.with_file_name("rustc");
         let repo = TestRepo::new();
@@ -134,12 +132,12 @@ impl BuildScript {
         Some(BuildScript { repo })
     }
 
-    /// Runs it in the sources for a profile, and returns the commit and the date that it says.
+    /// Runs the script for a profile. Returns commit and date.
     fn says(&self, profile: &str, variables: &[(&str, &str)]) -> String {
         self.says_in(&self.repo.path(), profile, variables)
     }
 
-    /// Does so in another folder.
+    /// Like [`BuildScript::says`], in another directory.
     fn says_in(&self, folder: &Path, profile: &str, variables: &[(&str, &str)]) -> String {
         let mut run = self
             .repo

@@ -1,9 +1,9 @@
-//! Power that is cut: what a command promised is on the disk, and what a cut leaves behind is put
-//! right by the next command, so that git's own commands all work.
+//! Power cuts: everything a command has completed is on disk. The next command repairs what a cut
+//! left behind, so that all git commands work.
 //!
-//! The repository is on a disk of its own, an ext4 file system in a file. What has reached that file
-//! is all that a cut at this moment would leave: a copy of it is mounted in the disk's place. Needs
-//! the right to mount; where there is none the tests say so and pass.
+//! The repository is on an ext4 file system in an image file. The image contains exactly what would
+//! survive a cut now, so a cut mounts a copy of it instead. Needs the right to mount. Without it,
+//! the tests print why and pass.
 //!
 //! CI also runs this module as root.
 
@@ -15,14 +15,13 @@ use crate::support::{Output, TestRepo};
 
 /// A disk whose power can be cut.
 struct Disk {
-    /// Holds the images and the mount point.
+    /// Contains the images and the mount point.
     folder: tempfile::TempDir,
-    /// How often the power was cut.
     cuts: usize,
 }
 
 impl Disk {
-    /// Makes a disk and mounts it; nothing if that is not allowed here.
+    /// `None` if this process cannot mount.
     #[expect(
         clippy::print_stdout,
         reason = "a test that cannot be tried here says so"
@@ -43,7 +42,7 @@ impl Disk {
         made.then_some(disk)
     }
 
-    /// Mounts the newest image. The kernel writes nothing by itself for as long as a test takes.
+    /// `commit=600` keeps the kernel from writing on its own during a test.
     fn mount(&self) -> bool {
         let options = "loop,commit=600,noinit_itable";
         let (image, point) = (self.image(), self.mount_point());
@@ -58,17 +57,17 @@ impl Disk {
         )
     }
 
-    /// Cuts the power and starts the machine again: what was not on the disk is gone.
+    /// Cuts the power and remounts. Everything that was not on disk is lost.
     ///
-    /// Somebody else's `fsync` comes just before: it takes every name to the disk, and leaves the
-    /// bytes of new files behind.
+    /// An `fsync` of an unrelated file comes just before. It commits ext4's journal with all names,
+    /// but not the data of new files.
     fn cut(&mut self, repo: &TestRepo) {
         let elsewhere = std::fs::File::create(self.mount_point().join("elsewhere")).unwrap();
         elsewhere.sync_all().unwrap();
         self.cut_at_once(repo);
     }
 
-    /// As [`Disk::cut`], with nobody's `fsync` before it: names that nobody made durable are gone.
+    /// Like [`Disk::cut`] without the `fsync`: names that were not synced are lost.
     fn cut_at_once(&mut self, repo: &TestRepo) {
         let before = self.image();
         self.cuts += 1;
@@ -84,19 +83,17 @@ impl Disk {
         std::fs::remove_file(before).unwrap();
         assert!(self.mount(), "the disk cannot be mounted after the cut");
 
-        // A test cannot start the machine anew; TeDDy tells by this id that it was.
+        // The test cannot reboot, so it changes the boot id by which TeDDy detects a reboot.
         let boot = repo.path().join(".git/teddy/boot");
         if boot.exists() {
             std::fs::write(boot, "an earlier start").unwrap();
         }
     }
 
-    /// Returns the file that is the disk.
     fn image(&self) -> PathBuf {
         self.folder.path().join(format!("disk-{}", self.cuts))
     }
 
-    /// Returns where the disk is mounted.
     fn mount_point(&self) -> PathBuf {
         self.folder.path().join("mount")
     }
@@ -108,7 +105,6 @@ impl Drop for Disk {
     }
 }
 
-/// Runs a program; tells whether it succeeded.
 #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
 fn run(program: &str, args: &[&Path]) -> bool {
     Command::new(program)
@@ -117,18 +113,19 @@ fn run(program: &str, args: &[&Path]) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// Makes a repository with a session of one turn, all of it on the disk.
+/// Has a session of one turn, synced to disk.
 fn project(disk: &Disk) -> TestRepo {
     let repo = TestRepo::below(&disk.mount_point(), &[]);
     if repo.path().join(".git/reftable").exists() {
-        // By default a cut takes all refs a moment after any commit of git's own.
+        // By default git does not sync a reftable, so a cut soon after any commit by git would lose
+        // all refs.
         repo.git(&["config", "core.fsync", "committed,reference"]);
     }
     first_turn(&repo, disk);
     repo
 }
 
-/// Makes a session of one turn, all of it on the disk.
+/// Creates a session of one turn and syncs it to disk.
 fn first_turn(repo: &TestRepo, disk: &Disk) {
     repo.put("a.txt", "one\n").put("b.txt", "two\n");
     repo.commit("init");
@@ -138,7 +135,7 @@ fn first_turn(repo: &TestRepo, disk: &Disk) {
     assert!(run("sync", &["-f".as_ref(), disk.mount_point().as_ref()]));
 }
 
-/// Checks that TeDDy and git work after a cut, and returns what recovery said.
+/// Checks that TeDDy and git work after a cut. Returns the output of `recover`.
 #[track_caller]
 fn works(repo: &TestRepo, what: &str) -> Output {
     let recovered = repo.teddy(&["recover"]);
@@ -165,30 +162,28 @@ fn works(repo: &TestRepo, what: &str) -> Output {
     recovered
 }
 
-/// What systems can do: all there is on Linux, and no flush of a whole file system elsewhere.
+/// Failpoints: Linux with all features, and a system without `syncfs`.
 const SYSTEMS: [&str; 2] = ["", "no-syncfs=return"];
 
-/// Runs a command, cuts the power when it has ended well, and checks what it promised, on each
-/// system.
+/// Runs a command, which must succeed, cuts the power, and checks the result, on each system.
 fn check(args: &[&str], promised: impl Fn(&TestRepo)) {
     for system in SYSTEMS {
         check_on(system, args, &promised);
     }
 }
 
-/// Runs TeDDy on a system.
 fn teddy_on(system: &str, repo: &TestRepo, args: &[&str]) -> Output {
     let mut command = repo.teddy_command(args);
     command.current_dir(repo.path()).env("FAILPOINTS", system);
     Output::of(&mut command)
 }
 
-/// As [`check`], on one system.
+/// Like [`check`], on one system.
 fn check_on(system: &str, args: &[&str], promised: impl Fn(&TestRepo)) {
     let Some(mut disk) = Disk::new() else { return };
     let repo = project(&disk);
     repo.write("a.txt", "the user's\n");
-    // Git does not wait for the objects of a commit; what TeDDy records stands on them.
+    // git does not sync the objects of its commits, and TeDDy's snapshots refer to them.
     repo.write("c.txt", "three\n");
     repo.git(&["add", "c.txt"]);
     repo.git(&["commit", "-qm", "a moment ago"]);
@@ -285,7 +280,8 @@ fn a_cut_after_a_turn_keeps_every_ref_of_a_reftable() {
             &[create("second.txt", "2\n"), edit("b.txt", "two", "2")],
         );
         std::fs::write(repo.beside("plan.md"), text).unwrap();
-        // Git flushes neither this nor the table in which it is; a turn stands on both.
+        // git syncs neither this commit nor the reftable with its ref, and the turn depends on
+        // both.
         repo.write("c.txt", "three\n");
         let commit = repo.commit("a moment ago");
         repo.done(args);
@@ -389,7 +385,7 @@ fn a_cut_at_any_point_of_a_turn_is_recovered_from() {
     }
 }
 
-/// Empties the loose object of an id.
+/// Truncates a loose object.
 fn empty(repo: &TestRepo, id: &str) {
     let path = repo
         .path()
@@ -402,7 +398,7 @@ fn empty(repo: &TestRepo, id: &str) {
     std::fs::write(path, "").unwrap();
 }
 
-/// Makes every object of a repository loose.
+/// Unpacks all objects.
 fn unpack(repo: &TestRepo) {
     let packs = repo.path().join(".git/objects/pack");
     let aside = repo.beside("packs");
@@ -423,7 +419,7 @@ fn unpack(repo: &TestRepo) {
     }
 }
 
-/// Returns a session of two turns, all of whose objects are loose.
+/// Has a session of two turns. All objects are loose.
 fn loose_session() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");

@@ -1,9 +1,9 @@
 //! The recording in the README: a session at a terminal, played by the real program.
 //!
-//! `TEDDY_RECORD=1 cargo test --test it recording` writes `docs/recording.svg` and
-//! `docs/recording.cast` anew. Otherwise the session is played and compared with them: the picture
-//! shows what the program prints today. Ids are replaced by others, and the times are those of a
-//! patient typist, so that the same program gives the same files.
+//! `TEDDY_RECORD=1 cargo test --test worlds recording` writes `docs/recording.svg` and
+//! `docs/recording.cast`. Without the variable, the test plays the session and compares it with
+//! these files. Ids are replaced and times are fixed, so that the same program gives the same
+//! files.
 
 mod browse;
 mod svg;
@@ -17,27 +17,26 @@ use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// The columns and rows of the terminal.
+/// Columns and rows.
 const SIZE: (u16, u16) = (84, 26);
-/// What the picture shows, for those who do not see it.
+/// Alternative text.
 const TITLE: &str =
     "A terminal: a model changes a program, the change is reviewed, undone, redone and landed";
-/// The most bytes of the picture.
+/// Size limit in bytes.
 const MOST: usize = 60 * 1024;
-/// What stands before a command.
 const PROMPT: &str = "\u{1b}[1;32m$\u{1b}[0m ";
-/// How many keys are typed between two frames.
+/// Keys between two frames.
 const BURST: usize = 7;
 
-/// Something that the person does, and how long they look at what comes of it.
+/// An action of the user. The last field is the time until the next one, in tenths of a second.
 enum Beat {
-    /// Types a command, waits for a text and a prompt, and looks, in tenths of a second.
+    /// Types a command, then waits for a text and a prompt.
     Command(&'static str, &'static str, u32),
-    /// Presses keys, waits for a text and a prompt, and looks.
+    /// Presses keys, then waits for a text and a prompt.
     Key(&'static str, &'static str, u32),
 }
 
-/// What is played. A command whose program waits for keys is followed by them.
+/// A command that waits for keys is followed by them.
 const SCENE: &[Beat] = &[
     Beat::Command(
         "teddy start 'greet people by name' greet.sh",
@@ -52,30 +51,25 @@ const SCENE: &[Beat] = &[
     Beat::Command("teddy log", "", 40),
 ];
 
-/// What the terminal shows from a moment on.
+/// The screen from a point in time on.
 pub struct Frame {
-    /// When, in tenths of a second.
+    /// In tenths of a second.
     pub at: u32,
-    /// What it shows.
     pub screen: vt100::Screen,
 }
 
-/// A session that is being recorded.
 struct Recorder {
-    /// The project.
     repo: TestRepo,
-    /// The terminal, on which one program follows another.
+    /// One terminal for all programs.
     terminal: vt100::Parser,
-    /// What was seen so far.
     frames: Vec<Frame>,
-    /// The time.
+    /// In tenths of a second.
     now: u32,
-    /// The ids that came up, and those that stand for them.
+    /// The replacement of each id.
     ids: BTreeMap<String, String>,
 }
 
 impl Recorder {
-    /// Starts in a project.
     fn new(repo: TestRepo) -> Recorder {
         Recorder {
             repo,
@@ -86,8 +80,8 @@ impl Recorder {
         }
     }
 
-    /// Shows bytes for a time. How long the model takes, and the name of the temporary directory in
-    /// what it gets, are not what the recording is about.
+    /// Shows output for a time. Replaces the model's response time and the size of its input, which
+    /// depends on the name of the temporary directory.
     fn show(&mut self, bytes: &[u8], tenths: u32) {
         let text = self.without_ids(&String::from_utf8_lossy(bytes));
         let [time, size] =
@@ -103,14 +97,14 @@ impl Recorder {
         self.now += tenths;
     }
 
-    /// Replaces ids of objects, which differ from run to run, by others that do not.
+    /// Replaces object ids, which differ by run.
     fn without_ids(&mut self, text: &str) -> String {
-        // A colour before it ends in a letter.
+        // A color sequence, which ends in a letter, can come before the id.
         let id = Regex::new(r"(^|\x1b\[[0-9;?]*[A-Za-z]|[^0-9A-Za-z])([0-9a-f]{8,40})\b").unwrap();
         let replace = |found: &regex::Captures<'_>| {
             let known = found[2][..8].to_owned();
             let count = self.ids.len() as u32 + 1;
-            // Digits that look like those of an id.
+            // Hash the count, so that it looks like an id.
             let made = self.ids.entry(known).or_insert_with(|| {
                 let digits = [
                     0x9e37_79b1_u32,
@@ -129,7 +123,7 @@ impl Recorder {
         id.replace_all(text, replace).into_owned()
     }
 
-    /// Types a command behind the prompt.
+    /// Types a command after the prompt.
     fn type_in(&mut self, command: &str) {
         self.show(PROMPT.as_bytes(), 6);
         let letters: Vec<char> = command.chars().collect();
@@ -140,7 +134,6 @@ impl Recorder {
         self.terminal.process(b"\r\n");
     }
 
-    /// Plays everything.
     fn play(mut self) -> Vec<Frame> {
         let mut running: Option<(Screen, usize)> = None;
         for beat in SCENE {
@@ -179,7 +172,7 @@ impl Recorder {
         self.frames
     }
 
-    /// Waits for the end of what is running, and shows what it still has to say.
+    /// Waits for the running program to exit, and shows the rest of its output.
     fn finish(&mut self, running: &mut Option<(Screen, usize)>, tenths: u32) {
         if let Some((mut program, seen)) = running.take() {
             assert_eq!(program.end(), 0, "{}", program.shown());
@@ -189,7 +182,7 @@ impl Recorder {
     }
 }
 
-/// The project of the recording: it greets everybody alike, and its model has one answer.
+/// Greets everybody the same way. Its model has one answer.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "#!/bin/sh\necho \"Hello!\"\n");
     repo.commit("Say hello");
@@ -215,7 +208,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns the frames as a recording of asciinema, version 2.
+/// Returns the frames in asciinema's format, version 2.
 fn cast(frames: &[Frame]) -> String {
     let (width, height) = SIZE;
     let title = "A change by a model, reviewed, undone, redone and landed with TeDDy";
@@ -234,7 +227,6 @@ fn cast(frames: &[Frame]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Returns where a file of the recording is.
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("docs")
@@ -255,7 +247,7 @@ fn the_recording_shows_what_the_program_prints() {
     }
 }
 
-/// Compares a file with what is kept of it, or keeps it.
+/// Compares a file with the stored one, or stores it.
 fn keep(name: &str, text: &str, shown: &vt100::Screen) {
     if teddy::host::env::is_set("TEDDY_RECORD") {
         std::fs::write(path(name), text).unwrap();

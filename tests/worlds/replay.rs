@@ -1,5 +1,5 @@
-//! A generated history, replayed: each step a plan, each tree git's own, and the way back to all of
-//! them. `tests/replay/` does the same with published packages.
+//! Replays a generated history: each step is a plan, each tree equals git's, and all of them can be
+//! restored. `tests/replay/` does the same with published packages.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
@@ -7,21 +7,18 @@ use std::path::PathBuf;
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// What one step does, in the user's words to a file system, and as an action.
+/// One change, as file operations and as actions of a plan.
 struct Step {
-    /// Does it without TeDDy.
     by_hand: fn(PathBuf),
-    /// Does it as a plan.
     actions: fn() -> Vec<String>,
 }
 
-/// Writes a file and its folders.
 fn put(path: PathBuf, bytes: &[u8]) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Returns a CREATE with one more field.
+/// A CREATE with one more field.
 fn create_with(field: &str, path: &str, content: &str) -> String {
     create(path, content).replace(
         "- **Description:**",
@@ -29,7 +26,7 @@ fn create_with(field: &str, path: &str, content: &str) -> String {
     )
 }
 
-/// Each kind of change that a version of a program can bring.
+/// All kinds of changes that a new version of a program can contain.
 const STEPS: [Step; 11] = [
     Step {
         by_hand: |top| put(top.join("src/new.rs"), b"fn new() {}\n"),
@@ -116,7 +113,6 @@ const STEPS: [Step; 11] = [
     },
 ];
 
-/// Returns a repository to begin with.
 fn start() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n")

@@ -1,7 +1,6 @@
-//! The pages of `teddy web` in a real browser: headless Chromium, driven by its own driver.
+//! The pages of `teddy web` in headless Chromium, driven by chromedriver.
 //!
-//! Where there is none (`apt-get install chromium chromium-driver`), a line says so and nothing is
-//! tried.
+//! Without them (`apt-get install chromium chromium-driver`), the tests print a line and pass.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -19,27 +18,24 @@ use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 use crate::support::web::{self, Web};
 
-/// The driver, where Debian has it.
+/// Path on Debian.
 const DRIVER: &str = "/usr/bin/chromedriver";
-/// So long something may take to be seen.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the driver calls an element.
+/// Key of an element's id in the WebDriver protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// A browser; it is closed when this is dropped.
+/// Closed when dropped.
 struct Browser {
-    /// The driver.
     driver: Child,
-    /// Its port.
     port: u16,
-    /// The path of its session.
+    /// URL path of the WebDriver session.
     session: String,
-    /// Where the browser keeps its things.
+    /// User data directory.
     profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Opens one whose window is this large; nothing if there is none here.
+    /// Opens a window of this size. `None` without Chromium.
     #[allow(
         clippy::print_stderr,
         reason = "whoever runs the tests is to see that some do nothing"
@@ -92,14 +88,14 @@ impl Browser {
         }}});
         let made = browser.send("POST", "/session", &wanted);
         browser.session = format!("/session/{}", made["sessionId"].as_str().unwrap());
-        // The window has borders that a page does not.
+        // The window includes borders, so set the size of the page.
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         browser.tools("Emulation.setDeviceMetricsOverride", &size);
         Some(browser)
     }
 
-    /// Sends the driver a command and returns its value.
+    /// Sends a command to the driver and returns its value.
     #[track_caller]
     fn send(&self, method: &str, path: &str, body: &Value) -> Value {
         let (head, body) = self.ask(method, path, body).unwrap();
@@ -108,7 +104,7 @@ impl Browser {
         value["value"].take()
     }
 
-    /// Sends the driver a command and returns the head and the body of its answer.
+    /// Sends a command to the driver and returns head and body of the response.
     fn ask(&self, method: &str, path: &str, body: &Value) -> io::Result<(String, Vec<u8>)> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -124,7 +120,7 @@ impl Browser {
             self.port,
             body.len()
         )?;
-        // The driver keeps the connection open, whatever it is told.
+        // The driver ignores `Connection: close`, so read exactly one response.
         let mut stream = BufReader::new(stream);
         let (mut head, mut length) = (String::new(), 0);
         while !head.ends_with("\r\n\r\n") {
@@ -142,13 +138,12 @@ impl Browser {
         Ok((head, body))
     }
 
-    /// Sends a command about the session.
     #[track_caller]
     fn post(&self, path: &str, body: &Value) -> Value {
         self.send("POST", &format!("{}{path}", self.session), body)
     }
 
-    /// Gives the browser's own tools a command.
+    /// Sends a command of the DevTools protocol.
     #[track_caller]
     fn tools(&self, command: &str, params: &Value) -> Value {
         self.post(
@@ -157,13 +152,12 @@ impl Browser {
         )
     }
 
-    /// Opens an address.
     #[track_caller]
     fn go(&self, url: &str) {
         self.post("/url", &json!({"url": url}));
     }
 
-    /// Runs a script of the test's in the page and returns what it does.
+    /// Runs a script in the page and returns its result.
     #[track_caller]
     fn eval(&self, script: &str) -> Value {
         self.post(
@@ -172,7 +166,7 @@ impl Browser {
         )
     }
 
-    /// Waits until a script says true.
+    /// Waits until a script returns `true`.
     #[track_caller]
     fn wait_for(&self, script: &str) {
         let begin = Instant::now();
@@ -187,7 +181,6 @@ impl Browser {
         }
     }
 
-    /// Presses a key.
     #[track_caller]
     fn press(&self, key: &str) {
         let keys = [
@@ -198,7 +191,6 @@ impl Browser {
         self.post("/actions", &typed);
     }
 
-    /// Types into an element.
     #[track_caller]
     fn type_into(&self, selector: &str, text: &str) {
         let wanted = json!({"using": "css selector", "value": selector});
@@ -207,7 +199,7 @@ impl Browser {
         self.post(&format!("/element/{id}/value"), &json!({"text": text}));
     }
 
-    /// Returns what the browser complained about.
+    /// Returns the browser's console messages.
     #[track_caller]
     fn complaints(&self) -> Vec<String> {
         let log = self.post("/se/log", &json!({"type": "browser"}));
@@ -216,7 +208,7 @@ impl Browser {
         severe.map(|line| line["message"].to_string()).collect()
     }
 
-    /// Takes a picture of a whole page.
+    /// Takes a screenshot of the whole page.
     #[track_caller]
     fn picture(&self) -> Vec<u8> {
         let taken = self.tools(
@@ -229,7 +221,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser ends with its session; a driver that is killed leaves it.
+        // The browser exits with its session. If only the driver is killed, the browser stays.
         if !self.session.is_empty() {
             let _ = self.ask("DELETE", &self.session, &json!({}));
         }
@@ -238,7 +230,6 @@ impl Drop for Browser {
     }
 }
 
-/// Decodes base64.
 fn base64(text: &str) -> Vec<u8> {
     let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let values = text
@@ -257,7 +248,7 @@ fn base64(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// All pages of the project of [`web::project`].
+/// All pages of [`web::project`].
 const PAGES: [&str; 7] = [
     "",
     "s/demo/",
@@ -294,7 +285,7 @@ fn keys_lead_through_the_pages() {
     };
     let repo = web::project();
     let web = Web::start(&repo, &[]);
-    // A key counts once the page is there and has begun to listen; a slow machine takes its time.
+    // A key has an effect only after the page has registered its handler.
     let at = |page: &str| {
         let here = format!("location.href === '{}{page}'", web.url);
         let listens = "document.getElementById('live')?.className === 'on'";
@@ -390,7 +381,7 @@ fn what_others_wrote_runs_nothing() {
         let links = "[...document.links].every(link => link.href.startsWith(location.origin))";
         assert_eq!(browser.eval(links), json!(true), "{page}");
     }
-    // An answer that is no page is an entry of its own.
+    // The browser logs a missing page as an error.
     let mut complaints = browser.complaints();
     complaints.retain(|line| !line.contains("404 (Not Found)"));
     assert_eq!(complaints, Vec::<String>::new());
@@ -409,21 +400,20 @@ fn pages_work_as_files() {
     browser.wait_for("document.title.startsWith('demo') && document.readyState === 'complete'");
     browser.eval("document.querySelector('.turn a').click()");
     browser.wait_for("document.title.startsWith('2 Say so')");
-    // The style is there.
+    // The stylesheet is loaded.
     browser.wait_for(
         "getComputedStyle(document.querySelector('.diff')).borderCollapse === 'collapse'",
     );
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// Returns where a picture is.
 fn kept(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("docs")
         .join(name)
 }
 
-/// Returns a text with one and the same sign for every id, time and number.
+/// Replaces every id, time and number.
 fn without_ids(text: &str) -> Cow<'_, str> {
     static ID: LazyLock<Regex> = LazyLock::new(|| {
         let long = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
@@ -435,7 +425,7 @@ fn without_ids(text: &str) -> Cow<'_, str> {
     ID.replace_all(text, "#")
 }
 
-/// A part of an id can be letters alone, which is not a word of the page.
+/// A part of an id can consist of letters only, and must not be taken for a word.
 #[test]
 fn ids_are_told_from_words() {
     let ids = [
@@ -450,7 +440,7 @@ fn ids_are_told_from_words() {
     );
 }
 
-/// Returns a name for what pages show: without ids and times, and with their style.
+/// Returns a digest of pages and stylesheet, without ids and times.
 fn shown(pages: &[String]) -> String {
     let style = std::fs::read_to_string(
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/ui/html/style.css"),

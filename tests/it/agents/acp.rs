@@ -1,4 +1,4 @@
-//! `acp`: TeDDy inside an editor, driven by a client written for the test.
+//! `acp`: TeDDy as an agent inside an editor, which the test plays.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -9,24 +9,18 @@ use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 use crate::support::landing::project;
 
-/// An editor.
 struct Editor {
-    /// TeDDy.
     child: Child,
-    /// What it is told.
     stdin: ChildStdin,
-    /// What it says.
     stdout: BufReader<ChildStdout>,
-    /// How many requests were made.
     calls: u64,
-    /// What is answered to a request for permission; without it, the prompt is cancelled.
+    /// Answer to permission requests. `None` cancels the prompt.
     allows: Option<&'static str>,
-    /// The updates that came.
     updates: Vec<Value>,
 }
 
 impl Editor {
-    /// Starts TeDDy in a project.
+    /// Starts `teddy acp` outside of the project.
     fn new(repo: &TestRepo) -> Editor {
         let mut command = repo.teddy_command(&["acp"]);
         command
@@ -45,12 +39,11 @@ impl Editor {
         }
     }
 
-    /// Sends a line.
     fn send(&mut self, message: &Value) {
         writeln!(self.stdin, "{message}").unwrap();
     }
 
-    /// Makes a request and returns the whole answer.
+    /// Sends a request and returns the whole response.
     fn call(&mut self, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let id = json!(self.calls);
@@ -71,7 +64,6 @@ impl Editor {
         }
     }
 
-    /// Answers a request for permission.
     fn permit(&mut self, message: &Value) {
         let options = &message["params"]["options"];
         assert_eq!(options[0]["kind"], "allow_once");
@@ -94,7 +86,7 @@ impl Editor {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": { "outcome": outcome } }));
     }
 
-    /// Begins a conversation in a project.
+    /// Starts a conversation in a project and returns its id.
     fn begin(&mut self, repo: &TestRepo) -> String {
         let told = self.call("initialize", &json!({ "protocolVersion": 1 }));
         assert_eq!(told["result"]["protocolVersion"], 1);
@@ -103,21 +95,20 @@ impl Editor {
         begun["result"]["sessionId"].as_str().unwrap().to_owned()
     }
 
-    /// Sends a prompt and returns the answer.
     fn prompt(&mut self, session: &str, words: &str) -> Value {
         let prompt = json!([{ "type": "text", "text": words }]);
         let params = json!({ "sessionId": session, "prompt": prompt });
         self.call("session/prompt", &params)
     }
 
-    /// Returns the updates of a kind, and forgets all.
+    /// Returns the updates of a kind, and clears all.
     fn told(&mut self, kind: &str) -> Vec<Value> {
         let mut updates = std::mem::take(&mut self.updates);
         updates.retain(|update| update["sessionUpdate"] == kind);
         updates
     }
 
-    /// Leaves; TeDDy ends.
+    /// Closes stdin and waits for TeDDy to exit.
     fn leave(self) {
         let Editor {
             mut child, stdin, ..

@@ -1,8 +1,8 @@
-//! Agents: chosen by name, replaced by the project's own once it is trusted.
+//! Agents selected by name. A trusted project can replace the built-in ones.
 
 use crate::support::TestRepo;
 
-/// A project with an agent of its own in place of the built-in assistant.
+/// Has its own definition of the built-in assistant.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n").file(
         ".teddy/prompts/assistant.xml",

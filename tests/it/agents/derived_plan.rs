@@ -1,5 +1,5 @@
-//! A plan of what an agent did, from its draft to the user's files and back; the plan and its bytes
-//! are put into the draft by hand.
+//! Plans derived from an agent's changes, from the draft to the user's files and back. The tests
+//! write the draft by hand.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -8,7 +8,7 @@ use teddy::plan::difference::{AgentWords, FileState, MadeChange, StateMode, Writ
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// Returns a project with files of every kind, and a session.
+/// Has files of every kind, and a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\nthree\n")
@@ -23,13 +23,11 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns a state of a path.
 fn state(mode: StateMode, content: &[u8]) -> FileState {
     let content = content.to_vec();
     FileState { mode, content }
 }
 
-/// Returns a change of a path.
 fn change(path: &str, before: Option<FileState>, after: Option<FileState>) -> MadeChange {
     MadeChange {
         path: path.as_bytes().to_vec(),
@@ -38,7 +36,7 @@ fn change(path: &str, before: Option<FileState>, after: Option<FileState>) -> Ma
     }
 }
 
-/// Returns what an agent did in the project: something of every kind.
+/// Returns changes of every kind.
 fn work() -> Vec<MadeChange> {
     let plain = |text: &str| Some(FileState::plain(text));
     let bytes = |bytes: &[u8]| Some(state(StateMode::Plain, bytes));
@@ -62,7 +60,7 @@ fn work() -> Vec<MadeChange> {
     ]
 }
 
-/// Stores bytes and returns their name in git.
+/// Stores an object and returns its id.
 fn stored(repo: &TestRepo, kind: &str, bytes: &[u8]) -> String {
     let file = repo.beside("bytes");
     std::fs::write(&file, bytes).unwrap();
@@ -78,7 +76,6 @@ fn stored(repo: &TestRepo, kind: &str, bytes: &[u8]) -> String {
     ])
 }
 
-/// Makes a tree of its lines.
 fn tree(repo: &TestRepo, lines: &str) -> String {
     let file = repo.beside("tree");
     std::fs::write(&file, lines).unwrap();
@@ -92,7 +89,7 @@ fn tree(repo: &TestRepo, lines: &str) -> String {
     String::from_utf8(out.stdout).unwrap().trim().to_owned()
 }
 
-/// Puts the plan of some changes into the draft, as an agent's work is.
+/// Replaces the draft's plan by one derived from these changes.
 fn waits(repo: &TestRepo, changes: &[MadeChange]) -> WrittenPlan {
     let words = AgentWords {
         title: "Tidy up",

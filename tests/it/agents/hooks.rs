@@ -1,5 +1,5 @@
-//! `hooks` and what they call: each prompt of an agent becomes a turn, and the agent hears nothing
-//! of it.
+//! `hooks`, and the commands that the hooks run: each prompt of an agent becomes a turn, without
+//! any output to the agent.
 
 use std::path::Path;
 
@@ -9,25 +9,25 @@ use crate::plans::{create, plan};
 use crate::support::landing::project;
 use crate::support::{Output, TestRepo};
 
-/// Tells what an agent tells, as its hook; the hook must say nothing.
+/// Sends an event as the agent's hook does. The hook must print nothing.
 #[track_caller]
 fn tell(repo: &TestRepo, agent: &str, event: &Value) {
     let out = repo.teddy_reads(&["hook", agent], event.to_string());
     silent(&out);
 }
 
-/// Checks that an agent hears nothing.
+/// Checks for success without any output.
 #[track_caller]
 fn silent(out: &Output) {
     assert_eq!((out.code, &*out.stdout, &*out.stderr), (0, "", ""), "{out}");
 }
 
-/// Waits until everything that was told is recorded.
+/// Waits until all events are recorded.
 fn settle(repo: &TestRepo) {
     silent(&repo.teddy(&["hook", "take-events"]));
 }
 
-/// Returns what Claude Code tells.
+/// Returns an event as Claude Code sends it.
 fn claude(repo: &TestRepo, id: &str, event: &str, more: &Value) -> Value {
     let mut told = json!({
         "session_id": id,
@@ -41,20 +41,20 @@ fn claude(repo: &TestRepo, id: &str, event: &str, more: &Value) -> Value {
     told
 }
 
-/// Tells that a prompt came, and waits until that is noted.
+/// Sends a prompt event and waits until it is recorded.
 fn prompt(repo: &TestRepo, id: &str, words: &str) {
     let told = claude(repo, id, "UserPromptSubmit", &json!({ "prompt": words }));
     tell(repo, "claude", &told);
     settle(repo);
 }
 
-/// Tells that a prompt is done, and waits until it is a turn.
+/// Sends a stop event and waits until the turn is recorded.
 fn stop(repo: &TestRepo, id: &str) {
     tell(repo, "claude", &claude(repo, id, "Stop", &json!({})));
     settle(repo);
 }
 
-/// Adds a line to the transcript of a conversation.
+/// Appends to the transcript of a conversation.
 fn say(repo: &TestRepo, id: &str, line: &str) {
     let file = repo.beside(&format!("home/.claude/projects/p/{id}.jsonl"));
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -62,7 +62,7 @@ fn say(repo: &TestRepo, id: &str, line: &str) {
     std::fs::write(file, format!("{old}{{\"said\":\"{line}\"}}\n")).unwrap();
 }
 
-/// Returns the titles and files of the turns of a session, newest first.
+/// Returns titles and files of the turns, newest first.
 fn turns(repo: &TestRepo, session: &str) -> Vec<(String, Value)> {
     let log = repo.json(&["-s", session, "log"], 0);
     let rows = log.as_array().unwrap().iter();
@@ -141,7 +141,7 @@ fn a_prompt_that_was_interrupted_is_a_turn_as_well() {
     prompt(&repo, "c1", "second");
     repo.write("two.txt", "2\n");
     stop(&repo, "c1");
-    // What it does after it said to be done belongs to nobody's words.
+    // Changes after the stop event belong to no prompt.
     repo.write("three.txt", "3\n");
     stop(&repo, "c1");
     stop(&repo, "c1");
@@ -281,7 +281,7 @@ fn an_agent_that_works_for_teddy_is_not_recorded() {
     assert_eq!(repo.json(&["sessions"], 0).as_array().unwrap().len(), 1);
 }
 
-/// Installs the entry of an agent, and removes it; the file is as it was.
+/// Installs and removes the hook of an agent. The file must be unchanged afterwards.
 fn come_and_go(repo: &TestRepo, args: &[&str], file: &Path, text: Option<&str>) -> String {
     if let Some(text) = text {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -364,7 +364,7 @@ fn settings_behind_a_link_out_of_place_are_not_written() {
     let kept = std::fs::read_to_string(elsewhere.join("settings.json"));
     assert_eq!(kept.unwrap(), "{}\n");
 
-    // Where a user keeps their settings below the home folder, the link stays.
+    // A symlink to a directory below the home directory is followed and stays a symlink.
     std::fs::remove_file(repo.beside("home/.claude")).unwrap();
     let dotfiles = repo.beside("home/dotfiles");
     std::fs::create_dir_all(&dotfiles).unwrap();

@@ -1,4 +1,4 @@
-//! Agents at work, from the outside: what they do, what they tell, and that nothing of them is left.
+//! Agent programs seen from outside: their changes and events, and the processes they leave.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -19,22 +19,18 @@ use teddy::model::settings::ModelConfig;
 use crate::scripted_agent::{scripted_agent, scripted_agent_with, scripted_command};
 use crate::worktree::shell::launcher;
 
-/// Somebody who watches an agent.
+/// Records an agent's events.
 struct Watcher {
-    /// What was told, but for silence.
+    /// All events except silence.
     heard: Vec<String>,
-    /// The questions.
     asked: Vec<PermissionQuestion>,
-    /// What they are answered.
     decision: PermissionDecision,
-    /// After which word all is to be stopped.
+    /// Stops the agent after this event.
     stop_at: Option<&'static str>,
-    /// Whether all is to be stopped.
     is_stopped: Cell<bool>,
 }
 
 impl Watcher {
-    /// Returns who watches a trial.
     fn new(trial: &Trial) -> Watcher {
         Watcher {
             heard: Vec::new(),
@@ -71,18 +67,14 @@ impl AgentHost for Watcher {
     }
 }
 
-/// An agent that has worked.
 struct Worked {
-    /// Its folder.
     folder: tempfile::TempDir,
-    /// What came of it.
     result: Result<AgentResult, Box<AgentFailure>>,
-    /// What was told meanwhile.
     watcher: Watcher,
 }
 
 impl Worked {
-    /// Returns what is known of its work.
+    /// Returns the result, which must be `Ok`.
     fn work(&self) -> &AgentResult {
         match &self.result {
             Ok(work) => work,
@@ -97,12 +89,10 @@ impl Worked {
         (failure.error.to_string(), failure.error.remedy())
     }
 
-    /// Returns the text of a file in its folder.
     fn file(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.folder.path().join(name)).ok()
     }
 
-    /// Returns the lines of the transcript.
     fn transcript(&self) -> Vec<Value> {
         let text = str::from_utf8(&self.work().transcript).unwrap();
         text.lines()
@@ -111,19 +101,15 @@ impl Worked {
     }
 }
 
-/// How an agent is tried.
 struct Trial {
-    /// The lines of its entry in the configuration, behind kind and program.
+    /// Further lines of the agent's configuration.
     entry: &'static str,
-    /// The conversation to go on with.
+    /// Conversation to resume.
     conversation: Option<&'static str>,
-    /// The limits.
     limits: AgentLimits,
-    /// What questions are answered.
     decision: PermissionDecision,
-    /// After which word all is to be stopped.
     stop_at: Option<&'static str>,
-    /// Whether it is confined to its folder.
+    /// Runs in the sandbox.
     is_confined: bool,
 }
 
@@ -145,7 +131,6 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// Tries an agent that is a script in the folder beside its own.
     fn run(self, kind: &str, write: impl FnOnce(&Path) -> String) -> Worked {
         let (folder, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let run = write(beside.path());
@@ -179,21 +164,19 @@ impl Trial {
         }
     }
 
-    /// Tries an agent that speaks the protocol and does this work.
     fn acp(self, work: &str) -> Worked {
         self.run("acp", |beside| {
             format!("[{}]", scripted_agent(beside, work).display())
         })
     }
 
-    /// Tries an agent that speaks the protocol, with parts of its own.
+    /// Like [`Trial::acp`], with shell functions that replace the defaults.
     fn acp_with(self, parts: &str) -> Worked {
         self.run("acp", |beside| {
             format!("[{}]", scripted_agent_with(beside, parts).display())
         })
     }
 
-    /// Tries an agent that is a command with these arguments.
     fn command(self, arguments: &str, work: &str) -> Worked {
         self.run("agent", |beside| {
             format!("[{}{arguments}]", scripted_command(beside, work).display())
@@ -201,7 +184,7 @@ impl Trial {
     }
 }
 
-/// Returns whether a process whose number is in a file still lives, after a moment at most.
+/// Checks whether a process, whose id is in a file, is still alive after a short wait.
 fn lives(worked: &Worked, file: &str) -> bool {
     let pid = worked.file(file).unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
@@ -482,7 +465,7 @@ fn an_agent_that_is_stopped_is_cancelled_and_not_heard_any_more() {
         stop_at: Some("begin"),
         ..Trial::default()
     };
-    // It waits for the cancellation, asks nevertheless, and talks on.
+    // The agent waits for the cancellation, then still asks and sends messages.
     let worked = trial.acp(
         "message begin; read -r told; echo \"$told\" > told; ask late edit; echo $allowed > late
          message late; stop=cancelled",

@@ -1,4 +1,4 @@
-//! `race`: several models asked the same at once, each in a session and a worktree of its own.
+//! `race`: sends one request to several models, each in its own session and worktree.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use crate::plans::{create, edit, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// Returns the line of the configuration for a model that is a script.
+/// Returns the configuration of a model that runs a script.
 fn model(name: &str, script: &str) -> String {
     let script = serde_json::Value::from(script);
     format!("  {name}: {{ kind: command, run: [sh, -c, {script}] }}\n")
 }
 
-/// Returns a project with the models `one` and `two`, whose plans make a file each.
+/// Has the models `one` and `two`, whose plans create a file each.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -65,7 +65,7 @@ fn each_model_plans_in_a_session_of_its_own_and_nothing_reaches_the_files() {
         ("one\n".into(), false)
     );
 
-    // Both were asked from one snapshot, with the same words.
+    // Both got the same snapshot and message.
     let input = |session: &str| {
         let text = repo.git(&["show", &format!("refs/teddy/drafts/{session}:input.md")]);
         text.replace(session, "SESSION")

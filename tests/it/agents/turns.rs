@@ -1,4 +1,4 @@
-//! Turns of models that edit files themselves: from the request to the user's files and back.
+//! Turns of models that edit files themselves, from the request to the user's files and back.
 
 use teddy::host::sandbox::{Availability, availability};
 
@@ -7,7 +7,7 @@ use crate::screen::Screen;
 use crate::scripted_agent::{scripted_agent, scripted_command};
 use crate::support::TestRepo;
 
-/// Returns a project whose model is an agent that speaks the protocol and does this work.
+/// Its model is an ACP agent that does this work.
 fn project(work: &str) -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\nthree\n")
@@ -17,7 +17,7 @@ fn project(work: &str) -> TestRepo {
     repo
 }
 
-/// Makes the agent do something else from now on.
+/// Changes the agent's work.
 fn set(repo: &TestRepo, work: &str) {
     let agent = scripted_agent(&folder(repo), work);
     repo.configure(&format!(
@@ -26,19 +26,17 @@ fn set(repo: &TestRepo, work: &str) {
     ));
 }
 
-/// Returns the folder of the agent.
 fn folder(repo: &TestRepo) -> std::path::PathBuf {
     let folder = repo.beside("agent");
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// Returns an artifact of the newest turn.
 fn artifact(repo: &TestRepo, name: &str) -> String {
     repo.git(&["show", &format!("teddy/sessions/demo:{name}")])
 }
 
-/// Work of every kind.
+/// Changes of every kind.
 const WORK: &str = "printf 'one\\n2\\nthree\\n' > a.txt; rm old.txt; printf 'new\\n' > new.txt; printf '\\000\\001' > blob.bin; ln -s a.txt link; printf '#!/bin/sh\\n' > run.sh; chmod +x run.sh; message 'Reworked it. All is well.'";
 
 #[test]
@@ -147,7 +145,7 @@ fn a_conversation_goes_on_with_what_became_of_the_changes_and_else_begins_anew()
         assert!(told.contains(words), "{words}: {told}");
     }
 
-    // After an undo the conversation knows things that are not so.
+    // After an undo the agent's conversation is outdated, so it is not resumed.
     repo.done(&["execute", "-y"]);
     repo.done(&["undo"]);
     repo.done(&["plan", "-m", "once more"]);
@@ -215,7 +213,7 @@ fn too_many_files_are_not_proposed_and_the_transcript_is_kept() {
         kept.contains("transcript.jsonl") && !kept.contains("plan.md"),
         "{kept}"
     );
-    // Nothing of it is left for the next turn.
+    // The next turn does not see these files.
     set(&repo, "echo 1 > only.txt; message 'Made one.'");
     repo.done(&["plan", "-m", "again"]);
     repo.done(&["execute", "-y"]);
@@ -261,7 +259,7 @@ fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     assert_eq!(repo.teddy(&["plan", "-m", "go"]).code, 1);
     assert_eq!(spent().as_deref(), Some("spent: 0.5"));
 
-    // What is left now is not enough for as much again: it is stopped, and that counts, too.
+    // The agent exceeds the rest of the limit and is stopped. Its cost counts too.
     set(&repo, "cost 0.7; sleep 600");
     repo.teddy(&["-c", "limits.cost=1", "plan", "-m", "go"])
         .check(1, &["it used up the $0.50 that were left", "limits.cost"]);

@@ -1,8 +1,8 @@
-//! Every error and refusal that a user can meet, run into once: what it prints is compared as a
-//! whole with a page of `snapshots/`, to be read from top to bottom.
+//! A catalogue of errors and refusals. Each test compares the output of several commands with one
+//! page of `snapshots/`, which can be read from top to bottom.
 //!
-//! A message says what failed, the thing in backquotes, and why; then `hint:` and a command to
-//! type. `INSTA_UPDATE=always cargo test --test it catalogue` writes the pages anew.
+//! A message states what failed, the object in backquotes, and the reason. A line `hint:` with a
+//! command follows. `INSTA_UPDATE=always cargo test --test it catalogue` rewrites the pages.
 
 mod changes;
 mod command_line;
@@ -24,26 +24,25 @@ use std::process::{Command, Stdio};
 
 use crate::support::{Output, TestRepo};
 
-/// Where the pages are.
 const PAGES: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/tests/it/cli/catalogue/snapshots"
 );
 
-/// A page of the catalogue: command lines with what they print.
+/// Command lines and their output.
 #[derive(Default)]
 struct Page {
-    /// The page so far.
     text: String,
 }
 
 impl Page {
-    /// Runs a command that is refused, as a user sees it, and names the kind that programs get.
+    /// Runs a command that must fail, and adds its output and the `kind` of its error in JSON. Runs
+    /// it twice.
     fn refused(&mut self, repo: &TestRepo, args: &[&str]) -> &mut Page {
         self.refused_with(repo, args, &[])
     }
 
-    /// As [`Page::refused`], with variables in the environment.
+    /// Like [`Page::refused`], with environment variables.
     fn refused_with(
         &mut self,
         repo: &TestRepo,
@@ -56,12 +55,12 @@ impl Page {
             .kind(repo, args, variables)
     }
 
-    /// Runs a command once, whatever it comes to: one that changes something cannot be run twice.
+    /// Runs a command once, with any exit code. For commands that change something.
     fn shown(&mut self, repo: &TestRepo, args: &[&str]) -> &mut Page {
         self.shown_with(repo, args, &[])
     }
 
-    /// As [`Page::shown`], with variables in the environment.
+    /// Like [`Page::shown`], with environment variables.
     fn shown_with(
         &mut self,
         repo: &TestRepo,
@@ -72,8 +71,8 @@ impl Page {
         self.add(repo, &typed(args), &output)
     }
 
-    /// Adds the kind that programs get of the error shown last: of one that a second run would not
-    /// meet, where `args` meet it now.
+    /// Adds the `kind` of the last error. `args` is a command that fails with the same error now,
+    /// if the original would not fail again.
     fn kind(&mut self, repo: &TestRepo, args: &[&str], variables: &[(&str, &str)]) -> &mut Page {
         let args = [&["--json"], args].concat();
         let output = Output::of(&mut command(repo, &args, variables));
@@ -87,7 +86,7 @@ impl Page {
         self
     }
 
-    /// Adds what a command printed.
+    /// Adds a command line and its output.
     fn add(&mut self, repo: &TestRepo, typed: &str, output: &Output) -> &mut Page {
         let printed = format!(
             "{}{}",
@@ -104,7 +103,7 @@ impl Page {
         self
     }
 
-    /// Compares the page with the one of this name.
+    /// Compares the page with the stored one of this name.
     fn compare(&self, name: &str) {
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path(PAGES);
@@ -114,7 +113,7 @@ impl Page {
     }
 }
 
-/// Returns teddy as a command without a terminal.
+/// Without a terminal on any standard stream.
 fn command(repo: &TestRepo, args: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = repo.teddy_command(args);
     command
@@ -124,15 +123,14 @@ fn command(repo: &TestRepo, args: &[&str], variables: &[(&str, &str)]) -> Comman
     command
 }
 
-/// Returns a command line as it is typed.
 fn typed(args: &[&str]) -> String {
     let words = ["teddy"].iter().chain(args).copied();
     shlex::try_join(words).expect("no NUL is in it")
 }
 
-/// Replaces what is different each time or on each machine: folders, ids, processes, ports, times.
+/// Replaces what differs by run or machine: directories, ids, processes, ports and times.
 fn plain(repo: &TestRepo, text: &str) -> String {
-    // Where a line was folded depends on how long the folder's name is.
+    // Unfold lines first, because the length of the directory's name decides where they are folded.
     let text = text.replace("\n↪ ", "");
     let text = text.replace(&repo.beside("").display().to_string(), "<tmp>/");
     let rules = [
@@ -143,7 +141,7 @@ fn plain(repo: &TestRepo, text: &str) -> String {
         (r"after \d+ ms", "after <n> ms"),
         (r"/worktrees/repo-\w+/", "/worktrees/<repo>/"),
         (r"\d+(?:\.\d+)? s old", "<seconds> s old"),
-        // The input names its folder and the system.
+        // The input contains the name of the directory and the system.
         (r"about [\d,]+ tokens", "about <n> tokens"),
         (r"\d+ objects, [\d.]+ \w+,", "<n> objects, <size>,"),
         (r"\$\d{4,}\.\d+", "$$<price>"),
@@ -157,7 +155,6 @@ fn plain(repo: &TestRepo, text: &str) -> String {
     text
 }
 
-/// Makes a project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -166,18 +163,16 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Writes a plan beside the project, for `execute ../plan.md`.
+/// Writes a plan next to the project, for `execute ../plan.md`.
 fn write_plan(repo: &TestRepo, actions: &[String]) {
     let text = crate::plans::plan("Change", actions);
     std::fs::write(repo.beside("plan.md"), text).unwrap();
 }
 
-/// Runs a plan.
 fn turn(repo: &TestRepo, actions: &[String]) {
     repo.run_plan(&crate::plans::plan("Change", actions));
 }
 
-/// Returns the pages, one after another.
 fn pages() -> String {
     let mut pages: Vec<_> = Path::new(PAGES)
         .read_dir()
@@ -246,7 +241,7 @@ fn an_error_has_one_form() {
 
 #[test]
 fn an_error_that_programs_can_tell_apart_has_a_hint() {
-    // What is left to do is in the message, or is not ours to know.
+    // For these kinds, the message already says what to do, or TeDDy can't know.
     let without = ["Usage", "Failed", "Interrupted"];
     for block in pages().split("\n$ ") {
         let Some((_, kind)) = block.rsplit_once(", kind ") else {

@@ -1,11 +1,5 @@
-//! Changes: plan, impl, archive and their steps. The scenarios of the specification come first, by
-//! their names; `aNN` is a row of the cases that its first implementation left.
-//!
-//! What was wrong with that one, and what shows that it can't be wrong here: the challenge set no
-//! phase (a7, a8); the limit or minor issues passed as an approval (a10); use was lost (`calls` of
-//! the whole change); impl and archive looked at no phase (a12, a14); no description was no error
-//! (a1); verdicts were found in prose (a16 and a18); a second call wrote everything again under
-//! another id (a3, a34); writers and parsers disagreed (a29); the iteration stayed 1 (a9, a26).
+//! Changes: `plan`, `impl`, `archive` and their steps. The first tests are the scenarios of the
+//! specification, with its names. The tests `aN` are cases that an earlier implementation got wrong.
 
 use std::time::{Duration, Instant};
 
@@ -15,19 +9,17 @@ use crate::fake::{Fake, stream};
 use crate::plans::{chat, create, plan};
 use crate::support::{Output, TestRepo};
 
-/// The folder of the recorded answers.
 const ANSWERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/change");
-/// The change of the recorded answers.
 const ID: &str = "greet-by-name";
 
-/// A project whose program greets all alike.
+/// Its program greets everybody the same way.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "#!/bin/sh\necho 'Hello!'\n");
     repo.commit("init");
     repo
 }
 
-/// The project with the recorded answers, all from one replay.
+/// Has all recorded answers in one replay.
 fn recorded() -> TestRepo {
     let repo = project();
     repo.configure(&format!(
@@ -36,7 +28,7 @@ fn recorded() -> TestRepo {
     repo
 }
 
-/// The project with answers of our own, in order.
+/// Has these answers, in order.
 fn answering(answers: &[&str]) -> TestRepo {
     let repo = project();
     answers.iter().for_each(|answer| {
@@ -45,25 +37,24 @@ fn answering(answers: &[&str]) -> TestRepo {
     repo
 }
 
-/// Reads one of the recorded answers.
+/// Returns one of the recorded answers.
 fn answer(name: &str) -> String {
     std::fs::read_to_string(format!("{ANSWERS}/{name}.md")).unwrap()
 }
 
-/// Returns a review with a verdict and one issue.
+/// A review with a verdict and one issue.
 fn verdict(word: &str, severity: &str) -> String {
     format!(
         "## Summary\nSo.\n\n## Issues\n\n### Issue: One\n- **Severity**: {severity}\n- **Location**: x\n\n## Verdict\n{word}\n"
     )
 }
 
-/// Puts a change into a phase, as somebody with plain git would: nothing but the id and the phase
-/// in its state.
+/// Creates a change in a phase with plain git. Its state has only the id and the phase.
 pub(crate) fn put(repo: &TestRepo, id: &str, phase: &str) {
     put_with(repo, (id, phase), &answer("01-proposal").replace(ID, id));
 }
 
-/// As [`put`], with a proposal of our own.
+/// Like [`put`], with this proposal.
 pub(crate) fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &str) {
     let folder = repo.beside(&format!("put-{id}"));
     std::fs::create_dir_all(folder.join("specs")).unwrap();
@@ -105,7 +96,6 @@ pub(crate) fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &st
     git(&["update-ref", &format!("refs/teddy/changes/{id}"), &commit]);
 }
 
-/// Returns the phase of a change.
 fn phase(repo: &TestRepo, id: &str) -> String {
     repo.json(&["change", "status", id], 0)["phase"]
         .as_str()
@@ -113,7 +103,7 @@ fn phase(repo: &TestRepo, id: &str) -> String {
         .to_owned()
 }
 
-/// Returns the subjects of a change's steps, oldest first.
+/// Returns the subjects of the steps, oldest first.
 fn steps(repo: &TestRepo, id: &str) -> Vec<String> {
     repo.git(&[
         "log",
@@ -126,7 +116,6 @@ fn steps(repo: &TestRepo, id: &str) -> Vec<String> {
     .collect()
 }
 
-/// Returns the tip of a change.
 fn tip(repo: &TestRepo, id: &str) -> String {
     repo.git(&[
         "for-each-ref",
@@ -135,7 +124,7 @@ fn tip(repo: &TestRepo, id: &str) -> String {
     ])
 }
 
-/// Runs a command that must fail and leave the change as it was; returns what it said.
+/// Runs a command that must fail without a change of refs or files. Returns its output.
 fn refused(repo: &TestRepo, id: &str, args: &[&str], code: i32) -> Output {
     let (before, files) = (tip(repo, id), repo.tree());
     let out = repo.teddy(args);
@@ -212,7 +201,7 @@ fn the_documents_of_a_change_are_held_against_the_limit_of_dollars() {
         .check(1, &over);
     assert_eq!(fake.requests().len(), 2);
     assert_eq!(steps(&repo, ID).len(), 2, "what was paid is kept");
-    // The next call counts what the one before it has spent.
+    // The next call includes the cost of earlier calls.
     repo.teddy(&["change", "plan", ID]).check(1, &over);
     assert_eq!(fake.requests().len(), 2);
 }
@@ -246,7 +235,7 @@ fn planning_with_reproposal_loop() {
         repo.json(&["change", "status", ID], 0)["only_minor_issues"],
         true
     );
-    // The user decides, and that is on record.
+    // The user's decision is recorded.
     repo.done(&[
         "change",
         "approve",
@@ -308,7 +297,7 @@ fn start_implementation() {
     let repo = project();
     put(&repo, ID, "challenged");
     repo.configure("model: command:false\n");
-    // A11: the phase is on record before the model is asked, here one that fails.
+    // A11: the phase is recorded before the call of the model, which fails here.
     repo.teddy(&["change", "impl", ID, "-y"])
         .check(1, &["`false`"]);
     assert_eq!(
@@ -388,7 +377,7 @@ fn archive_complete_change() {
         repo.done(&["change", "list", "--archived"])
             .contains("greet-by-name  archived")
     );
-    // What changed the user's files can be undone, as any turn.
+    // The turn that changed the user's files can be undone.
     repo.done(&["-s", "change/greet-by-name", "undo"]);
     assert!(!repo.path().join("specs").exists());
 }
@@ -420,14 +409,14 @@ fn archive_not_ready() {
         "archived",
     ] {
         put(&repo, phase, phase);
-        // A14: nothing is moved.
+        // A14: no file is moved.
         let message = format!("the change `{phase}` is {phase}, not complete");
         refused(&repo, phase, &["change", "archive", phase], 1).check(1, &[&message, "hint: "]);
     }
     assert!(!repo.path().join("specs").exists());
 }
 
-// The whole of it.
+// Complete runs.
 
 #[test]
 fn a_whole_change_runs_on_recorded_answers() {
@@ -466,7 +455,7 @@ fn a_whole_change_runs_on_recorded_answers() {
         repo.git(&["status", "--porcelain"]),
         " M greet.sh\n?? specs/\n?? test.sh"
     );
-    // Nothing of the user's is touched, and the change's session does not become the one in use.
+    // The user's files and refs are unchanged, and the current session is still the same.
     assert_eq!(repo.users(), users);
     assert!(!repo.path().join(".git/teddy/current/main").exists());
 }
@@ -494,8 +483,8 @@ fn a34_a_change_that_is_killed_at_each_answer_is_resumed() {
     repo.done(&["change", "archive", ID]);
     let asked = std::fs::read_to_string(folder.join("asked")).unwrap();
     let times = |name: &str| asked.lines().filter(|line| *line == name).count();
-    // No answer that was recorded was asked for again, but for the challenge with which a call on
-    // `proposed` begins.
+    // Recorded answers are not requested again, except for the challenge with which a call in phase
+    // `proposed` starts.
     let expected = [
         ("01-proposal", 2),
         ("02-spec", 2),
@@ -514,7 +503,7 @@ fn a34_a_change_that_is_killed_at_each_answer_is_resumed() {
         (phase(&repo, ID).as_str(), repo.read("greet.sh").as_str()),
         ("archived", "#!/bin/sh\necho \"Hello, ${1:-world}!\"\n")
     );
-    // One change, not a second one beside it.
+    // There is only one change.
     assert_eq!(
         repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/changes"]),
         format!("refs/teddy/changes/{ID}")
@@ -558,7 +547,7 @@ fn a34_a_turn_whose_note_was_lost_is_not_done_again() {
     );
 }
 
-// The cases.
+// Cases.
 
 #[test]
 fn a1_a_new_change_without_a_description_is_an_error() {
@@ -591,7 +580,7 @@ fn a3_a_proposed_change_is_challenged_and_not_written_again() {
         repo.json(&["change", "list"], 0).as_array().unwrap().len(),
         1
     );
-    // All documents are there: `proposal` has nothing to do and asks nobody.
+    // All documents exist, so `proposal` does not call the model.
     put(&repo, "other", "proposed");
     repo.configure("");
     repo.teddy(&["change", "proposal", "other"])
@@ -708,7 +697,7 @@ fn a18_an_unknown_verdict_never_advances() {
     }
 }
 
-/// Records the files of a change that `put` wrote, as they are now.
+/// Records the files of a change made by `put` again.
 fn put_again(repo: &TestRepo, id: &str) {
     let (folder, index) = (
         repo.beside(&format!("put-{id}")),
@@ -789,7 +778,7 @@ fn a25_a_rejected_change_is_edited_and_challenged_again() {
         text.contains("and nobody else") && text.contains("status=\"rejected\""),
         "{text}"
     );
-    // A27: what was challenged is not what is there.
+    // A27: the proposal has changed since the challenge.
     assert_eq!(
         repo.json(&["change", "status", ID], 0)["stale"][0],
         "proposal.md"
@@ -840,7 +829,7 @@ fn a28_an_answer_with_mistakes_is_asked_for_again_with_them() {
     repo.teddy(&["change", "proposal", ID, "Greet"])
         .check(0, &["has no section `## Why`"]);
     assert_eq!(repo.json(&["change", "status", ID], 0)["usage"]["calls"], 4);
-    // Twice the same is an error, and nothing is there.
+    // The same mistake twice is an error, and nothing is recorded.
     let repo = answering(&[&wrong, &wrong]);
     repo.teddy(&["change", "proposal", ID, "Greet"])
         .check(1, &["nothing was recorded", "has no section `## Why`"]);
@@ -978,8 +967,7 @@ fn a30_what_others_did_to_the_specs_meanwhile_stays() {
         repo.reply(text);
     });
     repo.done(&["change", "plan", ID, "Greet"]);
-    // Meanwhile somebody changes another line of the same spec, another spec, and this user has an
-    // edit of their own.
+    // Another person changes another line of the spec and adds a spec, and this user has an edit.
     repo.write(
         "specs/greeting.md",
         old.replace("# Spec: Greeting", "# Spec: How we greet"),
@@ -1002,7 +990,7 @@ fn a30_what_others_did_to_the_specs_meanwhile_stays() {
     );
 }
 
-/// Makes a change complete without implementing it, by hand.
+/// Marks a change as complete without an implementation.
 fn done_by_hand(repo: &TestRepo, id: &str) {
     let reference = format!("refs/teddy/changes/{id}");
     let folder = repo.beside(&format!("put-{id}"));
@@ -1074,7 +1062,7 @@ fn a33_wide_letters_are_cut_between_letters() {
     repo.done(&["change", "status", ID]);
 }
 
-// Roles, limits, several changes.
+// Roles, limits and concurrent changes.
 
 #[test]
 fn every_role_has_a_model_of_its_own() {
@@ -1166,7 +1154,7 @@ fn changes_go_on_side_by_side() {
     put(&repo, "one", "proposed");
     put(&repo, "two", "proposed");
     repo.done(&["change", "challenge", "one"]);
-    // A replay counts for each change by itself.
+    // Each change has its own position in the replay.
     repo.done(&["change", "challenge", "two"]);
     assert_eq!(
         [phase(&repo, "one"), phase(&repo, "two")],
@@ -1336,7 +1324,7 @@ fn a34_an_archive_that_was_cut_short_behind_the_files_is_finished() {
         repo.done(&["change", "archive", ID]),
         "greet-by-name archived\n"
     );
-    // The files were there already, so that no second turn is needed.
+    // The files are already there, so no second turn is recorded.
     assert_eq!(
         repo.git(&["rev-parse", "refs/teddy/sessions/change/greet-by-name"]),
         turns

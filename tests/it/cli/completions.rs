@@ -1,10 +1,9 @@
-//! `completions`: the script of bash is loaded into a bash, and its functions are asked.
+//! `completions`: bash loads the generated script and calls its functions.
 
 use crate::plans::{create, plan};
 use crate::support::{Output, TestRepo};
 
-/// Returns a project with two sessions, one of them with turns, and a model; nothing where no bash
-/// can be asked.
+/// Has two sessions, one of them with turns, and a model. `None` without bash.
 fn project() -> Option<TestRepo> {
     teddy::host::process::find("bash")?;
     let repo = TestRepo::new().file("plan-a.md", "").file("src/x.rs", "");
@@ -17,7 +16,7 @@ fn project() -> Option<TestRepo> {
     Some(repo)
 }
 
-/// Runs a script in a shell, and returns what it printed.
+/// Runs a script in a shell. Returns stdout.
 fn shell(repo: &TestRepo, (name, option): (&str, &str), script: &str) -> String {
     let mut command = repo.command(name);
     for (name, value) in repo.teddy_command(&[]).get_envs() {
@@ -33,7 +32,7 @@ fn shell(repo: &TestRepo, (name, option): (&str, &str), script: &str) -> String 
     out.stdout
 }
 
-/// Runs a script in a bash that has loaded the completions, and returns what it printed.
+/// Runs a script in a bash that has loaded the completions. Returns stdout.
 fn bash(repo: &TestRepo, script: &str) -> String {
     shell(
         repo,
@@ -42,7 +41,7 @@ fn bash(repo: &TestRepo, script: &str) -> String {
     )
 }
 
-/// Returns what is offered for the last of some words, as bash splits a line into words.
+/// Returns the completions of the last word.
 fn offered(repo: &TestRepo, words: &[&str]) -> Vec<String> {
     let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let line = format!(
@@ -119,7 +118,7 @@ fn promise_d3_bash_offers_a_listed_name_with_brackets_as_the_name_that_it_is() {
     repo.done(&["context", "add", "app/[id]/page.tsx"]);
     let words = ["teddy", "context", "rm", "app"];
     assert_eq!(offered(&repo, &words), ["app/\\[id\\]/page.tsx"]);
-    // The shell takes its escapes away.
+    // The shell removes the backslashes.
     repo.done(&["context", "rm", "app/[id]/page.tsx"]);
     assert_eq!(offered(&repo, &words), [""; 0]);
 }
@@ -143,7 +142,7 @@ fn bash_splits_a_word_at_a_colon_and_at_an_equals_sign_and_it_is_one_all_the_sam
 #[test]
 fn bash_completes_behind_git_as_well() {
     let Some(repo) = project() else { return };
-    // What git's completion sets before it calls the function of a command.
+    // Variables that git's completion sets before it calls the function.
     let ask = |words: &str, cword: usize| {
         let set = format!(
             "COMP_TYPE=9; words=(git {words}); cword={cword}; __git_cmd_idx=$((cword - 2))"

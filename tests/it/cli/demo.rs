@@ -1,8 +1,7 @@
-//! The demo and the README: what the page shows is what the program prints.
+//! The demo and the README show what the program prints.
 
 use crate::support::{Output, TestRepo};
 
-/// Runs the demo and returns what it printed.
 fn demo(repo: &TestRepo) -> Output {
     let folder = repo.beside("scratch");
     let out = repo.teddy_in(&repo.beside("home"), &["demo", folder.to_str().unwrap()]);
@@ -10,7 +9,7 @@ fn demo(repo: &TestRepo) -> Output {
     out
 }
 
-/// Replaces what is different each time: ids of objects and times.
+/// Replaces what differs by run: object ids and times.
 fn plain(line: &str) -> String {
     let id = regex::Regex::new(r"\b[0-9a-f]{7,40}\b").unwrap();
     let took = regex::Regex::new(r" \([0-9.]+ s\)").unwrap();
@@ -18,7 +17,7 @@ fn plain(line: &str) -> String {
         .into_owned()
 }
 
-/// Returns the blocks of a page whose fence says `text`.
+/// Returns the blocks with the info string `text`.
 fn transcripts(page: &str) -> Vec<Vec<&str>> {
     let mut blocks = Vec::new();
     let mut lines = page.lines();
@@ -76,7 +75,7 @@ fn the_demo_leaves_a_sound_repository_to_look_around_in() {
             .contains(&format!("The session is in {}", project.display())),
         "{out}"
     );
-    // From anywhere in it.
+    // An absolute path, so that it works in any directory.
     let config = repo.beside("scratch/teddy.yaml");
     assert!(
         out.stderr
@@ -122,7 +121,7 @@ fn the_commands_of_the_readme_exist() {
 #[test]
 fn a_step_of_the_demo_that_fails_is_named_with_its_exit_code() {
     let repo = TestRepo::new();
-    // A git that does nothing but its very first command.
+    // A git whose only working command is `init`.
     let folder = repo.beside("tools");
     std::fs::create_dir(&folder).unwrap();
     let git = folder.join("git");

@@ -1,5 +1,5 @@
-//! The first use: from the program to a landed change, with a program, with a server on this machine,
-//! and with a key.
+//! First use, from installation to a landed change: with an agent program, a server on this
+//! machine, and an API key.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use crate::machine::Machine;
 use crate::plans::{conclude, create, execute, plan};
 use crate::screen::Screen;
 
-/// The most commands that somebody new types.
+/// Limit for the number of commands that a new user types.
 const MAX_COMMANDS: usize = 6;
-/// The longest that it takes, the person's own time left out.
+/// Time limit, without the time that the user spends.
 const MAX_TIME: Duration = Duration::from_secs(120);
 
-/// What the model answers: a change, a check and a last word.
+/// A plan that changes a file, runs a check and concludes.
 fn answer() -> String {
     let actions = [
         create("form.txt", "name:\n"),
@@ -25,20 +25,15 @@ fn answer() -> String {
     plan("Add a form", &actions)
 }
 
-/// Somebody who types commands.
+/// A user who types commands.
 struct Newcomer {
-    /// Their machine.
     machine: Machine,
-    /// Their environment.
     variables: Vec<(&'static str, String)>,
-    /// How many commands they have typed.
     commands: usize,
-    /// When they began.
     start: Instant,
 }
 
 impl Newcomer {
-    /// Sits down.
     fn new(machine: Machine, variables: Vec<(&'static str, String)>) -> Newcomer {
         Newcomer {
             machine,
@@ -48,7 +43,6 @@ impl Newcomer {
         }
     }
 
-    /// Types a command.
     fn types(&mut self, args: &[&str]) -> Screen {
         self.commands += 1;
         let variables: Vec<_> = self
@@ -59,7 +53,7 @@ impl Newcomer {
         self.machine.screen(args, &variables)
     }
 
-    /// Approves the plan on the screen, sees what it did, leaves, and lands it.
+    /// Approves the plan, checks the result, leaves and lands it.
     fn approves_and_lands(mut self, mut screen: Screen) {
         screen.wait_for("(a)pprove all");
         screen.settled();
@@ -86,14 +80,13 @@ impl Newcomer {
     }
 }
 
-/// Chooses the model under the cursor once the list is there.
+/// Waits for the list and chooses the selected model.
 fn choose(screen: &mut Screen) {
     screen.wait_for("manual ");
     screen.settled();
     screen.press("\r");
 }
 
-/// Makes the list of a server's models.
 fn models(id: &str) -> String {
     let body = json!({ "object": "list", "data": [{ "id": id }] }).to_string();
     response("200 OK", "content-type: application/json\r\n", &body)
@@ -104,7 +97,7 @@ fn with_a_program_two_commands_lead_to_a_landed_change() {
     let machine = Machine::new();
     let plan = machine.repo.beside("plan.md");
     std::fs::write(&plan, answer()).unwrap();
-    // The first call is the one that tries it.
+    // `setup` makes the first call, to try the model.
     let script = format!(
         "cat > /dev/null\nif [ -e {seen} ]; then cat {plan}; else : > {seen}; echo ready; fi",
         seen = machine.repo.beside("seen").display(),

@@ -1,6 +1,6 @@
-//! Counts of tokens are those of tiktoken-rs, whatever the text.
+//! Token counts equal those of tiktoken-rs for any text.
 //!
-//! `PROPTEST_CASES=1000000` looks at more texts.
+//! `PROPTEST_CASES=1000000` tests more texts.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -13,11 +13,11 @@ use tiktoken_rs::{CoreBPE, o200k_base_singleton};
 
 use crate::support::source::files;
 
-/// The most bytes of a text that are compared at once.
+/// Maximum length in bytes of a text that is counted as a whole.
 const CHUNK: usize = 64 * 1024;
-/// The number of tokens of the vocabulary, special ones left out.
+/// Without special tokens.
 const TOKENS: usize = 199_998;
-/// What the tokenizer has rules for, and what is near to that.
+/// Texts with special rules in the tokenizer, and similar ones.
 #[rustfmt::skip]
 const PARTICULAR: [&str; 44] = [
     " ", "  ", "\t", "\n", "\r", "\r\n", "\u{b}", "\u{85}", "\u{a0}", "\u{2028}", "\u{3000}",
@@ -26,11 +26,10 @@ const PARTICULAR: [&str; 44] = [
     "😀", "👩\u{200d}👧", "<|endoftext|>",
 ];
 
-/// Numbers that look random and are the same each time.
+/// Xorshift generator: the same numbers in every run.
 struct Numbers(u64);
 
 impl Numbers {
-    /// Returns one of a range.
     fn one(&mut self, range: Range<usize>) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -39,25 +38,22 @@ impl Numbers {
     }
 }
 
-/// Returns the tokenizer that is right.
 fn reference() -> &'static CoreBPE {
     o200k_base_singleton()
 }
 
-/// Returns a token as text.
 fn token(rank: usize) -> String {
     let bytes = reference().decode_bytes(&[rank as u32]).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Compares the counts of a text.
 #[track_caller]
 fn check(text: &str) {
     let expected = reference().encode_ordinary(text).len();
     assert_eq!(count(text), expected, "{text:?}");
 }
 
-/// Compares the counts of a long text, and tells at which line they begin to differ.
+/// Compares a long text in chunks, and reports the first line with a different count.
 fn check_long(text: &str) {
     let middle = boundary(text, text.len() / 2);
     std::thread::scope(|scope| {
@@ -67,13 +63,13 @@ fn check_long(text: &str) {
     });
 }
 
-/// Returns the last place of a text up to this one at which it can be cut.
+/// Returns the last position up to `most` at which the text can be split.
 fn boundary(text: &str, most: usize) -> usize {
     let mut places = (0..=most.min(text.len())).rev();
     places.find(|at| text.is_char_boundary(*at)).unwrap()
 }
 
-/// Returns a text in parts.
+/// Splits a text into chunks of at most `CHUNK` bytes.
 fn chunks(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let (chunk, rest) = text.split_at(boundary(text, CHUNK));
@@ -82,7 +78,7 @@ fn chunks(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Compares the counts of a part; if they differ, names a line.
+/// Compares a chunk. On a difference, compares its lines.
 fn check_chunk(chunk: &str) {
     if count(chunk) != reference().encode_ordinary(chunk).len() {
         chunk.split_inclusive('\n').for_each(check);
@@ -90,7 +86,7 @@ fn check_chunk(chunk: &str) {
     }
 }
 
-/// Returns everything that people wrote for this project.
+/// Returns all text files of this project.
 fn project() -> String {
     let written = [
         ("src", ".rs"),
@@ -105,7 +101,7 @@ fn project() -> String {
     files.map(|file| file.text).collect()
 }
 
-/// Returns lines of tokens in all languages, with and without blanks between.
+/// Returns lines of random tokens, with and without spaces in between.
 fn vocabulary(numbers: &mut Numbers) -> String {
     let mut text = String::new();
     for line in 0..90_000 {
@@ -119,7 +115,7 @@ fn vocabulary(numbers: &mut Numbers) -> String {
     text
 }
 
-/// Returns each character of the first two planes, and some of the others, in several places.
+/// Returns each character of the first two planes and a sample of the others, in several positions.
 fn characters() -> String {
     let all = (0..0x2_0000).chain((0x2_0000..0x11_0000).step_by(97));
     let mut text = String::new();
@@ -129,7 +125,7 @@ fn characters() -> String {
     text
 }
 
-/// Returns lines of particular texts, some of them many times.
+/// Returns lines of special texts, some of them repeated.
 fn particular(numbers: &mut Numbers, lines: usize) -> String {
     let mut text = String::new();
     for _ in 0..lines {
@@ -143,7 +139,7 @@ fn particular(numbers: &mut Numbers, lines: usize) -> String {
     text
 }
 
-/// Returns random bytes as text, some of them out of a small alphabet.
+/// Returns random bytes as text, some from a small alphabet.
 fn bytes(numbers: &mut Numbers, lines: usize) -> String {
     let mut text = String::new();
     for line in 0..lines {
@@ -206,7 +202,7 @@ fn promise_d9_a_million_in_a_row_are_counted() {
     check(&" \u{3000}\n".repeat(100_000), 200_000);
 }
 
-/// Returns a part of a text: something particular, any character, a token, or bytes.
+/// A special text, any character, a token or bytes.
 fn part() -> impl Strategy<Value = String> {
     let bytes = vec(any::<u8>(), 1..12);
     prop_oneof![
@@ -218,7 +214,7 @@ fn part() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Returns a text of such parts, some of them in a row.
+/// A concatenation of parts, some of them repeated.
 fn text() -> impl Strategy<Value = String> {
     let times = prop_oneof![6 => Just(1_usize), 2 => 2..5_usize, 1 => 5..300_usize];
     let run = (part(), times).prop_map(|(part, times)| part.repeat(times));

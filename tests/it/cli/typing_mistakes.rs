@@ -1,10 +1,10 @@
-//! Mistakes of the hand: what people type, and what they are told.
+//! Typing mistakes, and the messages about them.
 
 use crate::machine::Machine;
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// A project with one executed turn.
+/// Has one executed turn.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("notes.txt", "one\n");
     repo.commit("init");
@@ -14,7 +14,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Runs a command line and compares the exit code and what is said.
+/// Runs a command line and compares exit code and messages.
 fn check(repo: &TestRepo, line: &[&str], code: i32, words: &[&str]) {
     repo.teddy(line).check(code, words);
 }
@@ -33,7 +33,7 @@ fn a_number_is_a_turn_and_no_plan() {
     );
     repo.reply(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.done(&["plan", "make c"]);
-    // The turn whose plan waits is the one that runs anyway.
+    // The number of the turn whose plan is waiting is accepted.
     check(&repo, &["execute", "2", "-y"], 0, &["turn 2 executed"]);
     check(
         &repo,
@@ -83,14 +83,14 @@ fn a_command_of_another_tool_leads_to_ours() {
 
 #[test]
 fn the_manual_is_a_page_at_a_terminal_and_troff_in_a_pipe() {
-    // With `man`, which lays it out.
+    // With `man`, which formats the page.
     let machine = Machine::new()
         .program("man", "echo \"laid out: $(head -c 3 \"$1\")\"")
         .program("head", "exec /usr/bin/head \"$@\"");
     let mut screen = machine.screen(&["man"], &[]);
     screen.wait_for("laid out: .ie");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    // Without it, as help.
+    // Without `man`, the pager shows the help.
     let mut screen = Machine::new().screen(&["man"], &[("PAGER", "cat")]);
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert!(

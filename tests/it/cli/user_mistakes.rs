@@ -1,5 +1,5 @@
-//! Mistakes of users and of the world: each says what is wrong and what to do, and leaves no half
-//! of anything.
+//! Mistakes of users and external failures. Each message says what is wrong and what to do, and
+//! nothing is left half done.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -7,7 +7,6 @@ use std::net::TcpListener;
 use crate::plans::{create, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// A project with a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
@@ -15,7 +14,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Returns the state that a mistake must leave as it is.
+/// Captures what a mistake cannot change.
 fn state(repo: &TestRepo) -> (String, String, String) {
     (
         repo.git(&["for-each-ref", "refs/teddy/sessions", "refs/heads"]),
@@ -24,7 +23,7 @@ fn state(repo: &TestRepo) -> (String, String, String) {
     )
 }
 
-/// Answers one request with this text, and returns the address.
+/// Answers one request with this text. Returns the address.
 fn serve(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -270,7 +269,7 @@ fn results_go_to_a_closed_pipe_without_a_panic() {
     assert!(!out.stderr.contains("panicked"), "{out}");
 }
 
-/// They were told by the lines of the plan that repair made of it.
+/// Bug: the line numbers were those of the repaired plan.
 #[test]
 fn mistakes_of_a_file_are_told_by_its_own_lines() {
     let repo = project();
@@ -297,7 +296,7 @@ fn a_single_word_is_not_taken_for_what_it_is_not() {
             "did you mean `greet.sh`? `-m 'greeet.sh'` makes it the message",
         ],
     );
-    // Nothing is like it, and it is no message all the same.
+    // There is no similar file, but a path is still not taken for a message.
     for command in ["start", "plan", "ask", "resume"] {
         repo.teddy(&[command, "docs/spec.md"]).check(
             2,

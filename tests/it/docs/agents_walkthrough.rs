@@ -1,11 +1,10 @@
-//! The walkthrough of agents: its commands are run, and what they print is what the page shows.
+//! Runs the commands of the agents walkthrough and compares their output with the page.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::docs::land_walkthrough::check;
 use crate::support::TestRepo;
 
-/// The page.
 const PAGE: &str = include_str!("../../../docs/walkthroughs/agents.md");
 
 /// Returns the script that the page shows under a name.

@@ -1,10 +1,10 @@
-//! The walkthrough of bundles: its commands are run, and what they print is what the page shows.
+//! Runs the commands of the walkthrough of bundles and compares their output with the page.
 
 use crate::docs::land_walkthrough::check;
 use crate::plans::{edit, execute, plan};
 use crate::support::TestRepo;
 
-/// Makes a project, and beside it a plan that greets people by name.
+/// Next to the project is a plan that makes it greet by name.
 pub fn greeting() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "echo 'Hello!'\n");
     repo.commit("Greet");

@@ -1,21 +1,17 @@
-//! The workflow of docs/ci.md: what the page shows is the file, its shape is what a forge needs,
-//! nobody gets more rights than they need, and the program takes every call in it.
+//! The workflow of `docs/ci.md`: it equals the file in `fixtures`, has the structure that a forge
+//! needs, requests minimal permissions, and uses valid commands.
 
 use serde_json::{Value, json};
 
 use crate::support::TestRepo;
 
-/// The page.
 const PAGE: &str = include_str!("../../../docs/ci.md");
-/// The workflow.
 const FILE: &str = include_str!("../../../fixtures/ci/teddy.yml");
 
-/// Reads the workflow.
 fn workflow() -> Value {
     serde_yaml::from_str(FILE).unwrap()
 }
 
-/// Returns the steps of a job.
 fn steps(job: &Value) -> &Vec<Value> {
     job["steps"].as_array().unwrap()
 }
@@ -85,7 +81,7 @@ fn what_is_typed_never_becomes_a_script_and_actions_are_pinned() {
     }
 }
 
-/// Returns the calls of the program in a script, as words.
+/// Returns the words of each call of teddy in a script.
 fn calls(script: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let parts = script.lines().flat_map(|line| line.split(['|', '&', '>']));
@@ -120,7 +116,8 @@ fn the_program_takes_every_call() {
         let words: Vec<String> = call.iter().map(plain).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         names.push(words[0].to_owned());
-        // Where there is no repository nothing is done; what cannot be read is refused before.
+        // Outside of a repository a valid command fails without any effect, and an invalid one
+        // exits with code 2.
         let out = outside.teddy_in(&outside.beside("home"), &words);
         assert!(out.code != 2 && out.code != 0, "{words:?}: {out}");
     }

@@ -1,4 +1,4 @@
-//! What the documents show to be copied is taken by the program as it stands.
+//! The program accepts the commands and configurations that the documentation shows.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -12,12 +12,10 @@ use teddy::model::settings::ModelConfig as ModelSettings;
 use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 
-/// Reads a document of the project.
 fn document(path: &str) -> String {
     std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Returns the code blocks of a language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let opening = format!("```{language}\n");
     text.split(&opening)
@@ -26,8 +24,8 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the models of a configuration, each opened with a key in every variable; the one in use
-/// must be among them.
+/// Opens each model of a configuration with a key in every variable, and returns the names. The
+/// selected model must be among them.
 fn models(yaml: &str) -> Vec<String> {
     let settings: Settings =
         serde_yaml::from_str(yaml).unwrap_or_else(|error| panic!("{error} in\n{yaml}"));
@@ -125,7 +123,7 @@ fn every_setting_of_a_model_is_in_the_table() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Returns the rows of the table below a heading, each by its first column.
+/// Returns the first column of the table below a heading.
 fn table(page: &str, heading: &str) -> Vec<String> {
     let text = document(page);
     let (_, below) = text
@@ -138,12 +136,11 @@ fn table(page: &str, heading: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns what stands between a pair of marks.
 fn between(text: &str, mark: char) -> Vec<&str> {
     text.split(mark).skip(1).step_by(2).collect()
 }
 
-/// Adds the text of every source file below a folder.
+/// Appends the text of every source file below a directory.
 fn sources(folder: &Path, text: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -166,7 +163,7 @@ fn what_safety_quotes_is_what_the_program_says() {
     let quoted: Vec<&str> = rows.iter().flat_map(|row| between(row, '"')).collect();
     assert!(quoted.len() >= 7, "{quoted:?}");
     for words in quoted {
-        // What is in backquotes, or left out, is filled in when the program runs.
+        // The program fills in the parts in backquotes and the ellipses.
         let parts = words.split("...").flat_map(|part| part.split("`x`"));
         for part in parts.map(|part| part.trim_matches([' ', ':'])) {
             assert!(source.contains(part), "nothing says `{part}`");
@@ -221,7 +218,8 @@ fn those_who_come_from_elsewhere_find_commands_that_exist() {
             };
             let words = shlex::split(words).unwrap();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            // Where there is no repository nothing is done; what cannot be read is refused before.
+            // Outside of a repository a valid command fails without any effect, and an invalid one
+            // exits with code 2.
             let out = outside.teddy_in(&folder, &words);
             assert!(out.code != 2, "{command}: {out}");
             tried += 1;

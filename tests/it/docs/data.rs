@@ -1,5 +1,4 @@
-//! docs/data.md: what a session sends and leaves behind is what the page says, and what the page
-//! deletes is gone.
+//! `docs/data.md`: lists exactly what a session sends and stores, and its deletion commands work.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,19 +9,18 @@ use crate::fake::{Fake, stream};
 use crate::plans::{create, edit, execute, plan, with_memos};
 use crate::support::{Output, TestRepo};
 
-/// Reads the page.
 fn page() -> String {
     std::fs::read_to_string(format!("{}/docs/data.md", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// Returns the part of the page below a heading, up to the next one.
+/// Returns the section below a heading.
 fn part(heading: &str) -> String {
     let page = page();
     let (_, below) = page.split_once(&format!("\n{heading}\n")).unwrap();
     below.split("\n#").next().unwrap().to_owned()
 }
 
-/// Returns what the first column of the table below a heading names.
+/// Returns the places in the first column of the table below a heading.
 fn places(heading: &str) -> BTreeSet<String> {
     let part = part(heading);
     let rows = part.lines().filter(|line| line.starts_with("| `"));
@@ -33,7 +31,7 @@ fn places(heading: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the code of the page below a heading.
+/// Returns the lines of code below a heading.
 fn code(heading: &str) -> Vec<String> {
     let part = part(heading);
     let blocks = part.split("```sh\n").skip(1);
@@ -42,7 +40,7 @@ fn code(heading: &str) -> Vec<String> {
         .collect()
 }
 
-/// Adds the paths of all files and empty folders below one, from it.
+/// Adds the paths of all files and empty directories, relative to `top`.
 fn collect(top: &Path, folder: &Path, found: &mut BTreeSet<String>) {
     let entries: Vec<_> = std::fs::read_dir(folder).unwrap().collect();
     if entries.is_empty() && folder != top {
@@ -61,7 +59,7 @@ fn collect(top: &Path, folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns what is below a folder.
+/// Returns the paths below a directory.
 fn below(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if folder.is_dir() {
@@ -70,7 +68,7 @@ fn below(folder: &Path) -> BTreeSet<String> {
     found
 }
 
-/// Returns the paths that no place covers: the place itself, or something in a folder.
+/// Returns the paths that are neither a place nor inside of one.
 fn outside<'a>(found: &'a BTreeSet<String>, places: &BTreeSet<String>) -> Vec<&'a String> {
     let is_covered = |path: &&String| {
         !places
@@ -80,16 +78,13 @@ fn outside<'a>(found: &'a BTreeSet<String>, places: &BTreeSet<String>) -> Vec<&'
     found.iter().filter(is_covered).collect()
 }
 
-/// A project in which a session has done most of what one can do.
+/// A project with a session that has used most features.
 struct Used {
-    /// The project.
     repo: TestRepo,
-    /// The server of its model.
     server: Fake,
 }
 
 impl Used {
-    /// Uses a project.
     fn new() -> Used {
         let repo = TestRepo::new()
             .file("a.txt", "one\n")
@@ -114,7 +109,7 @@ impl Used {
         used
     }
 
-    /// Runs teddy with its temporary files in a folder of their own; it must end with a code.
+    /// Runs teddy with its own temporary directory and checks the exit code.
     fn teddy(&self, args: &[&str], code: i32) -> Output {
         let mut command = self.repo.teddy_command(args);
         command
@@ -127,7 +122,7 @@ impl Used {
         out
     }
 
-    /// Does what a user does.
+    /// Runs typical commands of a user.
     fn work(&self) {
         for args in [
             &["init"][..],
@@ -173,7 +168,7 @@ fn what_is_left_behind_is_on_the_page() {
     assert!(refs.len() > 4, "{refs:?}");
     assert_eq!(outside(&refs, &in_repository), Vec::<&String>::new());
 
-    // What is neither git's own nor a copy of the project.
+    // Files outside of `.git` that are not the project's own.
     let mut files = below(&repo.path());
     files.retain(|path| !path.starts_with(".git/"));
     let own = [".gitignore", "a.txt", "b.txt", "made"].map(str::to_owned);
@@ -198,7 +193,7 @@ fn everything_in_the_git_directory_is_git_s_own_or_on_the_page() {
     let used = Used::new();
     let repo = &used.repo;
     let mut found = below(&repo.path().join(".git"));
-    // What git makes itself when a user commits.
+    // Files that git creates when a user commits.
     found.retain(|path| {
         let gits = [
             "HEAD",
@@ -297,6 +292,6 @@ fn what_the_page_deletes_is_gone() {
         below(&repo.beside("home")),
         BTreeSet::from(["cache/", "config/"].map(str::to_owned))
     );
-    // It begins anew.
+    // TeDDy still works.
     repo.done(&["new", "demo"]);
 }

@@ -1,15 +1,14 @@
-//! The walkthrough of `land`: its commands are run, and what they print is what the page shows.
+//! Runs the commands of the `land` walkthrough and compares their output with the page.
 
 use crate::plans::{edit, plan};
 use crate::support::TestRepo;
 
-/// The page.
 const PAGE: &str = include_str!("../../../docs/walkthroughs/landing.md");
 
-/// A hook that wants a conventional message.
+/// Requires a conventional commit message.
 const HOOK: &str = "#!/bin/sh\ngrep -qE '^(feat|fix): ' \"$1\" && exit\necho 'the subject must begin with feat: or fix:'\nexit 1\n";
 
-/// Returns the repository with which the page begins.
+/// Returns the repository at the start of the page.
 fn repository() -> TestRepo {
     use std::os::unix::fs::PermissionsExt as _;
     let repo = TestRepo::new()
@@ -29,7 +28,7 @@ fn repository() -> TestRepo {
     repo
 }
 
-/// Runs a command as somebody would type it, and returns what is on the screen then.
+/// Runs a command at a terminal. Returns the screen.
 pub fn run(repo: &TestRepo, command: &str) -> String {
     let teddy = std::path::Path::new(env!("CARGO_BIN_EXE_teddy"));
     let like = repo.teddy_command(&[]);
@@ -48,7 +47,7 @@ pub fn run(repo: &TestRepo, command: &str) -> String {
     String::from_utf8(shell.output().unwrap().stdout).unwrap()
 }
 
-/// Replaces what is different each time.
+/// Replaces what differs by run.
 fn plain(line: &str) -> String {
     let uuid = regex::Regex::new(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
         .unwrap();
@@ -61,7 +60,7 @@ fn plain(line: &str) -> String {
     id.replace_all(&line, "<id>").into_owned()
 }
 
-/// Returns each command of a page with what it prints.
+/// Returns the commands of a page with the shown output.
 fn commands(page: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for block in page.split("```text\n").skip(1) {
@@ -75,7 +74,7 @@ fn commands(page: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Runs the commands of a page, and compares what they print with what it shows.
+/// Runs the commands of a page and compares their output.
 pub fn check(repo: &TestRepo, page: &str) {
     let commands = commands(page);
     assert!(commands.len() > 12, "{}", commands.len());

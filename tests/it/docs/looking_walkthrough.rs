@@ -1,5 +1,4 @@
-//! The walkthrough of looking at sessions: its commands are run, and what they print is what the
-//! page shows.
+//! Runs the commands of the walkthrough of views and compares their output with the page.
 
 use crate::docs::archive_walkthrough::greeting;
 use crate::docs::land_walkthrough::check;

@@ -1,4 +1,4 @@
-//! What the prompts teach is what the parser reads: every example is a plan, every format an
+//! The prompts teach what the parser accepts: every example is a valid plan, and every format an
 //! action.
 
 use teddy::model::prompt::Prompts;
@@ -6,8 +6,7 @@ use teddy::plan::parse::parse;
 use teddy::plan::repair::repair;
 use teddy::plan::{Plan, PlanStatus};
 
-/// Returns the texts of all elements of a name, without the newline behind the opening tag;
-/// attributes come first.
+/// Returns attributes and text of all elements with a name. The text starts after the newline.
 fn elements<'a>(text: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
     let (open, close) = (format!("<{name}"), format!("</{name}>"));
     text.split(&open)
@@ -22,7 +21,7 @@ fn elements<'a>(text: &'a str, name: &str) -> Vec<(&'a str, &'a str)> {
         .collect()
 }
 
-/// Reads a plan that must have no mistake and nothing to repair.
+/// Parses a plan that must be valid without repair.
 fn read(name: &str, text: &str) -> Plan {
     let (plan, diagnostics) = parse(text);
     assert!(diagnostics.is_empty(), "{name}: {diagnostics:#?}\n{text}");
@@ -117,26 +116,26 @@ fn what_a_prompt_calls_a_rule_of_the_format_is_one() {
     let read_first =
         "### `READ`\n- **Resource:** [src/export.rs](/src/export.rs)\n- **Description:** Look.\n\n";
     let wrong = [
-        // Nothing but the plan, and an action in it.
+        // Text before the plan, and a plan without an action.
         example.replace("# Write the header row of the export\n", "Sure!\n"),
         example
             .split_once("### `EDIT`")
             .expect("it has one")
             .0
             .to_owned(),
-        // The same path twice.
+        // Label and target of the link differ.
         example.replace(
             "[docs/export.md](/docs/export.md)",
             "[docs/export.md](/docs/other.md)",
         ),
-        // No text between blocks.
+        // Text between blocks.
         example.replace("`REPLACE:`", "And now:\n\n`REPLACE:`"),
     ];
     for text in wrong {
         assert!(!parse(&text).1.is_empty(), "{text}");
     }
-    // What only the files can show is found out by validation: an EDIT of a file that was just read
-    // is one of its cases.
+    // The parser does not know the files. Validation finds an EDIT of a file that the same plan
+    // reads.
     assert_eq!(
         parse(&example.replace("### `EDIT`", &format!("{read_first}### `EDIT`"))).1,
         []

@@ -1,11 +1,10 @@
-//! The walkthrough of `push` and `fetch`: its commands are run, and what they print is what the
-//! page shows.
+//! Runs the commands of the `push` and `fetch` walkthrough and compares their output with the page.
 
 use crate::docs::land_walkthrough::check;
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// Returns the repository with which the page begins, a server and a clone beside it.
+/// Returns the repository at the start of the page, with a server and a clone next to it.
 fn repository() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "echo 'Hello!'\n");
     repo.commit("Greet");

@@ -1,4 +1,4 @@
-//! The suite does not depend on the machine: a part of it runs in a hostile environment.
+//! The tests don't depend on the machine: some of them run in a hostile environment.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -13,7 +13,7 @@ const PART: [&str; 5] = [
     "hostile::private_git::commands_commit_large_files",
     "look::history::",
 ];
-/// Settings that break a test which sees them.
+/// Breaks any test that reads it.
 const GIT_CONFIG: &str = r#"
 [user]
 	name = System
@@ -56,7 +56,7 @@ const GIT_CONFIG: &str = r#"
 	required = true
 "#;
 const GIT_ATTRIBUTES: &str = "* text eol=crlf filter=lfs\n";
-/// Puts the files of the machine in place in a mount namespace of its own, then runs the rest.
+/// Mounts hostile system files in a mount namespace, then runs a command.
 const ON_ANOTHER_MACHINE: &str = r#"
 set -e
 for etc in /etc /usr/local/etc; do
@@ -71,7 +71,8 @@ umask 077
 exec "$@"
 "#;
 
-/// Returns a command that runs another one on a machine with hostile system files.
+/// Returns a command that runs its arguments with hostile system files. `None` if this process
+/// cannot mount.
 fn on_another_machine(repo: &TestRepo) -> Option<Command> {
     let machine = repo.beside("machine");
     std::fs::create_dir(&machine).unwrap();
@@ -81,7 +82,7 @@ fn on_another_machine(repo: &TestRepo) -> Option<Command> {
     let start = |arguments: &[&str]| {
         let mut command = repo.command("unshare");
         command.env("MACHINE", &machine).arg("--mount");
-        // An unprivileged user may mount in a user namespace only.
+        // Unprivileged users can only mount in a user namespace.
         if !rustix::process::geteuid().is_root() {
             command.args(["--user", "--map-root-user"]);
         }

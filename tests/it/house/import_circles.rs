@@ -1,4 +1,4 @@
-//! The rule of the house on imports: files do not go in circles, on any floor.
+//! Source files don't import each other in circles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -7,17 +7,16 @@ use regex::Regex;
 
 use crate::support::source::{File, files};
 
-/// The path of a module below the crate.
+/// Path of a module in the crate.
 type Module = Vec<String>;
 
-/// Returns the module that a file is.
 fn module(file: &File) -> Module {
     let path = file.path["src/".len()..].trim_end_matches(".rs");
     let path = path.strip_suffix("/mod").unwrap_or(path);
     path.split('/').map(str::to_owned).collect()
 }
 
-/// Returns a file's code without its tests, comments and texts.
+/// Returns the code without tests, comments and strings.
 fn plain(file: &File) -> String {
     static TEXT: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r#"(?s)//[^\n]*|'(?:\\.|[^\\'\n])'|"(?:\\.|[^"\\])*""#).unwrap()
@@ -25,7 +24,7 @@ fn plain(file: &File) -> String {
     TEXT.replace_all(file.code(), "").into_owned()
 }
 
-/// Returns the paths that an import names: one for each leaf of its tree.
+/// Returns the paths of an import, one per leaf of its tree.
 fn leaves(tree: &str) -> Vec<String> {
     let Some((stem, rest)) = tree.split_once('{') else {
         return vec![tree.trim().to_owned()];
@@ -47,7 +46,8 @@ fn leaves(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the module that a path leads to from another, if it is one of these.
+/// Resolves a path to one of the known modules. `None` for external paths and the module's own
+/// children.
 fn target(here: &Module, path: &str, known: &BTreeSet<Module>) -> Option<Module> {
     let mut base = here.clone();
     let mut is_absolute = false;
@@ -70,11 +70,10 @@ fn target(here: &Module, path: &str, known: &BTreeSet<Module>) -> Option<Module>
     while !base.is_empty() && !known.contains(&base) {
         base.pop();
     }
-    // A module that names what is below it is made of it.
+    // A module is allowed to use its children.
     (!base.is_empty() && !base.starts_with(here)).then_some(base)
 }
 
-/// Returns which modules a file uses.
 fn uses(file: &File, known: &BTreeSet<Module>) -> BTreeSet<Module> {
     let (here, code) = (module(file), plain(file));
     static IMPORTS: LazyLock<Regex> =
@@ -91,7 +90,7 @@ fn uses(file: &File, known: &BTreeSet<Module>) -> BTreeSet<Module> {
     targets.collect()
 }
 
-/// Returns what can be reached from a module, itself only if it is in a circle.
+/// Returns all modules reachable from `from`. Contains `from` only if it is part of a circle.
 fn reach(from: &Module, graph: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<Module> {
     let (mut found, mut next) = (BTreeSet::new(), vec![from.clone()]);
     while let Some(module) = next.pop() {
@@ -104,7 +103,7 @@ fn reach(from: &Module, graph: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<
     found
 }
 
-/// Returns the circles of these files, each as the sorted names of its modules.
+/// Returns the sorted module names of each circle.
 fn circles(files: &[File]) -> BTreeSet<String> {
     let known: BTreeSet<Module> = files.iter().map(module).collect();
     let graph: BTreeMap<Module, BTreeSet<Module>> = files

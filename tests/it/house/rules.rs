@@ -1,5 +1,5 @@
-//! The rules of the house that a compiler does not know: who may use whom, what every file has,
-//! where a crate lives.
+//! Rules for the source code that the compiler does not check: dependencies between modules,
+//! required content of files, and where each crate is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -8,9 +8,9 @@ use regex::Regex;
 
 use crate::support::source::{File, files, root};
 
-/// The most lines of a source file, inline tests left out.
+/// Limit for a source file without its inline tests.
 const MAX_LINES: usize = 450;
-/// The crates that have one home: where it is, below `src/`.
+/// Crates, and the only paths below `src/` that use them.
 const HOMES: [(&str, &[&str]); 15] = [
     ("gix", &["git/"]),
     ("gix_pack", &["git/"]),
@@ -29,7 +29,7 @@ const HOMES: [(&str, &[&str]); 15] = [
     ("clap", &["cli/"]),
 ];
 
-/// What the page of a format tells, in this order.
+/// Required sections of a page about a format, in this order.
 const SECTIONS: [&str; 7] = [
     "Where",
     "Example",
@@ -40,14 +40,13 @@ const SECTIONS: [&str; 7] = [
     "Read by",
 ];
 
-/// Reads a file of the project.
 fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Returns everything that a pattern's first group matches.
+/// Returns all matches of the pattern's first group.
 fn all<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
-    // To compile one takes longer than to look through a file.
+    // Cached, because compiling a pattern takes longer than a search in a file.
     static PATTERNS: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
     let known = |patterns: &mut BTreeMap<String, Regex>| {
         let made = || Regex::new(pattern).unwrap();
@@ -63,7 +62,6 @@ fn all<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Returns the files of commands.
 fn commands() -> Vec<File> {
     let is_command = |file: &File| {
         file.text.contains("pub(super) struct Args")
@@ -75,7 +73,6 @@ fn commands() -> Vec<File> {
         .collect()
 }
 
-/// Returns a command's name.
 fn command(file: &File) -> String {
     file.path
         .trim_start_matches("src/cli/")
@@ -84,7 +81,6 @@ fn command(file: &File) -> String {
         .replace('_', "-")
 }
 
-/// Fails with the list of what breaks a rule.
 #[track_caller]
 fn none(broken: &[String], rule: &str) {
     assert!(broken.is_empty(), "{rule}:\n{}", broken.join("\n"));
@@ -165,7 +161,7 @@ fn a_type_has_a_name_of_its_own() {
                 .push(file.path.clone());
         }
     }
-    // The arguments of a command stand in its file, and what a trait calls its own in its `impl`s.
+    // Each command has its own `Args`, and each `impl` of a trait its own associated types.
     let of_a_place = [
         "Args", "Error", "Item", "Output", "Target", "Owned", "Err", "Value",
     ];
@@ -215,7 +211,7 @@ fn files_are_read_with_a_limit() {
         .flat_map(|file| {
             let lines = file.code().lines().map(str::trim);
             lines
-                // What the kernel says is short, and nobody else can put a file there.
+                // Kernel files are short, and no one else can replace them.
                 .filter(|line| {
                     whole.is_match(line)
                         && !line.contains("/proc/")
@@ -253,7 +249,7 @@ fn every_dependency_is_used_and_has_its_reason_written_down() {
         .flat_map(|table| all(r"(?m)^([a-z0-9_-]+) = ", table.get(1).unwrap().as_str()))
         .collect();
     assert!(names.len() > 30, "{names:?}");
-    // The project itself, with what only tests need.
+    // The project itself, a dependency for features that only tests need.
     for name in names.into_iter().filter(|name| *name != "teddy-git") {
         let path = name.replace('-', "_");
         if !Regex::new(&format!(r"\b{path}(::|!)"))
@@ -345,7 +341,7 @@ fn every_command_is_in_the_readme_and_in_the_reference() {
 fn the_page_of_a_format_has_its_sections_and_numbered_rules() {
     let mut broken = Vec::new();
     for file in files("docs/formats", ".md") {
-        // An example may have headings of its own.
+        // Search from the last section on, because an example can contain headings.
         let mut at = 0;
         for section in SECTIONS {
             match file.text[at..].find(&format!("\n## {section}\n")) {
@@ -432,7 +428,7 @@ fn links_in_the_documents_lead_somewhere() {
     none(&broken, "a link leads to a file");
 }
 
-/// Returns a page without its code blocks and code spans.
+/// Returns a page without code blocks and code spans.
 fn without_code(text: &str) -> String {
     let mut fence = None;
     let mut rest = String::new();
@@ -476,7 +472,7 @@ fn modules_that_root_changes_are_run_both_ways() {
         .map(|file| file.path)
         .collect();
     assert_eq!(listed, marked);
-    // As a user: the whole of both targets.
+    // CI runs both targets completely as an ordinary user.
     for whole in ["\ncargo test\n", "\ncargo test --test worlds\n"] {
         assert!(script.contains(whole), "{whole} is not in .ci/run");
     }

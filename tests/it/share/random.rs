@@ -14,12 +14,15 @@ const SESSIONS: [&str; 2] = ["add-auth", "other"];
 
 #[derive(Debug, Clone)]
 enum Step {
+    /// Executes a plan in a session.
     Turn { who: usize, session: usize },
+    /// Pushes a session, as a record or with its code.
     Push {
         who: usize,
         session: usize,
         code: bool,
     },
+    /// Fetches all sessions.
     Fetch { who: usize, prune: bool },
     /// Starts a session at the newest fetched turn of the other person's.
     Branch { who: usize, session: usize },

@@ -1,5 +1,5 @@
-//! A few hundred bytes that stand for millions of files: trees that name the same folder again and
-//! again, level by level.
+//! Git trees of a few hundred bytes that expand to millions of files, because each level contains
+//! the next one ten times.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -9,14 +9,13 @@ use crate::support::remotes::two_people;
 use crate::support::web::Web;
 use crate::support::{Output, TestRepo};
 
-/// The session that is forged.
 const SESSION: &str = "teddy/sessions/add-auth";
-/// What is said of a turn with too many files.
+/// The message about a turn with too many files.
 const TOO_MANY: &str = "more than 65536 files and folders";
-/// What is said of code with too many.
+/// The message about code with too many files.
 const TOO_DIFFERENT: &str = "they differ in more than 1000000 files and folders";
 
-/// Gives git a text to read, and returns what it answers.
+/// Runs git with this input. Returns stdout.
 fn git_reads(repo: &TestRepo, args: &[&str], text: &str) -> String {
     let mut git = repo.command("git");
     git.current_dir(repo.path()).args(args);
@@ -36,7 +35,7 @@ fn git_reads(repo: &TestRepo, args: &[&str], text: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Makes a tree that names the same one ten times, on so many levels.
+/// Each of the levels contains the next one ten times.
 fn bomb(repo: &TestRepo, levels: usize) -> String {
     let blob = git_reads(repo, &["hash-object", "-w", "--stdin"], "x");
     let ten = |kind: &str, id: &str| {
@@ -47,14 +46,13 @@ fn bomb(repo: &TestRepo, levels: usize) -> String {
     (1..levels).fold(files, |tree, _| ten("040000 tree", &tree))
 }
 
-/// Returns a tree with one more folder in it.
+/// Adds a directory to a tree.
 fn with_folder(repo: &TestRepo, tree: &str, folder: &str) -> String {
     let listed = repo.git(&["ls-tree", tree]);
     let lines = format!("{listed}\n040000 tree {folder}\textra\n");
     git_reads(repo, &["mktree"], &lines)
 }
 
-/// Makes a commit of a tree with these parents.
 fn commit(repo: &TestRepo, tree: &str, parents: &[String], message: &str) -> String {
     let mut args = vec!["commit-tree", tree, "-m", message];
     for parent in parents {
@@ -63,8 +61,7 @@ fn commit(repo: &TestRepo, tree: &str, parents: &[String], message: &str) -> Str
     repo.git(&args)
 }
 
-/// Makes a turn in the place of the newest one: with these files, and with code after it if there
-/// is another one.
+/// Forges the newest turn with this tree, and with `after` as its code, if given.
 fn forged(repo: &TestRepo, tree: &str, after: Option<&str>) -> String {
     let message = repo.git(&["log", "-1", "--format=%B", SESSION]);
     let parents = repo.git(&["log", "-1", "--format=%P", SESSION]);
@@ -75,13 +72,13 @@ fn forged(repo: &TestRepo, tree: &str, after: Option<&str>) -> String {
     commit(repo, tree, &parents, &message)
 }
 
-/// Makes a turn whose own tree is a bomb.
+/// The turn's own tree is a bomb.
 fn with_many_artifacts(repo: &TestRepo) -> String {
     let tree = with_folder(repo, &format!("{SESSION}^{{tree}}"), &bomb(repo, 7));
     forged(repo, &tree, None)
 }
 
-/// Returns a tree with one more entry, or another one in the place of that name.
+/// Adds or replaces an entry of a tree.
 fn with_entry(repo: &TestRepo, tree: &str, entry: &str, name: &str) -> String {
     let end = format!("\t{name}");
     let listed = repo.git(&["ls-tree", tree]);
@@ -90,8 +87,7 @@ fn with_entry(repo: &TestRepo, tree: &str, entry: &str, name: &str) -> String {
     git_reads(repo, &["mktree"], &format!("{lines}{entry}{end}\n"))
 }
 
-/// Makes a turn with another file in the place of one, and with this code after it if there is
-/// another one.
+/// Replaces a file of the newest turn, and its code, if given.
 fn with_file(repo: &TestRepo, name: &str, text: &str, after: Option<&str>) -> String {
     let blob = git_reads(repo, &["hash-object", "-w", "--stdin"], text);
     let (mut entry, mut name) = (format!("100644 blob {blob}"), name);
@@ -103,7 +99,7 @@ fn with_file(repo: &TestRepo, name: &str, text: &str, after: Option<&str>) -> St
     forged(repo, &tree, after)
 }
 
-/// Makes a turn after which the code is a bomb.
+/// The turn's code is a bomb.
 fn with_much_code(repo: &TestRepo) -> String {
     let code = with_folder(repo, &format!("{SESSION}^2^{{tree}}"), &bomb(repo, 7));
     let old = repo.git(&["rev-parse", &format!("{SESSION}^2")]);
@@ -112,12 +108,12 @@ fn with_much_code(repo: &TestRepo) -> String {
     with_file(repo, "meta.yaml", &meta.replace(&old, &new), Some(&new))
 }
 
-/// Returns so many MiB of empty lines, and words behind them.
+/// Returns empty lines of this size, followed by text.
 fn lines(mib: usize) -> String {
     "\n".repeat(mib << 20) + "words\n"
 }
 
-/// Makes a turn whose commit has another message, or another publication.
+/// Changes the message of the newest turn, or that of its publication.
 fn with_words(repo: &TestRepo, change: &dyn Fn(&str) -> String, publication: bool) -> String {
     let mut parents = repo.git(&["log", "-1", "--format=%P", SESSION]);
     let mut message = repo.git(&["log", "-1", "--format=%B", SESSION]);
@@ -142,7 +138,7 @@ fn with_words(repo: &TestRepo, change: &dyn Fn(&str) -> String, publication: boo
     git_reads(repo, &args, &message)
 }
 
-/// Makes sure that a program ended by itself.
+/// Checks that the program exited normally.
 #[track_caller]
 fn ended(out: &Output) {
     assert!((0..6).contains(&out.code), "{out}");
@@ -257,7 +253,7 @@ fn what_is_parsed_or_shown_whole_has_an_end() {
         assert_eq!(out.stderr.matches(name).count(), 1, "{out}");
     }
 
-    // What came in another way is cut where it is shown.
+    // Turns that did not come by `fetch` are truncated for display.
     for (name, text, command) in [
         ("report.md", &report, &["show", "--no-patch"][..]),
         ("next/question.md", &lines(2), &["status"]),
@@ -347,7 +343,7 @@ fn every_command_survives_code_of_millions_of_files() {
         ended(&ada.teddy(args));
     }
     ada.teddy(&["verify"]).check(1, &[TOO_DIFFERENT]);
-    // The other turns are there all the same.
+    // The other turns are still listed.
     let rows = ada.done(&["log"]);
     assert!(rows.contains("(too many files to list)"), "{rows}");
     assert!(rows.contains("One (1 file)"), "{rows}");

@@ -1,14 +1,14 @@
-//! What people build with works in the sandbox as it is without settings; what does not says which
-//! setting opens it.
+//! Common build tools work in the sandbox with the default settings. If something fails, the
+//! message names the setting that allows it.
 
 use teddy::host::sandbox::{Availability, availability};
 
 use super::ground::{Ground, plan, run};
 
-/// A file and its text.
+/// Name and content of a file.
 type Text = (&'static str, &'static str);
 
-/// A program that must be there, a command that must succeed, and what its project consists of.
+/// A required program, a command that must succeed, and the files of its project.
 const WORK: &[(&str, &str, &[Text])] = &[
     (
         "cargo",
@@ -86,7 +86,7 @@ const WORK: &[(&str, &str, &[Text])] = &[
     ),
 ];
 
-/// What does not work without a setting, and the words that name it.
+/// Commands that need a setting, and the text that names it.
 const HINTS: &[(&str, &str, &str)] = &[
     ("sh", "echo x > ~/.made", "execute.writable"),
     ("sh", "echo x > /tmp/teddy-made", "execute.writable"),
@@ -107,7 +107,7 @@ const HINTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Returns whether a program is there; says so where a row is passed over.
+/// Prints which row is skipped if the program is missing.
 #[expect(
     clippy::print_stdout,
     reason = "a test that cannot be tried here says so"
@@ -120,7 +120,7 @@ fn is_there(program: &str) -> bool {
     found
 }
 
-/// Returns what a version manager needs to find its programs: the tests have a home of their own.
+/// Version managers need the real home directory to find their programs.
 fn settings() -> Vec<(String, String)> {
     let home = teddy::host::env::var("HOME").unwrap_or_default();
     let place = |name: &str, below: &str| {
@@ -134,7 +134,7 @@ fn settings() -> Vec<(String, String)> {
     ]
 }
 
-/// Executes a command in the sandbox and returns the exit code and the words.
+/// Executes a command in the sandbox. Returns the exit code and both streams.
 fn execute(ground: &Ground, command: &str) -> (Option<i32>, String) {
     std::fs::write(ground.repo.beside("plan.md"), plan(&run(command))).unwrap();
     let settings = settings();

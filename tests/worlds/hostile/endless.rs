@@ -1,13 +1,13 @@
-//! Files that never answer or never end: pipes among TeDDy's own files, devices in place of a plan or
-//! a configuration. A clear error or an answer, never a wait.
+//! Files that block or never end: pipes among TeDDy's own files, devices as plan or configuration.
+//! TeDDy prints an error or an answer, and never hangs.
 
 use crate::plans::{create, plan};
 use crate::support::{Output, TestRepo};
 
-/// Longer than any command here takes, in seconds.
+/// Time limit in seconds, longer than any command here takes.
 const LIMIT: &str = "120";
 
-/// Runs TeDDy, which must not wait for ever.
+/// Runs teddy with the time limit.
 #[track_caller]
 fn teddy(repo: &TestRepo, args: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut teddy = repo.teddy_command(args);
@@ -31,7 +31,7 @@ fn teddy(repo: &TestRepo, args: &[&str], variables: &[(&str, &str)]) -> Output {
     out
 }
 
-/// Returns a repository with a session of one turn.
+/// Has a session of one turn.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -99,7 +99,7 @@ fn attack_10_a_device_without_an_end_is_refused() {
     teddy(&repo, &["status"], &[("TEDDY_CONFIG", "/dev/null")]).check(0, &[]);
 }
 
-/// What stands in the place of a file, and the commands of a shell that put it there.
+/// A kind of file, and the shell command that creates it.
 const IRREGULAR: [(&str, &str); 4] = [
     ("a pipe", "mkfifo \"$1\""),
     ("a device", "ln -s /dev/zero \"$1\""),
@@ -107,7 +107,7 @@ const IRREGULAR: [(&str, &str); 4] = [
     ("3 GB", "truncate -s 3G \"$1\""),
 ];
 
-/// Files without which no command can tell what the repository is.
+/// Files that every command needs.
 const NEEDED: [&str; 15] = [
     "home/config/teddy/config.yaml",
     "home/config/git/ignore",
@@ -125,7 +125,7 @@ const NEEDED: [&str; 15] = [
     "repo/.git/info/sparse-checkout",
     "repo/.git/objects/info/alternates",
 ];
-/// Files that some commands need.
+/// Files that only some commands need.
 const NEEDED_BY_SOME: [&str; 7] = [
     "home/cache/teddy",
     "repo/.gitignore",
@@ -135,7 +135,7 @@ const NEEDED_BY_SOME: [&str; 7] = [
     "repo/.git/teddy/boot",
     "repo/.git/teddy/tips/demo",
 ];
-/// Files that nobody needs, or that are made anew.
+/// Files that are optional or can be recreated.
 const SPARE: [&str; 9] = [
     "home/config/teddy/trusted.yaml",
     "repo/.teddy/config.yaml",
@@ -148,8 +148,8 @@ const SPARE: [&str; 9] = [
     "repo/.git/teddy/log/demo",
 ];
 
-/// Puts pipes, devices, folders and 3 GB in the place of files, and tells of each command that ends
-/// otherwise than it should.
+/// Replaces each file by a pipe, a device, a directory and a file of 3 GB. Returns the commands
+/// with a wrong result.
 fn odd_ends(names: &[&str], is_right: fn(&str, &Output) -> bool) -> Vec<String> {
     let repo = project();
     let next = plan("Second", &[create("second.txt", "2\n")]);

@@ -1,8 +1,8 @@
-//! Random vandalism in everything that a command can reach; then everything works.
+//! Random damage to everything that a command can reach. TeDDy must still work afterwards.
 
 use super::ground::{Ground, everything_works, plan, run};
 
-/// What is done to a target, `T`; `HOME` is the user's home, `REPO` their repository.
+/// Damage to a target `T`. `HOME` is the user's home directory, `REPO` their repository.
 const DEEDS: &[&str] = &[
     "rm -rf T",
     "rm -rf T; mkfifo T",
@@ -24,7 +24,7 @@ const DEEDS: &[&str] = &[
     "find T -exec touch -h -d 2001-01-01 {} +",
 ];
 
-/// What is done with git.
+/// Damage by git commands.
 const WITH_GIT: &[&str] = &[
     "git checkout -q -b b$RANDOM",
     "git commit -q --allow-empty -m empty",
@@ -52,7 +52,7 @@ const WITH_GIT: &[&str] = &[
     "git checkout -q --orphan alone; git commit -qm alone",
 ];
 
-/// What is meant by `T`.
+/// Values of `T`.
 const TARGETS: &[&str] = &[
     ".git",
     ".git/HEAD",
@@ -82,16 +82,14 @@ const TARGETS: &[&str] = &[
     "new/.git",
 ];
 
-/// Numbers that look like random ones.
+/// Linear congruential generator: the same numbers in every run.
 struct Numbers(u64);
 
 impl Numbers {
-    /// Returns one of some things.
     fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.below(from.len())]
     }
 
-    /// Returns a number below another one.
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
@@ -99,7 +97,7 @@ impl Numbers {
     }
 }
 
-/// Returns a script of some deeds, each of which may fail.
+/// Returns a script of several actions, each of which can fail.
 fn script(numbers: &mut Numbers) -> String {
     let mut lines = vec!["set +e; echo 1 > ignored; git config gc.auto 0".to_owned()];
     for _ in 0..2 + numbers.below(6) {

@@ -1,16 +1,16 @@
-//! The pictures of `teddy browse` in the documents: a screen of the real program, drawn.
+//! Screenshots of `teddy browse` in the documentation, drawn from the real program's screen.
 
 use super::{Frame, keep, svg};
 use crate::plans::{create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// The columns and rows of the terminal.
+/// Columns and rows.
 const SIZE: (u16, u16) = (104, 16);
-/// What the picture shows, for those who do not see it.
+/// Alternative text.
 const TITLE: &str = "A terminal: sessions with their branches and turns to the left, what a turn changed to the right";
 
-/// A project of which two sessions have several turns.
+/// Two of its sessions have several turns.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "#!/bin/sh\necho \"Hello!\"\n");
     repo.commit("Say hello");

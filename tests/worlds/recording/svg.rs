@@ -1,9 +1,7 @@
-//! Frames of a terminal as one picture that moves, or a single one that does not: an SVG without scripts and without fonts of its
-//! own.
+//! Draws frames of a terminal as an SVG, animated or still, without scripts and embedded fonts.
 //!
-//! The frames lie side by side like those of a film, which an animation pulls past the window. Each
-//! different row is drawn once and used where it is shown. Whoever does not want motion sees the
-//! last frame.
+//! The frames are side by side like those of a film, which an animation moves past the window. Each
+//! distinct row is drawn once and reused. With reduced motion, the last frame is shown.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,37 +10,32 @@ use vt100::Color;
 
 use super::Frame;
 
-/// The width of a column, in hundredths of a pixel.
+/// Column width in 1/100 pixel.
 const COLUMN: u32 = 840;
-/// The height of a row in pixels.
+/// Row height in pixels.
 const ROW: u32 = 19;
-/// The space around the terminal, and its title bar above.
+/// Around the terminal, in pixels.
 const MARGIN: u32 = 16;
-/// The height of the title bar.
+/// Height of the title bar in pixels.
 const BAR: u32 = 34;
-/// How long the last frame stays, in tenths of a second.
+/// Duration of the last frame in tenths of a second.
 const REST: u32 = 50;
 
-/// The colours of a terminal's palette, on a dark ground.
+/// For a dark background.
 const PALETTE: [&str; 16] = [
     "#6b7280", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#c9d1d9",
     "#8b949e", "#ffa198", "#aff5b4", "#f2cc60", "#a5d6ff", "#e2c5ff", "#b3f0ff", "#ffffff",
 ];
 
-/// How a run of characters looks.
+/// Style of a run of characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Look {
-    /// The colour of the characters.
     color: Color,
-    /// The colour behind them.
     ground: Color,
-    /// Whether they are bold.
     bold: bool,
-    /// Whether they are fainter than others.
     dim: bool,
 }
 
-/// Draws the frames.
 pub fn draw(frames: &[Frame], (columns, rows): (u16, u16), title: &str) -> String {
     let width = u32::from(columns) * COLUMN / 100;
     let height = u32::from(rows) * ROW;
@@ -96,7 +89,7 @@ pub fn draw(frames: &[Frame], (columns, rows): (u16, u16), title: &str) -> Strin
     )
 }
 
-/// Returns the style, and the animation that shows each frame at its time.
+/// Returns the stylesheet with the animation.
 fn style(frames: &[Frame], step: u32) -> String {
     let last = frames.len() as u32 - 1;
     let whole = frames[frames.len() - 1].at + REST;
@@ -133,7 +126,7 @@ fn style(frames: &[Frame], step: u32) -> String {
     )
 }
 
-/// Draws a row: each run of characters that look the same at its column.
+/// Draws a row. Each run of equally styled characters is placed at its column.
 fn row_of(screen: &vt100::Screen, row: u16, columns: u16) -> String {
     let mut runs: Vec<(u16, u16, Look, String)> = Vec::new();
     for column in 0..columns {
@@ -159,7 +152,7 @@ fn row_of(screen: &vt100::Screen, row: u16, columns: u16) -> String {
         };
         let wide = if cell.is_wide() { 2 } else { 1 };
         match runs.last_mut() {
-            // Characters of another width than a column's have a place of their own.
+            // Characters that are not one column wide are placed separately.
             Some((start, width, same, run))
                 if *same == look && wide == 1 && text.is_ascii() && run.is_ascii() =>
             {
@@ -175,7 +168,7 @@ fn row_of(screen: &vt100::Screen, row: u16, columns: u16) -> String {
         .collect()
 }
 
-/// Draws a run, unless there is nothing to be seen.
+/// Draws a run. Empty if nothing is visible.
 fn run(column: u16, width: u16, look: Look, text: &str) -> String {
     let x = |column: u16| f64::from(u32::from(column) * COLUMN) / 100.0;
     let mut drawn = String::new();
@@ -207,7 +200,7 @@ fn run(column: u16, width: u16, look: Look, text: &str) -> String {
         "" => String::new(),
         some => format!(" class=\"{some}\""),
     };
-    // A font of another width must not move what follows.
+    // Fixes the width, so that another font does not move the text after it.
     let long = shown.chars().count();
     let length = if long > 1 && shown.is_ascii() {
         format!(" textLength=\"{}\"", x(long as u16))
@@ -226,11 +219,11 @@ fn run(column: u16, width: u16, look: Look, text: &str) -> String {
     drawn
 }
 
-/// Returns the class of a colour; nothing for the ordinary one.
+/// Returns the CSS class of a color. Empty for the default color.
 fn class(color: Color) -> String {
     match color {
         Color::Idx(number @ 0..16) => format!("c{number}"),
-        // The program uses the terminal's own colours only.
+        // The program uses only the terminal's palette.
         _ => String::new(),
     }
 }

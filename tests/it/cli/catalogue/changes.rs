@@ -1,4 +1,4 @@
-//! Changes that are not there, or not in a phase for what is wanted.
+//! Changes that don't exist or are in the wrong phase.
 
 use super::{Page, project};
 use crate::cli::change::{put, put_with};

@@ -1,4 +1,4 @@
-//! A command line that is wrong: exit code 2.
+//! Invalid command lines, which exit with code 2.
 
 use super::{Page, project};
 

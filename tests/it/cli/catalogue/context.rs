@@ -1,4 +1,4 @@
-//! Context lists and what stands in them.
+//! Context lists and their entries.
 
 use super::{Page, project};
 

@@ -1,4 +1,4 @@
-//! Files and folders that commands are to read or write, beside the project's own.
+//! Files and directories outside of the project that commands read or write.
 
 use super::{Page, project, turn};
 use crate::plans::create;

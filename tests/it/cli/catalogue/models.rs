@@ -1,10 +1,9 @@
-//! Models that cannot be asked, or give no answer.
+//! Models that cannot be called or give no answer.
 
 use super::{Page, project};
 use crate::fake::{Act, Fake, begun, response, stream};
 use crate::plans::{create, plan};
 
-/// Asks for a plan.
 const PLAN: [&str; 3] = ["plan", "-m", "go"];
 
 #[test]
@@ -52,7 +51,6 @@ fn a_model_whose_answers_are_used_up() {
         .compare("recorded-answers");
 }
 
-/// Returns one connection on which a refusal is sent.
 fn refusal(status: &str, words: &str) -> Vec<Act> {
     let body = serde_json::json!({ "error": { "message": words } }).to_string();
     let headers = "content-type: application/json\r\nretry-after: 0\r\n";
@@ -106,7 +104,7 @@ fn a_provider_that_refuses_or_breaks_off() {
     ];
     let mut page = Page::default();
     for (acts, connections, more) in cases {
-        // Each command is run twice.
+        // `refused_with` runs each command twice.
         let provider = Fake::start(vec![acts; connections * 2]);
         repo.configure(&provider.config(more));
         page.refused_with(

@@ -1,4 +1,4 @@
-//! Plans that cannot be read, are refused, or need an answer.
+//! Plans that cannot be read, are refused or need an answer.
 
 use super::{Page, project, turn, write_plan};
 use crate::plans::{chat, create, edit, execute, invoke, plan, prune, read, research};

@@ -1,4 +1,4 @@
-//! Sessions that are not sent to a remote.
+//! Sessions that `push` refuses to send.
 
 use super::{Page, project, turn};
 use crate::plans::create;

@@ -1,4 +1,4 @@
-//! Remotes that are not there, cannot be reached, or send what is not sound.
+//! Remotes that don't exist, cannot be reached or send invalid sessions.
 
 use super::{Page, project};
 use crate::fake::{Fake, response};

@@ -1,4 +1,4 @@
-//! Repositories and configurations that cannot be worked with.
+//! Repositories and configurations that TeDDy cannot use.
 
 use super::{Page, project};
 use crate::support::TestRepo;

@@ -1,4 +1,4 @@
-//! Sessions, turns and plans that are not there, or not in a state for what is wanted.
+//! Sessions, turns and plans that don't exist or are in the wrong state.
 
 use super::{Page, project, turn, write_plan};
 use crate::plans::{create, edit, read};
@@ -112,7 +112,7 @@ fn another_process_at_work() {
     page.refused_with(&repo, &["undo"], &[soon]);
     drop(held);
 
-    // Somebody moves the session between the look at it and the commit point.
+    // Another process updates the session after TeDDy has read it and before the commit point.
     let script = repo.beside("move.sh");
     let other = repo.git(&["commit-tree", "-m", "x", "HEAD^{tree}"]);
     let text = format!(

@@ -1,9 +1,8 @@
-//! Turns that do not end as they should.
+//! Turns that fail.
 
 use super::{Page, project, turn, write_plan};
 use crate::plans::{create, edit, execute, execute_with};
 
-/// Runs `execute` quietly, as far as that goes.
 const EXECUTE: [&str; 4] = ["-q", "execute", "../plan.md", "-y"];
 
 #[test]
@@ -30,7 +29,7 @@ fn a_command_that_fails() {
 #[test]
 fn a_result_that_overlaps() {
     let repo = project();
-    // The user saves while the command runs.
+    // The command acts as a user who saves the file meanwhile.
     let script = format!("echo mine > '{}'", repo.path().join("a.txt").display());
     write_plan(&repo, &[edit("a.txt", "one", "two"), execute(&script)]);
     let mut page = Page::default();
