@@ -300,7 +300,7 @@ impl TestRepo {
         assert_eq!(out.code, 0, "{out}");
     }
 
-    /// Captures what no command can change: the user's refs, HEAD, stash, settings, hooks and
+    /// Captures what commands must not change: the user's refs, HEAD, stash, settings, hooks and
     /// index.
     pub fn users(&self) -> Users {
         let refs = self.git(&[

@@ -10,7 +10,7 @@ use crate::{BOUND, KEY, LITELLM, LLAMA, base};
 /// Short, because a small model on two cores reads slowly.
 const SCRIBE: &str = "<scribe><title>Write down</title>You write down what the user says, as a plan that makes one file.</scribe>\n";
 
-/// Has a session with its own agent and one model with these settings.
+/// A project whose session uses its own agent and one model with these settings.
 fn project(settings: &Value) -> TestRepo {
     let repo = TestRepo::new()
         .file("README.md", "# Cats\n")

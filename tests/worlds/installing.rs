@@ -40,7 +40,6 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Returns a command that runs one of the scripts.
 fn script(repo: &TestRepo, name: &str) -> Command {
     let path = format!("{}/.release/{name}", env!("CARGO_MANIFEST_DIR"));
     let mut command = repo.command(&path);

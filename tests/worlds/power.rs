@@ -113,7 +113,7 @@ fn run(program: &str, args: &[&Path]) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// Has a session of one turn, synced to disk.
+/// A project with a session of one turn, synced to disk.
 fn project(disk: &Disk) -> TestRepo {
     let repo = TestRepo::below(&disk.mount_point(), &[]);
     if repo.path().join(".git/reftable").exists() {
@@ -419,7 +419,7 @@ fn unpack(repo: &TestRepo) {
     }
 }
 
-/// Has a session of two turns. All objects are loose.
+/// A session of two turns, with loose objects only.
 fn loose_session() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");

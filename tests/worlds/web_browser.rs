@@ -208,7 +208,6 @@ impl Browser {
         severe.map(|line| line["message"].to_string()).collect()
     }
 
-    /// Takes a screenshot of the whole page.
     #[track_caller]
     fn picture(&self) -> Vec<u8> {
         let taken = self.tools(

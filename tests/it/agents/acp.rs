@@ -43,7 +43,6 @@ impl Editor {
         writeln!(self.stdin, "{message}").unwrap();
     }
 
-    /// Sends a request and returns the whole response.
     fn call(&mut self, method: &str, params: &Value) -> Value {
         self.calls += 1;
         let id = json!(self.calls);

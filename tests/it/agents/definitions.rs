@@ -2,7 +2,7 @@
 
 use crate::support::TestRepo;
 
-/// Has its own definition of the built-in assistant.
+/// A project with its own definition of the built-in assistant.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n").file(
         ".teddy/prompts/assistant.xml",

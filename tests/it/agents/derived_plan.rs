@@ -8,7 +8,7 @@ use teddy::plan::difference::{AgentWords, FileState, MadeChange, StateMode, Writ
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// Has files of every kind, and a session.
+/// A project with files of every kind, and a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\nthree\n")

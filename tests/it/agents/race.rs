@@ -12,7 +12,7 @@ fn model(name: &str, script: &str) -> String {
     format!("  {name}: {{ kind: command, run: [sh, -c, {script}] }}\n")
 }
 
-/// Has the models `one` and `two`, whose plans create a file each.
+/// A project with the models `one` and `two`, whose plans create a file each.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");

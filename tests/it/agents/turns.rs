@@ -7,7 +7,7 @@ use crate::screen::Screen;
 use crate::scripted_agent::{scripted_agent, scripted_command};
 use crate::support::TestRepo;
 
-/// Its model is an ACP agent that does this work.
+/// A project whose model is an ACP agent that does this work.
 fn project(work: &str) -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\nthree\n")

@@ -42,7 +42,6 @@ impl Page {
         self.refused_with(repo, args, &[])
     }
 
-    /// Like [`Page::refused`], with environment variables.
     fn refused_with(
         &mut self,
         repo: &TestRepo,
@@ -60,7 +59,6 @@ impl Page {
         self.shown_with(repo, args, &[])
     }
 
-    /// Like [`Page::shown`], with environment variables.
     fn shown_with(
         &mut self,
         repo: &TestRepo,
@@ -86,7 +84,6 @@ impl Page {
         self
     }
 
-    /// Adds a command line and its output.
     fn add(&mut self, repo: &TestRepo, typed: &str, output: &Output) -> &mut Page {
         let printed = format!(
             "{}{}",

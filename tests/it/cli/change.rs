@@ -12,14 +12,14 @@ use crate::support::{Output, TestRepo};
 const ANSWERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/change");
 const ID: &str = "greet-by-name";
 
-/// Its program greets everybody the same way.
+/// A project whose program greets everybody the same way.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("greet.sh", "#!/bin/sh\necho 'Hello!'\n");
     repo.commit("init");
     repo
 }
 
-/// Has all recorded answers in one replay.
+/// A project with all recorded answers in one replay.
 fn recorded() -> TestRepo {
     let repo = project();
     repo.configure(&format!(
@@ -28,7 +28,7 @@ fn recorded() -> TestRepo {
     repo
 }
 
-/// Has these answers, in order.
+/// A project with these answers, in order.
 fn answering(answers: &[&str]) -> TestRepo {
     let repo = project();
     answers.iter().for_each(|answer| {
@@ -37,7 +37,6 @@ fn answering(answers: &[&str]) -> TestRepo {
     repo
 }
 
-/// Returns one of the recorded answers.
 fn answer(name: &str) -> String {
     std::fs::read_to_string(format!("{ANSWERS}/{name}.md")).unwrap()
 }

@@ -3,7 +3,7 @@
 use crate::plans::{create, plan};
 use crate::support::{Output, TestRepo};
 
-/// Has two sessions, one of them with turns, and a model. `None` without bash.
+/// A project with two sessions, one of them with turns, and a model. `None` without bash.
 fn project() -> Option<TestRepo> {
     teddy::host::process::find("bash")?;
     let repo = TestRepo::new().file("plan-a.md", "").file("src/x.rs", "");

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// Has one executed turn.
+/// A project with one executed turn.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("notes.txt", "one\n");
     repo.commit("init");

@@ -14,7 +14,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// Captures what a mistake cannot change.
+/// Captures what a mistake must not change.
 fn state(repo: &TestRepo) -> (String, String, String) {
     (
         repo.git(&["for-each-ref", "refs/teddy/sessions", "refs/heads"]),

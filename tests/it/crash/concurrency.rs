@@ -364,7 +364,7 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
         );
     });
     assert_eq!(failures.into_inner().unwrap(), [""; 0]);
-    // A retried turn can leave an unreachable tree in a pack of its own, and a repack by the user
+    // A retried turn can leave an unreachable tree in a separate pack, and a repack by the user
     // drops the blobs of that tree from other packs. So drop unreachable objects first. If anything
     // else is missing, these commands fail too.
     rig.git(&["rev-list", "--objects", "--all", "--reflog", "--quiet"]);
@@ -469,8 +469,7 @@ fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
     }
 }
 
-/// Bug: a process that waited for a lock printed nothing for 30 seconds and ignored signals
-/// meanwhile.
+/// Bug: a process that waited for a lock printed nothing and ignored signals for 30 seconds.
 #[test]
 fn who_waits_says_for_whom_and_ends_when_it_is_asked_to() {
     use std::io::BufRead as _;

@@ -51,7 +51,7 @@ impl Mount {
 impl Drop for Mount {
     #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
     fn drop(&mut self) {
-        // The test can have moved a directory, and the mount in it.
+        // The test can have moved a directory together with a mount, so unmount whatever is below.
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
         for point in points.filter(|point| Path::new(point).starts_with(&self.below)) {

@@ -59,7 +59,6 @@ fn collect(top: &Path, folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the paths below a directory.
 fn below(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if folder.is_dir() {
@@ -168,7 +167,7 @@ fn what_is_left_behind_is_on_the_page() {
     assert!(refs.len() > 4, "{refs:?}");
     assert_eq!(outside(&refs, &in_repository), Vec::<&String>::new());
 
-    // Files outside of `.git` that are not the project's own.
+    // Everything outside of `.git` is either the project's own or on the page.
     let mut files = below(&repo.path());
     files.retain(|path| !path.starts_with(".git/"));
     let own = [".gitignore", "a.txt", "b.txt", "made"].map(str::to_owned);

@@ -5,7 +5,7 @@ use teddy::git::fingerprint::{RepositoryDifference, What};
 
 use crate::support::TestRepo;
 
-/// Has a commit, a stash and a hook.
+/// A repository with a commit, a stash and a hook.
 fn repo() -> TestRepo {
     let repo = TestRepo::new().file("a", "1").file("b", "1");
     repo.commit("one");

@@ -14,8 +14,8 @@ use crate::support::{Output, TestRepo};
 /// User id of `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// Belongs to `nobody` if the test runs as root. Its session has the files in context. `None` if
-/// `nobody` cannot run teddy.
+/// A project that belongs to `nobody` if the test runs as root. Its session has the files in
+/// context. `None` if `nobody` cannot run teddy.
 fn project() -> Option<TestRepo> {
     let repo = TestRepo::new()
         .file("a.txt", "a\n")

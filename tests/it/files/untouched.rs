@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::plans::{create, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// Has a stash, a staged file, a second branch, and hooks that leave a trace.
+/// A project with a stash, a staged file, a second branch, and hooks that leave a trace.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");

@@ -161,7 +161,7 @@ fn sandbox_caches_can_be_read_and_new_ones_made() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("datadata"), "{said}");
 
-    // Commands share a cache of their own, separate from the user's.
+    // Commands share a cache, which is separate from the user's.
     let (code, said) = execute(&ground, "cat \"$XDG_CACHE_HOME/new/x\"", &[]);
     assert_eq!(code, Some(0), "{said}");
     assert!(!ground.repo.beside("home/.cache/new").exists());

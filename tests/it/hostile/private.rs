@@ -114,7 +114,7 @@ fn attack_3_no_object_of_the_users_can_be_emptied() {
     everything_works(&ground, "objects that were to be emptied");
 }
 
-/// A reason, a message, and a command that creates such a commit and prints its id.
+/// A name, the expected message, and a command that creates such a commit and prints its id.
 fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
     let commit = |tree: &str, parents: &str| {
         format!(

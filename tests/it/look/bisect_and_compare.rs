@@ -21,7 +21,7 @@ fn history() -> TestRepo {
     repo
 }
 
-/// Captures what a trial cannot change.
+/// Captures what a trial must not change.
 fn standing(repo: &TestRepo) -> [String; 3] {
     [
         repo.git(&["for-each-ref"]),

@@ -24,7 +24,6 @@ fn two_sessions() -> TestRepo {
     repo
 }
 
-/// Returns the lines that `find` prints.
 fn found(repo: &TestRepo, args: &[&str]) -> Vec<String> {
     let out = repo.done(&[&["find"], args].concat());
     out.lines().map(str::to_owned).collect()

@@ -3,7 +3,7 @@
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// Its session has turns of every kind.
+/// A project whose session has turns of every kind.
 fn used() -> TestRepo {
     let repo = TestRepo::new()
         .file("greet.sh", "echo Hello\n")

@@ -3,7 +3,7 @@
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
-/// Its session has turns of every kind.
+/// A project whose session has turns of every kind.
 fn history() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");

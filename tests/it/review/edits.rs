@@ -8,14 +8,14 @@ use crate::support::TestRepo;
 
 const FILE: &str = "[tool]\nname = \"x\"\n\n[more]\na = 1\nb = 2\n";
 
-/// The session has this plan and files in its context.
+/// A project whose session has this plan and files in its context.
 fn project(plan: &str) -> TestRepo {
     let repo = session();
     wait_plan(&repo, plan);
     repo
 }
 
-/// The session has files in its context.
+/// A project whose session has files in its context.
 fn session() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.toml", FILE)

@@ -299,7 +299,7 @@ fn ctrl_c_ends_a_command_of_the_shell_and_not_the_loop() {
     let mut screen = open(&repo);
     screen.press("!echo 'be''gun'; sleep 60\r");
     screen.wait_for("begun");
-    // A shell can miss a signal between two commands. A user would press again.
+    // A shell can miss a signal that arrives while it starts a command. A user would press again.
     while !screen.settled().contains("Show this to the model") {
         screen.press("\x03");
     }

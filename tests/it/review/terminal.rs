@@ -9,7 +9,7 @@ use crate::plans::{create, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// The session has a waiting plan.
+/// A project whose session has a waiting plan.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
@@ -701,7 +701,7 @@ fn ctrl_c_in_the_pager_is_the_pagers() {
         "cat > /dev/null; trap 'echo heard; exit 0' INT; echo paging; while :; do sleep 0.05; done";
     let mut screen = Screen::open_with(&repo, (80, 24), (&["show"], &[("PAGER", pager)]));
     screen.wait_for("paging");
-    // A shell can miss a signal between two commands. A user would press again.
+    // A shell can miss a signal that arrives while it starts a command. A user would press again.
     for _ in 0..5 {
         screen.press("\x03");
         if screen.settled().contains("heard") {

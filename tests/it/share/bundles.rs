@@ -8,7 +8,7 @@ use crate::plans::{create, plan};
 use crate::support::TestRepo;
 use crate::support::remotes::session_refs;
 
-/// Has two sessions. The first has a waiting plan.
+/// A project with two sessions. The first has a waiting plan.
 pub fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");

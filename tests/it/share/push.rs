@@ -1,4 +1,5 @@
-//! `push`: sends sessions as records or with their code. It never forces, and never sends secrets.
+//! `push`: sends sessions as records or with their code. It never forces, and sends no secrets
+//! unless the user allows them.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -176,7 +177,7 @@ fn rec2_the_same_session_has_the_same_record_on_every_machine() {
     let out = repo.teddy_in(&other, &["push", "-s", "demo"]);
     out.check(0, &["origin has all of it"]);
 
-    // New turns are added to the remote's record, whoever pushes.
+    // Each clone adds new turns to the remote's record.
     repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
     repo.git_in(
         &other,

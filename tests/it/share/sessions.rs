@@ -254,7 +254,7 @@ fn promise_d7_an_adopted_session_is_the_one_in_use() {
     assert_eq!(repo.json(&["status"], 0)["session"], "first");
 }
 
-/// Has hundreds of sessions, each at its own commit.
+/// A project with hundreds of sessions, each at its own commit.
 fn hundreds() -> TestRepo {
     let repo = two_turns();
     let tip = repo.git(&["cat-file", "commit", "refs/teddy/sessions/first"]);

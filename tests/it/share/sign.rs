@@ -62,7 +62,7 @@ fn faults(repo: &TestRepo) -> Vec<String> {
     faults.iter().map(what).collect()
 }
 
-/// Captures what a failed `sign` cannot change.
+/// Captures what a failed `sign` must not change.
 fn everything(repo: &TestRepo) -> String {
     repo.git(&["for-each-ref"]) + &repo.git(&["count-objects", "-v"])
 }

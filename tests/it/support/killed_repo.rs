@@ -163,7 +163,7 @@ impl Rig {
         path.to_str().expect("text").to_owned()
     }
 
-    /// Captures what TeDDy cannot change in the repository.
+    /// Captures what TeDDy must not change in the repository.
     pub fn users_state(&self) -> BTreeMap<String, Vec<u8>> {
         let git = self.path().join(".git");
         let mut state = BTreeMap::new();

@@ -34,7 +34,6 @@ impl Web {
         Web::start_with(repo, args, &[])
     }
 
-    /// `environment` is added to the environment.
     pub fn start_with(repo: &TestRepo, args: &[&str], environment: &[(&str, &str)]) -> Web {
         let mut command = repo.teddy_command(&[&["web"], args].concat());
         let mut child = command

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::plans::{chat, conclude, create, execute, plan, read, with_memos};
 use crate::support::TestRepo;
 
-/// Has no session.
+/// A project without a session.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\n")

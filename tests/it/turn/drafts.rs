@@ -34,7 +34,6 @@ fn turns_by_id(repo: &TestRepo) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// Checks that no two turns share an id.
 #[track_caller]
 fn check_unique(repo: &TestRepo) {
     let shared: Vec<_> = turns_by_id(repo)
@@ -115,7 +114,7 @@ fn promise_b4_a_turn_names_the_turn_that_it_continues() {
     }
 }
 
-/// The session has a turn and a waiting plan.
+/// A project whose session has a turn and a waiting plan.
 fn waiting() -> TestRepo {
     let repo = project();
     repo.reply(&makes("2.txt"));

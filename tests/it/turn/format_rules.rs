@@ -3,7 +3,7 @@
 use crate::plans::{create, edit, execute, plan, read};
 use crate::support::TestRepo;
 
-/// `a.txt` can be edited in its session.
+/// A project with a session in which `a.txt` can be edited.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\n")

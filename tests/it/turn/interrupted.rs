@@ -18,7 +18,7 @@ use crate::turn::models;
 /// Runs that are stopped at a random moment.
 const MOMENTS: usize = 30;
 
-/// What an interrupted run cannot change.
+/// What an interrupted run must not change.
 #[derive(Debug, PartialEq, Eq)]
 struct Photo {
     /// Content by path, including ignored files.
@@ -27,8 +27,8 @@ struct Photo {
     users: Users,
 }
 
-/// The session has a turn. Next to the project is a plan that creates and edits files, runs a
-/// command and adds a memo.
+/// A project whose session has a turn. Next to the project is a plan that creates and edits files,
+/// runs a command and adds a memo.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\nthree\n")

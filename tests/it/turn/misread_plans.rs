@@ -18,7 +18,7 @@ enum Source {
 
 const SOURCES: [Source; 4] = [Source::File, Source::Command, Source::Replay, Source::Http];
 
-/// `a.txt` is in context.
+/// A project with a session and `a.txt` in its context.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\n")

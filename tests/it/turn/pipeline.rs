@@ -8,7 +8,7 @@ use crate::support::{Output, TestRepo};
 /// Two steps with different models.
 const TWO: &str = "steps:\n- { name: analysis, model: one, prompt: 'Analyse.' }\n- { name: plan, model: two, prompt_file: plan.md }\n";
 
-/// Has a session and a trusted pipeline `think`.
+/// A project with a session and a trusted pipeline `think`.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\n")

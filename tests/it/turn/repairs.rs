@@ -3,7 +3,7 @@
 use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 
-/// Has a session and a model with this answer.
+/// A project with a session and a model with this answer.
 fn answered(reply: &str) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");

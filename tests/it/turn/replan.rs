@@ -4,7 +4,7 @@
 use crate::plans::{create, edit, plan, prune, read};
 use crate::support::TestRepo;
 
-/// `a.txt` is in context.
+/// A project with a session and `a.txt` in its context.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "one\ntwo\n")

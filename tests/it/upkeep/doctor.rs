@@ -43,7 +43,6 @@ fn told(out: &Output, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the findings of a repository under a name.
 #[track_caller]
 fn found(repo: &TestRepo, name: &str) -> Vec<String> {
     told(&repo.teddy(&["doctor", "--json"]), name)

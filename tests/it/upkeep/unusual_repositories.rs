@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::plans::{create, edit, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// Has two commits.
+/// A project with two commits.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "a\n")

@@ -171,7 +171,6 @@ fn the_work_of_an_earlier_version_goes_on() {
         repo.done(&["land", "1", "-m", "Land what waited"]);
         assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Land what waited");
 
-        // The landing left the user's other files unchanged.
         assert_eq!(repo.git(&["show", "HEAD:waited.txt"]), "It waited.");
         repo.teddy(&["verify", "waiting"]).check(0, &["sound"]);
     });

@@ -1,5 +1,5 @@
-//! Overlays under difficult conditions: unsupported machines, full disks, users who change
-//! everything meanwhile, and commands that try to escape.
+//! Overlays under difficult conditions: unsupported machines, full disks, users who change files
+//! during a command, and commands that try to escape.
 //!
 //! CI also runs this module as root.
 

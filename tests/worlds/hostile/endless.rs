@@ -31,7 +31,7 @@ fn teddy(repo: &TestRepo, args: &[&str], variables: &[(&str, &str)]) -> Output {
     out
 }
 
-/// Has a session of one turn.
+/// A project with a session of one turn.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");

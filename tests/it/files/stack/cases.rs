@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::plans::{chat, create, edit, plan};
 use crate::support::TestRepo;
 
-/// All files can be edited in its session.
+/// A project with a session in which all files can be edited.
 pub fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n4\n5\n")
@@ -149,7 +149,7 @@ fn promise_b1_kept_sides_and_single_paths_are_remembered() {
         (files(&repo).as_str(), repo.read("a.txt").as_str()),
         (".gitignore a.txt", "1\nmine\n3\n4\n5\n")
     );
-    // The turn is still in a.txt, so a restore without `--ours` reverts it there.
+    // The turn is still in a.txt, so `restore 0` still has to revert it there.
     repo.teddy(&["restore", "0"]).check(4, &["overlap a.txt"]);
     repo.done(&["restore", "0", "--theirs"]);
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");

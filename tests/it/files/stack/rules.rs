@@ -8,7 +8,7 @@ use crate::support::TestRepo;
 /// The ref of the last publication.
 const LAST: &str = "refs/teddy/published/main";
 
-/// `a.txt` can be edited in its session.
+/// A project with a session in which `a.txt` can be edited.
 fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n4\n5\n")
