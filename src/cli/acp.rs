@@ -42,7 +42,7 @@ const FAILED: i32 = -32603;
 pub(super) struct Args {}
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    // Each conversation names a folder of its own; one that is named here must be there all the same.
+    // Each conversation names its own directory. One given with `-C` must exist anyway.
     app.folder()?;
     let mut server = AcpServer {
         app,

@@ -36,6 +36,7 @@ pub struct Reading {
 
 /// Reads a reply. Never fails: a wrong plan is a value.
 pub fn read(reply: &str) -> Reading {
+    // Before repair, so that a text over the limits costs no time.
     if let Some(limit) = parse::over_limit(reply) {
         let note = Note::new(limit.line, limit.message.clone());
         let repaired = Repaired {

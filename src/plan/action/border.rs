@@ -133,6 +133,7 @@ pub fn write_message(message: &str, out: &mut String) {
         out.push('\n');
     }
 
+    // An open code block would swallow the next action.
     if let Some(code) = markdown::fenced(&blocks)
         .into_iter()
         .map(|(_, code)| code)

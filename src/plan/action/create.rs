@@ -72,6 +72,7 @@ impl Behavior for Create {
             fields.push(Field::new("Overwrite", "true"));
         }
 
+        // The content of a block always ends with a newline, so its absence needs a field (P12).
         if !self.content.is_empty() && !self.content.ends_with(['\n', '\r']) {
             fields.push(Field::new("Final Newline", "no"));
         }
@@ -84,6 +85,7 @@ impl Behavior for Create {
     }
 
     fn write(&self, out: &mut String) {
+        // The block is written with LF; `Line Endings` restores CRLF when the plan is parsed.
         if is_crlf(&self.content) {
             write_block(&self.content.replace("\r\n", "\n"), &self.language, out);
         } else {
@@ -111,6 +113,8 @@ impl Behavior for Create {
 
         let twin = judge.world.twins.add(&self.path);
         let twin = twin.filter(|_| matches!(found, Found::Absent));
+        // The agent has already created the file under this name, so it is a risk, not a mistake
+        // (P41).
         if judge.world.facts.is_made() {
             judge.step().twin = twin.map(|(_, other)| other);
         } else if let Some((name, other)) = twin {
@@ -160,6 +164,7 @@ impl Behavior for Create {
         let there = root.entry(path).map_err(ActionError::reading)?;
         let verb = match there.map(|entry| (entry.kind, entry.size)) {
             None => "created",
+            // EDIT has nothing to find in an empty file, so CREATE can fill it without `Overwrite`.
             Some((FileKind::File(_), 0)) => "filled the empty file",
             Some((FileKind::File(_), _)) if self.overwrite => "replaced as a whole",
             Some((FileKind::File(_), _)) => {

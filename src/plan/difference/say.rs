@@ -19,6 +19,7 @@ const MAX_ENDING: usize = 10;
 pub(super) fn name(path: &[u8]) -> Result<RepoPath, String> {
     let text = std::str::from_utf8(path).map_err(|_| "the path is not UTF-8".to_owned())?;
     let name = RepoPath::parse(text).map_err(|error| error.to_string())?;
+    // The path must survive being written and parsed as a link.
     match link::read(&link::write_path(text)) {
         Ok(read) if read == text => Ok(name),
         _ => Err("the path cannot be written as a link".to_owned()),

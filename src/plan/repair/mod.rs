@@ -146,6 +146,7 @@ pub fn repair(reply: &str) -> Repaired {
 pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
     let mut repaired = segment(text, spelling);
+    // RP2: repairing the result must change nothing.
     if repaired.level < Level::Hopeless
         && repaired.text != text
         && segment(&repaired.text, spelling).text != repaired.text

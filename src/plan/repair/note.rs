@@ -32,6 +32,7 @@ pub(super) fn notes(lines: &[ReplyLine<'_>], best: &Best, spans: &[BlockSpan]) -
         .filter_map(|step| step_note(lines, step.line, step.event))
         .collect();
     notes.extend(spans.iter().filter(|span| span.anew).map(span_note));
+    // A swallowed action is reported as a doubt.
     let open = spans
         .iter()
         .filter(|span| swallowed_by(lines, span).is_none());

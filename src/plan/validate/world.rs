@@ -96,9 +96,11 @@ impl<'a> World<'a> {
             });
         }
 
+        // Before the snapshot: a file that the plan wrote turns its parents into directories.
         if self.below(path).any(|(_, state)| state.is_some()) {
             return Ok(Found::Folder);
         }
+        // Nothing of the snapshot remains below a path that the plan wrote or removed.
         let is_gone = |above: &str| self.written.contains_key(above);
         if self.written.contains_key(path) || path.ancestors().any(is_gone) {
             return Ok(Found::Absent);

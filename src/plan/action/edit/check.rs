@@ -19,6 +19,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
     let known = judge.world.is_known(&edit.path);
     if !known && matches!(found, Found::File(_)) {
         judge.step().outside_context = true;
+        // Not `miss`: no command can show the file to the model.
         judge.refuse(action, action.line, unknown(edit));
     }
 
@@ -26,6 +27,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
         Ok(text) => pairs(judge, action, (edit, text))?,
         Err(mistake) => {
             judge.miss(action, action.line, mistake);
+            // Blank pairs and pairs without a change are wrong in any file.
             for (number, pair) in edit.pairs.iter().enumerate() {
                 malformed(judge, action, (edit, number, pair));
             }
@@ -102,6 +104,7 @@ fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
 /// Validates a pair on its own if its file has no text to search.
 fn malformed(judge: &mut Judge<'_>, action: &Action, (edit, number, pair): (&Edit, usize, &Pair)) {
     if let Err(error @ (MatchError::Blank | MatchError::Same)) =
+        // Any text will do: both mistakes depend on the pair alone.
         apply("x", &pair.find, &pair.replace)
     {
         let words = explain(&case((edit, number, pair), "x", &[]), &error);
@@ -163,8 +166,10 @@ fn pairs(
     let step = judge.step();
     step.before = Some(before.into_bytes());
     step.after = (wrong.is_empty() && !step.wrong).then(|| text.clone().into_bytes());
+    // A provisional failure is decided when the action runs.
     step.wrong |= !wrong.is_empty() && !step.provisional;
     step.places = places;
+    // Later actions see the pairs that matched, so that they don't report follow-up errors.
     judge.world.write(&edit.path, text.into_bytes())?;
 
     Ok(())
@@ -200,6 +205,7 @@ fn fails(
     action: &Action,
     (case, line, error): (FailedPair<'_>, usize, &MatchError),
 ) -> anyhow::Result<()> {
+    // No command can change that a FIND is blank or equals its REPLACE.
     let certain = matches!(error, MatchError::Blank | MatchError::Same);
     if judge.world.shaken && !certain {
         judge.step().provisional = true;

@@ -32,6 +32,7 @@ pub(super) fn check(
         .transpose()?
         .flatten()
     {
+        // Not `refuse`: an earlier command can create the directory.
         judge.miss(action, action.line, mistake);
     }
 
@@ -44,6 +45,7 @@ pub(super) fn check(
         }
     }
 
+    // The command can change any file.
     judge.world.shaken = true;
     Ok(())
 }
