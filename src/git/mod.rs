@@ -4,6 +4,7 @@
 //! the user's or their index, and nothing but that and [`sign`] asks for a signing key; nothing at
 //! all writes HEAD, stash or config. Objects are written before the ref that reaches them.
 
+mod alternates;
 pub mod blame;
 pub mod bundle;
 pub mod command;
