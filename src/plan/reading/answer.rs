@@ -1,6 +1,6 @@
 //! An answer to a question: Markdown as it is, or a plan that only looks and tells.
 
-use super::{Reading, read};
+use super::{Reading, mark, read};
 use crate::plan::action::{Action, conclude};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::render::render;
@@ -19,6 +19,7 @@ const RATIONALE: &str = "The answer to a question. Nothing is changed.";
 /// kept in a file of the project, and goes with every later input.
 pub fn read_answer(reply: &str, question: &str) -> Reading {
     let mut reading = read(reply);
+    let reply = &reply[mark::inner(reply)];
     if !reading.is_plan {
         reading = as_plan(reply, question);
     }

@@ -124,6 +124,11 @@ pub fn says_nothing_of_it(words: &str, goes_on: bool) -> bool {
     !ruled_out
 }
 
+/// Returns whether words make what stands below them depend on something.
+pub fn makes_depend(words: &str) -> bool {
+    is_depending(&spaced(words))
+}
+
 /// Returns whether the words beside the name of an action say that it is not simply to be done.
 pub fn is_condition(words: &str) -> bool {
     let words = spaced(words);

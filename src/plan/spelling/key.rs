@@ -1,6 +1,7 @@
 //! Fields as models spell them: without a bullet, numbered, with other keys for the same thing.
 
 use super::condition::{is_crossed_out, is_struck_out};
+use super::translation;
 use crate::plan::action::field::{canonical, has_weight};
 use crate::plan::action::heading::unlisted;
 use crate::plan::action::{ActionRow, OtherKeys};
@@ -52,7 +53,7 @@ const MAX_KEY: usize = 40;
 /// The marks around a key.
 const MARKS: [char; 3] = ['*', '_', '`'];
 /// What separates a marked key from its value.
-const SEPARATORS: [char; 6] = [':', '=', '-', '–', '—', '→'];
+const SEPARATORS: [char; 7] = [':', '：', '=', '-', '–', '—', '→'];
 
 /// A line read as a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,12 +107,12 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
         let mark = text[..text.len() - inner.len()].chars().next_back()?;
         let (key, rest) = inner.split_at(inner.find(mark)?);
         let rest = rest.trim_start_matches(MARKS);
-        match key.trim_end().strip_suffix(':') {
+        match key.trim_end().strip_suffix([':', '：']) {
             Some(key) => (key, rest),
             None => (key, rest.trim_start().strip_prefix(SEPARATORS)?),
         }
     } else {
-        inner.split_once(':')?
+        inner.split_once([':', '：'])?
     };
 
     let before = &line[..line.len() - value.len()];
@@ -137,7 +138,15 @@ pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str>
         .to_lowercase();
     let other = row.other_keys.iter();
     let mut same = other.filter(|(_, keys)| keys.contains(&&*plain));
-    same.next().map(|(key, _)| *key)
+    let translated = || {
+        let found = translation::KEYS
+            .iter()
+            .find(|(_, keys)| keys.contains(&&*plain));
+        found
+            .map(|(key, _)| *key)
+            .filter(|key| row.keys.contains(key))
+    };
+    same.next().map(|(key, _)| *key).or_else(translated)
 }
 
 /// Removes a leading `1.` or `1)`.

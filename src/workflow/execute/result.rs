@@ -50,6 +50,8 @@ pub struct UndecidedPlan {
     pub plan: Plan,
     /// How far the user's files are from the turn before.
     pub drift: Drift,
+    /// Why it was not run although it was approved beforehand.
+    pub doubts: Vec<Diagnostic>,
 }
 
 /// A turn that has ended.
@@ -146,6 +148,8 @@ pub enum TurnEnding {
         diagnostics: Vec<Diagnostic>,
         /// The plan that the model wrote instead.
         replanned: Option<Box<WaitingPlan>>,
+        /// Whether it is valid, and only words beside a command kept it from running unattended.
+        in_doubt: bool,
     },
 }
 
