@@ -5,6 +5,7 @@
 pub mod context_list;
 pub mod diff;
 pub mod edit;
+pub mod elision;
 pub mod fence;
 pub mod json_edit;
 pub mod language;

@@ -27,6 +27,7 @@ pub struct Risk {
 pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
     let whole = repair(proposal.repair)
         .into_iter()
+        .chain(asides(proposal.repair))
         .chain(unconfined(proposal))
         .chain(hidden_in_header(proposal));
     let mut risks: Vec<Risk> = whole.map(|text| Risk { action: None, text }).collect();
@@ -92,7 +93,18 @@ fn repair(repaired: &Repaired) -> Vec<String> {
     )]
 }
 
-/// Returns a note about parts that were read despite an unusual spelling. Not a risk.
+/// Says which words stand beside commands: they can say not to run them.
+fn asides(repaired: &Repaired) -> Option<String> {
+    let asides: Vec<String> = repaired
+        .asides()
+        .map(|note| format!("line {}: {}", note.line, visible(&note.message)))
+        .collect();
+    let listed = asides.join("; ");
+    (!asides.is_empty())
+        .then(|| format!("there are words beside a command, which may say not to run it: {listed}"))
+}
+
+/// Returns what was read in another spelling, or left out: nothing to fear, but to know.
 pub fn spellings(repaired: &Repaired) -> Option<String> {
     let noted = repaired.notes.iter().any(|note| note.spelling);
     noted.then(|| format!("read in another spelling: {}", listed(repaired, true)))

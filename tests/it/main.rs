@@ -14,8 +14,6 @@ mod review;
 mod share;
 #[allow(dead_code, reason = "each of the two targets uses a part of it")]
 mod support;
-mod turn;
-mod upkeep;
 mod worktree;
 
 use support::{fake, killed_repo, machine, plans, random_kills, screen, scripted_agent, server};

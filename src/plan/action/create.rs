@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
 use super::body::Body;
+use super::edit::check::elision;
 use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_block};
 use crate::host::file::{FileKind, FileMode};
@@ -19,6 +20,7 @@ use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake, Step};
 use crate::text::counted;
 use crate::text::diff::Counts;
+use crate::text::elision::elided;
 use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
@@ -107,7 +109,7 @@ impl Behavior for Create {
 
     fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
         let found = judge.world.look(&self.path)?;
-        if let Some(mistake) = self.in_the_way(judge, &found) {
+        if let Some(mistake) = self.in_the_way(judge, &found)? {
             judge.miss(action, action.line, mistake);
         }
 
@@ -133,6 +135,10 @@ impl Behavior for Create {
 
         if !matches!(found, Found::Absent | Found::File(_)) {
             return Ok(());
+        }
+
+        if let Some(line) = self.elided(&found).filter(|_| !judge.world.facts.is_made()) {
+            judge.refuse(action, action.line, elision("the content", line));
         }
 
         let known = judge.world.is_known(&self.path);
@@ -270,17 +276,26 @@ impl Behavior for Create {
 }
 
 impl Create {
-    /// Returns the mistake if the path is not free.
-    fn in_the_way(&self, judge: &Judge<'_>, found: &Found) -> Option<Mistake> {
+    /// Returns a line of the content that stands for code of the file that it replaces.
+    fn elided(&self, found: &Found) -> Option<&str> {
+        let Found::File(bytes) = found else {
+            return None;
+        };
+        let old = String::from_utf8_lossy(bytes);
+        elided(&self.content, &old).filter(|_| !bytes.is_empty())
+    }
+
+    /// Returns what stands where the file shall be.
+    fn in_the_way(&self, judge: &Judge<'_>, found: &Found) -> anyhow::Result<Option<Mistake>> {
         let path = visible(self.path.as_str());
-        if let Some(obstacle) = found.obstacle() {
-            return Some(Mistake::new(
+        if let Some(obstacle) = judge.world.obstacle(&self.path, found)? {
+            return Ok(Some(Mistake::new(
                 format!("`{path}` {obstacle}"),
                 "choose another path",
-            ));
+            )));
         }
 
-        match found {
+        Ok(match found {
             Found::File(_) if self.overwrite => None,
             Found::File(_) if judge.world.created.contains(&self.path) => Some(Mistake::new(
                 format!("`{path}` is created twice"),
@@ -291,7 +306,7 @@ impl Create {
                 "change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole",
             )),
             _ => None,
-        }
+        })
     }
 }
 

@@ -95,7 +95,7 @@ fn chosen<'a>(
     let mut budget = SearchBudget(MAX_SEARCHED);
     let mut room = MAX_PLAN_TEXT;
     for change in sorted {
-        let path = match say::name(&change.path) {
+        let path = match say::name(change) {
             Ok(_) if said.len() == MAX_ACTIONS => {
                 let why = format!("the plan has {MAX_ACTIONS} actions already");
                 left_out.push((change.path.clone(), why));

@@ -4,10 +4,11 @@
 use super::Edit;
 use super::pair::Pair;
 use crate::plan::action::Action;
-use crate::plan::diagnostic::MAX_MISTAKES;
+use crate::plan::diagnostic::{MAX_MISTAKES, quote};
 use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake};
 use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find};
+use crate::text::elision::elided;
 use crate::text::shell_word::shell_operand;
 use crate::text::visible::visible;
 
@@ -16,6 +17,7 @@ const MAX_LOST: usize = 200;
 
 pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyhow::Result<()> {
     let found = judge.world.look(&edit.path)?;
+    elisions(judge, action, edit);
     let known = judge.world.is_known(&edit.path);
     if !known && matches!(found, Found::File(_)) {
         judge.step().outside_context = true;
@@ -37,6 +39,29 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
     Ok(())
 }
 
+/// Refuses pairs that would write a comment in the place of code.
+fn elisions(judge: &mut Judge<'_>, action: &Action, edit: &Edit) {
+    if judge.world.facts.is_made() {
+        return;
+    }
+
+    for (number, pair) in edit.pairs.iter().enumerate() {
+        if let Some(line) = elided(&pair.replace, &pair.find) {
+            let what = format!("REPLACE of pair {}", number + 1);
+            judge.refuse(action, pair.line, elision(&what, line));
+        }
+    }
+}
+
+/// Returns the mistake of a text that stands for code instead of having it.
+pub(in crate::plan::action) fn elision(what: &str, line: &str) -> Mistake {
+    Mistake::new(
+        format!("{what} leaves out code: \"{}\"", quote(line)),
+        "the text is written as it is; write out every line, or FIND only the lines that change",
+    )
+}
+
+/// Returns what is wrong with an EDIT of a file that the model has not seen.
 fn unknown(edit: &Edit) -> Mistake {
     let path = visible(edit.path.as_str());
     let hint = format!(
@@ -54,11 +79,13 @@ fn text_of(
     found: Found,
 ) -> anyhow::Result<Result<String, Mistake>> {
     let path = visible(edit.path.as_str());
-    if let Some(obstacle) = found.obstacle() {
-        return Ok(Err(Mistake::new(
-            format!("`{path}` {obstacle}"),
-            "EDIT changes text files of the project only",
-        )));
+    if let Some(obstacle) = judge.world.obstacle(&edit.path, &found)? {
+        let destination = judge.world.destination(&edit.path, &found)?;
+        let hint = destination.map_or_else(
+            || "EDIT changes text files of the project only".to_owned(),
+            |path| format!("EDIT `{}`, to which it leads", visible(path.as_str())),
+        );
+        return Ok(Err(Mistake::new(format!("`{path}` {obstacle}"), hint)));
     }
 
     let Found::File(bytes) = found else {

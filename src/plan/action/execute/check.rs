@@ -64,7 +64,10 @@ fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake
             "name its directory",
         )),
         other => Some(Mistake::new(
-            format!("`{shown}` {}", other.obstacle().unwrap_or_default()),
+            format!(
+                "`{shown}` {}",
+                judge.world.obstacle(cwd, &other)?.unwrap_or_default()
+            ),
             "run in a directory of the project",
         )),
     })
