@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
-use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic, write_cache};
+use crate::host::file::{
+    is_out_of_reach, make_folders, read_regular, read_regular_text, write_atomic, write_cache,
+};
 
 /// The newest version of the format that is understood, written where a branch of the user's moves,
 /// too: an earlier TeDDy would forget that.
@@ -164,6 +166,21 @@ impl Journal {
         Ok(aside)
     }
 
+    /// Reads an intent that was put aside; `None` if it is damaged.
+    pub fn read_aside(&self, path: &Path) -> std::io::Result<Option<Pending>> {
+        let bytes = match read_regular(path, MAX_BYTES) {
+            Err(error) if is_out_of_reach(&error) => return Err(error),
+            bytes => bytes.unwrap_or_default(),
+        };
+        let pending = serde_json::from_slice::<Pending>(&bytes).ok();
+        Ok(pending.filter(Pending::is_sound))
+    }
+
+    /// Makes an intent that was put aside the one under way; the caller knows that there is none.
+    pub fn put_back(&self, path: &Path) -> std::io::Result<()> {
+        std::fs::rename(path, self.pending())
+    }
+
     /// Writes down what is about to happen, durably.
     ///
     /// # Errors
@@ -293,6 +310,14 @@ impl Journal {
             .trim()
             .parse()
             .ok()
+    }
+
+    /// Returns the second copy of a session's tip. Fails if there is one that cannot be read.
+    pub fn read_tip(&self, session: &str) -> std::io::Result<Option<CommitId>> {
+        match read_regular_text(&self.tip_path(session), MAX_ID) {
+            Err(error) if is_out_of_reach(&error) => Err(error),
+            text => Ok(text.ok().and_then(|text| text.trim().parse().ok())),
+        }
     }
 
     /// Returns the path of a session's second tip.

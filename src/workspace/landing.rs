@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::git::keep::durable;
+use crate::git::keep::store_access::is_lost;
 use crate::git::land::index::{self, NewIndex};
 use crate::git::land::{branch, scratch};
 use crate::git::refs::{self, Expected, MoveError};
@@ -135,10 +136,12 @@ pub(super) fn resume(
 /// Returns whether a branch has ever come to where it was to go.
 fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
     let reaches = match refs::read(repository, &to.name)? {
-        Some(now) => repository.has(to.new) && revision::is_ancestor(repository, to.new, now)?,
+        Some(now) => {
+            !is_lost(repository, to.new)? && revision::is_ancestor(repository, to.new, now)?
+        }
         None => false,
     };
-    Ok(reaches || refs::heal::logged(repository, &to.name).contains(&to.new))
+    Ok(reaches || refs::heal::logged(repository, &to.name)?.contains(&to.new))
 }
 
 /// Moves the session's ref to the turn that records a landing, unless it is there or somebody else

@@ -3,6 +3,7 @@
 //! Which store a repository has is decided once, when it is opened, from its configuration
 //! (docs/decisions/0029-two-stores-of-refs.md).
 
+pub mod aside;
 pub(in crate::git) mod choose;
 mod files;
 pub mod heal;

@@ -163,7 +163,7 @@ pub(in crate::git) trait RefStore {
     fn sync(&self, name: &str) -> anyhow::Result<()>;
 
     /// Returns what a ref of ours pointed at by its log, newest first, be it there or not.
-    fn logged(&self, name: &str) -> Vec<CommitId>;
+    fn logged(&self, name: &str) -> anyhow::Result<Vec<CommitId>>;
 
     /// Returns the refs of ours that hold no id at all.
     fn damaged(&self) -> anyhow::Result<Vec<String>>;

@@ -5,7 +5,7 @@
 //! of very many files alone is larger than that, and each turn makes a new one: the pack of the turn
 //! before is taken in with its tree as a delta of the new one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -172,7 +172,11 @@ pub(super) fn forget_gone(repository: &Repository) {
     if keep::listed_packs(repository).len() <= MOST_LISTED {
         return;
     }
-    let names: String = own_packs(repository)
+    // What cannot be listed is not gone.
+    let Ok(there) = keep::pack_files(repository) else {
+        return;
+    };
+    let names: String = own_among(repository, &there)
         .iter()
         .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
         .collect();
@@ -182,8 +186,13 @@ pub(super) fn forget_gone(repository: &Repository) {
 
 /// Returns the packs that were made here and are still there, without their endings.
 pub(super) fn own_packs(repository: &Repository) -> Vec<PathBuf> {
-    // Most of those on the list are gone: the folder is read rather than asked for each.
-    let there = keep::pack_files(repository);
+    let there = keep::pack_files(repository).unwrap_or_default();
+    own_among(repository, &there)
+}
+
+/// Returns the packs that were made here and whose index is among some files. Most of those on the
+/// list are gone: the directory is read once instead of asked for each.
+fn own_among(repository: &Repository, there: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let mut own = keep::listed_packs(repository);
     own.retain(|pack| there.contains(&pack.with_extension("idx")));
     own

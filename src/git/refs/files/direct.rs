@@ -5,14 +5,16 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use anyhow::Context as _;
 use gix::index::entry::Stat;
 use gix::refs::FullName;
+use rustix::io::Errno;
 
 use super::FileRefs;
 use crate::git::During as _;
 use crate::git::object::id::CommitId;
 use crate::git::stat::NameStat;
-use crate::host::file::read_regular_text;
+use crate::host::file::{is_out_of_reach, read_regular_text};
 
 /// A ref's file is far smaller.
 const MAX_REF: u64 = 8 << 10;
@@ -98,9 +100,33 @@ impl FileRefs {
         Ok(())
     }
 
+    /// Fails if a ref's own file below a prefix cannot be read.
+    pub(super) fn refuse_unreadable(&self, prefix: &str) -> anyhow::Result<()> {
+        let mut dirs = vec![self.common.join(prefix)];
+        while let Some(dir) = dirs.pop() {
+            let entries = match std::fs::read_dir(&dir) {
+                Err(error) if is_out_of_reach(&error) => {
+                    return Err(error).with_context(|| format!("cannot list `{}`", dir.display()));
+                }
+                entries => entries.into_iter().flatten().flatten(),
+            };
+            for entry in entries {
+                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if is_dir {
+                    dirs.push(entry.path());
+                } else if let Err(error) = read_regular_text(&entry.path(), MAX_REF)
+                    && is_out_of_reach(&error)
+                {
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns what `packed-refs` has for a ref. It is read anew if it is another file than before.
     fn packed_directly(&self, name: &FullName) -> anyhow::Result<Option<CommitId>> {
-        let now = stat_of(&self.common.join("packed-refs"));
+        let now = stat_of(&self.common.join("packed-refs"))?;
         if now.is_none() || self.packed.get() != now {
             // There may be none. gix itself tells a new one by its time alone, and of two that git
             // writes within a tick of the clock it would go on with the first.
@@ -153,10 +179,13 @@ fn loose(path: &Path) -> Loose {
     }
 }
 
-/// Returns the stat of a file.
-fn stat_of(path: &Path) -> Option<Stat> {
-    let seen = rustix::fs::stat(path).ok()?;
-    Some(NameStat::from(seen).stat)
+/// Returns the stat of a file, `None` if there is none.
+fn stat_of(path: &Path) -> anyhow::Result<Option<Stat>> {
+    match rustix::fs::stat(path) {
+        Ok(seen) => Ok(Some(NameStat::from(seen).stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno).with_context(|| format!("cannot read `{}`", path.display())),
+    }
 }
 
 #[cfg(test)]
