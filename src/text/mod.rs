@@ -3,6 +3,7 @@
 //! Pure: nothing here reads a file, a clock or an environment.
 
 pub mod context_list;
+pub mod damage;
 pub mod diff;
 pub mod edit;
 pub mod fence;
@@ -18,6 +19,7 @@ pub mod redact;
 pub mod resource;
 pub mod secret;
 pub mod shell_word;
+pub mod transplant;
 pub mod visible;
 pub mod yaml;
 

@@ -148,7 +148,10 @@ fn after_the_ref(
         Some(files) => publish(
             checkout.repository,
             files,
-            &guard(&operation(tip), OverlapRule::Stop),
+            &Guard {
+                overwrite: turn.overwrite,
+                ..guard(&operation(tip), OverlapRule::Stop)
+            },
         )?,
         None => Published::default(),
     };
@@ -355,6 +358,8 @@ pub struct SessionMove {
     pub anyway: bool,
     /// A branch of the user's that moves before it.
     pub branch: Option<BranchMove>,
+    /// Whether a change that does not fit the bytes on disk replaces them; they are kept.
+    pub overwrite: bool,
 }
 
 impl SessionMove {

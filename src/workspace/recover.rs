@@ -354,7 +354,10 @@ fn resume_publishing(
         files: published.written.len() + published.deleted.len(),
     });
 
-    let told: HashSet<_> = published.busy.iter().chain(&published.closed).collect();
+    let told: HashSet<_> = (published.busy.iter())
+        .chain(&published.closed)
+        .chain(&published.unfit)
+        .collect();
     for path in published
         .conflicts
         .iter()

@@ -37,6 +37,7 @@ mod fake;
 mod faults;
 mod fetch;
 mod filling;
+mod filters;
 mod find;
 mod fingerprint;
 mod first_change;

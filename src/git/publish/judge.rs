@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rustix::fs::RawMode;
 
 use super::Publisher;
+use super::onto::{NewBytes, Onto};
 use crate::git::diff::TreeChange;
 use crate::git::object::{EntryMode, TreeEntry};
 use crate::git::place::{IfMissing, OnDisk, Place, Trace, WalkResult};
@@ -22,6 +23,7 @@ pub(super) struct PublishStep {
     pub(super) trace: Option<Trace>,
     /// The permissions of the file on disk.
     pub(super) permissions: Option<RawMode>,
+    pub(super) onto: Onto,
 }
 
 /// What a change comes to.
@@ -187,6 +189,12 @@ impl Publisher<'_> {
             return Ok(PathVerdict::Conflict);
         }
 
+        let onto = self.onto(change, &found)?;
+        if onto.bytes == NewBytes::Unfit {
+            self.done.unfit.push(change.path.clone());
+            return Ok(PathVerdict::Conflict);
+        }
+
         let permissions = if let OnDisk::File { permissions, .. } = found.seen {
             Some(permissions)
         } else {
@@ -197,6 +205,7 @@ impl Publisher<'_> {
             was: found.mark,
             trace: here.trace(),
             permissions,
+            onto,
         })))
     }
 
@@ -256,6 +265,7 @@ fn absent(change: &TreeChange) -> PathVerdict {
             was: Mark::Absent,
             trace: None,
             permissions: None,
+            onto: Onto::plain(),
         })),
         // The user deleted what is to be changed.
         (Some(_), Some(_)) => PathVerdict::Conflict,

@@ -12,6 +12,8 @@ mod apply;
 pub mod displaced;
 mod durable;
 mod judge;
+mod onto;
+pub(in crate::git) mod replaced;
 pub mod rescue;
 mod rescued;
 mod settle;
@@ -46,6 +48,9 @@ pub struct Guard {
     pub overlap: OverlapRule,
     /// Whether what was written must survive a power cut once this returns.
     pub durable: bool,
+    /// Whether a change that does not fit the bytes on disk replaces them; they are kept in
+    /// `undo/replaced`.
+    pub overwrite: bool,
 }
 
 /// What to do when a path is neither as the old tree says nor as the new one.
@@ -72,6 +77,9 @@ pub struct Published {
     /// Those among the conflicts that may not be changed: the folder, or the file itself, is
     /// protected.
     pub closed: Vec<Vec<u8>>,
+    /// Those among the conflicts whose bytes on disk git does not store and the change does not
+    /// fit.
+    pub unfit: Vec<Vec<u8>>,
     /// Why the new version of a conflict could not be made, a filter that failed say.
     pub failed: Vec<String>,
     /// Bytes of unknown origin, moved to where they can be read.
@@ -95,6 +103,7 @@ impl Published {
         self.conflicts.extend(part.conflicts);
         self.busy.extend(part.busy);
         self.closed.extend(part.closed);
+        self.unfit.extend(part.unfit);
         self.failed.extend(part.failed);
         self.rescued.extend(part.rescued);
     }
@@ -272,6 +281,7 @@ impl Publisher<'_> {
             &mut done.conflicts,
             &mut done.busy,
             &mut done.closed,
+            &mut done.unfit,
         ] {
             paths.sort();
             paths.dedup();

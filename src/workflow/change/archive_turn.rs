@@ -102,6 +102,7 @@ fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
         log: "teddy: archive".to_owned(),
         anyway: false,
         branch: None,
+        overwrite: false,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::git::object::{CommitId, TreeId, staged};
 use crate::git::snapshot::paths;
 use crate::git::worktree::moved::Before;
 use crate::git::worktree::private::TakenBack;
+use crate::git::worktree::unstored::keep_unstored;
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::fault;
 use crate::host::file::{FileMode, Root};
@@ -283,6 +284,7 @@ fn take(
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     staged::take_over(&project.repository, &worktree.repository)?;
+    keep_unstored(&project.repository, worktree, env.tree, tree)?;
     worktree.keep_recorded([env.tree, tree])?;
     fault::point("after-run-snapshot")?;
 

@@ -72,6 +72,7 @@ pub(super) fn finish(
         // An interruption is recorded because the user asked to stop.
         anyway: meta.status == Status::Interrupted,
         branch: None,
+        overwrite: false,
     };
 
     let Completed {

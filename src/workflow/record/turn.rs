@@ -77,6 +77,7 @@ pub(super) fn write(
         // The work is done, whoever wants to stop now.
         anyway: true,
         branch: None,
+        overwrite: false,
     };
     let stay = FileMove {
         from: recorded.tree,
