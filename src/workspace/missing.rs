@@ -2,6 +2,8 @@
 //! user took it away.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 use serde::Serialize;
 
@@ -35,6 +37,8 @@ pub struct MissingChange {
 pub enum WhyMissing {
     /// It is gone.
     Deleted,
+    /// It is on disk, and git ignores it now.
+    Ignored,
     /// It is not on the branch that the user changed to.
     NotOnBranch {
         /// The branch; `HEAD` without one.
@@ -117,6 +121,13 @@ pub fn missing(
 
 /// Returns why a file is gone.
 fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
+    let on_disk = checkout.repository.workdir().join(OsStr::from_bytes(path));
+    if on_disk
+        .symlink_metadata()
+        .is_ok_and(|found| !found.is_dir())
+    {
+        return Ok(WhyMissing::Ignored);
+    }
     let is_committed = checkout
         .repository
         .entry(refs::head_tree(checkout.repository)?, path)?
