@@ -5,8 +5,10 @@
 mod later;
 
 use crate::plan::action::Action;
+use crate::plan::action::behavior::PreviewPart;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
+use crate::text::damage::damage;
 use crate::text::path::is_deceptive;
 use crate::text::visible::visible;
 use crate::workflow::user::ReviewRequest;
@@ -65,6 +67,17 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     }
 
     found.extend(action.kind.risks(step));
+    for part in action.kind.preview(step) {
+        if let PreviewPart::Difference {
+            before: Some(before),
+            after: Some(after),
+            ..
+        } = part
+        {
+            let damage = damage(before, after).into_iter();
+            found.extend(damage.map(|words| format!("{target}: {words}")));
+        }
+    }
     found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));
     let hidden = action
         .kind
