@@ -42,7 +42,7 @@ const FAILED: i32 = -32603;
 pub(super) struct Args {}
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    // Each conversation names a folder of its own; one that is named here must be there all the same.
+    // Each conversation names its own directory. One given with `-C` must exist anyway.
     app.folder()?;
     let mut server = AcpServer {
         app,
@@ -186,6 +186,7 @@ fn tell_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
         Ended::Overlap => user.say("The result overlaps with your own edits and is not in your files; `teddy status` says where."),
         Ended::Rejected => user.say("The plan was wrong, and no other plan was made."),
         Ended::NextCall(why) => user.say(why),
+        Ended::InDoubt(_) => user.say("The plan has words beside a command and was not run; `teddy execute` reviews it."),
         Ended::Turns(_) | Ended::Cost { .. } => return "max_turn_requests",
         Ended::Left | Ended::Undecided(_) | Ended::Repeated => {}
     }

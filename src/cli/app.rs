@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::exit;
+use super::failure::store::unreadable_rather_than_missing;
 use super::failure::{Diagnosis, Malformed, Unfinished, judge, question};
 use super::global::{Color, Global};
 use super::in_use::{self, in_use};
@@ -343,6 +344,7 @@ impl App {
             Ok(Unfinished { shown, error }) => (shown, error),
             Err(error) => (Value::Null, error),
         };
+        let error = unreadable_rather_than_missing(error, self.folder().ok().as_deref());
         let (message, judged) = if crate::host::interrupt::requested() {
             ("interrupted".to_owned(), Diagnosis::interrupted())
         } else {

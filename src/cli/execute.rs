@@ -35,7 +35,7 @@ use crate::workflow::project::Project;
 /// code is 4.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated, 5 the model waits for your answer"
+    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated, 5 the model waits for your answer, or the plan for a person"
 )]
 pub(super) struct Args {
     /// Run the plan in this file (or `-`) instead of the draft
@@ -178,7 +178,12 @@ fn result_code(result: &ExecuteResult) -> ExitStatus {
     match result {
         _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
         ExecuteResult::Refused(_) => exit::REJECTED,
-        ExecuteResult::Reviewed(ReviewedPlan::Undecided(_)) => exit::DONE,
+        ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
+            match undecided.doubts.is_empty() {
+                true => exit::DONE,
+                false => exit::WAITS,
+            }
+        }
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => code(recorded),
     }
 }
@@ -189,6 +194,11 @@ pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
         TurnEnding::Interrupted { cause, .. } if *cause == Interruption::User => exit::INTERRUPTED,
         _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
         TurnEnding::Interrupted { .. } => exit::FAILED,
+        TurnEnding::Rejected {
+            replanned: Some(_),
+            in_doubt: true,
+            ..
+        } => exit::WAITS,
         TurnEnding::Rejected { .. } => exit::REJECTED,
         _ if !recorded.is_synced() => exit::OVERLAP,
         _ if recorded.unanswered().is_some() => exit::WAITS,
@@ -296,21 +306,29 @@ fn notes(recorded: &RecordedTurn) -> Vec<String> {
 /// Reports that the plan was left undecided.
 fn show_undecided(app: &App, undecided: &UndecidedPlan) -> anyhow::Result<()> {
     if app.global.json {
-        let mut shown = unrecorded_json(&undecided.plan, "planned", &[]);
+        let mut shown = unrecorded_json(&undecided.plan, "planned", &undecided.doubts);
         shown["session"] = serde_json::json!(undecided.session.as_str());
         shown["turn"] = serde_json::json!(undecided.turn);
         shown["workspace"] = serde_json::json!(undecided.drift);
         return app.print_json(&shown);
     }
 
-    app.say(&format!(
-        "Nothing was run; the plan of turn {} is waiting.",
-        undecided.turn
-    ));
+    let turn = undecided.turn;
+    app.say(&match undecided.doubts.is_empty() {
+        true => format!("Nothing was run; the plan of turn {turn} is waiting."),
+        false => in_doubt(turn),
+    });
     Ok(())
 }
 
-/// Explains why a text was rejected as a plan.
+/// Says that a plan waits because of words beside its commands.
+pub(super) fn in_doubt(turn: u64) -> String {
+    format!(
+        "Nothing was run: the plan of turn {turn} has words beside a command, and waits for a person. `teddy execute` without `-y` reviews it."
+    )
+}
+
+/// Says why a text was not taken as a plan.
 fn show_refused(app: &App, file: Option<&str>, refused: &RefusedPlan) -> anyhow::Result<()> {
     if app.global.json {
         let word = Status::Rejected.word();

@@ -2,6 +2,7 @@
 
 mod model;
 mod remote;
+pub(super) mod store;
 
 use std::error::Error;
 
@@ -15,7 +16,6 @@ use crate::change::id::IdError;
 use crate::config::error::ConfigError;
 use crate::git::land::branch::Obstacle;
 use crate::git::land::scratch::CommitRefused;
-use crate::git::object::absent::MissingObject;
 use crate::git::open::OpenError;
 use crate::git::refs::{DamagedTable, MoveError, RefsLocked};
 use crate::git::sign::make::SignError;
@@ -145,6 +145,7 @@ pub(super) fn judge(error: &anyhow::Error) -> Diagnosis {
             .or_else(|| landing(cause))
             .or_else(|| remote::judge(cause))
             .or_else(|| repository(cause))
+            .or_else(|| store::judge(cause))
             .or_else(|| model::judge(cause))
             .or_else(|| change(cause))
     };
@@ -355,10 +356,6 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if cause.is::<ReadOnly>() {
         let hint = "`teddy preprocess - < <file>` prints the repaired plan";
         return Some(Diagnosis::of(FailureKind::Failed, Some(hint.to_owned())));
-    }
-
-    if let Some(missing) = cause.downcast_ref::<MissingObject>() {
-        return Some(Diagnosis::of(FailureKind::Failed, Some(missing.hint())));
     }
 
     if let Some(damaged) = cause.downcast_ref::<DamagedTable>() {

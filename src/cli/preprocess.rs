@@ -9,7 +9,7 @@ use super::app::App;
 use super::failure::{ReadOnly, Unfinished};
 use super::{exit, source};
 use crate::host::{clipboard, file};
-use crate::plan::reading::preprocess;
+use crate::plan::reading::{Preprocessed, preprocess};
 use crate::plan::repair::{Level, Repaired};
 use crate::workflow::hinted::hinted;
 
@@ -31,12 +31,12 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let repaired = match args.file.as_deref() {
+    let Preprocessed { repaired, is_sure } = match args.file.as_deref() {
         None => from_clipboard(app, args.no_copy)?,
         Some(source::STDIN) => {
-            let repaired = preprocess(&source::stdin()?);
-            print(app, &repaired)?;
-            repaired
+            let done = preprocess(&source::stdin()?);
+            print(app, &done.repaired)?;
+            done
         }
         Some(name) => in_place(app, name)?,
     };
@@ -46,17 +46,21 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     let spelled = repaired.notes.iter().any(|note| note.spelling);
     match repaired.level {
+        Level::Hopeless => app.warn("it is unclear where the blocks end; the plan is unchanged"),
+        _ if repaired.asides().next().is_some() => {
+            app.warn("there are words beside a command, which may say not to run it; the plan is unchanged");
+        }
+        _ if !is_sure => {
+            app.warn("another reading is about as likely; the plan is unchanged");
+        }
         Level::Clean => app.say("There is nothing to repair."),
         Level::Refenced | Level::Repaired if spelled => {
             app.say("The plan is in the format's spelling.");
         }
-        Level::Refenced | Level::Repaired => app.say("The fences are repaired."),
-        Level::Doubtful => app.warn("another reading is about as likely; check the result"),
-        Level::Hopeless => app.warn("it is unclear where the blocks end; the plan is unchanged"),
+        _ => app.say("The fences are repaired."),
     }
 
-    let unsure = repaired.level >= Level::Doubtful;
-    Ok(if unsure { exit::REJECTED } else { exit::DONE }.into())
+    Ok(if is_sure { exit::DONE } else { exit::REJECTED }.into())
 }
 
 fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
@@ -71,13 +75,15 @@ fn json(repaired: &Repaired) -> serde_json::Value {
     serde_json::json!({ "level": repaired.level, "notes": repaired.notes, "text": repaired.text })
 }
 
-fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
+/// Repairs the clipboard.
+fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Preprocessed> {
     let copied = clipboard::paste().context("reading the clipboard")?;
     anyhow::ensure!(
         !copied.trim().is_empty(),
         "the clipboard is empty; name a file, or `-` for standard input"
     );
-    let repaired = preprocess(&copied);
+    let done = preprocess(&copied);
+    let repaired = &done.repaired;
     if !app.global.json {
         app.print_foreign(&repaired.text)?;
     }
@@ -85,21 +91,21 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
     if !no_copy {
         let copied = clipboard::copy(&repaired.text).context("writing the clipboard");
         copied.map_err(|error| Unfinished {
-            shown: json(&repaired),
+            shown: json(repaired),
             error,
         })?;
         app.say("Output copied to clipboard.");
     }
 
     if app.global.json {
-        app.print_json(&json(&repaired))?;
+        app.print_json(&json(repaired))?;
     }
 
-    Ok(repaired)
+    Ok(done)
 }
 
-/// Repairs a file in place. It is not written if nothing changes.
-fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
+/// Repairs a file; one that needs nothing is not written.
+fn in_place(app: &App, name: &str) -> anyhow::Result<Preprocessed> {
     let before = source::file(app, name).map_err(|error| {
         if !source::is_missing(&error) {
             return error;
@@ -108,7 +114,8 @@ fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
         let hint = near.unwrap_or_else(|| "`teddy preprocess -` reads standard input".to_owned());
         hinted(format!("plan file not found at `{name}`"), hint)
     })?;
-    let repaired = preprocess(&before);
+    let done = preprocess(&before);
+    let repaired = &done.repaired;
     if repaired.text != before {
         write(&app.folder()?.join(name), repaired.text.as_bytes())
             .with_context(|| format!("writing `{name}`"))?;
@@ -118,7 +125,7 @@ fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
         app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes }))?;
     }
 
-    Ok(repaired)
+    Ok(done)
 }
 
 /// Replaces a file atomically and keeps its permissions.

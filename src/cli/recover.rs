@@ -4,19 +4,38 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::text::visible::visible;
 use crate::workspace::recover;
 
 /// Finish what a crash interrupted
 ///
 /// Every command that changes something does this first; running it twice is harmless.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  teddy recover")]
-pub(super) struct Args {}
+#[command(
+    after_help = "Examples:\n  teddy recover             finish and check everything\n  teddy recover --put-back  put back what an earlier recovery set aside as damaged"
+)]
+pub(super) struct Args {
+    /// First put back what recovery set aside, as far as it turns out to be sound
+    #[arg(long)]
+    put_back: bool,
+}
 
-pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+/// Recovers and says whether there was anything to do.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
     crate::host::shell::end_orphans();
+    let put_back = match args.put_back {
+        true => project.put_back()?,
+        false => Vec::new(),
+    };
+    for result in &put_back {
+        let name = visible(&result.item.name);
+        match &result.refused {
+            None => app.say(&format!("Put back `{name}`.")),
+            Some(why) => app.warn(&format!("`{name}` stays set aside: {}", visible(why))),
+        }
+    }
     let found = project.recover_thoroughly(user.as_mut())?;
     let locks = recover::foreign_locks(&project.repository);
 
@@ -28,8 +47,12 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     if app.global.json {
-        app.print_json(&serde_json::json!({ "recovered": found, "foreign_locks": locks }))?;
-    } else if !found {
+        let mut value = serde_json::json!({ "recovered": found, "foreign_locks": locks });
+        if args.put_back {
+            value["put_back"] = serde_json::to_value(&put_back)?;
+        }
+        app.print_json(&value)?;
+    } else if !found && put_back.is_empty() {
         app.say("There is nothing to recover.");
     }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::begin::begin_or_hand_to;
-use super::execute::{code, tell_conclusion, tell_question};
+use super::execute::{code, in_doubt, tell_conclusion, tell_question};
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::number;
@@ -155,6 +155,7 @@ fn stopped(ended: &Ended) -> Option<String> {
         Ended::Left | Ended::Complete(_) => return None,
         Ended::Question(_) => "stopped: the model asks you something".to_owned(),
         Ended::Undecided(turn) => format!("Nothing was run; the plan of turn {turn} is waiting."),
+        Ended::InDoubt(turn) => in_doubt(*turn),
         Ended::Overlap => "stopped: the result overlaps with your own edits".to_owned(),
         Ended::Rejected => "stopped: the plan was rejected, and no other plan is waiting".to_owned(),
         Ended::Turns(turns) => format!("stopped after {}", counted(*turns as usize, "turn")),
@@ -177,7 +178,7 @@ fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
 
     let last = resumed.last.as_ref().map_or(exit::DONE, |last| code(last));
     match resumed.ended {
-        Ended::Question(_) => exit::WAITS,
+        Ended::Question(_) | Ended::InDoubt(_) => exit::WAITS,
         Ended::Turns(_) | Ended::Cost { .. } | Ended::NextCall(_) | Ended::Repeated
             if is_alone && last == exit::DONE =>
         {

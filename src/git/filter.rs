@@ -3,6 +3,7 @@
 //! The attributes come from the tree that contains the files and never from the worktree, so
 //! `.gitattributes` and the files that it affects can change in any order.
 
+mod ident;
 mod utf16;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use gix::filter::plumbing::driver::apply::{Delay, MaybeDelayed};
 use gix::filter::plumbing::pipeline::convert::to_worktree::{Options, UnknownEncoding};
 use gix::filter::plumbing::pipeline::convert::{ToGitOutcome, ToWorktreeOutcome};
 use gix::index::entry::{Flags, Stat};
+use gix::objs::{Kind, compute_hash};
 use gix::worktree::stack::state::attributes::Source;
 
 use self::utf16::Utf16;
@@ -25,6 +27,7 @@ use super::repository::Repository;
 use crate::git::object::large::{From, Hashed};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::host::file::read_regular;
+use crate::text::transplant::{Insertion, transplant};
 
 const AT_ONCE: Options = Options {
     can_delay: Delay::Forbid,
@@ -36,6 +39,9 @@ const ATTRIBUTES: &str = ".gitattributes";
 const SYSTEM: &str = "/etc/gitattributes";
 /// Upper bound for an attributes file.
 const MOST: u64 = 16 << 20;
+/// How an id of git's begins in a file.
+const IDENT_START: &[u8] = b"$Id";
+/// The one that says how a file has its characters.
 const ENCODING: &str = "working-tree-encoding";
 
 pub(in crate::git) struct Filter<'repo> {
@@ -131,6 +137,38 @@ pub(in crate::git) fn mentions_encodings(
     false
 }
 
+/// Returns the bytes of a file of the worktree in the byte order that gix reads: the higher byte
+/// first is turned around if the file's attributes let its mark say the order.
+pub(in crate::git) fn in_byte_order(
+    repository: &gix::Repository,
+    index: &gix::index::State,
+    path: &[u8],
+    bytes: Vec<u8>,
+) -> anyhow::Result<Vec<u8>> {
+    if !bytes.starts_with(&utf16::BIG) {
+        return Ok(bytes);
+    }
+    let during = "reading attributes";
+    let opened = repository.attributes_only(index, Source::WorktreeThenIdMapping);
+    let mut attributes = opened.during(during)?;
+    let mut chosen = attributes.selected_attribute_matches([ENCODING]);
+    attributes
+        .at_entry(BStr::new(path), None)
+        .during(during)?
+        .matching_attributes(&mut chosen);
+
+    let encoding = chosen
+        .iter_selected()
+        .find_map(|one| match one.assignment.state {
+            StateRef::Value(name) => Utf16::named(name.as_bstr()),
+            _ => None,
+        });
+    Ok(match encoding {
+        Some(encoding) => encoding.turned(bytes),
+        None => bytes,
+    })
+}
+
 impl Filter<'_> {
     pub(in crate::git) fn is_utf16(&mut self, path: &[u8]) -> anyhow::Result<bool> {
         Ok(self.utf16(path)?.is_some())
@@ -210,6 +248,54 @@ impl Filter<'_> {
         Ok(self.smudge(path, line.clone())? == line)
     }
 
+    /// Returns whether a checkout writes the blob's id into `$Id$`.
+    fn expands_ids(&mut self, path: &[u8]) -> anyhow::Result<bool> {
+        let is_set = |state: StateRef<'_>| matches!(state, StateRef::Set).then_some(());
+        Ok(self.first_of(path, ["ident"], is_set)?.is_some())
+    }
+
+    /// Applies the change between two versions of a file, as a checkout writes them, to the bytes
+    /// on disk, which git stores as the first one. `None` if it does not fit, or git would store
+    /// something else than `wanted` then.
+    pub(in crate::git) fn apply_to_disk(
+        &mut self,
+        path: &[u8],
+        versions: [&[u8]; 2],
+        disk: &[u8],
+        wanted: ObjectId,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let [base, target] = versions;
+        if base == target {
+            return Ok(Some(disk.to_vec()));
+        }
+        for insertion in [Insertion::BehindOwn, Insertion::BeforeOwn] {
+            let applied = match self.utf16(path)? {
+                None if [base, target, disk].iter().any(|text| text.contains(&0)) => None,
+                None => transplant(base, target, disk, insertion),
+                Some(encoding) => (|| {
+                    let (base, target) = (encoding.decode(base)?.0, encoding.decode(target)?.0);
+                    let (disk, form) = encoding.decode(disk)?;
+                    let [base, target, disk] = [&base, &target, &disk].map(|text| text.as_bytes());
+                    Some(form.encode(transplant(base, target, disk, insertion)?))
+                })(),
+            };
+            let Some(applied) = applied else {
+                return Ok(None);
+            };
+            // What a filter cannot store is as good as a change that does not fit.
+            let stored = self.clean(path, applied.as_slice()).ok();
+            let id = stored.map(|stored| {
+                let stored = stored.as_deref().unwrap_or(&applied);
+                compute_hash(self.repository.object_hash(), Kind::Blob, stored)
+            });
+            if id.is_some_and(|id| id.is_ok_and(|id| id == wanted)) {
+                return Ok(Some(applied));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns how a file has UTF-16, if it has.
     fn utf16(&mut self, path: &[u8]) -> anyhow::Result<Option<Utf16>> {
         self.first_of(path, [ENCODING], |state| match state {
             StateRef::Value(name) => Utf16::named(name.as_bstr()),
@@ -247,7 +333,15 @@ impl Filter<'_> {
     /// Returns the content that a checkout writes for a blob.
     pub(in crate::git) fn smudge(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         let encoding = self.utf16(path)?;
-        let smudged = self.smudge_with_gix(path, blob)?;
+        let has_ids = blob.find(IDENT_START).is_some() && self.expands_ids(path)?;
+        let expanded = match has_ids {
+            true => {
+                let id = compute_hash(self.repository.object_hash(), Kind::Blob, &blob);
+                ident::expanded(&blob, &id.during("hashing")?.to_string())
+            }
+            false => None,
+        };
+        let smudged = self.smudge_with_gix(path, expanded.unwrap_or(blob))?;
         Ok(match encoding {
             Some(encoding) => encoding.encode(smudged),
             None => smudged,

@@ -4,6 +4,7 @@
 //! user's. Only these and [`sign`] use a signing key. No code here writes HEAD, the stash or the
 //! user's configuration. Objects are written before the ref that reaches them.
 
+mod alternates;
 pub mod blame;
 pub mod bundle;
 pub mod command;

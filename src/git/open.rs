@@ -209,6 +209,14 @@ impl Repository {
         Ok(Repository::judge(gix, None, Purpose::Files)?)
     }
 
+    /// Opens this repository once more, to see what changed since.
+    pub(in crate::git) fn reopened(&self) -> anyhow::Result<Repository> {
+        match self.is_bare() {
+            true => Ok(Repository::discover_record(self.git_dir(), None)?),
+            false => Repository::open(self.workdir()),
+        }
+    }
+
     /// Opens this repository with another folder as its worktree, and another file as the index of
     /// that: settings, objects and rules are this one's.
     pub(in crate::git) fn with_worktree(

@@ -180,6 +180,86 @@ impl TreeVersion<'_> {
         }
     }
 
+    /// Returns whether a checkout writes any blob for a path as it is.
+    pub(in crate::git) fn is_as_stored(&mut self, path: &[u8]) -> anyhow::Result<bool> {
+        self.filter.keeps(path)
+    }
+
+    /// Returns the bytes that a checkout writes for a file.
+    pub(in crate::git) fn checked_out(
+        &mut self,
+        path: &[u8],
+        entry: &TreeEntry,
+    ) -> anyhow::Result<Vec<u8>> {
+        let blob = self.repository.blob(BlobId(entry.id))?;
+        self.filter.smudge(path, blob)
+    }
+
+    /// Returns the id that the bytes of a checkout would have, were they stored as they are.
+    pub(in crate::git) fn checked_out_id(
+        &mut self,
+        path: &[u8],
+        entry: &TreeEntry,
+    ) -> anyhow::Result<gix::ObjectId> {
+        if self.filter.keeps(path)? {
+            return Ok(entry.id);
+        }
+        let bytes = self.checked_out(path, entry)?;
+        Ok(self.repository.blob_id(&bytes)?.0)
+    }
+
+    /// Returns the bytes that a checkout writes for what git stores of these. In a partial clone, it
+    /// needs no blob.
+    pub(in crate::git) fn stored_and_checked_out(
+        &mut self,
+        path: &[u8],
+        bytes: &[u8],
+    ) -> anyhow::Result<Vec<u8>> {
+        let stored = self.filter.clean(path, bytes)?;
+        self.filter
+            .smudge(path, stored.unwrap_or_else(|| bytes.to_vec()))
+    }
+
+    /// Returns whether git stores bytes as an entry.
+    pub(in crate::git) fn stores(
+        &mut self,
+        path: &[u8],
+        bytes: &[u8],
+        entry: &TreeEntry,
+    ) -> anyhow::Result<bool> {
+        let Ok(stored) = self.filter.clean(path, bytes) else {
+            return Ok(false);
+        };
+        let stored = stored.as_deref().unwrap_or(bytes);
+        Ok(self.repository.blob_id(stored)?.0 == entry.id)
+    }
+
+    /// Applies a change to bytes on disk; see [`Filter::apply_to_disk`].
+    pub(in crate::git) fn apply_to_disk(
+        &mut self,
+        path: &[u8],
+        versions: [&[u8]; 2],
+        disk: &[u8],
+        new: &TreeEntry,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        self.filter.apply_to_disk(path, versions, disk, new.id)
+    }
+
+    /// Returns the content of a file that is to have these bytes.
+    pub(in crate::git) fn content_of(
+        &self,
+        bytes: Vec<u8>,
+        entry: &TreeEntry,
+        old: Option<RawMode>,
+    ) -> Content {
+        let executable = entry.mode == EntryMode::Executable;
+        Content::File {
+            source: ByteSource::Bytes(bytes),
+            permissions: self.permissions(old, executable),
+            executable,
+        }
+    }
+
     /// Returns what a checkout writes for a file or link, with the permissions of what it replaces.
     ///
     /// # Errors
@@ -213,15 +293,18 @@ impl TreeVersion<'_> {
         };
 
         let executable = entry.mode == EntryMode::Executable;
-        let permissions = match old {
-            Some(old) if self.abilities.executable => Some(with_executable(old, executable)),
-            old => old,
-        };
         Ok(Content::File {
             source,
-            permissions,
+            permissions: self.permissions(old, executable),
             executable,
         })
+    }
+
+    fn permissions(&self, old: Option<RawMode>, executable: bool) -> Option<RawMode> {
+        match old {
+            Some(old) if self.abilities.executable => Some(with_executable(old, executable)),
+            old => old,
+        }
     }
 
     /// Finds a large blob that a checkout writes as it is.

@@ -34,7 +34,9 @@ pub(super) use stragglers::{Marker, VARIABLE};
 
 /// How long the supervisor has to kill all processes.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long output is still read after all processes have ended.
+/// The shell without a setting.
+const DEFAULT_SHELL: &str = "sh";
+/// How long output is still read after everything was killed.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Poll interval for the interrupt flag.
 const TICK: Duration = Duration::from_millis(50);
@@ -120,7 +122,7 @@ impl Script {
             text: text.into(),
             cwd: cwd.into(),
             env: Vec::new(),
-            shell: vec!["sh".to_owned()],
+            shell: vec![DEFAULT_SHELL.to_owned()],
             timeout: None,
             capture: 1 << 20,
             keep_env: Vec::new(),
@@ -141,10 +143,9 @@ pub fn run_until(
     stop: &AtomicBool,
     output: &mut dyn FnMut(&[u8]),
 ) -> io::Result<FinishedScript> {
-    let Some(words) = words(script) else {
-        let shell = script.shell.join(" ");
-        let why = format!("cannot start `{shell}`: no such file or directory");
-        return Ok(FinishedScript::not_started(why));
+    let words = match words(script) {
+        Ok(words) => words,
+        Err(why) => return Ok(FinishedScript::not_started(why)),
     };
 
     if !seen(script).is_dir() {
@@ -190,12 +191,55 @@ fn seen(script: &Script) -> PathBuf {
     )
 }
 
-/// `None` if the shell is not found.
-fn words(script: &Script) -> Option<Vec<OsString>> {
-    let (shell, options) = script.shell.split_first()?;
-    let program = process::find(shell)?;
-    let options = options.iter().map(OsString::from);
-    Some(std::iter::once(program.into()).chain(options).collect())
+/// The program that a script asks for in its `#!` line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreter {
+    /// Its path, or its name.
+    pub program: String,
+    /// What follows, one argument as for the kernel.
+    pub argument: Option<String>,
+}
+
+/// Returns the program that a script asks for; an empty one if its `#!` line names none.
+pub fn interpreter(text: &str) -> Option<Interpreter> {
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    let asked = first.trim().strip_prefix("#!")?.trim();
+    let (program, argument) = asked.split_once([' ', '\t']).unwrap_or((asked, ""));
+    let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
+    Some(Interpreter {
+        program: program.to_owned(),
+        argument: argument.map(ToOwned::to_owned),
+    })
+}
+
+/// Returns the program that runs a script, and its options: what the script asks for in its `#!` line,
+/// otherwise the shell. Fails with the reason why there is none.
+fn words(script: &Script) -> Result<Vec<OsString>, String> {
+    let shell = script.shell.join(" ");
+    let missing = |name: &str| format!("cannot start `{name}`: no such file or directory");
+    let (name, options) = script.shell.split_first().ok_or_else(|| missing(&shell))?;
+    let name_of = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
+    let asked = interpreter(&script.text);
+    // A shell that the user chose can be a container: only its own scripts run in it.
+    let is_own = script.shell != [DEFAULT_SHELL];
+    let asked = match asked {
+        Some(asked) if is_own && name_of(&asked.program) == name_of(name) => None,
+        Some(asked) if is_own => {
+            return Err(format!(
+                "the script asks for `{}`, and `execute.shell` is `{shell}`",
+                asked.program
+            ));
+        }
+        asked => asked,
+    };
+    let (program, options) = match asked {
+        Some(asked) => (asked.program, asked.argument.into_iter().collect()),
+        None => (name.clone(), options.to_vec()),
+    };
+
+    let found = process::find(&program).ok_or_else(|| missing(&program))?;
+    let options = options.into_iter().map(OsString::from);
+    Ok(std::iter::once(found.into()).chain(options).collect())
 }
 
 struct ScriptFiles {

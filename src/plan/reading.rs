@@ -6,17 +6,23 @@
 //! rejected.
 
 mod answer;
+mod aside;
 mod free;
+mod mark;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 pub use answer::read_answer;
 
+use super::action::Action;
 use super::action::border::looks_like_border;
 use super::diagnostic::Diagnostic;
 use super::repair::{Level, Note, Repaired, repair, thoughts};
-use super::{Plan, outline, parse};
+use super::{Field, Plan, outline, parse, spelling};
 use crate::text::fence::{self, TextLine, split_lines};
+use crate::text::link;
+use crate::text::path::RepoPath;
 
 /// A reply after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +40,18 @@ pub struct Reading {
     pub is_plan: bool,
 }
 
+/// A reply whose fences and spelling are mended, if that is safe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preprocessed {
+    /// The text, and what was done or is in doubt.
+    pub repaired: Repaired,
+    /// Whether the text has one meaning. If not, it is the reply as it came.
+    pub is_sure: bool,
+}
+
 /// Reads a reply. Never fails: a wrong plan is a value.
 pub fn read(reply: &str) -> Reading {
+    // Before repair, so that a text over the limits costs no time.
     if let Some(limit) = parse::over_limit(reply) {
         let note = Note::new(limit.line, limit.message.clone());
         let repaired = Repaired {
@@ -52,6 +68,45 @@ pub fn read(reply: &str) -> Reading {
         };
     }
 
+    let inner = mark::inner(reply);
+    if inner.len() < reply.len() {
+        return between_marks(reply, inner);
+    }
+    read_plain(reply)
+}
+
+/// Reads a reply that stands between the marks of a chat template, which are taken off.
+fn between_marks(reply: &str, inner: Range<usize>) -> Reading {
+    let above = split_lines(&reply[..inner.start]).count();
+    let above = above.saturating_sub(usize::from(!reply[..inner.start].ends_with(['\n', '\r'])));
+    let behind = split_lines(&reply[..inner.end]).count();
+    let mut reading = read_plain(&reply[inner.clone()]);
+    let notes = reading.repaired.notes.iter_mut();
+    notes.for_each(|note| note.line += above);
+    let wrong = reading.diagnostics.iter_mut();
+    wrong.for_each(|wrong| wrong.line += above);
+    if reading.repaired.level == Level::Hopeless {
+        reading.repaired.text = reply.to_owned();
+        return reading;
+    }
+
+    let mut taken = |line: usize, what: &str| {
+        let note = Note::of_spelling(line, format!("left out the marks {what} the plan"));
+        reading.repaired.notes.push(note);
+    };
+    if inner.start > 0 {
+        taken(1, "before");
+    }
+    if inner.end < reply.len() {
+        taken(behind.max(1), "behind");
+    }
+    reading.repaired.notes.sort_by_key(|note| note.line);
+    reading.repaired.level = reading.repaired.level.max(Level::Refenced);
+    reading
+}
+
+/// Reads a reply without marks around it.
+fn read_plain(reply: &str) -> Reading {
     let exact = read_exactly(reply);
     if exact.diagnostics.is_empty() && !free::is_misspelled(&exact, reply) {
         return exact;
@@ -63,20 +118,104 @@ pub fn read(reply: &str) -> Reading {
     }
 }
 
-/// Returns the text of a valid plan as it is read; for any other reply, the result of fence repair
-/// alone.
-pub fn preprocess(reply: &str) -> Repaired {
-    let reading = read(reply);
-    if reading.diagnostics.is_empty() {
-        reading.repaired
-    } else {
-        repair(reply)
+/// Returns the text of a reply as it is read, if that is a plan; otherwise what repair alone makes of
+/// its fences. A text that can be read in another way comes back byte for byte, and so does one with
+/// words that would be lost beside a command: whoever runs the result would not see them.
+pub fn preprocess(reply: &str) -> Preprocessed {
+    let mended = |text: &str| {
+        let reading = read(text);
+        let is_plan = reading.diagnostics.is_empty();
+        if is_plan {
+            reading.repaired
+        } else {
+            repair(text)
+        }
+    };
+    let is_safe = |repaired: &Repaired| {
+        repaired.level <= Level::Repaired && repaired.asides().next().is_none()
+    };
+
+    let mut repaired = mended(reply);
+    let is_sure = is_safe(&repaired)
+        && (repaired.text == reply || {
+            let again = mended(&repaired.text);
+            again.text == repaired.text && is_safe(&again)
+        });
+    if !is_sure {
+        repaired.text = reply.to_owned();
     }
+    Preprocessed { repaired, is_sure }
+}
+
+/// Reads a plan once more if it names a file as a mention, `@src/a.rs`, or with the lines of a link,
+/// `src/a.rs#L4-L5`, and only the plain path exists.
+pub fn with_plain_paths(reading: Reading, exists: &dyn Fn(&RepoPath) -> bool) -> Reading {
+    let mut lines: Vec<String> = split_lines(&reading.repaired.text)
+        .map(|line| [line.text, line.ending].concat())
+        .collect();
+    let mut notes = Vec::new();
+    for action in &reading.plan.actions {
+        let Some((path, plain)) = mention(action, exists) else {
+            continue;
+        };
+        let named = |field: &&Field| matches!(field.key.as_str(), "File Path" | "Resource");
+        let Some(field) = action.fields.iter().find(named) else {
+            continue;
+        };
+        let Some(line) = lines.get_mut(field.line - 1) else {
+            continue;
+        };
+        let ending = line.trim_end_matches(['\n', '\r']).len();
+        let ending = line.split_off(ending);
+        *line = format!(
+            "- **{}:** {}{ending}",
+            field.key,
+            link::write_path(plain.as_str())
+        );
+        notes.push(Note::of_spelling(
+            field.line,
+            format!("read `{path}` as `{plain}`"),
+        ));
+    }
+
+    if notes.is_empty() {
+        return reading;
+    }
+    let mut again = read(&lines.concat());
+    let same = again.plan.actions.len() == reading.plan.actions.len();
+    if !(same && again.diagnostics.len() <= reading.diagnostics.len()) {
+        return reading;
+    }
+
+    again.repaired.level = reading.repaired.level.max(Level::Refenced);
+    again.repaired.notes = reading.repaired.notes;
+    again.repaired.notes.extend(notes);
+    again.repaired.notes.sort_by_key(|note| note.line);
+    again
+}
+
+/// Returns the path of an action that names no file as it is, and the one that it stands for.
+fn mention(action: &Action, exists: &dyn Fn(&RepoPath) -> bool) -> Option<(RepoPath, RepoPath)> {
+    let path = action.kind.worktree_path()?;
+    let plain = RepoPath::parse(spelling::unmentioned(path.as_str())).ok()?;
+    if plain == *path || exists(path) {
+        return None;
+    }
+
+    // A new file has at least its directory.
+    let above = |path: &RepoPath| path.ancestors().last().map(RepoPath::parse);
+    let beside = |path: &RepoPath| {
+        above(path)
+            .and_then(Result::ok)
+            .is_some_and(|dir| exists(&dir))
+    };
+    let is_new = action.kind.new_path().is_some() && beside(&plain) && !beside(path);
+    (exists(&plain) || is_new).then(|| (path.clone(), plain))
 }
 
 /// Reads a reply in the format's exact spelling.
 fn read_exactly(reply: &str) -> Reading {
-    let repaired = repair(reply);
+    let mut repaired = repair(reply);
     let is_hopeless = repaired.level == Level::Hopeless;
     let spoken = if is_hopeless {
         without_thoughts(&repaired.text)
@@ -97,6 +236,10 @@ fn read_exactly(reply: &str) -> Reading {
     diagnostics.extend(doubts);
     diagnostics.sort_by_key(|wrong| wrong.line);
     let is_plan = diagnostics.is_empty() || parse::has_border_of_plan(&text);
+    if diagnostics.is_empty() {
+        repaired.notes.extend(aside_notes(reply, &text, &plan));
+        repaired.notes.sort_by_key(|note| note.line);
+    }
     let outline = (!diagnostics.is_empty()).then(|| outline(&text, &diagnostics));
 
     Reading {
@@ -108,8 +251,20 @@ fn read_exactly(reply: &str) -> Reading {
     }
 }
 
-/// Blanks the thoughts before the plan in a text that repair gave up on. Line numbers are
-/// preserved.
+/// Returns the notes on words inside the commands of a plan, by the lines of the reply.
+fn aside_notes(reply: &str, text: &str, plan: &Plan) -> Vec<Note> {
+    let mut notes = aside::notes(plan, text);
+    if !notes.is_empty() && text != reply {
+        let places = free::places(reply, text);
+        for note in &mut notes {
+            note.line = places.get(note.line - 1).copied().unwrap_or(note.line);
+        }
+    }
+    notes
+}
+
+/// Returns a text that repair gave up without what the model thought aloud before its plan; the
+/// other lines keep their numbers.
 fn without_thoughts(text: &str) -> Cow<'_, str> {
     let thoughts = thoughts(text);
     let kept = |(at, line): (usize, TextLine<'_>)| {

@@ -71,6 +71,7 @@ fn merged(action: &Action) -> Vec<Field> {
             && (field.key != "Description" || !field.value.is_empty() || !field.items.is_empty())
     });
 
+    // Fields with an effect come only from the value, which the user can have edited.
     let others = action
         .fields
         .iter()
@@ -85,6 +86,7 @@ fn title(text: &str) -> String {
     if heading_text(&format!("# {line}")) == line {
         line
     } else {
+        // A closing `#` protects a title that ends with `#` itself.
         format!("{line} #")
     }
 }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
-use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic, write_cache};
+use crate::host::file::{
+    is_out_of_reach, make_folders, read_regular, read_regular_text, write_atomic, write_cache,
+};
 
 /// Newest supported version. Written if a branch moves too, because an earlier TeDDy would ignore
 /// that field.
@@ -157,7 +159,26 @@ impl Journal {
         Ok(aside)
     }
 
-    /// Writes the intent durably. Fails with `AlreadyExists` if one is pending.
+    /// Reads an intent that was put aside; `None` if it is damaged.
+    pub fn read_aside(&self, path: &Path) -> std::io::Result<Option<Pending>> {
+        let bytes = match read_regular(path, MAX_BYTES) {
+            Err(error) if is_out_of_reach(&error) => return Err(error),
+            bytes => bytes.unwrap_or_default(),
+        };
+        let pending = serde_json::from_slice::<Pending>(&bytes).ok();
+        Ok(pending.filter(Pending::is_sound))
+    }
+
+    /// Makes an intent that was put aside the one under way; the caller knows that there is none.
+    pub fn put_back(&self, path: &Path) -> std::io::Result<()> {
+        std::fs::rename(path, self.pending())
+    }
+
+    /// Writes down what is about to happen, durably.
+    ///
+    /// # Errors
+    /// Where something is under way already, which would be forgotten, or the file cannot be
+    /// written.
     pub fn begin(&self, pending: &Pending) -> std::io::Result<()> {
         if self.pending().symlink_metadata().is_ok() {
             return Err(std::io::Error::new(
@@ -271,6 +292,15 @@ impl Journal {
             .ok()
     }
 
+    /// Returns the second copy of a session's tip. Fails if there is one that cannot be read.
+    pub fn read_tip(&self, session: &str) -> std::io::Result<Option<CommitId>> {
+        match read_regular_text(&self.tip_path(session), MAX_ID) {
+            Err(error) if is_out_of_reach(&error) => Err(error),
+            text => Ok(text.ok().and_then(|text| text.trim().parse().ok())),
+        }
+    }
+
+    /// Returns the path of a session's second tip.
     fn tip_path(&self, session: &str) -> PathBuf {
         self.folder.join("tips").join(session)
     }

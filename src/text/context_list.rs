@@ -14,7 +14,10 @@ use super::resource::{Resource, is_url};
 // These characters make an entry a pattern, unless a backslash escapes them.
 const WILD: [char; 3] = ['*', '?', '['];
 
-/// The content of a list.
+/// What stands around the entry of a line.
+const BLANKS: [char; 5] = ['\u{feff}', ' ', '\t', '\r', '\n'];
+
+/// What a list holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextList {
     /// The entries, in order and without duplicates.
@@ -92,10 +95,12 @@ impl ListEntry {
             ListEntry::Resource(resource @ Resource::File(_)) => escaped(&resource.to_string()),
             _ => self.name(),
         };
-        if text.starts_with(['#', '[', ' ']) {
-            format!("./{text}")
-        } else {
-            text
+        let trimmed = text.trim_matches(BLANKS) != text;
+        match self {
+            // Blanks at the end of a line are none of the entry, but inside of a link they are.
+            ListEntry::Resource(Resource::File(_)) if trimmed => link::write_path(&text),
+            _ if text.starts_with(['#', '[', ' ']) => format!("./{text}"),
+            _ => text,
         }
     }
 }
@@ -215,7 +220,7 @@ pub fn retain(text: &str, stays: &dyn Fn(&ListEntry) -> bool) -> String {
 
 /// `None` for a blank line and a comment.
 fn entry_of(line: &str) -> Option<&str> {
-    let text = line.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    let text = line.trim_matches(BLANKS);
     (!text.is_empty() && !text.starts_with('#')).then_some(text)
 }
 

@@ -3,8 +3,10 @@
 //! Pure: does not read files, the clock or the environment.
 
 pub mod context_list;
+pub mod damage;
 pub mod diff;
 pub mod edit;
+pub mod elision;
 pub mod fence;
 pub mod json_edit;
 pub mod language;
@@ -18,6 +20,7 @@ pub mod redact;
 pub mod resource;
 pub mod secret;
 pub mod shell_word;
+pub mod transplant;
 pub mod visible;
 pub mod yaml;
 

@@ -15,7 +15,11 @@ pub const MAX_PATH: usize = 4000;
 /// Maximum length of a component in bytes.
 pub const MAX_COMPONENT: usize = 255;
 
-/// A path in the project: relative, normalized, UTF-8, outside `.git` and `.teddy`.
+/// A path of a file or directory of the project: relative, normal, UTF-8, outside `.git` and `.teddy`.
+///
+/// It can be any name that a tree has, also one that a person could misread. Whether a plan can make
+/// a file of this name is [`RepoPath::fit_for_new`]'s business, and every name goes through
+/// `text::visible` before it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct RepoPath(String);
@@ -41,7 +45,8 @@ pub enum PathError {
     /// It is inside `.teddy`.
     #[error("`{0}` is TeDDy's own")]
     TeddyInternal(String),
-    /// It contains a backslash, or a control, direction or invisible character.
+    /// It has a control character or a backslash; for a new name, also a direction mark or an
+    /// invisible character.
     #[error("the path has the character U+{0:04X}, which is not allowed in a path")]
     Character(u32),
     /// A component ends with a dot or space.
@@ -53,7 +58,8 @@ pub enum PathError {
 }
 
 impl RepoPath {
-    /// Validates a path relative to the project's root. Reports the leftmost error.
+    /// Checks a path that is relative to the project's root, without a leading `/`. Fails with the
+    /// first error that applies, from left to right.
     pub fn parse(text: &str) -> Result<RepoPath, PathError> {
         check_whole(text)?;
         for (position, component) in text.split('/').enumerate() {
@@ -62,7 +68,27 @@ impl RepoPath {
         Ok(RepoPath(text.to_owned()))
     }
 
-    /// Returns the path as text, with `/` as the separator.
+    /// Checks that the components behind the first `existing` bytes can be the name of something new:
+    /// nothing that a person could misread, or that means something else to a shell or on another
+    /// system.
+    pub fn fit_for_new(&self, existing: usize) -> Result<(), PathError> {
+        let new = self.0[existing..].trim_start_matches('/');
+        if let Some(bad) = new.chars().find(|&c| is_deceptive(c)) {
+            return Err(PathError::Character(bad as u32));
+        }
+
+        let drive = new.as_bytes().get(1) == Some(&b':') && new.as_bytes()[0].is_ascii_alphabetic();
+        if existing == 0 && (new == "~" || new.starts_with("~/") || drive) {
+            return Err(PathError::Absolute);
+        }
+
+        match new.split('/').find(|name| name.ends_with(['.', ' '])) {
+            Some(name) => Err(PathError::Trailing(name.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the path as text, with `/` between components.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -87,12 +113,13 @@ fn check_whole(text: &str) -> Result<(), PathError> {
         return Err(PathError::TooLong);
     }
 
-    if let Some(bad) = text.chars().find(|&c| c == '\\' || is_deceptive(c)) {
+    if let Some(bad) = text.chars().find(|&c| c == '\\' || c.is_control()) {
         return Err(PathError::Character(bad as u32));
     }
 
-    let drive = text.as_bytes().get(1) == Some(&b':') && text.as_bytes()[0].is_ascii_alphabetic();
-    if text.starts_with('/') || text == "~" || text.starts_with("~/") || drive {
+    let drive =
+        text.as_bytes().get(1..3) == Some(b":/") && text.as_bytes()[0].is_ascii_alphabetic();
+    if text.starts_with('/') || drive {
         return Err(PathError::Absolute);
     }
 
@@ -123,10 +150,6 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
         return Err(PathError::TeddyInternal(component.to_owned()));
     }
 
-    if component.ends_with(['.', ' ']) {
-        return Err(PathError::Trailing(component.to_owned()));
-    }
-
     Ok(())
 }
 
@@ -145,21 +168,20 @@ fn is_short(folded: &str, word: &str) -> bool {
 /// Folds a component like the most lenient file system: removes characters that HFS+ ignores, an
 /// NTFS stream, and trailing dots and spaces, and folds case.
 fn fold_component(component: &str) -> String {
-    let visible: String = fold(component)
-        .chars()
-        .filter(|&c| !is_ignorable(c))
-        .collect();
+    let compatible = component.nfkc().flat_map(char::to_lowercase).nfkc();
+    let visible: String = compatible.filter(|&c| !is_ignorable(c)).collect();
     let stem = visible.split(':').next().unwrap_or_default();
     stem.trim_end_matches(['.', ' ']).to_owned()
 }
 
-/// Folds a path or prefix: NFKC and lower case. Paths that some file system considers equal have
-/// the same result.
+/// Returns the form of a path, or of the start of one, in which two that some file system takes
+/// for one are equal: canonically composed and lower case. Compatible characters (`ﬁ` and `fi`) are
+/// different everywhere.
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+    text.nfc().flat_map(char::to_lowercase).nfc().collect()
 }
 
 // HFS+ ignores these characters in comparisons.
@@ -250,7 +272,6 @@ mod tests {
             "the path must be relative to the project's root",
         );
         check("C:/x", "the path must be relative to the project's root");
-        check("~/x", "the path must be relative to the project's root");
         check("a/../b", "the path leaves the project with `..`");
         check("./a", "the path has an empty or `.` component");
         check("a//b", "the path has an empty or `.` component");
@@ -290,14 +311,49 @@ mod tests {
             "the path has the character U+005C, which is not allowed in a path",
         );
         check(
-            "a\u{202e}b",
-            "the path has the character U+202E, which is not allowed in a path",
-        );
-        check(
             "a\nb",
             "the path has the character U+000A, which is not allowed in a path",
         );
-        check("a.", "`a.` ends with a dot or a space");
+    }
+
+    #[test]
+    fn p43_what_a_tree_can_have_can_be_named_and_not_made_anew() {
+        for (name, expected) in [
+            ("~", "the path must be relative to the project's root"),
+            ("~/x", "the path must be relative to the project's root"),
+            ("s:1", "the path must be relative to the project's root"),
+            ("a.", "`a.` ends with a dot or a space"),
+            ("a /b", "`a ` ends with a dot or a space"),
+            (
+                "a\u{202e}b",
+                "the path has the character U+202E, which is not allowed in a path",
+            ),
+            (
+                "می\u{200c}خواهم.md",
+                "the path has the character U+200C, which is not allowed in a path",
+            ),
+            (
+                "a\u{ad}b/c",
+                "the path has the character U+00AD, which is not allowed in a path",
+            ),
+        ] {
+            check(name, "ok");
+            let path = RepoPath::parse(name).expect("a path of a tree");
+            let fit = path.fit_for_new(0).map_err(|error| error.to_string());
+            assert_eq!(fit, Err(expected.to_owned()), "for {name:?}");
+        }
+
+        let path = RepoPath::parse("a\u{ad}b/c").expect("a path of a tree");
+        assert_eq!(path.fit_for_new("a\u{ad}b".len()), Ok(()));
+        assert_eq!(path.fit_for_new(path.as_str().len()), Ok(()));
+    }
+
+    #[test]
+    fn p43_the_same_name_is_a_canonical_one_or_one_in_another_case() {
+        assert_eq!(fold("E\u{301}.md"), fold("é.md"));
+        for (one, other) in [("ﬁle", "file"), ("１", "1"), ("ª", "a"), ("x²", "x2")] {
+            assert_ne!(fold(one), fold(other));
+        }
     }
 
     #[test]

@@ -32,6 +32,7 @@ fn line(missing: &MissingChange, named: &str) -> String {
     );
     match &missing.why {
         WhyMissing::Deleted => format!("{path}: deleted since by you; {how}"),
+        WhyMissing::Ignored => format!("{path}: ignored by git now, and not in snapshots any more"),
         WhyMissing::NotOnBranch { branch } if branch == "HEAD" => {
             format!("{path}: not in the commit that you are on; {how}")
         }

@@ -306,6 +306,10 @@ pub fn obstacle(found: &FileObstacle) -> String {
             "`{}` or its directory is read-only; once it is writable, `teddy restore @ --theirs` writes the turn's version",
             String::from_utf8_lossy(path)
         ),
+        FileObstacle::Unfit(path) => format!(
+            "`{}` has bytes that git's filters don't store, and the change doesn't fit them, so the file stays as it is; `teddy restore @ --theirs` writes the turn's version and keeps yours in `.git/teddy/undo/replaced`",
+            String::from_utf8_lossy(path)
+        ),
         FileObstacle::Failed(why) => {
             format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
         }

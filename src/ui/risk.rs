@@ -5,8 +5,10 @@
 mod later;
 
 use crate::plan::action::Action;
+use crate::plan::action::behavior::PreviewPart;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
+use crate::text::damage::damage;
 use crate::text::path::is_deceptive;
 use crate::text::visible::visible;
 use crate::workflow::user::ReviewRequest;
@@ -27,6 +29,7 @@ pub struct Risk {
 pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
     let whole = repair(proposal.repair)
         .into_iter()
+        .chain(asides(proposal.repair))
         .chain(unconfined(proposal))
         .chain(hidden_in_header(proposal));
     let mut risks: Vec<Risk> = whole.map(|text| Risk { action: None, text }).collect();
@@ -64,6 +67,17 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     }
 
     found.extend(action.kind.risks(step));
+    for part in action.kind.preview(step) {
+        if let PreviewPart::Difference {
+            before: Some(before),
+            after: Some(after),
+            ..
+        } = part
+        {
+            let damage = damage(before, after).into_iter();
+            found.extend(damage.map(|words| format!("{target}: {words}")));
+        }
+    }
     found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));
     let hidden = action
         .kind
@@ -92,7 +106,18 @@ fn repair(repaired: &Repaired) -> Vec<String> {
     )]
 }
 
-/// Returns a note about parts that were read despite an unusual spelling. Not a risk.
+/// Says which words stand beside commands: they can say not to run them.
+fn asides(repaired: &Repaired) -> Option<String> {
+    let asides: Vec<String> = repaired
+        .asides()
+        .map(|note| format!("line {}: {}", note.line, visible(&note.message)))
+        .collect();
+    let listed = asides.join("; ");
+    (!asides.is_empty())
+        .then(|| format!("there are words beside a command, which may say not to run it: {listed}"))
+}
+
+/// Returns what was read in another spelling, or left out: nothing to fear, but to know.
 pub fn spellings(repaired: &Repaired) -> Option<String> {
     let noted = repaired.notes.iter().any(|note| note.spelling);
     noted.then(|| format!("read in another spelling: {}", listed(repaired, true)))

@@ -49,6 +49,7 @@ pub fn start(
         log: "teddy: start".to_owned(),
         anyway: false,
         branch: None,
+        overwrite: false,
     };
 
     let completed = transaction.complete(&project.checkout(), name, &step, None);

@@ -187,7 +187,10 @@ fn carry_out(
         "your files changed while turns were picked; what is left was not"
     );
     let files = step.files.clone();
-    let next = write(project, &tip, (step, &files), &recorded)?;
+    let next = SessionMove {
+        overwrite: on_overlap.replaces(),
+        ..write(project, &tip, (step, &files), &recorded)?
+    };
     let Completed {
         commit, published, ..
     } = transaction.complete(&checkout, &tip.session, &next, Some(&files))?;
@@ -276,6 +279,7 @@ fn write(
         log: format!("teddy: pick {name}"),
         anyway: false,
         branch: None,
+        overwrite: false,
     })
 }
 

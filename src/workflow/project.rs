@@ -26,6 +26,7 @@ use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::workflow::context::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
 use crate::workflow::user::{User, telling};
+use crate::workspace::set_aside::{self, PutBackResult};
 use crate::workspace::transaction::Transaction;
 use crate::workspace::{Checkout, recover};
 
@@ -192,7 +193,17 @@ impl Project {
         Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.abandoned)
     }
 
-    /// Like [`Project::recover`], and checks everything that the refs reach.
+    /// Puts back what recovery set aside, under the lock, as far as it is sound.
+    pub fn put_back(&self) -> anyhow::Result<Vec<PutBackResult>> {
+        let _lock = self.lock("recover")?;
+        set_aside::put_all_back(&self.checkout())
+    }
+
+    /// Finishes what a crash interrupted, under the lock, and looks at everything that the refs
+    /// reach.
+    ///
+    /// # Errors
+    /// As for [`Project::enter`].
     pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;

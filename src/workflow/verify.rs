@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
 use crate::git::sound::unsound;
 use crate::session::name::SessionName;
@@ -53,6 +54,10 @@ fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result
     }
 
     let named = (&session, tip);
+    if !faults.is_empty() {
+        // A file that cannot be read is no fault of the session.
+        store_access::ensure_readable(&project.repository, ReadExtent::Start)?;
+    }
     let signature = signature::verify(&project.repository, named, &turns, &mut faults)?;
     Ok(Verified {
         session,

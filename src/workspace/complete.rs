@@ -157,7 +157,10 @@ fn after_the_ref(
         Some(files) => publish(
             checkout.repository,
             files,
-            &guard(&operation(tip), OverlapRule::Stop),
+            &Guard {
+                overwrite: turn.overwrite,
+                ..guard(&operation(tip), OverlapRule::Stop)
+            },
         )?,
         None => Published::default(),
     };
@@ -364,6 +367,8 @@ pub struct SessionMove {
     pub anyway: bool,
     /// A branch of the user's that moves first (`teddy land`).
     pub branch: Option<BranchMove>,
+    /// Whether a change that does not fit the bytes on disk replaces them; they are kept.
+    pub overwrite: bool,
 }
 
 impl SessionMove {

@@ -1,5 +1,7 @@
 //! Finds the checkout that an interrupted command was updating.
 
+use anyhow::Context as _;
+
 use crate::git::repository::Repository;
 use crate::session::journal::Pending;
 
@@ -17,22 +19,31 @@ pub(super) fn checkout_of(
         return Ok(Some(None));
     }
 
-    // Without `.git`, opening the directory could find another repository further up.
-    if !pending.workspace.join(".git").exists() {
+    // A directory of that name may be another one by now.
+    let link = pending.workspace.join(".git");
+    let is_there = link.try_exists();
+    if !is_there.with_context(|| format!("cannot read `{}`", link.display()))? {
         return Ok(None);
     }
 
     let other = match Repository::open(&pending.workspace) {
         Ok(other) => other,
-        Err(error) if is_closed(&error) => return Err(error),
-        Err(_) => return Ok(None),
+        Err(_) if is_pruned(here, &pending.worktree)? => return Ok(None),
+        Err(error) => {
+            let path = pending.workspace.display();
+            let what = format!("a turn is not finished in `{path}`, which cannot be opened");
+            return Err(error.context(what));
+        }
     };
     Ok((other.common_dir() == here.common_dir()).then(|| Some(Box::new(other))))
 }
 
-fn is_closed(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let cause = cause.downcast_ref::<std::io::Error>();
-        cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::PermissionDenied)
-    })
+/// Returns whether git has no record of a linked worktree any more.
+fn is_pruned(repository: &Repository, worktree: &str) -> anyhow::Result<bool> {
+    let Some(id) = worktree.strip_prefix("linked-") else {
+        return Ok(false);
+    };
+    let record = repository.common_dir().join("worktrees").join(id);
+    let is_there = record.try_exists();
+    Ok(!is_there.with_context(|| format!("cannot read `{}`", record.display()))?)
 }

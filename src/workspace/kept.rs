@@ -1,10 +1,10 @@
 //! Remembers files that turns made and a snapshot would leave out: ignored files, files marked with
 //! `git update-index --assume-unchanged`, and files that look like secrets.
 //!
-//! Snapshots of the checkout include these files until a turn or the user removes them; otherwise
-//! the next snapshot would report them as deleted. The list is one small file per checkout in the
-//! git directory, updated whenever files are applied. If it is lost, the files are ignored like any
-//! others.
+//! Two small files in the git directory for each checkout, written when files are brought to it: what
+//! snapshots would pass over, and all files that turns made and git does not track. The second is
+//! compared with each snapshot, because rules can change later. Where they are lost, these files are
+//! passed over from then on, as any other that git ignores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,36 +14,68 @@ use anyhow::Context as _;
 
 use crate::git::diff;
 use crate::git::ignore;
-use crate::git::object::{BlobId, EntryMode};
+use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::publish::Published;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::{Forced, MadeFile, SnapshotLimits};
-use crate::host::file::{make_folders, read_regular, write_atomic};
+use crate::host::file::{is_out_of_reach, make_folders, read_regular, write_atomic, write_cache};
 use crate::workspace::file_move::FileMove;
 
-/// A larger list is not read.
+/// Directory of the notes of what snapshots would pass over.
+const KEPT: &str = "kept";
+/// Directory of the notes of what turns made and git does not track.
+const MADE: &str = "made";
+/// Name of the files of rules.
+const RULES: &[u8] = b".gitignore";
+/// More bytes than this are in no note.
 const MAX_NOTE: u64 = 64 << 20;
 
 type Kept = BTreeMap<Vec<u8>, MadeFile>;
 
-/// The files that snapshots of this checkout include despite the ignore rules.
-pub fn kept(repository: &Repository) -> Vec<Forced> {
-    let kept = read(repository).into_iter();
-    kept.map(|(path, made)| Forced {
+/// Returns what snapshots of this checkout take although they would pass it over.
+pub fn kept(repository: &Repository) -> anyhow::Result<Vec<Forced>> {
+    Ok(read(repository, KEPT)?.into_iter().map(forced).collect())
+}
+
+/// Returns what turns made and a snapshot does not have although it is on disk: rules that came
+/// later make git ignore it.
+pub fn missed(repository: &Repository, snapshot: TreeId) -> anyhow::Result<Vec<Forced>> {
+    let made = read(repository, MADE)?;
+    let paths: BTreeSet<&[u8]> = made.keys().map(Vec::as_slice).collect();
+    let known = repository.entries_at(snapshot, &paths)?;
+    let missed = made.iter().filter(|(path, _)| {
+        !known.contains_key(path.as_slice()) && on_disk(repository, path).is_some()
+    });
+    let missed = missed.map(|(path, made)| forced((path.clone(), *made)));
+    Ok(missed.collect())
+}
+
+/// Has later snapshots take these files, too.
+pub fn keep(repository: &Repository, missed: &[Forced]) -> anyhow::Result<()> {
+    let mut kept = read(repository, KEPT)?;
+    for Forced { path, made } in missed {
+        kept.extend(made.map(|made| (path.clone(), made)));
+    }
+    write(repository, KEPT, &kept)
+}
+
+fn forced((path, made): (Vec<u8>, MadeFile)) -> Forced {
+    Forced {
         path,
         made: Some(made),
-    })
-    .collect()
+    }
 }
 
 /// Drops files that no longer exist. If the user later creates a file of the same name, it is
 /// theirs and the ignore rules apply.
 pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
-    let mut kept = read(repository);
-    let before = kept.len();
-    kept.retain(|path, _| on_disk(repository, path).is_some());
-    if kept.len() < before {
-        write(repository, &kept)?;
+    for dir in [KEPT, MADE] {
+        let mut kept = read(repository, dir)?;
+        let before = kept.len();
+        kept.retain(|path, _| !is_gone(repository, path));
+        if kept.len() < before {
+            write(repository, dir, &kept)?;
+        }
     }
     Ok(())
 }
@@ -55,8 +87,8 @@ pub fn note_brought(
     files: &FileMove,
     published: &Published,
 ) -> anyhow::Result<()> {
-    let before = read(checkout);
-    let mut kept = before.clone();
+    let before = [read(checkout, KEPT)?, read(checkout, MADE)?];
+    let [mut kept, mut made_files] = before.clone();
     let mut brought = Vec::new();
     let conflicts: BTreeSet<&Vec<u8>> = published.conflicts.iter().collect();
     for change in diff::changes(checkout, files.from, files.to)? {
@@ -65,6 +97,7 @@ pub fn note_brought(
         }
 
         kept.remove(&change.path);
+        made_files.remove(&change.path);
         let is_file = |mode: EntryMode| {
             matches!(
                 mode,
@@ -81,24 +114,51 @@ pub fn note_brought(
         }
     }
 
+    let rules_changed = |path: &[u8]| path == RULES || path.ends_with(b"/.gitignore");
+    if brought.iter().any(|(path, _)| rules_changed(path)) {
+        keep_newly_ignored(checkout, files.to, &mut kept)?;
+    }
     let paths: Vec<&[u8]> = brought.iter().map(|(path, _)| path.as_slice()).collect();
     let standing = ignore::standing(checkout, &paths)?;
     for ((path, made), standing) in brought.into_iter().zip(standing) {
         let is_untracked = !standing.tracked
             && (standing.ignored || is_passed_over(limits, checkout, &path, made));
-        // git does not look at tracked files that are marked `--assume-unchanged`.
+        if !standing.tracked {
+            made_files.insert(path.clone(), made);
+        }
         if standing.marked || is_untracked {
             kept.insert(path, made);
         }
     }
 
-    if kept != before {
-        write(checkout, &kept)?;
+    for (dir, now, before) in [(KEPT, kept, &before[0]), (MADE, made_files, &before[1])] {
+        if now != *before {
+            write(checkout, dir, &now)?;
+        }
     }
 
     Ok(())
 }
 
+/// Notes what the newest turn has and the rules that it brought make git ignore: it is untouched,
+/// and must not seem to be deleted.
+fn keep_newly_ignored(checkout: &Repository, tree: TreeId, kept: &mut Kept) -> anyhow::Result<()> {
+    let leaves = checkout.leaves(tree)?;
+    let paths: Vec<&[u8]> = leaves.iter().map(|leaf| leaf.path.as_slice()).collect();
+    let standing = ignore::standing(checkout, &paths)?;
+    for (leaf, standing) in leaves.iter().zip(standing) {
+        if standing.tracked || !standing.ignored {
+            continue;
+        }
+        if let Some(size) = on_disk(checkout, &leaf.path) {
+            let id = BlobId::of(leaf.id);
+            kept.insert(leaf.path.clone(), MadeFile { id, size });
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether a snapshot passes over an untracked file that git does not ignore.
 fn is_passed_over(
     limits: &SnapshotLimits,
     checkout: &Repository,
@@ -119,16 +179,30 @@ fn on_disk(checkout: &Repository, path: &[u8]) -> Option<u64> {
     (!metadata.is_dir()).then_some(metadata.len())
 }
 
-fn place(checkout: &Repository) -> PathBuf {
+/// Returns whether nothing of the kind is at a path any more. What cannot be looked at is not gone.
+fn is_gone(checkout: &Repository, path: &[u8]) -> bool {
+    let path = checkout.workdir().join(std::ffi::OsStr::from_bytes(path));
+    match path.symlink_metadata() {
+        Ok(found) => found.is_dir(),
+        Err(error) => !is_out_of_reach(&error),
+    }
+}
+
+/// Returns where a note of a checkout is.
+fn place(checkout: &Repository, dir: &str) -> PathBuf {
     checkout
         .teddy_dir()
-        .join("kept")
+        .join(dir)
         .join(checkout.worktree_name())
 }
 
-/// An unreadable list or record counts as absent.
-fn read(checkout: &Repository) -> Kept {
-    let bytes = read_regular(&place(checkout), MAX_NOTE).unwrap_or_default();
+/// Reads a note of a checkout; of a damaged one, what is sound. One that cannot be read is an error:
+/// what it names would seem to be deleted.
+fn read(checkout: &Repository, dir: &str) -> anyhow::Result<Kept> {
+    let bytes = match read_regular(&place(checkout, dir), MAX_NOTE) {
+        Err(error) if is_out_of_reach(&error) => return Err(error.into()),
+        bytes => bytes.unwrap_or_default(),
+    };
     let record = |record: &[u8]| {
         // `<blob> <size> <path>`, NUL-terminated. The path comes last because it can contain
         // spaces.
@@ -137,11 +211,13 @@ fn read(checkout: &Repository) -> Kept {
         let (id, size) = (number()?.parse().ok()?, number()?.parse().ok()?);
         Some((parts.next()?.to_vec(), MadeFile { id, size }))
     };
-    bytes.split(|&byte| byte == 0).filter_map(record).collect()
+    let records = bytes.split(|&byte| byte == 0);
+    Ok(records.filter_map(record).collect())
 }
 
-fn write(checkout: &Repository, kept: &Kept) -> anyhow::Result<()> {
-    let path = place(checkout);
+/// Writes a note of a checkout.
+fn write(checkout: &Repository, dir: &str, kept: &Kept) -> anyhow::Result<()> {
+    let path = place(checkout, dir);
     let folder = path.parent().expect("the note has a folder");
     let mut bytes = Vec::new();
     for (path, made) in kept {
@@ -150,7 +226,13 @@ fn write(checkout: &Repository, kept: &Kept) -> anyhow::Result<()> {
         bytes.push(0);
     }
 
+    // The larger note is written after most turns, and is not worth a flush.
+    let write = if dir == KEPT {
+        write_atomic
+    } else {
+        write_cache
+    };
     make_folders(folder)
-        .and_then(|()| write_atomic(&path, &bytes))
+        .and_then(|()| write(&path, &bytes))
         .with_context(|| format!("writing `{}`", path.display()))
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::git::keep::durable;
+use crate::git::keep::store_access::is_lost;
 use crate::git::land::index::{self, NewIndex};
 use crate::git::land::{branch, scratch};
 use crate::git::refs::{self, Expected, MoveError};
@@ -133,10 +134,12 @@ pub(super) fn resume(
 fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
     // The user can have reset the branch since, so its reflog counts too.
     let reaches = match refs::read(repository, &to.name)? {
-        Some(now) => repository.has(to.new) && revision::is_ancestor(repository, to.new, now)?,
+        Some(now) => {
+            !is_lost(repository, to.new)? && revision::is_ancestor(repository, to.new, now)?
+        }
         None => false,
     };
-    Ok(reaches || refs::heal::logged(repository, &to.name).contains(&to.new))
+    Ok(reaches || refs::heal::logged(repository, &to.name)?.contains(&to.new))
 }
 
 /// Moves the session's ref to the turn that records the landing, unless it has moved already.

@@ -2,6 +2,8 @@
 //! them: git or the user removed them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 use serde::Serialize;
 
@@ -34,7 +36,9 @@ pub struct MissingChange {
 pub enum WhyMissing {
     /// It was deleted.
     Deleted,
-    /// It does not exist on the branch to which the user switched.
+    /// It is on disk, and git ignores it now.
+    Ignored,
+    /// It is not on the branch that the user changed to.
     NotOnBranch {
         /// The branch; `HEAD` if detached.
         branch: String,
@@ -113,6 +117,13 @@ pub fn missing(
 }
 
 fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
+    let on_disk = checkout.repository.workdir().join(OsStr::from_bytes(path));
+    if on_disk
+        .symlink_metadata()
+        .is_ok_and(|found| !found.is_dir())
+    {
+        return Ok(WhyMissing::Ignored);
+    }
     let is_committed = checkout
         .repository
         .entry(refs::head_tree(checkout.repository)?, path)?

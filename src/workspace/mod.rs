@@ -17,6 +17,7 @@ pub mod marks;
 pub mod missing;
 pub mod notice;
 pub mod recover;
+pub mod set_aside;
 pub mod snapshot;
 pub mod stack;
 pub mod transaction;

@@ -100,7 +100,9 @@ pub enum FileObstacle {
     Busy(Vec<u8>),
     /// It or its directory is read-only.
     ReadOnly(Vec<u8>),
-    /// Error message of the system.
+    /// It has bytes that git does not store, and the change does not fit them.
+    Unfit(Vec<u8>),
+    /// The system refused; why.
     Failed(String),
     /// Another process wrote to it during the update.
     SavedMeanwhile {
@@ -115,6 +117,7 @@ pub enum FileObstacle {
 pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
     let busy = published.busy.iter().cloned().map(FileObstacle::Busy);
     let closed = published.closed.iter().cloned().map(FileObstacle::ReadOnly);
+    let unfit = published.unfit.iter().cloned().map(FileObstacle::Unfit);
     let failed = published.failed.iter().cloned().map(FileObstacle::Failed);
     let rescued = published
         .rescued
@@ -124,5 +127,9 @@ pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
             kept: rescued.kept.clone(),
         });
 
-    busy.chain(closed).chain(failed).chain(rescued).collect()
+    busy.chain(closed)
+        .chain(unfit)
+        .chain(failed)
+        .chain(rescued)
+        .collect()
 }

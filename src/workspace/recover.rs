@@ -9,6 +9,7 @@ use anyhow::Context as _;
 
 use crate::git::keep::damaged;
 use crate::git::keep::pack::keep;
+use crate::git::keep::store_access::{self, ReadExtent, is_lost};
 use crate::git::keep::torn_packs;
 use crate::git::object::CommitId;
 use crate::git::object::staged;
@@ -36,6 +37,7 @@ use crate::workspace::intended::checkout_of;
 use crate::workspace::kept;
 use crate::workspace::landing;
 use crate::workspace::notice::{FilesNotice, ReferenceRepair, Tell, obstacles};
+use crate::workspace::set_aside;
 use crate::workspace::stack::record::amend;
 use crate::workspace::worktrees;
 
@@ -176,13 +178,19 @@ fn mend_references(
     depth: Depth,
     tell: &mut Tell<'_>,
 ) -> anyhow::Result<bool> {
-    let broken = match depth {
-        Depth::Tips => refs::heal::broken(checkout.repository, RefScan::Quick)?,
-        Depth::Everything => incomplete_references(checkout.repository)?,
+    let scan = || match depth {
+        Depth::Tips => refs::heal::broken(checkout.repository, RefScan::Quick),
+        Depth::Everything => incomplete_references(checkout.repository),
     };
-    let aside = checkout.repository.teddy_dir().join("undo").join("refs");
+    let mut broken = scan()?;
+    if !broken.is_empty() {
+        // A ref gives up a turn only if every file that could hold it was read to its end.
+        store_access::ensure_readable(checkout.repository, ReadExtent::Whole)?;
+        broken = scan()?;
+    }
+    let aside = set_aside::refs_dir(checkout.repository);
     for name in &broken {
-        let known = last_known(checkout, name);
+        let known = last_known(checkout, name)?;
         let whole = known
             .iter()
             .find_map(
@@ -230,19 +238,18 @@ fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>>
     Ok(broken)
 }
 
-/// Commits that a ref is known to have pointed at and that are still readable, newest first. For a
-/// session, the journal's copy of the tip comes before the reflog.
-fn last_known(checkout: &Checkout<'_>, name: &str) -> Vec<CommitId> {
-    let logged = refs::heal::logged(checkout.repository, name);
+/// Returns the commits that a ref is known to have had and that can be read, newest first.
+fn last_known(checkout: &Checkout<'_>, name: &str) -> anyhow::Result<Vec<CommitId>> {
+    let logged = refs::heal::logged(checkout.repository, name)?;
     let Some(session) = session_of(name) else {
-        return logged;
+        return Ok(logged);
     };
 
-    let copy = checkout.journal().tip(session.as_str());
-    copy.into_iter()
-        .chain(logged)
+    let copy = checkout.journal().read_tip(session.as_str())?;
+    let known = copy.into_iter().chain(logged);
+    Ok(known
         .filter(|&commit| Turn::read(checkout.repository, &session, commit).is_ok())
-        .collect()
+        .collect())
 }
 
 fn number_of(repository: &Repository, name: &str, commit: CommitId) -> Option<u64> {
@@ -276,7 +283,7 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
 
     let committed = match refs::read(checkout.repository, &session.reference())? {
         Some(tip) => {
-            checkout.repository.has(pending.commit)
+            !is_lost(checkout.repository, pending.commit)?
                 && revision::is_ancestor(checkout.repository, pending.commit, tip)?
         }
         None => false,
@@ -308,10 +315,14 @@ fn resume_publishing(
     };
 
     let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
-    let has_all = checkout.repository.has(pending.from)
-        && checkout.repository.has(pending.to)
-        && (pending.published).is_none_or(|id| checkout.repository.has(id));
-    if !has_all {
+    let is_published_lost = match pending.published {
+        Some(id) => is_lost(checkout.repository, id)?,
+        None => false,
+    };
+    if is_published_lost
+        || is_lost(checkout.repository, pending.from)?
+        || is_lost(checkout.repository, pending.to)?
+    {
         tell(FilesNotice::ObjectsGone(session.clone()));
         return Ok(false);
     }
@@ -335,7 +346,10 @@ fn resume_publishing(
         files: published.written.len() + published.deleted.len(),
     });
 
-    let told: HashSet<_> = published.busy.iter().chain(&published.closed).collect();
+    let told: HashSet<_> = (published.busy.iter())
+        .chain(&published.closed)
+        .chain(&published.unfit)
+        .collect();
     for path in published
         .conflicts
         .iter()

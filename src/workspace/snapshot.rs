@@ -113,17 +113,20 @@ pub fn expect(checkout: &Checkout<'_>) {
 pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
     let repository = checkout.repository;
     let index = checkout.index(&repository.worktree_name());
-    snapshot::snapshot(
-        repository,
-        &index,
-        &checkout.limits,
-        &forced(checkout, force),
-    )
+    let force = forced(checkout, force)?;
+    let taken = snapshot::snapshot(repository, &index, &checkout.limits, &force)?;
+    let missed = kept::missed(repository, taken.tree)?;
+    if missed.is_empty() {
+        return Ok(taken);
+    }
+    let force = [force, missed].concat();
+    snapshot::snapshot(repository, &index, &checkout.limits, &force)
 }
 
-fn forced(checkout: &Checkout<'_>, paths: &[Vec<u8>]) -> Vec<Forced> {
+/// Returns what a snapshot takes whatever the rules say: these paths, and what turns made.
+fn forced(checkout: &Checkout<'_>, paths: &[Vec<u8>]) -> anyhow::Result<Vec<Forced>> {
     let paths = paths.iter().cloned().map(Forced::new);
-    paths.chain(kept(checkout.repository)).collect()
+    Ok(paths.chain(kept(checkout.repository)?).collect())
 }
 
 /// Reports what a snapshot includes or leaves out unexpectedly: once per session the number of
@@ -166,9 +169,21 @@ pub(super) fn record(
     for _ in 0..MAX_RECORDS {
         let began = Instant::now();
         let index = checkout.index(&checkout.repository.worktree_name());
-        let force = forced(checkout, force);
-        let snapshot =
-            snapshot::staged_snapshot(checkout.repository, &index, &checkout.limits, &force)?;
+        let force = forced(checkout, force)?;
+        let take = |force: &[Forced]| {
+            snapshot::staged_snapshot(checkout.repository, &index, &checkout.limits, force)
+        };
+        let mut snapshot = take(&force)?;
+        let missed = kept::missed(checkout.repository, snapshot.tree)?;
+        if !missed.is_empty() {
+            kept::keep(checkout.repository, &missed)?;
+            snapshot
+                .keep
+                .take()
+                .map_or(Ok(()), |keep| keep::release(&keep))?;
+            let force = [force.clone(), missed].concat();
+            snapshot = take(&force)?;
+        }
         let took = began.elapsed();
         let commit = place(checkout.repository, snapshot.tree, tip)?;
 

@@ -5,3 +5,4 @@ mod disk;
 mod faults;
 mod flushes;
 mod kills;
+mod unreadable;

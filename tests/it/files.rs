@@ -1,6 +1,7 @@
 //! The user's files: snapshots, publication, restore, undo and redo.
 
 mod encodings;
+mod filters;
 mod fingerprint;
 mod ignored_and_nested;
 mod merge;

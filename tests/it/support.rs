@@ -32,6 +32,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
+
+/// A process that runs for longer hangs.
+const HANGS: Duration = Duration::from_secs(if crate::WORLDS { 900 } else { 120 });
 
 pub struct TestRepo {
     /// Contains `repo`, `home` and whatever a test puts next to them.
@@ -192,12 +196,16 @@ impl TestRepo {
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
+            .stdin(Stdio::null())
             .env_clear()
             .env("PATH", std::env::var("PATH").unwrap())
             .env("HOME", self.beside("home"));
         command
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null");
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            // A test that cuts the power makes its own commits durable.
+            .env("GIT_TEST_FSYNC", "0");
         for role in ["AUTHOR", "COMMITTER"] {
             command
                 .env(format!("GIT_{role}_NAME"), "Test")
@@ -256,13 +264,10 @@ impl TestRepo {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_ref())
-            .unwrap();
-        Output::from(child.wait_with_output().unwrap())
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_ref()).unwrap();
+        drop(stdin);
+        Output::wait(child, &command)
     }
 
     /// The clock is fixed and all configuration and cache directories are the test's.
@@ -397,7 +402,23 @@ pub struct Output {
 
 impl Output {
     pub fn of(command: &mut Command) -> Output {
-        Output::from(command.output().unwrap())
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Output::wait(command.spawn().unwrap(), command)
+    }
+
+    /// Waits for a process. One that hangs is killed, and the test fails with its command line.
+    pub fn wait(child: std::process::Child, command: &Command) -> Output {
+        let pid = rustix::process::Pid::from_child(&child);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        match receiver.recv_timeout(HANGS) {
+            Ok(output) => Output::from(output.unwrap()),
+            Err(_) => {
+                // It is still ours to kill: nothing has waited for it.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+                panic!("hangs for {HANGS:?}: {command:?}");
+            }
+        }
     }
 
     /// Asserts the exit code and that each of `words` is on stdout or stderr.

@@ -24,3 +24,4 @@ mod research;
 mod retry;
 mod saves_meanwhile;
 mod setup;
+mod unattended;

@@ -21,6 +21,7 @@ const BYTES_PER_TOKEN: usize = 4;
 #[derive(clap::Args)]
 pub(in crate::cli) struct Args {}
 
+/// Reads the request from stdin, asks the model, and reports progress on stdout.
 pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let order = LaneOrder::take()?;
     let project = app.open()?;

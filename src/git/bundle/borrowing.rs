@@ -1,14 +1,13 @@
 //! An empty scratch repository that borrows the user's objects. New objects and refs in it are
 //! invisible to the user's repository.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
 
 use crate::git::During as _;
+use crate::git::alternates::alternates_line;
 use crate::git::command::git_in;
 use crate::git::object::CommitId;
 use crate::git::open::{OpenError, plain};
@@ -36,11 +35,10 @@ impl BorrowingRepository {
 
         // Not with GIT_ALTERNATE_OBJECT_DIRECTORIES, which splits paths at colons.
         let store = repository.gix.objects.store_ref().path();
-        let mut objects = OsString::from(store.canonicalize()?);
-        objects.push("\n");
+        let objects = alternates_line(&store.canonicalize()?);
         let info = made.objects().join("info");
         make_folders(&info)?;
-        std::fs::write(info.join("alternates"), objects.into_vec())?;
+        std::fs::write(info.join("alternates"), objects)?;
 
         Ok(made)
     }

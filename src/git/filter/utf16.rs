@@ -11,8 +11,8 @@ pub(super) struct Utf16 {
 }
 
 const MARK: char = '\u{feff}';
-/// The byte order mark in big-endian order.
-const BIG: [u8; 2] = [0xfe, 0xff];
+/// It, where the higher byte comes first.
+pub(super) const BIG: [u8; 2] = [0xfe, 0xff];
 
 impl Utf16 {
     /// Returns the encoding that git means by a name; `None` if it is not UTF-16.
@@ -54,7 +54,32 @@ impl Utf16 {
         bytes
     }
 
-    /// Converts a file to little-endian order, which gix expects.
+    /// Returns the text of a file's bytes and the form that they have, `None` if they are no text.
+    pub(super) fn decode(self, bytes: &[u8]) -> Option<(String, Utf16)> {
+        let (little, mark) = match bytes {
+            [0xff, 0xfe, ..] => (true, true),
+            [0xfe, 0xff, ..] => (false, true),
+            _ => (self.little, false),
+        };
+        let bytes = if mark { &bytes[2..] } else { bytes };
+        let units = bytes.chunks_exact(2);
+        if !units.remainder().is_empty() {
+            return None;
+        }
+        let unit = |pair: &[u8]| match little {
+            true => u16::from_le_bytes([pair[0], pair[1]]),
+            false => u16::from_be_bytes([pair[0], pair[1]]),
+        };
+        let units: Vec<u16> = units.map(unit).collect();
+        let form = Utf16 {
+            little,
+            mark,
+            either: false,
+        };
+        Some((String::from_utf16(&units).ok()?, form))
+    }
+
+    /// Puts the lower byte of each unit first, which is how gix reads a file of either order.
     pub(super) fn turned(self, mut bytes: Vec<u8>) -> Vec<u8> {
         if self.either && bytes.starts_with(&BIG) {
             bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
@@ -83,6 +108,19 @@ mod tests {
         check("UTF-16", "a", b"\xff\xfea\0");
         check("UTF-16", "", b"");
         assert_eq!(Utf16::named(b"ISO-8859-1"), None);
+    }
+
+    #[test]
+    fn a_text_is_encoded_in_the_form_that_it_had() {
+        let encoding = Utf16::named(b"UTF-16").unwrap();
+        for bytes in [&b"\xff\xfea\0"[..], b"\xfe\xff\0a", b"a\0"] {
+            let (text, form) = encoding.decode(bytes).unwrap();
+            assert_eq!(
+                (text.as_str(), form.encode(text.clone().into())),
+                ("a", bytes.to_vec())
+            );
+        }
+        assert!(encoding.decode(b"abc").is_none());
     }
 
     #[test]

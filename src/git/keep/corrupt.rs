@@ -7,7 +7,7 @@
 //! depends on them.
 
 use std::fs::{DirEntry, File, Metadata};
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -64,7 +64,9 @@ pub fn set_false_objects_aside(
             let Some(name) = changed_object(repository, &start, &entry, since) else {
                 continue;
             };
-            if !is_named_rightly(&entry.path(), &name, repository.gix.object_hash())
+            let path = entry.path();
+            let is_right = is_named_rightly(&path, &name, repository.gix.object_hash());
+            if !is_right.with_context(|| format!("cannot read `{}`", path.display()))?
                 && set_object_aside(repository, &entry.path(), &name)?
             {
                 found.push(name);
@@ -92,26 +94,31 @@ fn set_object_aside(repository: &Repository, path: &Path, name: &str) -> anyhow:
     let aside = repository.teddy_dir().join("undo").join("objects");
     make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
     match std::fs::rename(path, aside.join(name)) {
-        // A concurrent `git gc` deleted it.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        // A `git gc` beside us was faster.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         moved => moved
             .map(|()| true)
             .with_context(|| format!("cannot move the false object `{}`", path.display())),
     }
 }
 
-/// Returns whether a loose object's content has the hash in its name. The inflated data is exactly
-/// what git hashes.
-fn is_named_rightly(path: &Path, name: &str, kind: gix::hash::Kind) -> bool {
-    // Reading a pipe would block, and git writes no symlinks.
+/// Returns whether a loose object's bytes have the hash that its name says: what is compressed is
+/// the very text that is hashed. A file that cannot be read is an error.
+pub(super) fn is_named_rightly(
+    path: &Path,
+    name: &str,
+    kind: gix::hash::Kind,
+) -> std::io::Result<bool> {
+    // A pipe would never answer, and git writes no links.
     if !path
         .symlink_metadata()
         .is_ok_and(|metadata| metadata.is_file())
     {
-        return false;
+        return Ok(false);
     }
-    let Ok(file) = File::open(path) else {
-        return false;
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        file => file?,
     };
 
     let (mut reader, mut state, mut hasher) = (
@@ -127,15 +134,17 @@ fn is_named_rightly(path: &Path, name: &str, kind: gix::hash::Kind) -> bool {
                 hasher.update(&buffer[..length]);
                 total += length as u64;
             }
-            Err(_) => return false,
+            // The system's error, not that of the decompression.
+            Err(error) if error.raw_os_error().is_some() => return Err(error),
+            Err(_) => return Ok(false),
         }
 
         if total > MAX_INFLATED {
-            return false;
+            return Ok(false);
         }
     }
 
-    hasher
+    Ok(hasher
         .try_finalize()
-        .is_ok_and(|id| id.to_hex().to_string().as_str() == name)
+        .is_ok_and(|id| id.to_hex().to_string().as_str() == name))
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::absent;
 use crate::git::object::{Commit, CommitId};
 use crate::git::repository::Repository;
@@ -19,6 +20,15 @@ use crate::host::file::{make_folders, open_regular, read_regular_text, write_ato
 /// File below `teddy/` with the boot id of the last check.
 const BOOT: &str = "boot";
 
+/// What git says if the machine kept it from reading, rather than the object's bytes.
+const OUT_OF_REACH: [&str; 5] = [
+    "Permission denied",
+    "Input/output error",
+    "Out of memory",
+    "Too many open files",
+    "Cannot allocate memory",
+];
+/// Sane boot ids are far shorter.
 const MAX_BOOT: u64 = 1024;
 
 /// Returns whether the system has restarted since [`note_start`]. The first command then looks for
@@ -65,8 +75,9 @@ pub fn is_readable(repository: &Repository, id: CommitId) -> bool {
 
 /// Returns whether all objects that a commit reaches beyond the user's own refs exist.
 ///
-/// Runs git, which reads every tree, so it is for repairs and not for every command. The user's own
-/// history is not checked: it can be damaged or very long.
+/// Asks git, which reads every tree: for a repair, not for every command. The user's own history
+/// can be damaged or endless; neither is ours to judge. If git fails for another reason than a
+/// missing or damaged object, that is an error: nothing is known then.
 pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool> {
     let mut command = repository.git()?;
     command.args(["rev-list", "--objects", "--quiet"]);
@@ -79,7 +90,19 @@ pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool
         .args([&id.to_string(), "--not", "--exclude=refs/teddy/*", "--all"])
         .output()
         .context("starting git rev-list")?;
-    Ok(output.status.success())
+    if output.status.success() {
+        return Ok(true);
+    }
+
+    let told = String::from_utf8_lossy(&output.stderr);
+    let told = told.trim();
+    anyhow::ensure!(
+        output.status.code().is_some() && !OUT_OF_REACH.iter().any(|words| told.contains(words)),
+        "git could not read what {id} reaches ({}): {told}",
+        output.status
+    );
+    store_access::ensure_readable(repository, ReadExtent::Whole)?;
+    Ok(false)
 }
 
 fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathBuf)> + use<> {

@@ -9,4 +9,6 @@ pub(in crate::git) mod fresh;
 pub mod hold;
 pub mod missing;
 pub mod pack;
+pub mod put_back;
+pub mod store_access;
 pub mod torn_packs;

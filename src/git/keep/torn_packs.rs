@@ -13,24 +13,24 @@ use anyhow::Context as _;
 
 use crate::git::keep::pack::keep;
 use crate::git::repository::Repository;
-use crate::host::file::{make_folders, open_regular};
+use crate::host::file::{failure, is_out_of_reach, make_folders, open_regular};
 
 /// Moves empty packs, and torn packs of ours, to `undo/packs`. Returns their names. The caller
 /// holds the repository lock.
 pub fn set_torn_packs_aside(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    let files = keep::pack_files(repository);
-    // Most of our listed packs were absorbed by others since.
+    let files = keep::pack_files(repository)?;
+    // Most of those that were made here were joined to others since.
     let there: BTreeSet<PathBuf> = files.iter().map(|path| path.with_extension("")).collect();
     let mut torn: BTreeSet<PathBuf> = files
         .iter()
         .filter(|path| is_empty(path))
         .map(|path| path.with_extension(""))
         .collect();
-    torn.extend(
-        keep::listed_packs(repository)
-            .into_iter()
-            .filter(|pack| there.contains(pack) && !ends_rightly(pack)),
-    );
+    for pack in keep::listed_packs(repository) {
+        if there.contains(&pack) && !ends_rightly(&pack)? {
+            torn.insert(pack);
+        }
+    }
     torn.iter()
         .try_for_each(|pack| set_pack_aside(repository, pack))?;
 
@@ -70,23 +70,25 @@ fn is_empty(path: &Path) -> bool {
             .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Returns whether the checksum at the end of a pack equals the one in its index, if both exist.
-/// Torn files are cut off or end with zeros.
-fn ends_rightly(pack: &Path) -> bool {
+/// Returns whether a pack made here ends with the checksum that its index names, as far as they are
+/// there. What power took reads as zeros, or is cut off. A file that cannot be read is an error: its
+/// bytes may be all right.
+fn ends_rightly(pack: &Path) -> std::io::Result<bool> {
     let Some(length) = pack
         .file_name()
         .and_then(|name| from_hex(name.to_str()?.strip_prefix("pack-")?))
         .map(|id| id.len())
     else {
-        return true;
+        return Ok(true);
     };
     let end = |ending: &str, count: usize| match end_of(&pack.with_extension(ending), count) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        read => Some(read.unwrap_or_default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if is_out_of_reach(&error) => Err(error),
+        read => Ok(Some(read.unwrap_or_default())),
     };
 
     // An index ends with the pack's checksum and its own.
-    let (pack, index) = (end("pack", length), end("idx", 2 * length));
+    let (pack, index) = (end("pack", length)?, end("idx", 2 * length)?);
     let named = index
         .as_ref()
         .map(|sums| sums.split_at(length.min(sums.len())));
@@ -97,23 +99,24 @@ fn ends_rightly(pack: &Path) -> bool {
     ];
     let is_lost = |sum: &[u8]| sum.iter().all(|byte| *byte == 0);
     if ends.iter().flatten().any(|sum| is_lost(sum)) {
-        return false;
+        return Ok(false);
     }
 
-    match ends {
+    Ok(match ends {
         [Some(pack), Some(named), _] => pack == named,
         _ => true,
-    }
+    })
 }
 
 fn end_of(path: &Path, count: usize) -> std::io::Result<Vec<u8>> {
     let file = open_regular(path)?;
-    let length = file.metadata()?.len();
+    let during = |error| failure("read", path, error);
+    let length = file.metadata().map_err(during)?.len();
     let start = length
         .checked_sub(count as u64)
         .ok_or(ErrorKind::UnexpectedEof)?;
     let mut bytes = vec![0; count];
-    file.read_exact_at(&mut bytes, start)?;
+    file.read_exact_at(&mut bytes, start).map_err(during)?;
     Ok(bytes)
 }
 

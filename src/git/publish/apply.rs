@@ -16,10 +16,12 @@ use gix::bstr::ByteSlice as _;
 
 use super::durable::Flush;
 use super::judge::PublishStep;
+use super::onto::NewBytes;
 use super::settle::DisplacedFile;
 use super::{OverlapRule, Publisher, cannot_write};
 use crate::git::place::{Content, IfMissing, Place, Trace, WalkResult};
 use crate::git::publish::durable;
+use crate::git::publish::replaced;
 use crate::git::publish::rescue;
 use crate::git::publish::settle;
 use crate::git::version;
@@ -162,7 +164,15 @@ impl Publisher<'_> {
         let Some(entry) = &step.change.new else {
             anyhow::bail!("a deletion writes nothing")
         };
-        let content = match self.new.content(&step.change.path, entry, step.permissions) {
+        let made = match &step.onto.bytes {
+            NewBytes::Bytes(bytes) => {
+                Ok(self.new.content_of(bytes.clone(), entry, step.permissions))
+            }
+            NewBytes::CheckedOut | NewBytes::Unfit => {
+                self.new.content(&step.change.path, entry, step.permissions)
+            }
+        };
+        let content = match made {
             Ok(content) => content,
             Err(error) => {
                 self.done.failed.push(format!("{error:#}"));
@@ -298,6 +308,7 @@ impl Publisher<'_> {
             was: ready.step.was.clone(),
             ours: ready.ours.clone(),
             lies: ready.lies.clone(),
+            kept_as: ready.step.onto.kept_as.clone(),
         };
         // Equal metadata suffices here, because `settle` compares the bytes under a lease.
         let trace = temporary.stat()?.map(|stat| Trace::of(&stat));
@@ -326,6 +337,9 @@ impl Publisher<'_> {
             return Ok(false);
         }
 
+        if let Some(kept_as) = &ready.step.onto.kept_as {
+            replaced::copy(self.repository, place, kept_as, &ready.step.change.path)?;
+        }
         temporary
             .replace(place)
             .with_context(|| cannot_write(&ready.step.change.path))?;
@@ -372,6 +386,7 @@ impl Publisher<'_> {
             was: step.was.clone(),
             ours: Mark::Absent,
             lies,
+            kept_as: step.onto.kept_as.clone(),
         });
         Ok(())
     }

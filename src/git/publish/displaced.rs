@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::replaced::{self, KeptAs};
 use super::rescued;
 use super::{Publisher, Rescued};
 use crate::git::place::{IfMissing, Place, Top, WalkResult};
@@ -61,7 +62,7 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
         return Ok(None);
     }
 
-    let (known, path) = parsed(place.name());
+    let (known, kept_as, path) = parsed(place.name());
     let mark = version::look_at(repository, &found)?.mark;
     // Asked a second time: a process can have opened the file while it was hashed.
     if writers.are_there() {
@@ -69,7 +70,10 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
     }
 
     match mark {
-        Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
+        Mark::File(id, _) if known == Some(id.to_string().as_str()) => match kept_as {
+            Some(kept_as) => replaced::keep(repository, place, &KeptAs::parse(kept_as), path)?,
+            None => place.remove()?,
+        },
         Mark::File(..) => {
             return Ok(Some(Rescued {
                 path: path.to_vec(),
@@ -83,12 +87,14 @@ fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescue
     Ok(None)
 }
 
-/// Moves a file with known content to `undo/displaced`. Removes a symlink, which cannot be written
-/// through, and a file on another file system than `.git`, which cannot be renamed there.
+/// Puts a file away whose bytes are known; a link, or a file on another file system, is
+/// removed. `kept_as` is for bytes that git cannot make again: they are kept for the time of undo
+/// data.
 pub(super) fn put_away(
     publisher: &mut Publisher<'_>,
     temporary: &Place,
     mark: &Mark,
+    kept_as: Option<&KeptAs>,
     path: &[u8],
 ) -> anyhow::Result<()> {
     let during = || {
@@ -111,12 +117,19 @@ pub(super) fn put_away(
 
     loop {
         publisher.away += 1;
-        let start = format!("{id}.{}.{}.", publisher.guard.operation, publisher.away);
+        let kept = kept_as.map_or_else(String::new, |kept_as| format!("-{}", kept_as.as_str()));
+        let operation = &publisher.guard.operation;
+        let start = format!("{id}{kept}.{operation}.{}.", publisher.away);
         let free = folder.sibling(&[start.as_bytes(), name].concat());
         match temporary.move_over(&free) {
             Ok(true) => break,
             Ok(false) => {
-                temporary.remove().with_context(during)?;
+                match kept_as {
+                    Some(kept_as) => {
+                        replaced::keep(publisher.repository, temporary, kept_as, path)?
+                    }
+                    None => temporary.remove().with_context(during)?,
+                }
                 break;
             }
             // Left by an interrupted run.
@@ -138,9 +151,15 @@ fn open_or_make(folder: &Path) -> anyhow::Result<Place> {
         .with_context(|| format!("cannot make `{}`", folder.display()))
 }
 
-/// Splits the name of a displaced file into the id of its content and its original name.
-fn parsed(name: &[u8]) -> (Option<&str>, &[u8]) {
+/// Returns the id of the bytes, what they are kept as, and the file's own name, as the name says
+/// them.
+fn parsed(name: &[u8]) -> (Option<&str>, Option<&str>, &[u8]) {
     let mut parts = name.splitn(4, |&byte| byte == b'.');
-    let id = parts.next().and_then(|id| str::from_utf8(id).ok());
-    (id, parts.nth(2).unwrap_or(name))
+    let ids = parts.next().and_then(|ids| str::from_utf8(ids).ok());
+    let ids = ids.map(|ids| {
+        ids.split_once('-')
+            .map_or((ids, None), |(id, as_)| (id, Some(as_)))
+    });
+    let (id, kept_as) = ids.unzip();
+    (id, kept_as.flatten(), parts.nth(2).unwrap_or(name))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rustix::fs::RawMode;
 
 use super::Publisher;
+use super::onto::{NewBytes, Onto};
 use crate::git::diff::TreeChange;
 use crate::git::object::{EntryMode, TreeEntry};
 use crate::git::place::{IfMissing, OnDisk, Place, Trace, WalkResult};
@@ -19,6 +20,7 @@ pub(super) struct PublishStep {
     /// Metadata of the file when its content was read; a cheap check that it did not change since.
     pub(super) trace: Option<Trace>,
     pub(super) permissions: Option<RawMode>,
+    pub(super) onto: Onto,
 }
 
 enum PathVerdict {
@@ -184,6 +186,12 @@ impl Publisher<'_> {
             return Ok(PathVerdict::Conflict);
         }
 
+        let onto = self.onto(change, &found)?;
+        if onto.bytes == NewBytes::Unfit {
+            self.done.unfit.push(change.path.clone());
+            return Ok(PathVerdict::Conflict);
+        }
+
         let permissions = if let OnDisk::File { permissions, .. } = found.seen {
             Some(permissions)
         } else {
@@ -194,6 +202,7 @@ impl Publisher<'_> {
             was: found.mark,
             trace: here.trace(),
             permissions,
+            onto,
         })))
     }
 
@@ -251,6 +260,7 @@ fn absent(change: &TreeChange) -> PathVerdict {
             was: Mark::Absent,
             trace: None,
             permissions: None,
+            onto: Onto::plain(),
         })),
         // The user deleted a file that is to be changed.
         (Some(_), Some(_)) => PathVerdict::Conflict,

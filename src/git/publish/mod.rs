@@ -21,6 +21,8 @@ mod apply;
 pub mod displaced;
 mod durable;
 mod judge;
+mod onto;
+pub(in crate::git) mod replaced;
 pub mod rescue;
 mod rescued;
 mod settle;
@@ -55,6 +57,9 @@ pub struct Guard {
     pub overlap: OverlapRule,
     /// Whether the result must survive a power cut once [`publish`] returns.
     pub durable: bool,
+    /// Whether a change that does not fit the bytes on disk replaces them; they are kept in
+    /// `undo/replaced`.
+    pub overwrite: bool,
 }
 
 /// What to do about a conflict: a path that differs from both the old and the new tree.
@@ -81,7 +86,10 @@ pub struct Published {
     /// Subset of `conflicts` that the user has no permission to change, because of the file or its
     /// directory.
     pub closed: Vec<Vec<u8>>,
-    /// Why the new version of a conflict could not be produced, for example a failed filter.
+    /// Those among the conflicts whose bytes on disk git does not store and the change does not
+    /// fit.
+    pub unfit: Vec<Vec<u8>>,
+    /// Why the new version of a conflict could not be made, a filter that failed say.
     pub failed: Vec<String>,
     /// Files with unknown content that were moved out of the way.
     pub rescued: Vec<Rescued>,
@@ -103,6 +111,7 @@ impl Published {
         self.conflicts.extend(part.conflicts);
         self.busy.extend(part.busy);
         self.closed.extend(part.closed);
+        self.unfit.extend(part.unfit);
         self.failed.extend(part.failed);
         self.rescued.extend(part.rescued);
     }
@@ -272,6 +281,7 @@ impl Publisher<'_> {
             &mut done.conflicts,
             &mut done.busy,
             &mut done.closed,
+            &mut done.unfit,
         ] {
             paths.sort();
             paths.dedup();

@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashSet};
 use super::rescued;
 use super::{Guard, Publisher, Rescued};
 use crate::git::diff::TreeChange;
-use crate::git::object::{EntryMode, TreeId};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::place::{FileBody, IfMissing, OnDisk, Place, WalkResult};
 use crate::git::publish::displaced;
 use crate::git::repository::Repository;
 use crate::git::version;
-use crate::git::version::{Mark, Marked};
+use crate::git::version::Mark;
 
 /// Prefix of every temporary file in the user's worktree.
 pub const TEMPORARY: &str = ".teddy-tmp-";
@@ -104,7 +104,7 @@ pub(super) fn let_go(
         return Ok(());
     }
 
-    displaced::put_away(publisher, temporary, &mark, path)
+    displaced::put_away(publisher, temporary, &mark, None, path)
 }
 
 /// Disposes of one temporary file of an interrupted run.
@@ -132,39 +132,31 @@ fn sweep(
         _ => false,
     };
 
-    for change in changes {
-        known = known || is_either(publisher, change, &found)?;
+    if let Mark::File(id, _) = found.mark {
+        known = known
+            || changes
+                .iter()
+                .any(|change| is_either(publisher, change, id));
     }
 
     let mark = if known { found.mark } else { Mark::Other };
     let_go(publisher, temporary, &mark, path)
 }
 
-/// Returns whether the content equals either version of a change, regardless of the executable bit.
-fn is_either(
-    publisher: &mut Publisher<'_>,
-    change: &TreeChange,
-    found: &Marked,
-) -> anyhow::Result<bool> {
-    let (path, seen) = (&change.path, &found.seen);
-    for entry in [&change.old, &change.new].into_iter().flatten() {
-        let mark = match found.mark {
-            Mark::File(id, _) => Mark::File(id, entry.mode == EntryMode::Executable),
-            ref other => other.clone(),
-        };
-        let alike = Marked {
-            seen: seen.clone(),
-            mark,
-        };
+/// Returns whether a file has the bytes that a checkout writes for either version of a change. Bytes
+/// that git merely stores as one of them are the user's.
+fn is_either(publisher: &mut Publisher<'_>, change: &TreeChange, id: gix::ObjectId) -> bool {
+    let path = &change.path;
+    let entries = [&change.old, &change.new].into_iter().flatten();
+    let mut files = entries.filter(|entry| is_file(entry));
+    files.any(|entry| {
+        publisher.old.checked_out_id(path, entry).ok() == Some(id)
+            || publisher.new.checked_out_id(path, entry).ok() == Some(id)
+    })
+}
 
-        if publisher.old.is(path, Some(entry), &alike)?
-            || publisher.new.is(path, Some(entry), &alike)?
-        {
-            return Ok(true);
-        }
-    }
-
-    Ok(false)
+fn is_file(entry: &TreeEntry) -> bool {
+    matches!(entry.mode, EntryMode::File | EntryMode::Executable)
 }
 
 /// Returns the directories of a path, each with a final `/`. The first is the top, an empty path.

@@ -33,13 +33,7 @@ fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf
         let mut free = OsString::from(format!("{number}-"));
         free.push(name);
         let kept = folder.join(free);
-        match temporary.move_out(&kept).and_then(|moved| {
-            if moved {
-                Ok(())
-            } else {
-                copy_out(temporary, &kept)
-            }
-        }) {
+        match move_or_copy(temporary, &kept) {
             Ok(()) => return Ok(kept),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {
@@ -52,9 +46,19 @@ fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf
     anyhow::bail!("no free name in `{}`", folder.display())
 }
 
-/// Copies a file to a free name, flushes it, and only then removes the original.
-fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
-    match temporary.look()? {
+/// Moves a file to a name that is free, or copies it to another file system: makes the copy durable,
+/// and only then removes the original.
+pub(super) fn move_or_copy(file: &Place, kept: &Path) -> std::io::Result<()> {
+    if file.move_out(kept)? {
+        return Ok(());
+    }
+    copy(file, kept)?;
+    file.remove()
+}
+
+/// Copies a file to a name that is free, durably.
+pub(super) fn copy(file: &Place, kept: &Path) -> std::io::Result<()> {
+    match file.look()? {
         OnDisk::Link(target) => std::os::unix::fs::symlink(OsStr::from_bytes(&target), kept)?,
         OnDisk::File { body, .. } => match body {
             FileBody::Bytes(bytes) => write_private(kept, &mut bytes.as_slice())?,
@@ -64,13 +68,11 @@ fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
             return Err(ErrorKind::Unsupported.into());
         }
     }
-
-    // Last, because until now it was the only durable copy.
-    temporary.remove()
+    Ok(())
 }
 
-/// Creates a file with mode 0600 and flushes it.
-fn write_private(path: &Path, bytes: &mut dyn Read) -> std::io::Result<()> {
+/// Writes a new file that only the user can read.
+pub(super) fn write_private(path: &Path, bytes: &mut dyn Read) -> std::io::Result<()> {
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)

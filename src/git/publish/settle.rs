@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use super::{Publisher, cannot_write};
 use crate::git::place::{IfMissing, Place, WalkResult};
 use crate::git::publish::displaced;
+use crate::git::publish::replaced::KeptAs;
 use crate::git::publish::rescue;
 use crate::git::version;
 use crate::git::version::Mark;
@@ -24,6 +25,8 @@ pub(super) struct DisplacedFile {
     pub(super) ours: Mark,
     /// Open handle, as in `StagedVersion`.
     pub(super) lies: Option<Arc<Place>>,
+    /// Set if git cannot make its bytes again.
+    pub(super) kept_as: Option<KeptAs>,
 }
 
 /// Moves displaced files to `undo/displaced`. A file that changed, or that a process has open for
@@ -58,9 +61,13 @@ fn settle_all(
 ) -> anyhow::Result<()> {
     for held in all {
         let WalkResult::Place(place) = publisher.walk(&held.path, IfMissing::Stop)? else {
-            // The directory was renamed, and the displaced file with it.
+            // Its folder was moved away with it. Bytes that git cannot make again are named.
+            let known = match &held.kept_as {
+                Some(_) => &Mark::Other,
+                None => &held.was,
+            };
             held.lies.as_ref().map_or(Ok(()), |lies| {
-                rescue::let_go(publisher, lies, &held.was, &held.path)
+                rescue::let_go(publisher, lies, known, &held.path)
             })?;
             continue;
         };
@@ -72,7 +79,8 @@ fn settle_all(
         let writers = found.writers();
         if version::look_at(publisher.repository, &found)?.mark == held.was {
             if !writers.are_there() {
-                displaced::put_away(publisher, &temporary, &held.was, &held.path)?;
+                let kept_as = held.kept_as.as_ref();
+                displaced::put_away(publisher, &temporary, &held.was, kept_as, &held.path)?;
                 continue;
             }
             publisher.done.busy.push(held.path.clone());

@@ -11,6 +11,7 @@ use super::readable;
 use super::signed::is_of_signature;
 use super::store::{OURS, Reference};
 use crate::git::keep::damaged;
+use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::absent;
 use crate::git::object::id::{CommitId, TagId};
 use crate::git::object::tag::signed_tag;
@@ -43,7 +44,11 @@ pub enum RefScan {
     Whole,
 }
 
-/// Returns the refs below `refs/teddy/` whose object is missing or unreadable, sorted.
+/// Returns the refs below `refs/teddy/` that name no object that is there, sorted. Fails if an
+/// object store cannot be read, because what is in it might be what they name.
+///
+/// # Errors
+/// Where the refs cannot be listed.
 pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
     let scan = match scan {
         RefScan::Quick if readable::is_noted(repository) => RefScan::Quick,
@@ -56,19 +61,15 @@ pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<Stri
         }
         // Gives a concurrent repack time to finish.
         std::thread::sleep(PAUSE * look);
-        let again = seemingly_broken(&anew(repository)?, scan)?;
+        let again = seemingly_broken(&repository.reopened()?, scan)?;
         broken.retain(|name| again.contains(name));
     }
 
-    Ok(broken)
-}
-
-/// Opens the repository again, so that gix sees new packs.
-fn anew(repository: &Repository) -> anyhow::Result<Repository> {
-    match repository.is_bare() {
-        true => Ok(Repository::discover_record(repository.git_dir(), None)?),
-        false => Repository::open(repository.workdir()),
+    if !broken.is_empty() {
+        // What cannot be read now is not lost.
+        store_access::ensure_readable(repository, ReadExtent::Start)?;
     }
+    Ok(broken)
 }
 
 fn seemingly_broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
@@ -109,15 +110,15 @@ fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
     }
 }
 
-/// Returns the existing objects that a ref's log names, newest first.
-pub fn logged(repository: &Repository, name: &str) -> Vec<CommitId> {
-    let mut logged = repository.refs.logged(name);
+/// Returns what a ref pointed at by its log and what is there, newest first.
+pub fn logged(repository: &Repository, name: &str) -> anyhow::Result<Vec<CommitId>> {
+    let mut logged = repository.refs.logged(name)?;
     if is_of_signature(name) {
         logged.retain(|&id| is_sound(repository, name, id));
     } else {
         logged.retain(|&id| repository.commit(id).is_ok());
     }
-    logged
+    Ok(logged)
 }
 
 /// Repairs a broken ref: sets it to `commit`, or deletes it if `None`. The old ref and its log are

@@ -3,6 +3,7 @@
 //! `extensions.refStorage` selects the store once, when the repository is opened
 //! (docs/decisions/0005-ref-stores.md).
 
+pub mod aside;
 pub(in crate::git) mod choose;
 mod files;
 pub mod heal;

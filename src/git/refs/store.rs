@@ -152,8 +152,8 @@ pub(in crate::git) trait RefStore {
 
     fn sync(&self, name: &str) -> anyhow::Result<()>;
 
-    /// Returns the commits in a ref's log, newest first. They can be missing.
-    fn logged(&self, name: &str) -> Vec<CommitId>;
+    /// Returns what a ref of ours pointed at by its log, newest first, be it there or not.
+    fn logged(&self, name: &str) -> anyhow::Result<Vec<CommitId>>;
 
     /// Returns TeDDy's refs that contain no id.
     fn damaged(&self) -> anyhow::Result<Vec<String>>;

@@ -13,6 +13,7 @@ use std::process::{Command, ExitStatus};
 use anyhow::Context as _;
 
 use super::ask_nobody;
+use crate::git::alternates::alternates_line;
 use crate::git::land::branch::check_identity;
 use crate::git::object::id::CommitId;
 use crate::git::object::tag;
@@ -168,12 +169,11 @@ impl<'a> SigningRepository<'a> {
             .arg(scratch.path());
         answer(&mut git, "make a scratch repository for the signature")?;
 
-        // Not with GIT_ALTERNATE_OBJECT_DIRECTORIES, which splits paths at colons.
-        let mut objects = repository.common_dir().join("objects").into_os_string();
-        objects.push("\n");
+        // Not by a variable: there paths end at a colon.
+        let objects = alternates_line(&repository.common_dir().join("objects"));
         let info = scratch.path().join("objects").join("info");
         make_folders(&info)?;
-        std::fs::write(info.join("alternates"), objects.into_vec())?;
+        std::fs::write(info.join("alternates"), objects)?;
 
         Ok(scratch)
     }

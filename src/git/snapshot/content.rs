@@ -27,6 +27,7 @@ use super::folder::{Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::still::read_still;
 use crate::git::During;
+use crate::git::filter::in_byte_order;
 use crate::git::object::BlobId;
 use crate::git::object::large::LARGE;
 use crate::git::object::writer::Sink;
@@ -239,6 +240,8 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             self.secret(path, &data)
         };
 
+        let index = self.scan.index()?;
+        let data = in_byte_order(self.repo, &index.state, path, data)?;
         let data = match self.filtered(path, data.as_slice()) {
             Ok(Filtered::Unchanged) => data,
             Ok(Filtered::Bytes(data)) => data,

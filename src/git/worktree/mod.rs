@@ -29,6 +29,7 @@ mod sparse;
 mod survey;
 mod switch;
 mod to_commit;
+pub mod unstored;
 
 use std::borrow::Cow;
 use std::io::ErrorKind;

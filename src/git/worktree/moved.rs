@@ -41,6 +41,15 @@ pub enum Before {
     Written(Arc<LayerIndex>),
 }
 
+impl SessionWorktree {
+    /// Returns whether a file was made, changed and moved before a moment.
+    pub fn is_older(&self, path: &[u8], moment: Moment) -> bool {
+        let file = self.files.join(OsStr::from_bytes(path)).symlink_metadata();
+        file.is_ok_and(|file| Moment::of(&file) < moment)
+    }
+}
+
+/// A look into a worktree.
 struct Look<'a>(&'a SessionWorktree);
 
 /// A tracked file that was moved.

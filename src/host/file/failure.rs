@@ -39,7 +39,21 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Escapes control characters and invalid UTF-8 for display.
+/// Returns whether an error says that a file could not be read, in contrast to a file that is not
+/// there or was read and is wrong.
+pub fn is_out_of_reach(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::UnexpectedEof
+    )
+}
+
+/// Returns a path as a person may see it.
 pub(super) fn show(path: &Path) -> String {
     visible::visible(&visible::visible_bytes(path.as_os_str().as_bytes())).into_owned()
 }

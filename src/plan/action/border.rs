@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::heading::{self, Section};
 use super::{ActionRow, field};
+use crate::plan::spelling;
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
@@ -19,8 +20,8 @@ pub enum Border {
     Section(Section),
     /// Level 3 with the name of an action.
     Action(&'static ActionRow),
-    /// The name of an action at another level, or a level 3 heading with other text and an action's
-    /// fields below.
+    /// The name of an action at another level or in another spelling, or other words at level 3 with
+    /// an action's fields below.
     Unknown,
 }
 
@@ -39,12 +40,19 @@ pub fn border(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> Opti
         (2, Some(section), _) => Some(Border::Section(section)),
         (3, _, Some(row)) => Some(Border::Action(row)),
         (_, _, Some(_)) => Some(Border::Unknown),
-        (3, ..) => fields_follow(lines, blocks, index).then_some(Border::Unknown),
-        _ => None,
+        (3, ..) if fields_follow(lines, blocks, index) => Some(Border::Unknown),
+        _ => is_respelled(lines, &blocks[index]).then_some(Border::Unknown),
     }
 }
 
-/// Returns whether the next block is a list that starts with a field of the format.
+/// Returns whether a heading is that of an action in another spelling, with what belongs to one below
+/// it. A message that announces it ("I would run:") shows it.
+fn is_respelled(lines: &Lines<'_>, heading: &MarkdownBlock) -> bool {
+    let shown = spelling::is_announced(lines, heading.first);
+    !shown && spelling::is_action(lines, heading.first)
+}
+
+/// Returns whether the block behind an index is a list that starts with a field of the format.
 fn fields_follow(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> bool {
     match blocks.get(index + 1).map(|block| &block.node) {
         Some(BlockKind::List {
@@ -133,6 +141,7 @@ pub fn write_message(message: &str, out: &mut String) {
         out.push('\n');
     }
 
+    // An open code block would swallow the next action.
     if let Some(code) = markdown::fenced(&blocks)
         .into_iter()
         .map(|(_, code)| code)

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
 use super::body::Body;
+use super::edit::check::elision;
 use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_block};
 use crate::host::file::{FileKind, FileMode};
@@ -19,6 +20,7 @@ use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake, Step};
 use crate::text::counted;
 use crate::text::diff::Counts;
+use crate::text::elision::elided;
 use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
@@ -72,6 +74,7 @@ impl Behavior for Create {
             fields.push(Field::new("Overwrite", "true"));
         }
 
+        // The content of a block always ends with a newline, so its absence needs a field (P12).
         if !self.content.is_empty() && !self.content.ends_with(['\n', '\r']) {
             fields.push(Field::new("Final Newline", "no"));
         }
@@ -84,6 +87,7 @@ impl Behavior for Create {
     }
 
     fn write(&self, out: &mut String) {
+        // The block is written with LF; `Line Endings` restores CRLF when the plan is parsed.
         if is_crlf(&self.content) {
             write_block(&self.content.replace("\r\n", "\n"), &self.language, out);
         } else {
@@ -105,12 +109,14 @@ impl Behavior for Create {
 
     fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
         let found = judge.world.look(&self.path)?;
-        if let Some(mistake) = self.in_the_way(judge, &found) {
+        if let Some(mistake) = self.in_the_way(judge, &found)? {
             judge.miss(action, action.line, mistake);
         }
 
         let twin = judge.world.twins.add(&self.path);
         let twin = twin.filter(|_| matches!(found, Found::Absent));
+        // The agent has already created the file under this name, so it is a risk, not a mistake
+        // (P41).
         if judge.world.facts.is_made() {
             judge.step().twin = twin.map(|(_, other)| other);
         } else if let Some((name, other)) = twin {
@@ -129,6 +135,10 @@ impl Behavior for Create {
 
         if !matches!(found, Found::Absent | Found::File(_)) {
             return Ok(());
+        }
+
+        if let Some(line) = self.elided(&found).filter(|_| !judge.world.facts.is_made()) {
+            judge.refuse(action, action.line, elision("the content", line));
         }
 
         let known = judge.world.is_known(&self.path);
@@ -160,6 +170,7 @@ impl Behavior for Create {
         let there = root.entry(path).map_err(ActionError::reading)?;
         let verb = match there.map(|entry| (entry.kind, entry.size)) {
             None => "created",
+            // EDIT has nothing to find in an empty file, so CREATE can fill it without `Overwrite`.
             Some((FileKind::File(_), 0)) => "filled the empty file",
             Some((FileKind::File(_), _)) if self.overwrite => "replaced as a whole",
             Some((FileKind::File(_), _)) => {
@@ -265,17 +276,26 @@ impl Behavior for Create {
 }
 
 impl Create {
-    /// Returns the mistake if the path is not free.
-    fn in_the_way(&self, judge: &Judge<'_>, found: &Found) -> Option<Mistake> {
+    /// Returns a line of the content that stands for code of the file that it replaces.
+    fn elided(&self, found: &Found) -> Option<&str> {
+        let Found::File(bytes) = found else {
+            return None;
+        };
+        let old = String::from_utf8_lossy(bytes);
+        elided(&self.content, &old).filter(|_| !bytes.is_empty())
+    }
+
+    /// Returns what stands where the file shall be.
+    fn in_the_way(&self, judge: &Judge<'_>, found: &Found) -> anyhow::Result<Option<Mistake>> {
         let path = visible(self.path.as_str());
-        if let Some(obstacle) = found.obstacle() {
-            return Some(Mistake::new(
+        if let Some(obstacle) = judge.world.obstacle(&self.path, found)? {
+            return Ok(Some(Mistake::new(
                 format!("`{path}` {obstacle}"),
                 "choose another path",
-            ));
+            )));
         }
 
-        match found {
+        Ok(match found {
             Found::File(_) if self.overwrite => None,
             Found::File(_) if judge.world.created.contains(&self.path) => Some(Mistake::new(
                 format!("`{path}` is created twice"),
@@ -286,7 +306,7 @@ impl Create {
                 "change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole",
             )),
             _ => None,
-        }
+        })
     }
 }
 

@@ -109,6 +109,8 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
 
     for number in paragraph.first + 1..=paragraph.last {
         let line = lines.get(number);
+        // A lazy continuation line: CommonMark adds it to the item, but in a hand-over it starts
+        // the message.
         let lazy = indent(line) < mark && own == Own::Indented;
         if lazy || heading::label(line.trim()).is_some() || is_fence(line) {
             rest = Some(number);
@@ -230,6 +232,7 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
             .chars()
             .all(|c| c.is_alphanumeric() || " _-/()`".contains(c));
 
+    // `https://...` is a URL, not a key.
     if !words || value.starts_with("//") {
         return None;
     }

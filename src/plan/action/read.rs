@@ -104,6 +104,7 @@ impl Behavior for Read {
     }
 
     fn only_tells(&self) -> bool {
+        // Fetching a page reaches outside the project.
         !matches!(self.resource, Resource::Url(_))
     }
 

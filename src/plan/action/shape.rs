@@ -40,7 +40,13 @@ impl BodyShape {
         matches!(self, BodyShape::File | BodyShape::Pairs)
     }
 
-    /// Returns whether its blocks are written or executed verbatim.
+    /// Returns whether it reaches beyond the files, where no undo can follow: it runs commands or
+    /// sends queries.
+    pub fn reaches_outside(self) -> bool {
+        matches!(self, BodyShape::Script | BodyShape::Queries)
+    }
+
+    /// Returns whether what its blocks say is written or run as it stands.
     pub fn takes_effect(self) -> bool {
         self.is_text_of_file() || self == BodyShape::Script
     }

@@ -44,6 +44,8 @@ struct LinedText<'a> {
 /// Returns the pairs that turn `old` into `new`; `None` if no pairs can, or too many are needed.
 pub(super) fn pairs(old: &str, new: &str, budget: &mut SearchBudget) -> Option<Vec<Pair>> {
     let is_ended = |text: &str| text.ends_with('\n');
+    // The content of a block always ends with a newline, so no pair can add or remove the final
+    // one.
     if old.len().max(new.len()) > MAX_TEXT || (is_ended(old) != is_ended(new) && !new.is_empty()) {
         return None;
     }
@@ -120,6 +122,7 @@ impl Texts<'_> {
             if lines == (above, below) || budget.0 == 0 {
                 return None;
             }
+            // Grows in proportion, so that long runs of similar lines take few searches.
             around += around.div_ceil(4);
         }
     }
@@ -158,6 +161,8 @@ impl Texts<'_> {
         };
         budget.0 = budget.0.saturating_sub(text.len());
 
+        // The matcher accepts LF in the plan for CRLF in the file. LF is easier to review, so it is
+        // used if the result is the same.
         let unix = |text: &str| text.replace("\r\n", "\n");
         let plain = (unix(&find), unix(&replace));
         let has_cr = plain.0.contains('\r') || plain.1.contains('\r');

@@ -15,10 +15,14 @@ const MAX_CREATE: usize = 256 << 10;
 /// Longest file extension that is used as the language of a block.
 const MAX_ENDING: usize = 10;
 
-/// Returns the path as a plan can name it, or why none can.
-pub(super) fn name(path: &[u8]) -> Result<RepoPath, String> {
-    let text = std::str::from_utf8(path).map_err(|_| "the path is not UTF-8".to_owned())?;
+/// Returns the path of a change as a plan names it, or why none can.
+pub(super) fn name(change: &MadeChange) -> Result<RepoPath, String> {
+    let text = std::str::from_utf8(&change.path);
+    let text = text.map_err(|_| "the path is not UTF-8".to_owned())?;
     let name = RepoPath::parse(text).map_err(|error| error.to_string())?;
+    if change.before.is_none() {
+        name.fit_for_new(0).map_err(|error| error.to_string())?;
+    }
     match link::read(&link::write_path(text)) {
         Ok(read) if read == text => Ok(name),
         _ => Err("the path cannot be written as a link".to_owned()),

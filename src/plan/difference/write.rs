@@ -50,6 +50,7 @@ pub(super) fn written(
     }
 
     for attempt in 0..MAX_TRIES {
+        // Without any text of the agent or of files, nothing can be misread.
         if attempt + 1 == MAX_TRIES {
             words = words::neutral();
             said.iter_mut().for_each(|said| said.text = None);
@@ -66,6 +67,7 @@ pub(super) fn written(
         }
 
         let wrong = wrong(&plan, &reading);
+        // All actions are right, so the agent's texts are the cause.
         if wrong.is_empty() {
             words = words::neutral();
         }
@@ -93,7 +95,7 @@ fn chosen<'a>(
     let mut budget = SearchBudget(MAX_SEARCHED);
     let mut room = MAX_PLAN_TEXT;
     for change in sorted {
-        let path = match say::name(&change.path) {
+        let path = match say::name(change) {
             Ok(_) if said.len() == MAX_ACTIONS => {
                 let why = format!("the plan has {MAX_ACTIONS} actions already");
                 left_out.push((change.path.clone(), why));
@@ -209,6 +211,7 @@ fn told(words: &PlanWords) -> String {
         }],
         ..Plan::default()
     };
+    // Ordered from the agent's own text to a neutral one.
     let tried = [
         (words.clone(), words.message.clone()),
         (words.clone(), words::without_code(&words.message)),

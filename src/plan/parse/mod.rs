@@ -63,6 +63,7 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     }
 
     let known = |region: &Region| !matches!(region.border, None | Some(Border::Unknown));
+    // A reply without any structure of a plan is probably meant for another tool.
     if !regions.iter().any(known)
         && let Some(wrong) = foreign::reply(&text)
     {
@@ -274,6 +275,7 @@ impl Reader<'_> {
     fn sections(&mut self, regions: &[Region]) {
         let has = |border: Border| regions.iter().any(|r| r.border == Some(border));
         if !has(Border::Title) {
+            // Without a title, everything is "before the title".
             self.found
                 .retain(|wrong| !wrong.message.ends_with("stands before the title"));
             self.lacks(
@@ -304,6 +306,7 @@ impl Reader<'_> {
 
         match (plan_line, known) {
             (None, Some(first)) => {
+                // Without an action plan, every action is outside of it.
                 self.found.retain(|wrong| !wrong.message.ends_with(OUTSIDE));
                 self.lacks(first.line, none, "write it above the first action");
             }

@@ -1,6 +1,6 @@
 //! Reads the answer to a question: plain Markdown, or a plan that only reads and reports.
 
-use super::{Reading, read};
+use super::{Reading, mark, read};
 use crate::plan::action::{Action, conclude};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::render::render;
@@ -18,6 +18,7 @@ const RATIONALE: &str = "The answer to a question. Nothing is changed.";
 /// the project and be part of every later input.
 pub fn read_answer(reply: &str, question: &str) -> Reading {
     let mut reading = read(reply);
+    let reply = &reply[mark::inner(reply)];
     if !reading.is_plan {
         reading = as_plan(reply, question);
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Reading, read_exactly, unwrapped, without_thoughts};
+use super::{Reading, aside_notes, read_exactly, unwrapped, without_thoughts};
 use crate::plan::action::field::{has_weight, is_fence};
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::repair::{Level, Note, Repaired, Spelling, is_cut_off, repair_as};
@@ -76,8 +76,11 @@ impl Attempt {
 
         notes.extend(remarks.map(|remark| {
             let line = places.get(remark.line - 1).copied().unwrap_or(remark.line);
-            Note::of_spelling(line, remark.message.as_str())
+            Note::of_spelling(line, remark.message.as_str()).as_aside(remark.aside)
         }));
+        if reading.diagnostics.is_empty() {
+            notes.extend(aside_notes(reply, &reading.repaired.text, &reading.plan));
+        }
         notes.sort_by_key(|note| note.line);
         reading.repaired.notes = notes;
         reading.repaired.level = reading.repaired.level.max(repaired.level);
@@ -111,9 +114,9 @@ impl Attempt {
     }
 }
 
-/// Maps each line of a repaired text to its line number in the reply. Repair preserves all lines
-/// except fences, in order.
-fn places(reply: &str, text: &str) -> Vec<usize> {
+/// Returns for each line of a repaired text its number in the reply: fences apart, every line
+/// survives repair in order.
+pub(super) fn places(reply: &str, text: &str) -> Vec<usize> {
     let lines: Vec<&str> = split_lines(reply).map(|line| line.text.trim()).collect();
     let mut next = 0;
     let place = |line: TextLine<'_>| {
@@ -145,18 +148,16 @@ pub(super) fn says_more(free: &Reading, exact: &Reading) -> bool {
     exact.is_empty() || free.len() < exact.len() || (free.len() == exact.len() && free != exact)
 }
 
-/// Returns whether the parser accepted a plan but misread part of it: a placeholder for "none" as a
-/// value, an unknown key for a setting of a command, quotes around a path, an action inside a
-/// message, the end tag of a tag opened above the plan.
+/// Returns whether a plan that the parser reads says something that it does not understand: a word
+/// for nothing as a value, another key for a setting of a command, quotes around a path, the end of
+/// a tag that was opened above the plan.
 pub(super) fn is_misspelled(reading: &Reading, reply: &str) -> bool {
     let fields = |action: &Action| {
         let row = action.kind.row();
-        let swallowed = action.kind.message().is_some_and(spelling::holds_action);
-        swallowed
-            || action.fields.iter().any(|field| {
-                let nothing = has_weight(&field.key) && spelling::is_nothing(&field.value);
-                nothing || spelling::is_misread(field, row)
-            })
+        action.fields.iter().any(|field| {
+            let nothing = has_weight(&field.key) && spelling::is_nothing(&field.value);
+            nothing || spelling::is_misread(field, row)
+        })
     };
     let tail = reading.repaired.text.trim_end().rsplit('\n').next();
     let closed = tail.and_then(|line| line.trim().strip_prefix("</"));

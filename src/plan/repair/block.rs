@@ -95,6 +95,7 @@ fn by_rule(
             close(state, block, fence, emit)
         }
         TokenKind::Gap(gap) if !gap.solid => emit(GrammarStep::to(state, 0)),
+        // Not reached: a block by the rule has a closing fence.
         TokenKind::End => {}
         _ => emit(GrammarStep::to(state.with(block.filled()), 0)),
     }
@@ -315,6 +316,7 @@ fn forget(
     token: &Token,
     emit: &mut impl FnMut(GrammarStep),
 ) {
+    // RP7: a block without content is never closed like this.
     let unsaid = !block.solid || state.place == GrammarPlace::Start;
     if unsaid {
         return;

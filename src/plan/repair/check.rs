@@ -59,6 +59,7 @@ fn closer(block: &OpenBlock, tokens: &[Token], state: GrammarState) -> Option<us
                 let closes = fence.info == Info::Bare && fence.indent == block.indent;
                 return closes.then_some(at);
             }
+            // RP8: this is what a missing closing fence in a message looks like.
             TokenKind::Action(_)
                 if matches!(state.place, GrammarPlace::Message) && block.info == Info::Code =>
             {

@@ -37,6 +37,7 @@ impl View<'_> {
                 }),
         );
         doubts.extend(self.surplus());
+        // Only without a specific doubt, which is more helpful.
         if doubts.is_empty() {
             doubts.extend(self.rival());
         }

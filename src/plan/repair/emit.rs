@@ -122,6 +122,7 @@ fn span(
         .rev()
         .take_while(|l| l.kind == LineKind::Blank)
         .count();
+    // RP7: a missing closing fence goes above the blank lines.
     let content = open + 1..if how.is_some() { end } else { end - trailing };
     let LineKind::Fence(fence) = lines[open].kind else {
         unreachable!("a block opens at a fence")
@@ -153,6 +154,7 @@ pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[ReadingStep], spans: &[Bloc
         refence(lines, span, &mut edits);
     }
 
+    // Stable, so that the edits of a line keep their order.
     edits.sort_by_key(|(line, _)| *line);
     write(lines, &edits)
 }
@@ -160,6 +162,7 @@ pub(super) fn emit(lines: &[ReplyLine<'_>], steps: &[ReadingStep], spans: &[Bloc
 fn edit(lines: &[ReplyLine<'_>], step: &ReadingStep, edits: &mut Vec<(usize, RepairEdit)>) {
     match step.event {
         RepairEvent::Title => {
+            // Everything above the title is dropped, so earlier edits there are obsolete.
             edits.retain(|(line, _)| *line >= step.line);
             edits.extend((0..step.line).map(|line| (line, RepairEdit::Drop)));
             let text = lines[step.line].text;

@@ -110,6 +110,7 @@ impl Frontier {
         self.cheapest = Cost::MAX;
         self.mark = self.mark.wrapping_add(1);
 
+        // Marks repeat after 2^32 tokens, so older slots must become invalid.
         if self.mark == 0 {
             self.slots.fill(FREE);
             self.mark = 1;

@@ -23,6 +23,7 @@ pub(super) fn read(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
         free::see(&mut lines);
     }
 
+    // Structure inside the model's thoughts is not part of the plan.
     let thoughts = thoughts(&lines);
     lines[..thoughts]
         .iter_mut()

@@ -85,6 +85,10 @@ pub struct Note {
     /// Whether it is about spelling or extra text, not about fences.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub spelling: bool,
+    /// Whether it is about words inside or directly behind a command, which can say that it must not
+    /// run: a person weighs them in the review; unattended, the plan waits.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
 }
 
 impl Note {
@@ -95,10 +99,17 @@ impl Note {
             message: message.into(),
             doubt: false,
             spelling: false,
+            aside: false,
         }
     }
 
-    /// Creates a note about a spelling.
+    /// Returns the same as a note on words beside a command, if they are.
+    #[must_use]
+    pub fn as_aside(self, aside: bool) -> Note {
+        Note { aside, ..self }
+    }
+
+    /// Makes a note of a spelling.
     pub fn of_spelling(line: usize, message: impl Into<String>) -> Note {
         Note {
             spelling: true,
@@ -117,6 +128,13 @@ impl Note {
             doubt: true,
             ..self
         }
+    }
+}
+
+impl Repaired {
+    /// Returns the notes on words beside commands.
+    pub fn asides(&self) -> impl Iterator<Item = &Note> {
+        self.notes.iter().filter(|note| note.aside)
     }
 }
 
@@ -146,6 +164,7 @@ pub fn repair(reply: &str) -> Repaired {
 pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
     let mut repaired = segment(text, spelling);
+    // RP2: repairing the result must change nothing.
     if repaired.level < Level::Hopeless
         && repaired.text != text
         && segment(&repaired.text, spelling).text != repaired.text

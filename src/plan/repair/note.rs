@@ -10,6 +10,7 @@ use super::pass::{Best, ReadingStep, RepairReading};
 use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
 use crate::plan::action::heading::Section;
+use crate::plan::spelling;
 
 /// Returns the level of the best reading, given its doubts and whether it changes the text.
 pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
@@ -31,7 +32,8 @@ pub(super) fn notes(lines: &[ReplyLine<'_>], best: &Best, spans: &[BlockSpan]) -
         .iter()
         .filter_map(|step| step_note(lines, step.line, step.event))
         .collect();
-    notes.extend(spans.iter().filter(|span| span.anew).map(span_note));
+    let anew = spans.iter().filter(|span| span.anew);
+    notes.extend(anew.map(|span| span_note(lines, span)));
     let open = spans
         .iter()
         .filter(|span| swallowed_by(lines, span).is_none());
@@ -78,11 +80,22 @@ fn step_note(lines: &[ReplyLine<'_>], at: usize, event: RepairEvent) -> Option<N
         RepairEvent::Glued => "add a blank line before the label, which the list would swallow",
         _ => return None,
     };
-    Some(note(at, message))
+    let mut dropped = lines[at + 1..].iter().map(|line| line.text);
+    let aside = event == RepairEvent::Unwrap && dropped.any(spelling::is_prose);
+    Some(note(at, message).as_aside(aside && follows_command(lines, at)))
 }
 
-/// Describes the repair of a block's fences.
-fn span_note(span: &BlockSpan) -> Note {
+/// Returns whether the nearest action above a line runs a command or reaches outside otherwise.
+fn follows_command(lines: &[ReplyLine<'_>], at: usize) -> bool {
+    let row = lines[..at].iter().rev().find_map(|line| match line.kind {
+        LineKind::Action(row) => Some(row),
+        _ => None,
+    });
+    row.is_some_and(|row| row.shape.reaches_outside())
+}
+
+/// Says what was done to a block's fences.
+fn span_note(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Note {
     let opened = span.open + 1;
     match (span.close, span.how) {
         (None, _) => note(
@@ -93,7 +106,11 @@ fn span_note(span: &BlockSpan) -> Note {
             at,
             &format!("made the closing fence as long as the one that opens at line {opened}"),
         ),
-        (Some(at), How::Trailing) => note(at, "dropped the text behind the closing fence"),
+        (Some(at), How::Trailing) => {
+            let words = lines[at].text.trim_start().trim_start_matches(['`', '~']);
+            let aside = spelling::is_prose(words) && follows_command(lines, at);
+            note(at, "dropped the text behind the closing fence").as_aside(aside)
+        }
         (Some(at), How::OtherMark) => note(
             at,
             &format!("closed with the character of the fence that opens at line {opened}"),

@@ -77,6 +77,7 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
         }
     }
 
+    // All complete readings end in the same state.
     let end = from.first()?;
     let reading = |path: Prefix| trace(path, &nodes);
     Some(Best {

@@ -348,6 +348,7 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
         state.place,
         GrammarPlace::Action(_) | GrammarPlace::Message | GrammarPlace::Tail(BodyShape::Queries)
     );
+    // Markdown treats such a fence as text, except inside a list item.
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
         return emit(GrammarStep::to(state, 0));
     }

@@ -183,6 +183,7 @@ fn judge(tokens: &mut [Token]) {
         };
         let same = &mut waiting[usize::from(fence.mark == b'~')];
 
+        // A shorter fence cannot close any earlier block: this one is nearer and longer.
         while same.last().is_some_and(|&(len, _)| len < fence.len) {
             same.pop();
         }
@@ -210,6 +211,7 @@ fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
     let wraps =
         |token: &Token| matches!(token.kind, TokenKind::Fence(fence) if fence.info == Info::Bare);
 
+    // Before the end, the closing fence of a wrapper around the plan can follow.
     match behind.next() {
         Some(next) if proper && wraps(next) => behind
             .next()

@@ -27,6 +27,7 @@ pub(super) fn mark(tokens: &mut [Token]) {
         let next = behind[at + 1];
         behind[at] = match tokens[at].kind {
             TokenKind::Gap(_) | TokenKind::Title { .. } => next,
+            // Markdown treats a fence indented by four columns as text.
             TokenKind::Fence(fence) if fence.indent > 3 => next,
             TokenKind::Fence(fence) => {
                 let closer = closer(&mut closers, fence, at);

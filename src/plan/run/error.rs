@@ -20,6 +20,8 @@ pub enum ActionError {
 impl ActionError {
     /// Classifies an error from reading or inspecting a path.
     pub fn reading(error: io::Error) -> ActionError {
+        // While reading, this is our own limit, which the plan exceeds. While writing, EFBIG is a
+        // limit of the machine.
         if is_about_the_path(error.kind()) || error.kind() == io::ErrorKind::FileTooLarge {
             ActionError::Plan(reason(&error))
         } else {

@@ -43,6 +43,7 @@ pub fn written(write: impl FnOnce() -> io::Result<()>) -> Result<(), ActionError
 
 /// Rejects a path inside a nested repository, such as one that a command of the plan cloned.
 pub fn no_repository_above(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
+    // Snapshots don't look into nested repositories, so a change there would be lost (T9).
     for folder in path.ancestors() {
         let git = root.kind(&Path::new(folder).join(".git"));
         if git.map_err(ActionError::reading)?.is_some() {

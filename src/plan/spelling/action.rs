@@ -6,13 +6,16 @@ use std::ops::Range;
 
 use super::condition::{is_aside, is_output};
 use super::edits::LineEdits;
+use super::extra::ExtraBlocks;
 use super::key::{self, COMMAND, KeyedLine};
 use super::name::{self, ActionHeading};
 use super::passage::{Passage, below};
+use super::prose;
 use crate::plan::action::ActionRow;
 use crate::plan::action::field::{canonical, is_fence};
 use crate::plan::action::heading::{self, Label, unlisted};
 use crate::plan::action::shape::BodyShape;
+use crate::plan::diagnostic::quote;
 use crate::text::lines::Lines;
 use crate::text::link;
 use crate::text::markdown::{BlockKind, Item, MarkdownBlock};
@@ -42,6 +45,8 @@ pub(super) struct ActionPlace<'a> {
     pub heading: &'a ActionHeading,
     pub blocks: &'a [MarkdownBlock],
     pub proposed: bool,
+    /// Whether no other action follows.
+    pub is_last: bool,
 }
 
 /// Respells an action in the format's spelling.
@@ -55,7 +60,15 @@ pub(super) fn respell<'a>(
         heading,
         blocks,
         proposed,
+        is_last,
     } = place;
+    let extra = ExtraBlocks {
+        lines,
+        row: heading.row,
+        blocks,
+        is_last,
+    };
+    let left = extra.respell(passage, edits);
     let mut speller = Speller {
         lines,
         row: heading.row,
@@ -68,7 +81,7 @@ pub(super) fn respell<'a>(
         proposed,
     };
 
-    for (index, block) in blocks.iter().enumerate() {
+    for (index, block) in blocks[..left].iter().enumerate() {
         let above = index.checked_sub(1).map(|above| &blocks[above]);
         if above.is_some_and(|above| speller.nests(above, block)) {
             continue;
@@ -237,10 +250,7 @@ impl Speller<'_, '_> {
                         self.edits.insert(line, "");
                         return false;
                     }
-                    None => {
-                        let text = format!("  {}", self.lines.get(line).trim());
-                        self.edits.replace(line, text);
-                    }
+                    None => self.more_of_field(line),
                 }
             }
 
@@ -287,13 +297,30 @@ impl Speller<'_, '_> {
         let texts: Vec<&str> = (first..=last).map(|line| self.lines.get(line)).collect();
         let behind = self.fenced.iter().all(|block| block.start < first);
         let shown = self.row.shape == BodyShape::Script && !behind && is_output(&texts.join(" "));
-        if !(shown || (behind && self.proposed)) {
+        if shown || (behind && self.proposed) {
+            return;
+        }
+
+        if self.row.shape.reaches_outside() {
+            self.edits.leave_out_asides(first..=last, &texts);
+        } else {
             self.edits.leave_out_words(first..=last, &texts);
         }
     }
 
-    /// Respells a heading below the action's own: a label, or a caption without meaning above a
-    /// block.
+    /// Takes a line below a field without a bullet for more of the field.
+    fn more_of_field(&mut self, line: usize) {
+        let text = self.lines.get(line).trim();
+        self.edits.replace(line, format!("  {text}"));
+        let own = self.row.shape.reaches_outside()
+            && prose::is_sentence_of_its_own(self.lines.get(line - 1), text);
+        if own {
+            let message = format!("took \"{}\" for more of the field above", quote(text));
+            self.edits.tell_aside(line, message);
+        }
+    }
+
+    /// Takes a heading below the action's own: a label, or a word above a block that says nothing.
     fn heading_below(&mut self, line: usize, is_read: bool) {
         match self.label(line) {
             Some(_) if is_read => {}
@@ -316,7 +343,12 @@ impl Speller<'_, '_> {
                     .trim_start_matches(['>', ' '])
             })
             .collect();
-        self.edits.leave_out_words(block.first..=block.last, &texts);
+        if self.row.shape.reaches_outside() {
+            self.edits
+                .leave_out_asides(block.first..=block.last, &texts);
+        } else {
+            self.edits.leave_out_words(block.first..=block.last, &texts);
+        }
     }
 
     fn label(&self, line: usize) -> Option<Label> {

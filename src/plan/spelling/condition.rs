@@ -124,7 +124,12 @@ pub fn says_nothing_of_it(words: &str, goes_on: bool) -> bool {
     !ruled_out
 }
 
-/// Returns whether the words next to an action's name make it conditional or cancel it.
+/// Returns whether words make what stands below them depend on something.
+pub fn makes_depend(words: &str) -> bool {
+    is_depending(&spaced(words))
+}
+
+/// Returns whether the words beside the name of an action say that it is not simply to be done.
 pub fn is_condition(words: &str) -> bool {
     let words = spaced(words);
     let first = words.split_whitespace().next().unwrap_or_default();

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use super::Remark;
 use super::condition;
 use super::name;
+use super::passage::{self, Passage};
 use super::prose::{is_ended, is_prose};
 use crate::plan::action::field::is_fence;
 use crate::plan::diagnostic::quote;
 use crate::text::lines::Lines;
 
 const WORDS: &str = "the words";
+/// What is left out that can say something about the action beside it.
+const SAYING: [&str; 3] = [WORDS, "the heading", "the section"];
 
 pub(super) struct LineEdits<'a> {
     lines: &'a Lines<'a>,
@@ -18,7 +21,9 @@ pub(super) struct LineEdits<'a> {
     remarks: Vec<Remark>,
     /// Whether text next to the blocks was removed.
     pub spoken: bool,
-    /// Last line that is a heading or a fence. Text below it precedes no part of the plan.
+    /// The lines at which words for a person are left out.
+    said: Vec<usize>,
+    /// The last line that is a heading or a fence: words below it stand above nothing.
     last_part: usize,
 }
 
@@ -40,6 +45,7 @@ impl<'a> LineEdits<'a> {
             changed: BTreeMap::new(),
             remarks: Vec::new(),
             spoken: false,
+            said: Vec::new(),
             last_part: (1..=lines.len()).rev().find(is_part).unwrap_or_default(),
         }
     }
@@ -62,16 +68,56 @@ impl<'a> LineEdits<'a> {
         self.remarks.push(Remark {
             line,
             message: message.into(),
+            aside: false,
         });
     }
 
-    /// Removes lines that are sentences, unless they forbid something or make it conditional.
-    /// `texts` contains them without marks.
+    /// Tells what was done at a line with words that belong to a command.
+    pub fn tell_aside(&mut self, line: usize, message: impl Into<String>) {
+        self.remarks.push(Remark {
+            line,
+            message: message.into(),
+            aside: true,
+        });
+    }
+
+    /// Notes that words for a person are left out at a line.
+    pub fn note_words(&mut self, line: usize) {
+        self.said.push(line);
+    }
+
+    /// Marks the remarks on words beside commands.
+    pub fn mark_asides(&mut self, passages: &[Passage]) {
+        for remark in &mut self.remarks {
+            remark.aside |= self.said.contains(&remark.line)
+                && passage::is_beside_command(passages, remark.line);
+        }
+    }
+
+    /// Leaves lines out that are sentences, unless they say that something is not to be done, or
+    /// not in any case; `texts` has them without their marks.
     pub fn leave_out_words(&mut self, lines: std::ops::RangeInclusive<usize>, texts: &[&str]) {
         let goes_on = *lines.end() < self.last_part;
+        if condition::says_nothing_of_it(&texts.join(" "), goes_on) {
+            self.leave_out_sentences(lines, texts);
+        }
+    }
+
+    /// Leaves out sentences inside or directly behind a command. What they say is not weighed here:
+    /// they make the plan doubtful in any case. Only those that make what follows depend on something
+    /// stay.
+    pub fn leave_out_asides(&mut self, lines: std::ops::RangeInclusive<usize>, texts: &[&str]) {
+        let goes_on = *lines.end() < self.last_part;
+        if !(goes_on && condition::makes_depend(&texts.join(" "))) {
+            self.leave_out_sentences(lines, texts);
+        }
+    }
+
+    /// Leaves lines out if they are sentences that are not cut off.
+    fn leave_out_sentences(&mut self, lines: std::ops::RangeInclusive<usize>, texts: &[&str]) {
         let is_last = *lines.end() == self.lines.len();
         let cut = is_last && ending(self.lines.raw(*lines.end())).is_empty() && !is_ended(texts);
-        if is_prose(texts) && !cut && condition::says_nothing_of_it(&texts.join(" "), goes_on) {
+        if is_prose(texts) && !cut {
             self.leave_out(lines, WORDS);
         }
     }
@@ -81,6 +127,9 @@ impl<'a> LineEdits<'a> {
         let first = *lines.start();
         let words = quote(self.lines.get(first));
         self.spoken |= what == WORDS;
+        if SAYING.contains(&what) {
+            self.said.push(first);
+        }
         self.tell(first, format!("left out {what} \"{words}\""));
         // The first line becomes blank, so that the text around stays separate.
         self.replace(first, "");

@@ -12,29 +12,39 @@ use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 const MAX_ROUNDS: usize = 4;
 /// Longest tag, in bytes.
 const MAX_TAG: usize = 80;
-/// Words in the names of tags that are mere containers. Any other name has a meaning: an example, a
-/// draft, struck out text.
-const HOLDING: [&str; 29] = [
+/// The words that names of tags are made of which only hold what is in them. Any other says what it
+/// is: an example, a draft, something struck out.
+const HOLDING: [&str; 42] = [
     "action",
     "actions",
     "answer",
+    "arguments",
     "article",
     "artifact",
+    "args",
     "body",
     "br",
+    "call",
+    "calls",
     "center",
     "content",
     "details",
     "div",
     "document",
     "final",
+    "function",
+    "functions",
     "html",
+    "input",
+    "invoke",
     "main",
     "markdown",
     "memos",
     "message",
     "output",
     "p",
+    "parameter",
+    "parameters",
     "plan",
     "rationale",
     "reply",
@@ -44,6 +54,9 @@ const HOLDING: [&str; 29] = [
     "span",
     "steps",
     "summary",
+    "tool",
+    "tools",
+    "use",
 ];
 
 /// Returns a text without the tags and comments outside its messages and blocks.
@@ -66,10 +79,11 @@ fn once(text: &str) -> (String, Vec<Remark>) {
     let lines = Lines::new(text);
     let blocks = markdown::blocks(text);
     let mut edits = LineEdits::new(&lines);
-    for passage in cut(&lines, &blocks) {
+    let passages = cut(&lines, &blocks);
+    for passage in &passages {
         let own = &blocks[passage.blocks.clone()];
         if passage.is_message() {
-            closing_tag(&lines, &passage, own, &mut edits);
+            closing_tag(&lines, passage, own, &mut edits);
             continue;
         }
 
@@ -88,6 +102,7 @@ fn once(text: &str) -> (String, Vec<Remark>) {
         }
     }
 
+    edits.mark_asides(&passages);
     edits.finish()
 }
 
@@ -102,6 +117,7 @@ fn take_out(lines: &Lines<'_>, block: &MarkdownBlock, edits: &mut LineEdits<'_>)
 
     if whole && !hides {
         edits.tell(block.first, "left out the comment");
+        edits.note_words(block.first);
         (block.first..=block.last).for_each(|line| edits.replace(line, ""));
         return;
     }
@@ -140,7 +156,11 @@ fn closing_tag(
 /// Blanks a line with a tag, so that the text around it stays separate.
 fn blank(lines: &Lines<'_>, line: usize, edits: &mut LineEdits<'_>) {
     edits.replace(line, "");
-    edits.tell(line, format!("left out `{}`", lines.get(line).trim()));
+    let tag = lines.get(line).trim();
+    edits.tell(line, format!("left out `{tag}`"));
+    if tag.contains("</summary") {
+        edits.note_words(line);
+    }
 }
 
 /// Returns whether a line is only a tag, or a summary between its tags.

@@ -1,6 +1,7 @@
 //! Parses fields as models spell them: without a bullet, numbered, with other keys.
 
 use super::condition::{is_crossed_out, is_struck_out};
+use super::translation;
 use crate::plan::action::field::{canonical, has_weight};
 use crate::plan::action::heading::unlisted;
 use crate::plan::action::{ActionRow, OtherKeys};
@@ -49,8 +50,8 @@ const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
 /// Longest key, in bytes.
 const MAX_KEY: usize = 40;
 const MARKS: [char; 3] = ['*', '_', '`'];
-/// Separators between a marked key and its value.
-const SEPARATORS: [char; 6] = [':', '=', '-', '–', '—', '→'];
+/// What separates a marked key from its value.
+const SEPARATORS: [char; 7] = [':', '：', '=', '-', '–', '—', '→'];
 
 /// A line parsed as a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,12 +105,12 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
         let mark = text[..text.len() - inner.len()].chars().next_back()?;
         let (key, rest) = inner.split_at(inner.find(mark)?);
         let rest = rest.trim_start_matches(MARKS);
-        match key.trim_end().strip_suffix(':') {
+        match key.trim_end().strip_suffix([':', '：']) {
             Some(key) => (key, rest),
             None => (key, rest.trim_start().strip_prefix(SEPARATORS)?),
         }
     } else {
-        inner.split_once(':')?
+        inner.split_once([':', '：'])?
     };
 
     let before = &line[..line.len() - value.len()];
@@ -135,7 +136,15 @@ pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str>
         .to_lowercase();
     let other = row.other_keys.iter();
     let mut same = other.filter(|(_, keys)| keys.contains(&&*plain));
-    same.next().map(|(key, _)| *key)
+    let translated = || {
+        let found = translation::KEYS
+            .iter()
+            .find(|(_, keys)| keys.contains(&&*plain));
+        found
+            .map(|(key, _)| *key)
+            .filter(|key| row.keys.contains(key))
+    };
+    same.next().map(|(key, _)| *key).or_else(translated)
 }
 
 fn unnumbered(text: &str) -> &str {

@@ -11,11 +11,12 @@
 mod action;
 mod condition;
 mod edits;
+mod extra;
 mod html;
 pub(super) mod key;
 pub mod name;
 mod passage;
-mod prose;
+pub(super) mod prose;
 #[cfg(test)]
 mod random_tests;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod refused_tests;
 mod section;
 #[cfg(test)]
 mod tests;
+mod translation;
 mod unwrap;
 mod value;
 
@@ -45,6 +47,8 @@ pub struct Remark {
     pub line: usize,
     /// Description, without a full stop.
     pub message: String,
+    /// Whether it is about words inside or directly behind a command.
+    pub aside: bool,
 }
 
 /// A text in the format's spelling.
@@ -64,6 +68,8 @@ pub struct Respelled {
 /// Respells a plan wherever its meaning is unambiguous.
 pub fn respell(given: &str) -> Respelled {
     let (text, mut remarks) = html::without_tags(&passage::apart(given));
+    let (text, more) = passage::with_headings(&text);
+    remarks.extend(more);
     let lines = Lines::new(&text);
     let blocks = markdown::blocks(&text);
     let mut passages = passage::cut(&lines, &blocks);
@@ -79,7 +85,8 @@ pub fn respell(given: &str) -> Respelled {
     let mut edits = LineEdits::new(&lines);
     section::name_all(&lines, &blocks, &mut passages, &mut edits);
     let mut proposed = false;
-    for passage in &passages {
+    let last = passages.iter().rposition(passage::Passage::is_action);
+    for (index, passage) in passages.iter().enumerate() {
         let own = &blocks[passage.blocks.clone()];
         match &passage.role {
             passage::PassageRole::Action(heading) => {
@@ -87,6 +94,7 @@ pub fn respell(given: &str) -> Respelled {
                     heading,
                     blocks: own,
                     proposed,
+                    is_last: last == Some(index),
                 };
                 action::respell(&lines, passage, place, &mut edits);
                 proposed |= passage.is_message() && passage::is_proposed(&lines, passage.end);
@@ -95,6 +103,7 @@ pub fn respell(given: &str) -> Respelled {
         }
     }
 
+    edits.mark_asides(&passages);
     let spoken = edits.spoken;
     let (respelled, more) = edits.finish();
     remarks.extend(more);
@@ -131,30 +140,36 @@ pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
     (other && known) || (path && field.value.starts_with(['"', '\'', '“']))
 }
 
-/// Returns whether a message contains an action's heading with fields, in another spelling.
-pub fn holds_action(message: &str) -> bool {
-    let lines = Lines::new(message);
-    let blocks = markdown::blocks(message);
-    let heads = blocks.iter().filter(|block| {
-        matches!(
-            block.node,
-            markdown::BlockKind::Heading { .. } | markdown::BlockKind::Paragraph
-        )
-    });
-
-    heads
-        .filter(|block| block.first == block.last)
-        .any(|block| passage::message_end(&lines, block).is_some())
-}
-
-/// Returns whether a value continues with a field that changes what its action does. Longer values
-/// are skipped: every word is a possible start.
+/// Returns whether a value goes on with a field that changes what its action does; a longer one is
+/// not looked at, as every word of it could begin one.
 fn holds_field(value: &str, row: &'static ActionRow) -> bool {
     value.len() <= MAX_VALUE
         && value
             .match_indices(' ')
             .filter_map(|(at, _)| key::unlisted_field(&value[at + 1..], row))
             .any(|found| field::has_weight(found.key))
+}
+
+/// Returns whether a heading is that of an action in any spelling, by its name alone or by a field of
+/// the action below it.
+pub fn is_action(lines: &Lines<'_>, line: usize) -> bool {
+    let below = passage::below(lines, line);
+    let Some(heading) = name::action(lines.get(line), below) else {
+        return false;
+    };
+    let field = key::field(below, Some(heading.row));
+    heading.sure
+        || field.is_some_and(|found| field::has_weight(found.key) || found.key == "Description")
+}
+
+/// Returns whether the words above a line announce it, or say what would be done.
+pub fn is_announced(lines: &Lines<'_>, line: usize) -> bool {
+    passage::is_proposed(lines, line)
+}
+
+/// Returns a path without the `@` of a mention before it and the lines behind it.
+pub fn unmentioned(path: &str) -> &str {
+    value::unmentioned(path)
 }
 
 /// Returns whether a line is a sentence.

@@ -6,6 +6,7 @@
 
 use super::condition::{is_aside, is_condition, is_crossed_out, is_output};
 use super::key;
+use super::translation;
 use super::value;
 use crate::plan::action::field::is_fence;
 use crate::plan::action::heading::{self, Label, Section, unlisted};
@@ -158,11 +159,12 @@ fn named_label(line: &str) -> Option<Label> {
         .trim_end_matches(|c: char| !c.is_alphabetic())
         .to_uppercase();
     let words = words.trim();
-    if FIND.contains(&words) {
+    if FIND.contains(&words) || translation::FIND.contains(&words) {
         return Some(Label::Find);
     }
 
-    REPLACE.contains(&words).then_some(Label::Replace)
+    let replace = REPLACE.contains(&words) || translation::REPLACE.contains(&words);
+    replace.then_some(Label::Replace)
 }
 
 /// Returns whether the text after a label asks for another kind of search than the format's.

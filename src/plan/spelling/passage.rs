@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::condition::is_condition;
+use super::Remark;
+use super::condition::{self, is_condition};
 use super::edits::LineEdits;
 use super::key;
 use super::name::{self, ActionHeading};
-use crate::plan::action::field::has_weight;
+use crate::plan::action::ActionRow;
 use crate::plan::action::heading::{self, Section};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
@@ -106,9 +107,13 @@ pub(super) fn is_plan(lines: &Lines<'_>, passages: &[Passage]) -> bool {
 pub(super) fn apart(text: &str) -> String {
     let lines = Lines::new(text);
     let mut edits = LineEdits::new(&lines);
+    let blocks = markdown::blocks(text);
     let longer =
-        |block: &MarkdownBlock| block.node == BlockKind::Paragraph && block.first < block.last;
-    for block in markdown::blocks(text).iter().filter(|block| longer(block)) {
+        |block: &&MarkdownBlock| block.node == BlockKind::Paragraph && block.first < block.last;
+    let passages = cut(&lines, &blocks);
+    let outside = passages.iter().filter(|passage| !passage.is_message());
+    let outside = outside.flat_map(|passage| &blocks[passage.blocks.clone()]);
+    for block in outside.filter(longer) {
         let line = lines.get(block.first);
         let below = lines.get(block.first + 1);
         if name::action(line, below).is_some() || name::section(line).is_some() {
@@ -119,7 +124,64 @@ pub(super) fn apart(text: &str) -> String {
     edits.finish().0
 }
 
-/// Returns the sections with a heading that the parser accepts.
+/// Returns a text in which a list that begins with `- **Action:** EDIT` has the heading of that action:
+/// in the place of the heading above it, if there is one.
+pub(super) fn with_headings(text: &str) -> (String, Vec<Remark>) {
+    let lines = Lines::new(text);
+    let blocks = markdown::blocks(text);
+    let mut edits = LineEdits::new(&lines);
+    for passage in cut(&lines, &blocks) {
+        let holds = match &passage.role {
+            PassageRole::Section(section) => *section == Section::Plan,
+            PassageRole::Action(heading) => !heading.row.is_message(),
+            PassageRole::Unknown(level) => *level > 2,
+            PassageRole::Start | PassageRole::Title => false,
+        };
+        let unknown = matches!(passage.role, PassageRole::Unknown(_));
+        for (index, block) in blocks[passage.blocks.clone()].iter().enumerate() {
+            let listed = matches!(block.node, BlockKind::List { .. });
+            let Some(row) = named_action(lines.get(block.first)).filter(|_| holds && listed) else {
+                continue;
+            };
+            let above = match index.checked_sub(1) {
+                None if unknown => Some(passage.line),
+                None => None,
+                Some(above) => {
+                    let above = &blocks[passage.blocks.start + above];
+                    let heading = matches!(above.node, BlockKind::Heading { setext: false, .. });
+                    heading.then_some(above.first)
+                }
+            };
+            let title = above.map_or("", |line| lines.get(line));
+            if condition::is_aside(title) || condition::is_crossed_out(title) {
+                continue;
+            }
+
+            let words = lines.get(block.first).trim();
+            edits.tell(
+                block.first,
+                format!("read `{words}` as the action {}", row.name),
+            );
+            edits.replace(above.unwrap_or(block.first), format!("### `{}`", row.name));
+            if above.is_some() {
+                edits.remove(block.first);
+            }
+        }
+    }
+
+    edits.finish()
+}
+
+/// Returns the action that an item names as its kind.
+fn named_action(item: &str) -> Option<&'static ActionRow> {
+    let (key, value) = key::split(item)?;
+    let key: String = key.chars().filter(|c| c.is_alphanumeric()).collect();
+    let kind = ["action", "actiontype", "type"].contains(&&*key.to_lowercase());
+    let name = value.trim_matches(['`', '*', ' ']).to_uppercase();
+    kind.then(|| heading::action(&name)).flatten()
+}
+
+/// Returns the sections that stand there in a spelling that the parser reads.
 fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
     let found: Vec<Section> = blocks
         .iter()
@@ -155,6 +217,12 @@ fn role(
         free.then_some(PassageRole::Section(found))
     };
 
+    // Below a part of the rationale a block shows something.
+    let keyed = |action: &ActionHeading| {
+        let sure = action.exact || action.sure;
+        sure || !open.is(Section::Rationale) || key::field(below, Some(action.row)).is_some()
+    };
+
     match &block.node {
         BlockKind::Heading {
             level,
@@ -168,16 +236,11 @@ fn role(
             }
 
             if open.is_message() {
-                let action = message_end(lines, block).map(PassageRole::Action);
+                let action = name::action(line, below).filter(|action| action.exact);
+                let action = action.map(PassageRole::Action);
                 return action.or((level == 1).then_some(PassageRole::Unknown(1)));
             }
 
-            // Below a part of the rationale, a block is an illustration.
-            let keyed = |action: &ActionHeading| {
-                let sure = action.exact || action.sure;
-                sure || !open.is(Section::Rationale)
-                    || key::field(below, Some(action.row)).is_some()
-            };
             if let Some(action) = name::action(line, below).filter(keyed) {
                 return Some(PassageRole::Action(action));
             }
@@ -191,28 +254,42 @@ fn role(
         BlockKind::Heading { level, text, .. } if *level == 1 && !titled && !open.is_message() => {
             (!text.is_empty()).then_some(PassageRole::Title)
         }
-        BlockKind::Paragraph if block.first == block.last && open.is_message() => {
-            message_end(lines, block).map(PassageRole::Action)
-        }
-        // A bold line, or marks of a heading without the space.
-        BlockKind::Paragraph if block.first == block.last => {
+        // A bold line, or marks of a heading without their blank. In a message it is text.
+        BlockKind::Paragraph if block.first == block.last && !open.is_message() => {
             name::heading_of(line)?;
-            let action = || name::action(line, below).map(PassageRole::Action);
-            action().or_else(|| section(0))
+            let action = name::action(line, below).filter(keyed);
+            action.map(PassageRole::Action).or_else(|| section(0))
         }
         _ => None,
     }
 }
 
-/// Parses a block inside a message as the heading of an action: its name is unmistakable, or a
-/// field of the action follows.
-pub(super) fn message_end(lines: &Lines<'_>, block: &MarkdownBlock) -> Option<ActionHeading> {
-    let below = below(lines, block.last);
-    let heading = name::action(lines.get(block.first), below)?;
-    let keyed = key::field(below, Some(heading.row))
-        .is_some_and(|field| has_weight(field.key) || field.key == "Description");
-    let sure = heading.sure || keyed;
-    (heading.exact || (sure && !is_proposed(lines, block.first))).then_some(heading)
+/// Returns whether words that are left out at a line stand inside a command or directly behind it; or
+/// directly above one that only its spelling makes a command.
+pub(super) fn is_beside_command(passages: &[Passage], line: usize) -> bool {
+    let Some(at) = passages.iter().rposition(|passage| passage.line <= line) else {
+        return false;
+    };
+    let closing = |passage: &&Passage| matches!(passage.role, PassageRole::Unknown(_));
+    let owner = passages[..=at]
+        .iter()
+        .rev()
+        .find(|passage| !closing(passage));
+    if owner.is_some_and(|owner| command(owner).is_some()) {
+        return true;
+    }
+
+    let planned = passages.iter().any(|passage| passage.is(Section::Plan));
+    let next = passages.get(at + 1).and_then(command);
+    next.is_some_and(|heading| !(heading.exact && planned))
+}
+
+/// Returns the heading of a passage that runs a command or reaches outside otherwise.
+fn command(passage: &Passage) -> Option<&ActionHeading> {
+    match &passage.role {
+        PassageRole::Action(heading) if heading.row.shape.reaches_outside() => Some(heading),
+        _ => None,
+    }
 }
 
 /// Returns whether the text above a line announces it or makes it conditional. In a message, such

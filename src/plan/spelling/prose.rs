@@ -60,7 +60,15 @@ pub fn is_ended(lines: &[&str]) -> bool {
     !text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ',' | '-' | '(' | '/'))
 }
 
-/// Removes text in backticks.
+/// Returns whether a line below a field without an indentation reads as a sentence of its own, not as
+/// the rest of the field's value.
+pub fn is_sentence_of_its_own(above: &str, line: &str) -> bool {
+    let ended = above.trim_end().ends_with(ENDS);
+    let lower = line.trim_start().starts_with(char::is_lowercase);
+    !line.trim().is_empty() && (ended || !lower)
+}
+
+/// Returns words without what stands in backticks.
 fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect()
 }

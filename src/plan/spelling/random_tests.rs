@@ -146,10 +146,13 @@ fn resource(resource: &Resource, choices: &mut Choices) -> String {
     }
 }
 
-fn action(action: &Action, choices: &mut Choices, out: &mut String) {
+/// Writes an action.
+fn action(action: &Action, exact: bool, choices: &mut Choices, out: &mut String) {
     let kind = &action.kind;
     let way = choices.of(&["list", "bold", "plain", "numbered", "star", "box"]);
     match headings(kind.row()) {
+        // Behind a message only the heading of the format is one.
+        _ if exact => out.push_str(&format!("### `{}`", kind.name())),
         [] => out.push_str(&format!("### `{}`", kind.name())),
         spellings => out.push_str(choices.of(spellings)),
     }
@@ -324,7 +327,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
             ]));
         }
 
-        action(each, choices, &mut out);
+        action(each, spoken, choices, &mut out);
         out.push('\n');
         spoken = each.kind.message().is_some();
     }

@@ -2,16 +2,20 @@
 //! of these actions runs.
 
 use crate::plan::action::ActionKind;
-use crate::plan::reading::read;
+use crate::plan::reading::{preprocess, read};
 use crate::plan::samples::say;
 
 /// Everything above the actions.
 const HEAD: &str = "# T\n\n## Rationale\n```text\nr\n```\n\n## Action Plan\n\n";
 const PLAIN: &str = "### `EXECUTE`\n- **Description:** d\n```sh\nls\n```\n\n";
 
-/// Returns the actions of a plan, one per line; `None` if it is rejected.
+/// Returns what a plan does unattended, one action a line; `None` if it is refused, or waits for a
+/// person.
 fn done(actions: &str) -> Option<Vec<String>> {
     let found = read(&format!("{HEAD}{actions}"));
+    if found.repaired.asides().next().is_some() {
+        return None;
+    }
     let says = || {
         let actions = found.plan.actions.iter();
         actions.map(|action| say(&action.kind)).collect()
@@ -56,7 +60,6 @@ fn p26_a_block_that_shows_what_a_command_says_is_no_command() {
         "### Command output",
         "### Run output",
         "### Run-time errors",
-        "**Terminal output:**",
         "### Run `make test`",
         "### Run (expected output)",
         "### Research notes",
@@ -94,6 +97,137 @@ fn p26_an_action_that_a_message_proposes_is_not_run() {
         );
         let runs = done(&plan).is_some_and(|all| all.iter().any(|one| one.starts_with("EXEC")));
         assert!(!runs, "{plan}");
+    }
+}
+
+/// Sentences in several languages that say not to run a command, or ask whether to.
+const ASIDES: [&str; 20] = [
+    "Hold off on this one for now.",
+    "Shall I run this?",
+    "This one can wait until Monday.",
+    "Only after your review, please!",
+    "I will leave that to you.",
+    "Don't run this yet.",
+    "Wait, that deletes too much.",
+    "Bitte noch nicht ausführen.",
+    "Soll ich das so ausführen?",
+    "Ne lancez pas ceci pour le moment.",
+    "Dois-je lancer cette commande ?",
+    "No ejecutes esto todavía.",
+    "¿Lo ejecuto ahora?",
+    "Non eseguire ancora questo comando.",
+    "Пока не запускайте это.",
+    "まだ実行しないでください。",
+    "これを実行してもよいですか？",
+    "请先不要执行这个命令。",
+    "아직 실행하지 마세요.",
+    "لا تقم بتشغيل هذا الآن.",
+];
+
+/// A command between its heading and its end, with a place for words.
+const PLACES: [&str; 12] = [
+    "### `EXECUTE`\n- **Description:** d\n\n@\n\n```sh\nrm x\n```\n",
+    "### `EXECUTE`\n\n@\n\n- **Description:** d\n```sh\nrm x\n```\n",
+    "### `EXECUTE`\n- **Description:** Clean up.\n@\n\n```sh\nrm x\n```\n",
+    "### `EXECUTE`\n- **Description:** d\n- **Note:** @\n```sh\nrm x\n```\n",
+    "### `EXECUTE`\n- **Description:** d\n```sh\nrm x\n```\n@\n",
+    "### `EXECUTE`\n- **Description:** d\n```sh\nrm x\n```\n\n---\n\n> @\n",
+    "### `EXECUTE`\n- **Description:** d\n```sh\nrm x\n```\n\n<!-- @ -->\n",
+    "### `EXECUTE`\n- **Description:** d\n```sh\nrm x\n```\n\n## Notes\n@\n",
+    "### `EXECUTE`\n- **Description:** d\n```sh\nrm x\n```\n\n@\n\n### `READ`\n- **Resource:** a\n",
+    "### `EXECUTE` (@)\n- **Description:** d\n```sh\nrm x\n```\n",
+    "### EXECUTE: @\n- **Description:** d\n```sh\nrm x\n```\n",
+    "### `RESEARCH`\n- **Description:** d\n```\nmyers diff\n```\n\n@\n",
+];
+
+#[test]
+fn p35_words_beside_a_command_make_the_plan_doubtful_in_every_language() {
+    for words in ASIDES {
+        for place in PLACES {
+            let plan = format!("{HEAD}{}", place.replace('@', words));
+            let found = read(&plan);
+            let waits = found.repaired.asides().next().is_some();
+            assert!(waits || !found.diagnostics.is_empty(), "{plan}");
+
+            // What only repair or the speller would take off stays for a person to see.
+            let again = preprocess(&plan);
+            assert!(
+                again.repaired.text == plan && (!again.is_sure || !waits),
+                "{plan}"
+            );
+        }
+
+        let wrapped = format!(
+            "`````markdown\n{HEAD}### `EXECUTE`\n- **Description:** d\n```sh\nrm x\n```\n`````\n\n{words}\n"
+        );
+        assert!(
+            read(&wrapped).repaired.asides().next().is_some(),
+            "{wrapped}"
+        );
+    }
+}
+
+#[test]
+fn p35_a_reviewed_plan_keeps_its_command_whatever_stands_beside_it() {
+    for words in ASIDES {
+        let plan = format!("{HEAD}{}", PLACES[4].replace('@', words));
+        let found = read(&plan);
+        let kinds: Vec<String> = found.plan.actions.iter().map(|a| say(&a.kind)).collect();
+        assert_eq!(
+            (kinds, found.diagnostics),
+            (vec!["EXECUTE \"rm x\\n\"".to_owned()], vec![])
+        );
+    }
+}
+
+#[test]
+fn p35_what_a_command_says_of_itself_is_no_word_beside_it() {
+    for plan in [
+        "### `EXECUTE`\n- **Description:** d\n- **Expected Outcome:** o\n- **Timeout:** 2 minutes\n```sh\nls\n```\n",
+        "### Run the tests\n- **Description:** Run the tests.\n```sh\nls\n```\n",
+        "### EXECUTE - Run the tests\n- **Description:** Run the tests.\n```sh\nls\n```\n",
+        "### `EXECUTE`\n- **Description:** a long one\n  that goes on\n```sh\nls\n```\n",
+        "### `EXECUTE`\n- **Description:** a long one that\ngoes on\n```sh\nls\n```\n",
+        "### `EXECUTE`\n- **Language:** bash\n- **Beschreibung:** Tests.\n```sh\nls\n```\n",
+        "### `READ`\n- **Resource:** a\n\nThen we run the tests.\n\n### `EXECUTE`\n- **Description:** d\n```sh\nls\n```\n",
+    ] {
+        assert!(
+            done(plan).is_some(),
+            "{plan}: {:?}",
+            read(&format!("{HEAD}{plan}"))
+        );
+    }
+}
+
+#[test]
+fn p25_only_the_heading_of_the_format_starts_an_action_in_a_message() {
+    for words in ASIDES {
+        for head in [
+            "**EXECUTE**",
+            "**EXECUTE:**",
+            "**`EXECUTE`**",
+            "#### EXECUTE",
+            "#### `EXECUTE`",
+            "## EXECUTE",
+            "### Execute",
+            "### Run",
+            "### RUN",
+            "**Run**",
+            "### Step 1: EXECUTE",
+            "###EXECUTE",
+            "### ⚙️ `EXECUTE`",
+            "- **Action:** EXECUTE",
+        ] {
+            for list in ["- **Description:** d\n", ""] {
+                let plan = format!(
+                    "{HEAD}### `CHAT_WITH_USER`\n{words}\n\n{head}\n{list}```sh\nrm x\n```\n"
+                );
+                let found = read(&plan);
+                let mut kinds = found.plan.actions.iter().map(|action| action.kind.name());
+                let runs = kinds.any(|kind| kind == "EXECUTE");
+                assert!(!runs || !found.diagnostics.is_empty(), "{plan}");
+            }
+        }
     }
 }
 

@@ -29,6 +29,7 @@ pub fn unwrapped(text: &str) -> Option<(String, Remark)> {
     let remark = Remark {
         line: 1,
         message: message.to_owned(),
+        aside: false,
     };
     Some((lines.collect(), remark))
 }

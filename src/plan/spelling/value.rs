@@ -118,7 +118,12 @@ pub fn path(value: &str) -> Option<String> {
 fn other_path(value: &str) -> Option<String> {
     let name = match linked(value) {
         Some((text, destination)) => {
-            let (text, destination) = (from_root(text)?, from_root(destination)?);
+            let [text, destination] = [text, destination].map(from_root);
+            let (mut text, mut destination) = (text?, destination?);
+            // A mention or the lines of a link, which only one of its parts has, name nothing.
+            if text != destination {
+                (text, destination) = (unmentioned(text), unmentioned(destination));
+            }
             link::read(&format!("[{text}](</{destination}>)")).ok()?
         }
         // A Markdown viewer shows `<a.txt>` as nothing.
@@ -193,7 +198,23 @@ fn linked(value: &str) -> Option<(&str, &str)> {
     (!destination.contains("](")).then_some((text, destination))
 }
 
-/// Returns a part of a link, or a plain path, without any prefix for the project root.
+/// Returns a path without the `@` of a mention before it and the lines behind it: `#L4-L5`, `:4-5`.
+pub fn unmentioned(path: &str) -> &str {
+    let path = path.strip_prefix('@').unwrap_or(path);
+    let lines = |text: &str| {
+        let numbers = |part: &str| {
+            let digits = part.strip_prefix('L').unwrap_or(part);
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        text.split('-').count() <= 2 && text.split('-').all(numbers)
+    };
+    match path.rsplit_once(['#', ':']) {
+        Some((file, place)) if lines(place) && !file.is_empty() => file,
+        _ => path,
+    }
+}
+
+/// Returns a part of a link, or a plain path, without what stands before the project's root.
 fn from_root(text: &str) -> Option<&str> {
     let text = text.trim();
     let text = text

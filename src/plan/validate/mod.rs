@@ -11,6 +11,7 @@
 //! forbidden variable, memos, agents, a search without an engine, an action after a hand-over.
 
 mod memo;
+mod name;
 mod nul;
 mod order;
 pub mod resource;
@@ -203,7 +204,9 @@ fn judged<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Judge<'a>>
             provisional: judge.world.shaken && action.kind.worktree_path().is_some(),
             ..Step::default()
         });
-        action.kind.check(&mut judge, action)?;
+        if name::check(&mut judge, action)? {
+            action.kind.check(&mut judge, action)?;
+        }
     }
 
     order::check(&mut judge);

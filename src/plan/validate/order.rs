@@ -27,6 +27,7 @@ pub(super) fn check(judge: &mut Judge<'_>) {
         );
     }
 
+    // Two hand-overs are reported above.
     if let Some(&n) = leaving
         .first()
         .filter(|&&n| n + 1 < plan.actions.len() && leaving.len() == 1)

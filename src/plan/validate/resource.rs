@@ -56,9 +56,14 @@ fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>>
 
             Some(Mistake::new(format!("there is no file `{shown}`"), hint))
         }
-        Found::Other(_) | Found::Below(..) => Some(Mistake::new(
-            format!("`{shown}` {}", found.obstacle().unwrap_or_default()),
-            "name the file itself",
-        )),
+        Found::Other(_) | Found::Below(..) => {
+            let obstacle = judge.world.obstacle(path, &found)?.unwrap_or_default();
+            let destination = judge.world.destination(path, &found)?;
+            let hint = destination.map_or_else(
+                || "name the file itself".to_owned(),
+                |path| format!("name `{}`, to which it leads", visible(path.as_str())),
+            );
+            Some(Mistake::new(format!("`{shown}` {obstacle}"), hint))
+        }
     })
 }

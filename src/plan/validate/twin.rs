@@ -40,6 +40,7 @@ impl Twins {
             }
         }
 
+        // Without new names, the paths of the snapshot need not be listed.
         if !twins.spellings.is_empty() {
             twins.read(&facts.paths()?);
         }
@@ -51,6 +52,8 @@ impl Twins {
     fn read(&mut self, paths: &[String]) {
         let mut last = "";
         for path in paths {
+            // The paths are sorted, so directories shared with the previous path are recorded
+            // already.
             let shared = path
                 .bytes()
                 .zip(last.bytes())
@@ -81,6 +84,7 @@ impl Twins {
                 known.insert(name.to_owned());
             }
         }
+        // The topmost name, because its twin explains all names below it.
         twin.pop_first()
     }
 }

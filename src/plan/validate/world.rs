@@ -11,6 +11,7 @@ use crate::plan::state::{FileState, StateMode};
 use crate::text::edit;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
+use crate::text::visible::visible;
 
 /// Other files searched for a FIND that does not match.
 const MAX_OTHERS: usize = 200;
@@ -96,9 +97,11 @@ impl<'a> World<'a> {
             });
         }
 
+        // Before the snapshot: a file that the plan wrote turns its parents into directories.
         if self.below(path).any(|(_, state)| state.is_some()) {
             return Ok(Found::Folder);
         }
+        // Nothing of the snapshot remains below a path that the plan wrote or removed.
         let is_gone = |above: &str| self.written.contains_key(above);
         if self.written.contains_key(path) || path.ancestors().any(is_gone) {
             return Ok(Found::Absent);
@@ -117,8 +120,66 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Returns whether a sparse checkout leaves out a file of the snapshot that the plan did not
-    /// write.
+    /// Says why there is no file to work on, and where a symbolic link in the way leads.
+    pub fn obstacle(&self, path: &RepoPath, found: &Found) -> anyhow::Result<Option<String>> {
+        let Some(obstacle) = found.obstacle() else {
+            return Ok(None);
+        };
+        let target = self.link_of(path, found)?;
+        let target = target.map(|(_, target)| format!(" to `{}`", visible(&target)));
+        Ok(Some(obstacle + &target.unwrap_or_default()))
+    }
+
+    /// Returns the path in the project to which a path leads through a symbolic link, if something is
+    /// there.
+    pub fn destination(&self, path: &RepoPath, found: &Found) -> anyhow::Result<Option<RepoPath>> {
+        let Some((link, target)) = self.link_of(path, found)? else {
+            return Ok(None);
+        };
+        let mut parts: Vec<&str> = link.as_str().split('/').collect();
+        parts.pop();
+        let rest = path.as_str()[link.as_str().len()..].trim_start_matches('/');
+        for part in target.split('/').chain(rest.split('/')) {
+            match part {
+                "" | "." => {}
+                ".." if parts.pop().is_none() => return Ok(None),
+                ".." => {}
+                part => parts.push(part),
+            }
+        }
+
+        let inside = !target.starts_with('/');
+        let destination = RepoPath::parse(&parts.join("/")).ok().filter(|_| inside);
+        match destination {
+            Some(path) if matches!(self.look(&path)?, Found::File(_) | Found::Folder) => {
+                Ok(Some(path))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the symbolic link that is at a path or above it, and its target.
+    fn link_of(
+        &self,
+        path: &RepoPath,
+        found: &Found,
+    ) -> anyhow::Result<Option<(RepoPath, String)>> {
+        let at = match found {
+            Found::Other(_) => path.clone(),
+            Found::Below(above, _) => {
+                RepoPath::parse(above).expect("the directory above a checked path is one")
+            }
+            Found::Absent | Found::File(_) | Found::Folder => return Ok(None),
+        };
+        let state = match self.written.get(&at) {
+            Some(state) => state.clone(),
+            None => self.facts.state(&at)?,
+        };
+        let link = state.filter(|state| state.mode == StateMode::Link);
+        Ok(link.map(|link| (at, String::from_utf8_lossy(&link.content).into_owned())))
+    }
+
+    /// Returns whether a file of the snapshot is not on disk, and the plan did not make it.
     pub fn is_hidden(&self, path: &RepoPath) -> anyhow::Result<bool> {
         Ok(!self.written.contains_key(path) && self.facts.is_hidden(path)?)
     }

@@ -1,6 +1,8 @@
 //! Decodes the spellings of a name in a link: backticks, escapes, entities, backslashes,
 //! percent-encoding.
 
+use std::borrow::Cow;
+
 use crate::text::markdown::unescape;
 
 /// Removes one pair of backtick runs around a text.
@@ -14,9 +16,40 @@ pub(super) fn unquoted(text: &str) -> &str {
     }
 }
 
-/// Decodes escapes and entities. If backslashes are the only separators, they are converted to `/`
-/// instead.
+/// Returns a name with the characters that `text::visible` shows as `\u{200c}`: a model has a name only
+/// as it is shown. No path has a backslash of its own.
+fn revealed(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\u{") {
+        return Cow::Borrowed(text);
+    }
+
+    let mut name = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\\u{") {
+        let shown = after.split_once('}').and_then(|(digits, behind)| {
+            let code = u32::from_str_radix(digits, 16).ok()?;
+            Some((char::from_u32(code)?, behind))
+        });
+        name.push_str(before);
+        match shown {
+            Some((c, behind)) => {
+                name.push(c);
+                rest = behind;
+            }
+            None => {
+                name.push_str("\\u{");
+                rest = after;
+            }
+        }
+    }
+
+    name.push_str(rest);
+    Cow::Owned(name)
+}
+
+/// Decodes escapes and entities; a path that has backslashes alone between its parts gets `/`.
 pub(super) fn decoded(text: &str) -> String {
+    let text = &*revealed(text);
     let slashed = forward(text);
     let escaped = text.contains("\\\\") && !text.replace("\\\\", "").contains('\\');
     match () {
@@ -28,6 +61,7 @@ pub(super) fn decoded(text: &str) -> String {
 
 /// Converts a path with backslashes as its only separators.
 pub(super) fn forward(text: &str) -> String {
+    let text = &*revealed(text);
     let body = text.strip_prefix('/').unwrap_or(text);
     let separators = body.contains('\\')
         && !body.contains('/')

@@ -95,6 +95,7 @@ fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
         log: "teddy: archive".to_owned(),
         anyway: false,
         branch: None,
+        overwrite: false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::git::object::TreeId;
 use crate::git::refs;
-use crate::host::file::{FileMode, Root};
+use crate::host::file::{FileKind, FileMode, Root};
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::input::{ListScope, Material};
@@ -124,10 +124,25 @@ pub fn edit_context(
 
     let mut wanted: Vec<ListEntry> = Vec::new();
     for text in entries {
-        let entry = ListEntry::read(text.trim()).map_err(|why| {
-            anyhow::anyhow!("`{}` cannot be in a context list: {why}", visible(text))
-        })?;
+        let refused =
+            |why: String| anyhow::anyhow!("`{}` cannot be in a context list: {why}", visible(text));
+        // A name can end with a space, if there is a file of that name.
+        let exact = ListEntry::read(text)
+            .ok()
+            .filter(|entry| is_there(entry, &exists));
+        let entry = exact.map_or_else(|| ListEntry::read(text.trim()).map_err(refused), Ok)?;
         let entry = entry.among(&exists);
+        if let ListEntry::Resource(Resource::File(path)) = &entry
+            && !exists(path)
+            && matches!(edit, ListEdit::Add)
+        {
+            if let Some(link) = link_above(&root, path) {
+                let why = format!("it is below `{}`, which is a symbolic link", visible(link));
+                return Err(refused(why));
+            }
+            path.fit_for_new(0)
+                .map_err(|why| refused(why.to_string()))?;
+        }
         if !wanted.contains(&entry) {
             wanted.push(entry);
         }
@@ -165,7 +180,19 @@ pub fn edit_context(
     Ok(edited)
 }
 
-/// Suggests a file with a similar name: a tracked one, or an existing one in the same directory.
+/// Returns the symbolic link above a path, which nothing of the project is reached through.
+fn link_above<'a>(root: &Root, path: &'a RepoPath) -> Option<&'a str> {
+    let is_link = |above: &&str| matches!(root.kind(Path::new(above)), Ok(Some(FileKind::Link)));
+    path.ancestors().find(is_link)
+}
+
+/// Returns whether an entry is a file or a directory that exists.
+fn is_there(entry: &ListEntry, exists: &dyn Fn(&RepoPath) -> bool) -> bool {
+    matches!(entry, ListEntry::Resource(Resource::File(path)) if exists(path))
+}
+
+/// Returns the file that may be meant by a name that no file has: a tracked one, or one beside the
+/// place where it would be.
 fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option<String> {
     let tracked = project.repository.leaves(tree).unwrap_or_default();
     let tracked = tracked

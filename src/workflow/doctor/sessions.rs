@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{HealthCheck, Patient};
 use crate::change::id::CHANGES;
+use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
 use crate::git::refs::heal::RefScan;
 use crate::git::refs::signed::{INCOMING, REMOTES_SIGNED, SIGNED};
@@ -16,6 +17,7 @@ use crate::text::counted;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
+use crate::workspace::set_aside::set_aside;
 
 const OURS: &str = "refs/teddy/";
 /// Other refs of ours that need no session here.
@@ -47,15 +49,47 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = damaged(project);
     checks.extend(stray(&listed));
     checks.extend(turns(project));
+    checks.extend(aside(project));
     checks
 }
 
+/// Names what recovery set aside.
+fn aside(project: &Project) -> Option<HealthCheck> {
+    let found = match set_aside(&project.repository) {
+        Ok(found) => found,
+        Err(error) => {
+            return Some(HealthCheck::problem(
+                "set-aside",
+                visible(&format!("{error:#}")),
+            ));
+        }
+    };
+    if found.is_empty() {
+        return None;
+    }
+
+    let names: Vec<String> = (found.iter().take(MOST))
+        .map(|item| format!("`{}`", visible(&item.name)))
+        .collect();
+    let more = match found.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let reason = format!(
+        "recovery set aside what it could not use: {}{more}",
+        names.join(", ")
+    );
+    let remedy = "teddy recover --put-back  # puts back what is sound";
+    Some(HealthCheck::note("set-aside", reason).remedy(remedy))
+}
+
+/// Looks for refs that name nothing that is there.
 fn damaged(project: &Project) -> Vec<HealthCheck> {
     let broken = match refs::heal::broken(&project.repository, RefScan::Whole) {
         Ok(broken) => broken,
         Err(error) => {
-            let reason = format!("the refs cannot be looked at: {error:#}");
-            return vec![HealthCheck::problem("refs", reason).remedy("git fsck")];
+            let reason = format!("{error:#}");
+            return vec![HealthCheck::problem("refs", visible(&reason)).remedy("git fsck")];
         }
     };
     let remedy = match project.repository.is_bare() {
@@ -112,7 +146,13 @@ fn why_stray(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
 
 /// Verifies the newest turns of as many sessions as the time allows, the current session first.
 fn turns(project: &Project) -> Vec<HealthCheck> {
-    let mut sessions = project.store().sessions().unwrap_or_default();
+    let mut sessions = match project.store().sessions() {
+        Ok(sessions) => sessions,
+        Err(error) => {
+            let reason = format!("the sessions cannot be listed: {error:#}");
+            return vec![HealthCheck::problem("turns", visible(&reason)).remedy("git fsck")];
+        }
+    };
     if let Ok(in_use) = project.session() {
         // The current session first: there might not be time for all.
         sessions.sort_by_key(|(name, _)| *name != in_use);
@@ -157,6 +197,9 @@ fn sound(read: usize, all: usize) -> HealthCheck {
 fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<HealthCheck> {
     let checked = check_newest(&project.repository, session, tip, TURNS);
     let fault = checked.faults.first()?;
+    if let Err(error) = store_access::ensure_readable(&project.repository, ReadExtent::Start) {
+        return Some(HealthCheck::problem("turns", visible(&error.to_string())).remedy("git fsck"));
+    }
     let place = match fault.turn {
         Some(turn) => format!("turn {turn} of `{session}`"),
         None => format!("session `{session}`"),

@@ -76,11 +76,40 @@ pub(super) fn capture(
     leave_links(repository, env, opened, &mut captured)?;
     leave_repositories(repository, env, opened, &mut captured)?;
     take_moved(repository, env, opened, &mut captured)?;
+    leave_earlier(repository, env, opened, &mut captured)?;
 
     Ok(captured)
 }
 
-/// Adds files that the plan itself wrote and the snapshot left out as secrets.
+/// Takes files out that earlier turns left where git ignored them, if this one has lifted the rule:
+/// it did not make them.
+fn leave_earlier(
+    repository: &Repository,
+    env: &RunEnv<'_>,
+    opened: &UsedWorktree<'_>,
+    captured: &mut RecordedWorktree,
+) -> anyhow::Result<()> {
+    let changes = diff::changes(repository, env.tree, captured.tree)?;
+    let is_rules =
+        |change: &TreeChange| change.path == b".gitignore" || change.path.ends_with(b"/.gitignore");
+    if !changes.iter().any(is_rules) {
+        return Ok(());
+    }
+
+    let mut edits = TreeEdits::new();
+    let new = changes.into_iter().filter(|change| change.old.is_none());
+    for TreeChange { path, .. } in new {
+        if opened.worktree.is_older(&path, opened.began) {
+            let why = "an earlier turn made it, where git ignored it";
+            captured.leave(&path, why.to_owned());
+            edits.insert(path, None);
+        }
+    }
+    captured.edit(repository, &edits)
+}
+
+/// Adds the files to a snapshot that the plan itself wrote and that look like a secret: what is in
+/// them is in the plan already.
 fn add_written(
     repository: &Repository,
     snapshot: &mut Snapshot,

@@ -10,7 +10,8 @@ use crate::session::feedback;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::transition;
 use crate::session::turn::Turn;
-use crate::workflow::model::choose::NoModel;
+use crate::workflow::judge::ASIDES;
+use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::notice::{NoReplan, Notice};
 use crate::workflow::plan::{self, Start, WaitingPlan, plan_turn};
 use crate::workflow::project::Project;
@@ -25,7 +26,12 @@ pub(super) fn reject(
 ) -> anyhow::Result<RecordedTurn> {
     let session = case.tip.session.clone();
     let diagnostics = case.judged.simulation.diagnostics.clone();
-    let text = case.draft.artifacts.text_or_empty(artifact::PLAN);
+    let in_doubt = is_in_doubt(&case);
+    // The repaired plan no longer has the words that are in doubt.
+    let reply = case.draft.artifacts.text(artifact::REPLY);
+    let text = reply
+        .filter(|_| in_doubt)
+        .unwrap_or_else(|| case.draft.artifacts.text_or_empty(artifact::PLAN));
     let right = case.judged.simulation.right(&case.judged.plan);
     let outline = case.judged.outline.as_deref();
     let message = feedback::render(&feedback::Rejected {
@@ -37,14 +43,7 @@ pub(super) fn reject(
 
     let question = case.draft.meta.question;
     let again = worth_asking(project, &case);
-    // The author of the plan corrects it.
-    let model = options.model.clone().or_else(|| {
-        case.draft
-            .meta
-            .model
-            .as_ref()
-            .map(|model| model.asked.clone())
-    });
+    let model = corrector(&case, options);
 
     let mut recorded = record(project, &case, &diagnostics, user)?;
     if !options.replan {
@@ -70,6 +69,7 @@ pub(super) fn reject(
             },
         )?
         .map(Box::new),
+        in_doubt,
     };
     Ok(recorded)
 }
@@ -95,6 +95,7 @@ fn record(
         ending: TurnEnding::Rejected {
             diagnostics: diagnostics.to_vec(),
             replanned: None,
+            in_doubt: is_in_doubt(case),
         },
         plan: &case.judged.plan,
         approved: None,
@@ -109,6 +110,34 @@ fn record(
     finish(&transaction, project, case, writing, None)
 }
 
+/// Returns whether words beside its commands are all that is wrong with a plan.
+fn is_in_doubt(case: &PlanInReview<'_>) -> bool {
+    let asides = case.judged.asides();
+    !asides.is_empty() && case.judged.diagnostics() == asides
+}
+
+/// Returns whether the model can be asked to send a plan again without words beside its commands. It
+/// is asked once.
+pub(super) fn may_ask_about_asides(
+    project: &Project,
+    case: &PlanInReview<'_>,
+    options: &ExecuteOptions,
+) -> bool {
+    let asked = case.draft.meta.origin == MessageOrigin::Validation
+        && case.tip.meta.mistakes.iter().any(|name| name == ASIDES);
+    let model = corrector(case, options).or_else(|| project.settings.model.clone());
+    let has_model = model.is_some_and(|name| choose::model_settings(project, &name).is_ok());
+    !asked && has_model && worth_asking(project, case).is_ok()
+}
+
+/// Returns the model that corrects a plan: the one that is named, or the one that wrote it.
+fn corrector(case: &PlanInReview<'_>, options: &ExecuteOptions) -> Option<String> {
+    let own = case.draft.meta.model.as_ref();
+    let named = options.model.clone();
+    named.or_else(|| own.map(|model| model.asked.clone()))
+}
+
+/// Returns why asking again is of no use, if it is not.
 fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoReplan> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {

@@ -50,6 +50,8 @@ pub struct UndecidedPlan {
     pub plan: Plan,
     /// Difference between the user's files and the previous turn.
     pub drift: Drift,
+    /// Why it was not run although it was approved beforehand.
+    pub doubts: Vec<Diagnostic>,
 }
 
 /// A recorded turn.
@@ -146,6 +148,8 @@ pub enum TurnEnding {
         diagnostics: Vec<Diagnostic>,
         /// The corrected plan.
         replanned: Option<Box<WaitingPlan>>,
+        /// Whether it is valid, and only words beside a command kept it from running unattended.
+        in_doubt: bool,
     },
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::result::{RecordedTurn, ReviewedPlan, UndecidedPlan};
 use super::{ExecuteOptions, Known, PlanInReview, decline, forced, open_case, record, reject};
 use crate::plan::Plan;
+use crate::plan::diagnostic::Diagnostic;
 use crate::session::meta::Approver;
 use crate::workflow::confine;
 use crate::workflow::judge;
@@ -32,8 +33,16 @@ pub(super) fn review_and_run(
             return turn_down(project, case, options, user);
         }
 
+        // A person sees such words in the review; without one, the command must not run.
+        if case.earlier.is_none() && user.approves_unseen() {
+            let asides = case.judged.asides();
+            if !asides.is_empty() {
+                return doubt(project, case, (asides, options), user);
+            }
+        }
+
         let chosen = match review(project, &case, user)? {
-            Decision::Quit => return Ok(undecided(case)),
+            Decision::Quit => return Ok(undecided(case, Vec::new())),
             Decision::Skip(words) => {
                 return decline::decline(project, case, words, user).map(recorded);
             }
@@ -108,6 +117,28 @@ fn turn_down(
     reject::reject(project, case, options, user).map(recorded)
 }
 
+/// Asks the model once to send a plan again without words beside its commands; after that, or if it
+/// cannot be asked, the plan waits for a person.
+fn doubt(
+    project: &Project,
+    mut case: PlanInReview<'_>,
+    (asides, options): (Vec<Diagnostic>, &ExecuteOptions),
+    user: &mut dyn User,
+) -> anyhow::Result<ReviewedPlan> {
+    // They have the lines of the reply, not of the repaired plan.
+    user.tell(Event::Rejected {
+        file: options.file.as_ref().map(|file| file.name.as_str()),
+        diagnostics: &asides,
+    });
+    if !options.replan || !reject::may_ask_about_asides(project, &case, options) {
+        return Ok(undecided(case, asides));
+    }
+
+    case.judged.simulation.diagnostics = asides;
+    reject::reject(project, case, options, user).map(recorded)
+}
+
+/// Returns whether what was chosen of a plan fits the user's files.
 fn fits(project: &Project, case: &PlanInReview<'_>, chosen: &Approved) -> anyhow::Result<bool> {
     let plan = Plan {
         actions: chosen.running().cloned().collect(),
@@ -162,11 +193,14 @@ fn recorded(turn: RecordedTurn) -> ReviewedPlan {
     ReviewedPlan::Recorded(Box::new(turn))
 }
 
-fn undecided(case: PlanInReview<'_>) -> ReviewedPlan {
+/// Returns what came of a plan that nobody decided on, because of some doubts or because the user
+/// left.
+fn undecided(case: PlanInReview<'_>, doubts: Vec<Diagnostic>) -> ReviewedPlan {
     ReviewedPlan::Undecided(Box::new(UndecidedPlan {
         session: case.tip.session.clone(),
         turn: case.draft.meta.number,
         plan: case.judged.plan,
         drift: case.drift,
+        doubts,
     }))
 }

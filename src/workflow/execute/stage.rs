@@ -16,6 +16,7 @@ use crate::git::object::{CommitId, TreeId, staged};
 use crate::git::snapshot::paths;
 use crate::git::worktree::moved::Before;
 use crate::git::worktree::private::TakenBack;
+use crate::git::worktree::unstored::keep_unstored;
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::fault;
 use crate::host::file::{FileMode, Root};
@@ -265,8 +266,7 @@ fn take(
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     staged::take_over(&project.repository, &worktree.repository)?;
-    // A file in one of these trees is not build output: once it is gone from the user's files, it
-    // is removed here too, even if git ignores it by then.
+    keep_unstored(&project.repository, worktree, env.tree, tree)?;
     worktree.keep_recorded([env.tree, tree])?;
     fault::point("after-run-snapshot")?;
 

@@ -66,6 +66,7 @@ pub(super) fn finish(
         // The turn records that the user asked to stop.
         anyway: meta.status == Status::Interrupted,
         branch: None,
+        overwrite: false,
     };
 
     let Completed {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::worktrees::remove_files;
+use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::refs::{self, Expected};
 use crate::host::file::make_folders;
 use crate::session::name::SessionName;
@@ -62,6 +63,9 @@ pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Resul
 pub(super) fn fault(project: &Project, session: &SessionName) -> anyhow::Result<Option<String>> {
     let tip = project.store().tip_id(session)?;
     let faults = check(&project.repository, session, tip).faults;
+    if !faults.is_empty() {
+        store_access::ensure_readable(&project.repository, ReadExtent::Start)?;
+    }
     Ok(faults.first().map(ToString::to_string))
 }
 

@@ -1,5 +1,7 @@
 //! Finds and removes idle worktrees and records of deleted checkouts.
 
+use anyhow::Context as _;
+
 use super::files::{age, size};
 use super::{DAY, GcOptions, RemovedWorktree};
 use crate::git::refs::{self, Expected, Reference};
@@ -68,11 +70,19 @@ pub(super) fn gone_checkouts(project: &Project) -> anyhow::Result<Vec<(String, R
     let repository = &project.repository;
     let linked = repository.common_dir().join("worktrees");
     let all = refs::list(repository, "refs/teddy/published/")?;
-    let named = all.into_iter().filter_map(|reference| {
-        let name = reference.name.strip_prefix(PUBLISHED)?.to_owned();
-        (!linked.join(&name).exists()).then_some((name, reference))
-    });
-    Ok(named.collect())
+    let mut gone = Vec::new();
+    for reference in all {
+        let Some(name) = reference.name.strip_prefix(PUBLISHED).map(str::to_owned) else {
+            continue;
+        };
+        // What cannot be read is not gone.
+        let place = linked.join(&name);
+        let is_there = place.try_exists();
+        if !is_there.with_context(|| format!("cannot read `{}`", place.display()))? {
+            gone.push((name, reference));
+        }
+    }
+    Ok(gone)
 }
 
 pub(super) fn forget_checkouts(

@@ -9,21 +9,25 @@ use crate::git::object::TreeId;
 use crate::host::file::Root;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::reading::Reading;
+use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Repaired;
 use crate::plan::validate::{Facts, Simulation, validate, validate_changed};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
+use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::artifacts;
-use crate::workflow::context::lists::ContextLists;
+use crate::workflow::context::lists::{self, ContextLists};
 use crate::workflow::context::pages;
 use crate::workflow::context::teddy_files;
 use crate::workflow::judge::facts::Snapshotted;
 use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 
-/// A validated plan.
+/// What a rejection for words beside commands is called among the mistakes of a turn.
+pub const ASIDES: &str = "asides";
+
+/// A plan, judged.
 #[derive(Debug, Clone)]
 pub struct Judged {
     /// Its text, with the repairs.
@@ -54,8 +58,22 @@ impl Judged {
         &self.simulation.diagnostics
     }
 
-    /// Files of EDITs that do not apply. They are added to the context, so that the model sees
-    /// their current content.
+    /// Returns what is said beside commands, as mistakes for the model to correct.
+    pub fn asides(&self) -> Vec<Diagnostic> {
+        let hint = "send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`";
+        let asides = self.repaired.asides();
+        asides
+            .map(|note| {
+                let message = format!(
+                    "words beside a command, which may say not to run it: {}",
+                    note.message
+                );
+                Diagnostic::new(note.line, message).hint(hint)
+            })
+            .collect()
+    }
+
+    /// Returns the files of EDITs that do not fit, so that the model sees their true text.
     pub fn mistaken(&self) -> Vec<Resource> {
         let edits = self.plan.actions.iter().zip(&self.simulation.steps);
         let wrong = edits.filter_map(|(action, step)| {
@@ -93,6 +111,10 @@ impl Judged {
             names.push(format!("all#{}", crate::text::digest(&all)));
         }
 
+        if self.repaired.asides().next().is_some() {
+            names.push(ASIDES.to_owned());
+        }
+
         names
     }
 }
@@ -103,13 +125,15 @@ pub fn judge(
     reading: Reading,
     ground: &JudgeInput<'_>,
 ) -> anyhow::Result<Judged> {
+    let root = Root::open(project.repository.workdir())?;
+    let exists = |path: &RepoPath| lists::exists(&project.repository, &root, ground.tree, path);
     let Reading {
         repaired,
         plan,
         mut diagnostics,
         outline,
         is_plan: _,
-    } = reading;
+    } = reading::with_plain_paths(reading, &exists);
     let mut simulation = with_facts(project, ground, &mut |facts| validate(&plan, facts))?;
     simulation.diagnostics.append(&mut diagnostics);
     simulation.diagnostics.sort_by_key(|d| d.line);

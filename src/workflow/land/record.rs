@@ -180,6 +180,7 @@ fn write(
             is_current: target.is_current,
             log: format!("teddy land: {}", visible(&newest.title)),
         }),
+        overwrite: false,
     })
 }
 

@@ -76,6 +76,7 @@ pub(super) fn write(
         // The work is already done, so an interrupt must not lose it.
         anyway: true,
         branch: None,
+        overwrite: false,
     };
     // The files stay as they are; only the publication is recorded.
     let stay = FileMove {

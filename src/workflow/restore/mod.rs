@@ -56,6 +56,13 @@ pub enum OnOverlap {
     Exact,
 }
 
+impl OnOverlap {
+    /// Returns whether the turn's version replaces bytes of the user's that it does not fit.
+    pub fn replaces(self) -> bool {
+        matches!(self, OnOverlap::Theirs | OnOverlap::Exact)
+    }
+}
+
 /// What is wanted of a restore.
 #[derive(Debug, Clone, Default)]
 pub struct RestoreOptions {
@@ -244,6 +251,7 @@ fn carry_out(
         log: format!("teddy: restore turn {}", aim.turn.number()),
         anyway: false,
         branch: None,
+        overwrite: wish.on_overlap.replaces(),
     };
 
     let Completed {

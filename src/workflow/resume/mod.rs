@@ -57,7 +57,9 @@ pub enum Ended {
     Question(String),
     /// The user left the plan of this turn undecided.
     Undecided(u64),
-    /// The result of the last turn conflicts with the user's edits.
+    /// The plan of this turn has words beside a command, and nobody weighed them; it waits.
+    InDoubt(u64),
+    /// The result of the last turn meets the user's own edits.
     Overlap,
     /// The plan was rejected and there is no correction.
     Rejected,

@@ -43,6 +43,9 @@ impl Rounds<'_> {
             }
 
             let recorded = match self.execute(user)? {
+                ReviewedPlan::Undecided(plan) if !plan.doubts.is_empty() => {
+                    return Ok(Ended::InDoubt(plan.turn));
+                }
                 ReviewedPlan::Undecided(plan) => return Ok(Ended::Undecided(plan.turn)),
                 ReviewedPlan::Recorded(recorded) => recorded,
             };

@@ -262,7 +262,7 @@ fn insist(rig: &Rig, folder: &std::path::Path, args: &[&str]) -> Option<String> 
         let mut command = rig.teddy(&[args, &["-y", "--no-replan"]].concat());
         let output = command
             .current_dir(folder)
-            .env("TEDDY_LOCK_TIMEOUT", "300")
+            .env("TEDDY_LOCK_TIMEOUT", "60")
             .output()
             .unwrap();
         if output.status.success() || output.status.code() == Some(4) {
@@ -479,7 +479,7 @@ fn who_waits_says_for_whom_and_ends_when_it_is_asked_to() {
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
         let mut child = rig
             .teddy(&["-s", "alpha", "undo"])
-            .env("TEDDY_LOCK_TIMEOUT", "300")
+            .env("TEDDY_LOCK_TIMEOUT", "60")
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::piped())
             .spawn()

@@ -75,3 +75,34 @@ fn a_file_that_does_not_fit_its_encoding_is_left_alone() {
     repo.run_plan(&plan("Go on", &[execute("echo m > a")]));
     assert_eq!(repo.read("a"), "m\n");
 }
+
+/// gix reads the lower byte first only; such a file was recorded as other characters.
+#[test]
+fn utf_16_with_the_higher_byte_first_is_recorded_as_git_stores_it() {
+    let big = |text: &str| {
+        let units = format!("\u{feff}{text}");
+        let units: Vec<u16> = units.encode_utf16().collect();
+        units
+            .into_iter()
+            .flat_map(u16::to_be_bytes)
+            .collect::<Vec<u8>>()
+    };
+    let repo = TestRepo::new()
+        .file(".gitattributes", "*.rc working-tree-encoding=UTF-16\n")
+        .file("e.rc", encoded("UTF-16", "a\nb\n"));
+    repo.commit("init");
+    repo.done(&["new", "s"]);
+    repo.write("e.rc", encoded("UTF-16", "a\nB\n"));
+    repo.done(&["record", "-m", "by hand"]);
+
+    repo.write("e.rc", big("a\nB\n"));
+    assert_eq!(
+        repo.json(&["status"], 0)["workspace"]["changed"],
+        serde_json::json!([])
+    );
+    repo.done(&["undo"]);
+    assert_eq!(
+        std::fs::read(repo.path().join("e.rc")).unwrap(),
+        big("a\nb\n")
+    );
+}

@@ -208,3 +208,83 @@ fn promise_d4_a_repository_that_a_plan_makes_is_said_and_not_recorded() {
     assert!(!out.stderr.contains("`new`"), "{out}");
     assert_eq!(changed(&repo, 2), "[]");
 }
+
+/// A later `.gitignore`, of a turn or of the user, made the files of earlier turns "deleted by you".
+#[test]
+fn what_a_turn_made_stays_whatever_is_ignored_later() {
+    let ignore = "echo build/ > .gitignore";
+    for backend in ["worktree.backend=auto", "worktree.backend=checkout"] {
+        for by_user in [false, true] {
+            let repo = TestRepo::new().file("a.txt", "a\n");
+            repo.commit("init");
+            repo.done(&["new", "demo"]);
+            let run = |script: &str| {
+                repo.write(".git/plan.md", plan("Try", &[execute(script)]));
+                repo.done(&["-c", backend, "execute", ".git/plan.md", "-y"]);
+            };
+            let files = || repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/demo^2"]);
+            run("mkdir build; echo x > build/x");
+            match by_user {
+                true => repo.write(".gitignore", "build/\n"),
+                false => run(ignore),
+            }
+            let missing = || repo.json(&["status"], 0)["workspace"]["missing"].clone();
+            assert_eq!(missing(), serde_json::json!([]), "{backend} {by_user}");
+
+            run("echo y > y.txt");
+            assert_eq!(
+                files(),
+                ".gitignore\na.txt\nbuild/x\ny.txt",
+                "{backend} {by_user}"
+            );
+            assert_eq!(missing(), serde_json::json!([]), "{backend} {by_user}");
+
+            // A turn changes it there, and the user removes it.
+            run("echo changed > build/x");
+            assert_eq!(repo.read("build/x"), "changed\n", "{backend} {by_user}");
+            repo.remove("build/x");
+            run("echo z > z.txt");
+            assert!(!files().contains("build/x"), "{backend} {by_user}");
+            repo.write("build/x", "the user's own\n");
+            run("echo q > q.txt");
+            assert!(!files().contains("build/x"), "{backend} {by_user}");
+        }
+    }
+}
+
+#[test]
+fn a_turn_that_lifts_a_rule_brings_only_what_it_made() {
+    for backend in ["worktree.backend=auto", "worktree.backend=checkout"] {
+        let repo = TestRepo::new().file(".gitignore", "*.log\n");
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        let run = |script: &str| {
+            repo.write(".git/plan.md", plan("Try", &[execute(script)]));
+            repo.done(&["-c", backend, "execute", ".git/plan.md", "-y"]);
+        };
+        let is_there = |path: &str| repo.path().join(path).exists();
+        run("echo 1 > one.log; mkdir d; echo 1 > d/one.log; echo k > keep.txt");
+        run("rm .gitignore; echo 2 > two.log; echo 2 > d/two.log");
+        assert!(is_there("two.log") && is_there("d/two.log"), "{backend}");
+        assert!(!is_there("one.log") && !is_there("d/one.log"), "{backend}");
+        run("echo 3 > three.log");
+        assert!(is_there("three.log") && !is_there("one.log"), "{backend}");
+    }
+}
+
+#[test]
+fn a_rule_that_a_restore_brings_back_makes_no_file_seem_deleted() {
+    let repo = TestRepo::new().file(".gitignore", "*.log\n");
+    repo.commit("init");
+    repo.write("mine.log", "mine\n");
+    repo.done(&["new", "demo"]);
+    for script in ["rm .gitignore", "echo b > b.txt"] {
+        repo.write(".git/plan.md", plan("Try", &[execute(script)]));
+        repo.done(&["execute", ".git/plan.md", "-y"]);
+    }
+    repo.done(&["restore", "0"]);
+    assert_eq!(repo.read("mine.log"), "mine\n");
+    let workspace = repo.json(&["status"], 0)["workspace"].clone();
+    assert_eq!(workspace["changed"], serde_json::json!([]));
+    assert_eq!(workspace["missing"], serde_json::json!([]));
+}

@@ -320,18 +320,17 @@ fn every_command_has_an_end_to_end_test() {
 }
 
 #[test]
-fn every_command_is_in_the_readme_and_in_the_reference() {
+fn every_command_is_in_the_reference_and_the_readme_links_it() {
     let (readme, reference) = (text("README.md"), text("docs/cli.md"));
     let mut broken = Vec::new();
+    if !readme.contains("](docs/cli.md)") {
+        broken.push("README.md does not link docs/cli.md".to_owned());
+    }
     for file in commands().iter() {
         let command = command(file);
-        for (page, name) in [(&readme, "README.md"), (&reference, "docs/cli.md")] {
-            if !Regex::new(&format!(r"`(teddy )?{command}\b"))
-                .unwrap()
-                .is_match(page)
-            {
-                broken.push(format!("{name} does not tell of `{command}`"));
-            }
+        let mentioned = Regex::new(&format!(r"`(teddy )?{command}\b")).unwrap();
+        if !mentioned.is_match(&reference) {
+            broken.push(format!("docs/cli.md does not tell of `{command}`"));
         }
     }
     none(&broken, "a command is documented");

@@ -5,7 +5,7 @@
 //! and each turn creates a new one. So the pack of the previous turn is absorbed with its tree
 //! stored as a delta of the new one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,7 +169,11 @@ pub(super) fn forget_gone(repository: &Repository) {
     if keep::listed_packs(repository).len() <= MOST_LISTED {
         return;
     }
-    let names: String = own_packs(repository)
+    // What cannot be listed is not gone.
+    let Ok(there) = keep::pack_files(repository) else {
+        return;
+    };
+    let names: String = own_among(repository, &there)
         .iter()
         .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
         .collect();
@@ -178,8 +182,13 @@ pub(super) fn forget_gone(repository: &Repository) {
 }
 
 pub(super) fn own_packs(repository: &Repository) -> Vec<PathBuf> {
-    // One directory listing, because most listed packs are deleted by now.
-    let there = keep::pack_files(repository);
+    let there = keep::pack_files(repository).unwrap_or_default();
+    own_among(repository, &there)
+}
+
+/// Returns the packs that were made here and whose index is among some files. Most of those on the
+/// list are gone: the directory is read once instead of asked for each.
+fn own_among(repository: &Repository, there: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     let mut own = keep::listed_packs(repository);
     own.retain(|pack| there.contains(&pack.with_extension("idx")));
     own

@@ -153,15 +153,21 @@ pub(in crate::git) fn pack_folder(repository: &Repository) -> PathBuf {
     repository.gix.objects.store_ref().path().join("pack")
 }
 
-pub(in crate::git) fn pack_files(repository: &Repository) -> BTreeSet<PathBuf> {
-    let files = std::fs::read_dir(pack_folder(repository));
-    let files = files.into_iter().flatten();
-    files.filter_map(|file| Some(file.ok()?.path())).collect()
+/// Returns the files in the folder of packs, sorted.
+pub(in crate::git) fn pack_files(repository: &Repository) -> anyhow::Result<BTreeSet<PathBuf>> {
+    let dir = pack_folder(repository);
+    let list = || -> std::io::Result<BTreeSet<PathBuf>> {
+        match std::fs::read_dir(&dir) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
+            files => files?.map(|file| Ok(file?.path())).collect(),
+        }
+    };
+    list().with_context(|| format!("cannot list `{}`", dir.display()))
 }
 
 /// Returns all `.keep` files, ours or not.
 pub(in crate::git) fn keep_files(repository: &Repository) -> Vec<PathBuf> {
-    let files = pack_files(repository).into_iter();
+    let files = pack_files(repository).unwrap_or_default().into_iter();
     files
         .filter(|path| path.extension().is_some_and(|ending| ending == "keep"))
         .collect()

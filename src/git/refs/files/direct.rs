@@ -5,14 +5,16 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use anyhow::Context as _;
 use gix::index::entry::Stat;
 use gix::refs::FullName;
+use rustix::io::Errno;
 
 use super::FileRefs;
 use crate::git::During as _;
 use crate::git::object::id::CommitId;
 use crate::git::stat::NameStat;
-use crate::host::file::read_regular_text;
+use crate::host::file::{is_out_of_reach, read_regular_text};
 
 const MAX_REF: u64 = 8 << 10;
 /// Listing does not report a longer file as a damaged ref but fails: gix would read all of it.
@@ -93,9 +95,33 @@ impl FileRefs {
         Ok(())
     }
 
-    /// Looks a ref up in `packed-refs`, which is read again if its stat changed.
+    /// Fails if a ref's own file below a prefix cannot be read.
+    pub(super) fn refuse_unreadable(&self, prefix: &str) -> anyhow::Result<()> {
+        let mut dirs = vec![self.common.join(prefix)];
+        while let Some(dir) = dirs.pop() {
+            let entries = match std::fs::read_dir(&dir) {
+                Err(error) if is_out_of_reach(&error) => {
+                    return Err(error).with_context(|| format!("cannot list `{}`", dir.display()));
+                }
+                entries => entries.into_iter().flatten().flatten(),
+            };
+            for entry in entries {
+                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if is_dir {
+                    dirs.push(entry.path());
+                } else if let Err(error) = read_regular_text(&entry.path(), MAX_REF)
+                    && is_out_of_reach(&error)
+                {
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what `packed-refs` has for a ref. It is read anew if it is another file than before.
     fn packed_directly(&self, name: &FullName) -> anyhow::Result<Option<CommitId>> {
-        let now = stat_of(&self.common.join("packed-refs"));
+        let now = stat_of(&self.common.join("packed-refs"))?;
         if now.is_none() || self.packed.get() != now {
             // Ignore the error: the file can be missing. gix itself compares only the mtime, and
             // would miss the second of two writes within one clock tick.
@@ -146,9 +172,13 @@ fn loose(path: &Path) -> Loose {
     }
 }
 
-fn stat_of(path: &Path) -> Option<Stat> {
-    let seen = rustix::fs::stat(path).ok()?;
-    Some(NameStat::from(seen).stat)
+/// Returns the stat of a file, `None` if there is none.
+fn stat_of(path: &Path) -> anyhow::Result<Option<Stat>> {
+    match rustix::fs::stat(path) {
+        Ok(seen) => Ok(Some(NameStat::from(seen).stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno).with_context(|| format!("cannot read `{}`", path.display())),
+    }
 }
 
 #[cfg(test)]

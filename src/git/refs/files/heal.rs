@@ -7,9 +7,10 @@ use anyhow::Context as _;
 use super::lock::Locked;
 use super::{FileRefs, MAX_LOG};
 use crate::git::object::id::CommitId;
+use crate::git::refs::aside::{free_file, free_log};
 use crate::git::refs::stale::outlives;
 use crate::git::refs::store::{Expected, OURS, RefStore as _, Reference};
-use crate::host::file::{make_folders, read_regular};
+use crate::host::file::{is_out_of_reach, make_folders, read_regular, write_atomic};
 
 const MAX_REF: u64 = 8 << 10;
 
@@ -19,7 +20,10 @@ impl FileRefs {
         let mut found = Vec::new();
         let files = self.loose()?;
         for path in files.into_iter().filter(|path| !is_lock(path)) {
-            let text = read_regular(&path, MAX_REF).unwrap_or_default();
+            let text = match read_regular(&path, MAX_REF) {
+                Err(error) if is_out_of_reach(&error) => return Err(error.into()),
+                read => read.unwrap_or_default(),
+            };
             let text = String::from_utf8_lossy(&text);
             let whole = text.starts_with("ref: ") || text.trim_end().parse::<CommitId>().is_ok();
             if !whole && let Some(name) = self.name_of(&path) {
@@ -30,14 +34,19 @@ impl FileRefs {
         Ok(found)
     }
 
+    /// Keeps what a ref is: its own file, or what `packed-refs` has for it.
     pub(super) fn keep(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
         let path = self.common.join(name);
-        if path.is_file() {
-            make_folders(aside)?;
-            std::fs::copy(&path, aside.join(name.replace('/', "-")))
-                .with_context(|| format!("keeping what `{name}` was"))?;
-        }
-        Ok(())
+        make_folders(aside)?;
+        let file = free_file(aside, name);
+        let kept = if path.is_file() {
+            std::fs::copy(&path, file).map(drop)
+        } else if let Ok(Some(id)) = self.held(name) {
+            write_atomic(&file, format!("{id}\n").as_bytes())
+        } else {
+            return Ok(());
+        };
+        kept.with_context(|| format!("keeping what `{name}` was"))
     }
 
     /// Deletes a broken ref. Its entry in `packed-refs` goes too, but only if that is broken as
@@ -96,11 +105,10 @@ impl FileRefs {
             return Ok(());
         }
 
-        let copy = aside.join(format!("{}.log", name.replace('/', "-")));
         make_folders(aside)?;
-        std::fs::copy(&path, copy).with_context(|| format!("keeping the log of `{name}`"))?;
-        crate::host::file::write_atomic(&path, kept.as_bytes())
-            .with_context(|| format!("writing the log of `{name}`"))
+        std::fs::copy(&path, free_log(aside, name))
+            .with_context(|| format!("keeping the log of `{name}`"))?;
+        write_atomic(&path, kept.as_bytes()).with_context(|| format!("writing the log of `{name}`"))
     }
 
     /// Removes lock files of TeDDy's refs whose process is gone.
@@ -135,7 +143,8 @@ impl FileRefs {
                     return Err(error).with_context(|| format!("listing `{}`", folder.display()));
                 }
             };
-            for entry in entries.flatten() {
+            for entry in entries {
+                let entry = entry.with_context(|| format!("listing `{}`", folder.display()))?;
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(entry.path()),
                     Ok(kind) if kind.is_file() => files.push(entry.path()),

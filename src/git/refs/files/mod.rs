@@ -26,7 +26,7 @@ use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::host::clock;
-use crate::host::file::{append_regular, make_folders, read_regular};
+use crate::host::file::{append_regular, is_out_of_reach, make_folders, read_regular};
 
 /// Upper bound for reading a ref until two results agree.
 const LOOKS: u32 = 5;
@@ -166,7 +166,11 @@ impl RefStore for FileRefs {
         let platform = self.gix.references().during("listing refs")?;
         let mut found = Vec::new();
         for reference in platform.prefixed(prefix).during("listing refs")? {
-            let Ok(reference) = reference else { continue };
+            let Ok(reference) = reference else {
+                // A damaged ref is left out; one that cannot be read is not damaged.
+                self.refuse_unreadable(prefix)?;
+                continue;
+            };
             if let Some(id) = reference.target().try_id() {
                 found.push(Reference {
                     name: reference.name().as_bstr().to_string(),
@@ -188,7 +192,10 @@ impl RefStore for FileRefs {
                 Ok(found) => all
                     .refs
                     .push((found.name().to_owned(), found.target().into_owned())),
-                Err(_) => all.damaged = all.damaged.saturating_add(1),
+                Err(_) => {
+                    self.refuse_unreadable("refs/")?;
+                    all.damaged = all.damaged.saturating_add(1);
+                }
             }
         }
 
@@ -308,13 +315,17 @@ impl RefStore for FileRefs {
         Ok(())
     }
 
-    fn logged(&self, name: &str) -> Vec<CommitId> {
-        let text = read_regular(&self.log_of(name), MAX_LOG).unwrap_or_default();
+    fn logged(&self, name: &str) -> anyhow::Result<Vec<CommitId>> {
+        let text = match read_regular(&self.log_of(name), MAX_LOG) {
+            // A log that cannot be read may name the commit that is looked for.
+            Err(error) if is_out_of_reach(&error) => return Err(error.into()),
+            read => read.unwrap_or_default(),
+        };
         let text = String::from_utf8_lossy(&text);
         let lines = text.lines().rev().take(MOST_LINES);
-        lines
+        Ok(lines
             .filter_map(|line| line.split(' ').nth(1)?.parse().ok())
-            .collect()
+            .collect())
     }
 
     fn damaged(&self) -> anyhow::Result<Vec<String>> {

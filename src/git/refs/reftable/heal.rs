@@ -6,6 +6,7 @@ use anyhow::Context as _;
 
 use super::{Reftable, tables};
 use crate::git::object::id::CommitId;
+use crate::git::refs::aside::free_file;
 use crate::git::refs::reftable::transaction;
 use crate::git::refs::stale::outlives;
 use crate::host::boot;
@@ -35,7 +36,7 @@ impl Reftable {
         }
 
         make_folders(aside)?;
-        write_atomic(&aside.join(name.replace('/', "-")), text.as_bytes())
+        write_atomic(&free_file(aside, name), text.as_bytes())
             .with_context(|| format!("keeping what `{name}` was"))
     }
 

@@ -281,9 +281,9 @@ impl RefStore for Reftable {
         Ok(())
     }
 
-    fn logged(&self, name: &str) -> Vec<CommitId> {
-        let entries = self.log_of(name).unwrap_or_default();
-        entries.into_iter().filter_map(|(_, id)| id).collect()
+    fn logged(&self, name: &str) -> anyhow::Result<Vec<CommitId>> {
+        let entries = self.log_of(name)?;
+        Ok(entries.into_iter().filter_map(|(_, id)| id).collect())
     }
 
     /// Always empty: a ref in a table has an id, or the whole table is damaged. Also flushes all

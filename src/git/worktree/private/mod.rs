@@ -20,6 +20,7 @@ use anyhow::Context as _;
 use super::root::GIT;
 use super::{MAX_INDEX, SessionWorktree};
 use crate::git::During;
+use crate::git::alternates::alternates_line;
 use crate::git::diff;
 use crate::git::incoming;
 use crate::git::object::CommitId;
@@ -176,41 +177,8 @@ fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
     let mut list = Vec::new();
     for folder in [store.path().to_owned()].into_iter().chain(others) {
         let folder = folder.canonicalize().unwrap_or(folder);
-        list.extend(quoted(&folder));
-        list.push(b'\n');
+        list.extend(alternates_line(&folder));
     }
 
     Ok(list)
-}
-
-/// Quotes a path for `objects/info/alternates` as in C, so that it stays one line.
-fn quoted(path: &Path) -> Vec<u8> {
-    let mut text = vec![b'"'];
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'"' | b'\\' => text.extend([b'\\', byte]),
-            0..0x20 | 0x7f => text.extend(format!("\\{byte:03o}").bytes()),
-            _ => text.push(byte),
-        }
-    }
-
-    text.push(b'"');
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(path: &str, expected: &str) {
-        assert_eq!(quoted(Path::new(path)), expected.as_bytes());
-    }
-
-    #[test]
-    fn a_path_is_one_line_whatever_is_in_it() {
-        check("/a b/objects", "\"/a b/objects\"");
-        check("/#\"\\/\n", "\"/#\\\"\\\\/\\012\"");
-        check("/ä", "\"/ä\"");
-    }
 }

@@ -116,6 +116,7 @@ impl<'a> Body<'a> {
                 };
 
                 self.fields.push(entry.field);
+                // Anything but a nested list after the item's text starts the message.
                 let more = item
                     .blocks
                     .iter()
@@ -261,6 +262,7 @@ impl<'a> Body<'a> {
         let mut seen = BTreeSet::new();
         for found in &self.fields {
             let key = found.key.as_str();
+            // In a message, a line such as `When: ...` is ordinary text (P20).
             let condition = field::is_condition(key) && !self.row.is_message();
             if !field::has_weight(key) && !condition {
                 continue;

@@ -4,10 +4,11 @@
 use super::Edit;
 use super::pair::Pair;
 use crate::plan::action::Action;
-use crate::plan::diagnostic::MAX_MISTAKES;
+use crate::plan::diagnostic::{MAX_MISTAKES, quote};
 use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake};
 use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find};
+use crate::text::elision::elided;
 use crate::text::shell_word::shell_operand;
 use crate::text::visible::visible;
 
@@ -16,9 +17,11 @@ const MAX_LOST: usize = 200;
 
 pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyhow::Result<()> {
     let found = judge.world.look(&edit.path)?;
+    elisions(judge, action, edit);
     let known = judge.world.is_known(&edit.path);
     if !known && matches!(found, Found::File(_)) {
         judge.step().outside_context = true;
+        // Not `miss`: no command can show the file to the model.
         judge.refuse(action, action.line, unknown(edit));
     }
 
@@ -26,6 +29,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
         Ok(text) => pairs(judge, action, (edit, text))?,
         Err(mistake) => {
             judge.miss(action, action.line, mistake);
+            // Blank pairs and pairs without a change are wrong in any file.
             for (number, pair) in edit.pairs.iter().enumerate() {
                 malformed(judge, action, (edit, number, pair));
             }
@@ -35,6 +39,29 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
     Ok(())
 }
 
+/// Refuses pairs that would write a comment in the place of code.
+fn elisions(judge: &mut Judge<'_>, action: &Action, edit: &Edit) {
+    if judge.world.facts.is_made() {
+        return;
+    }
+
+    for (number, pair) in edit.pairs.iter().enumerate() {
+        if let Some(line) = elided(&pair.replace, &pair.find) {
+            let what = format!("REPLACE of pair {}", number + 1);
+            judge.refuse(action, pair.line, elision(&what, line));
+        }
+    }
+}
+
+/// Returns the mistake of a text that stands for code instead of having it.
+pub(in crate::plan::action) fn elision(what: &str, line: &str) -> Mistake {
+    Mistake::new(
+        format!("{what} leaves out code: \"{}\"", quote(line)),
+        "the text is written as it is; write out every line, or FIND only the lines that change",
+    )
+}
+
+/// Returns what is wrong with an EDIT of a file that the model has not seen.
 fn unknown(edit: &Edit) -> Mistake {
     let path = visible(edit.path.as_str());
     let hint = format!(
@@ -52,11 +79,13 @@ fn text_of(
     found: Found,
 ) -> anyhow::Result<Result<String, Mistake>> {
     let path = visible(edit.path.as_str());
-    if let Some(obstacle) = found.obstacle() {
-        return Ok(Err(Mistake::new(
-            format!("`{path}` {obstacle}"),
-            "EDIT changes text files of the project only",
-        )));
+    if let Some(obstacle) = judge.world.obstacle(&edit.path, &found)? {
+        let destination = judge.world.destination(&edit.path, &found)?;
+        let hint = destination.map_or_else(
+            || "EDIT changes text files of the project only".to_owned(),
+            |path| format!("EDIT `{}`, to which it leads", visible(path.as_str())),
+        );
+        return Ok(Err(Mistake::new(format!("`{path}` {obstacle}"), hint)));
     }
 
     let Found::File(bytes) = found else {
@@ -102,6 +131,7 @@ fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
 /// Validates a pair on its own if its file has no text to search.
 fn malformed(judge: &mut Judge<'_>, action: &Action, (edit, number, pair): (&Edit, usize, &Pair)) {
     if let Err(error @ (MatchError::Blank | MatchError::Same)) =
+        // Any text will do: both mistakes depend on the pair alone.
         apply("x", &pair.find, &pair.replace)
     {
         let words = explain(&case((edit, number, pair), "x", &[]), &error);
@@ -163,8 +193,10 @@ fn pairs(
     let step = judge.step();
     step.before = Some(before.into_bytes());
     step.after = (wrong.is_empty() && !step.wrong).then(|| text.clone().into_bytes());
+    // A provisional failure is decided when the action runs.
     step.wrong |= !wrong.is_empty() && !step.provisional;
     step.places = places;
+    // Later actions see the pairs that matched, so that they don't report follow-up errors.
     judge.world.write(&edit.path, text.into_bytes())?;
 
     Ok(())
@@ -200,6 +232,7 @@ fn fails(
     action: &Action,
     (case, line, error): (FailedPair<'_>, usize, &MatchError),
 ) -> anyhow::Result<()> {
+    // No command can change that a FIND is blank or equals its REPLACE.
     let certain = matches!(error, MatchError::Blank | MatchError::Same);
     if judge.world.shaken && !certain {
         judge.step().provisional = true;

@@ -1,6 +1,6 @@
 //! EDIT: replaces exact, unique places of a file.
 
-mod check;
+pub(super) mod check;
 pub mod pair;
 mod parse;
 mod perform;

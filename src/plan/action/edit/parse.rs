@@ -95,6 +95,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
                 },
                 LabelState::Between,
             ) if foreign::change(&content, &language).is_some() => {
+                // More helpful than "no label": the message shows the equivalent pairs.
                 let message = foreign::change(&content, &language).unwrap_or_default();
                 body.wrong(
                     line,

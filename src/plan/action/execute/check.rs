@@ -32,6 +32,7 @@ pub(super) fn check(
         .transpose()?
         .flatten()
     {
+        // Not `refuse`: an earlier command can create the directory.
         judge.miss(action, action.line, mistake);
     }
 
@@ -44,6 +45,7 @@ pub(super) fn check(
         }
     }
 
+    // The command can change any file.
     judge.world.shaken = true;
     Ok(())
 }
@@ -62,7 +64,10 @@ fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake
             "name its directory",
         )),
         other => Some(Mistake::new(
-            format!("`{shown}` {}", other.obstacle().unwrap_or_default()),
+            format!(
+                "`{shown}` {}",
+                judge.world.obstacle(cwd, &other)?.unwrap_or_default()
+            ),
             "run in a directory of the project",
         )),
     })

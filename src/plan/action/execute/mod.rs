@@ -197,6 +197,7 @@ impl Behavior for Execute {
         let UserEdit::Text(text) = edit else {
             return None;
         };
+        // An editor can add or drop the final newline; the script keeps its own.
         let end = if self.command.ends_with('\n') {
             "\n"
         } else {

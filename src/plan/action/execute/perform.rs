@@ -16,6 +16,7 @@ pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcom
         return Err(format!("a plan may not set `{}`", visible(name)).into());
     }
 
+    // An earlier command can have removed the directory or replaced it by a link.
     if let Some(cwd) = &execute.cwd {
         is_folder(stage.root, cwd)?;
     }

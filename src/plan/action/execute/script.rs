@@ -1,5 +1,6 @@
 //! Detects blocks that are not `sh` scripts: terminal sessions with prompts, other languages.
 
+use crate::host::shell::interpreter;
 use crate::plan::action::body::Body;
 use crate::plan::diagnostic::quote;
 
@@ -54,7 +55,17 @@ pub(super) fn check(body: &mut Body<'_>, script: &str, language: &str) {
         let message = format!("the script begins with a prompt: \"{}\"", quote(first));
         let hint = "write the commands alone, without prompts and without what they print";
         body.wrong(body.line, message, hint);
-    } else if OTHERS.contains(&&*language) && !first.starts_with("#!") {
+    } else if let Some(asked) = interpreter(script) {
+        let program = asked.program;
+        if program.is_empty() || (program.contains('/') && !program.starts_with('/')) {
+            let message = format!("the `#!` line names no program: \"{}\"", quote(first));
+            body.wrong(
+                body.line,
+                message,
+                "write `#!/usr/bin/env python3`, or leave the line out",
+            );
+        }
+    } else if OTHERS.contains(&&*language) {
         let message = format!("the code block is {language}, and EXECUTE runs a shell script");
         let hint = "write the shell command that does it, such as `python script.py`";
         body.wrong(body.line, message, hint);

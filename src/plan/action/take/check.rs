@@ -18,6 +18,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, take: &TakePath) -> 
     let after = match after(judge, take) {
         Ok(after) => after,
         Err(message) => {
+            // Not `miss`: no command can produce the bytes.
             judge.refuse(action, action.line, Mistake::new(message, HINT));
             return Ok(());
         }
@@ -35,6 +36,8 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, take: &TakePath) -> 
         step.removed = after.is_none();
     }
     let is_gone = after.is_none();
+    // Later actions see the result even if this one is rejected, so that they don't report
+    // follow-up errors.
     judge.world.take(&take.path, after);
     if is_gone {
         judge.world.forget_name(&take.path)?;
@@ -44,6 +47,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, take: &TakePath) -> 
 
 fn in_the_way(take: &TakePath, found: &Found, there: Option<&FileState>) -> Option<Mistake> {
     let path = visible(take.path.as_str());
+    // A link is an obstacle for other actions, but TAKE replaces it as a whole (P40).
     if let Some(obstacle) = found.obstacle().filter(|_| there.is_none()) {
         let hint = "move it out of the way, or leave this action out";
         return Some(Mistake::new(format!("`{path}` {obstacle}"), hint));

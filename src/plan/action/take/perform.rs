@@ -27,6 +27,7 @@ pub(super) fn perform(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome,
     match &after {
         None => {
             write::written(|| file::remove_file(root, path))?;
+            // Git knows no empty directories, so the agent's deletion includes them (P40).
             file::remove_empty_above(root, path).map_err(ActionError::writing)?;
         }
         Some(state) => write::written(|| put(root, path, (state, before.is_some())))?,

@@ -108,8 +108,8 @@ fn link(take: &TakePath, step: &Step) -> Option<String> {
     })
 }
 
-/// Returns whether a link target is outside the project or inside a directory of git or TeDDy,
-/// judging by its text.
+/// Returns whether a link target is outside the project or inside a `.git` directory, judging by
+/// its text.
 fn leads_out(path: &str, target: &[u8]) -> bool {
     let Ok(target) = std::str::from_utf8(target) else {
         return true;

@@ -20,7 +20,7 @@ const WORDS: [&str; 12] = [
     "Note: it's `'quoted'` and \"so\".",
     "/* a remark */",
     "**Usage**\n\nCall it like this:",
-    "Expected output:",
+    "It should print:",
 ];
 /// Content of further blocks.
 const BLOCKS: [&str; 8] = [
@@ -126,7 +126,7 @@ fn remarks(dice: &mut Dice, mark: &str, len: usize) -> String {
             3 + dice.below(len - 1)
         });
 
-        let info = dice.pick(&["", "", "", "sh", "python", "text"]);
+        let info = dice.pick(&["", "", "", "shell", "python", "text"]);
         let block = BLOCKS[dice.below(BLOCKS.len())];
         text.push_str(&format!("{fence}{info}\n{block}{fence}\n"));
     }

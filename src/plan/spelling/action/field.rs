@@ -4,7 +4,7 @@ use super::Speller;
 use crate::plan::action::field::{self, is_fence};
 use crate::plan::action::heading::unlisted;
 use crate::plan::action::shape::BodyShape;
-use crate::plan::spelling::key::{COMMAND, KeyedLine, QUERY};
+use crate::plan::spelling::key::{self, COMMAND, KeyedLine, QUERY};
 use crate::plan::spelling::name::ActionHeading;
 use crate::plan::spelling::passage::{self, Passage};
 use crate::plan::spelling::{MAX_VALUE, value};
@@ -187,8 +187,38 @@ impl Speller<'_, '_> {
         self.row.shape == BodyShape::Script && !shown.into_iter().all(is_run)
     }
 
-    /// Writes the heading exactly, and text after the name as a field. A heading that contradicts a
-    /// field is left unchanged.
+    /// Returns whether the heading of a command says something beside the name that its description
+    /// does not: `(not yet)`. Words that continue the name, as in `Run the tests`, are its title.
+    fn says_more(&self, line: usize, heading: &ActionHeading) -> bool {
+        let text = self.lines.get(line);
+        let rest = without_code(&heading.rest);
+        if plain_words(&rest).is_empty() {
+            return false;
+        }
+
+        let before = text
+            .find(heading.rest.as_str())
+            .map_or("", |at| &text[..at]);
+        let joined = before.ends_with(' ')
+            && before
+                .trim_end()
+                .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '`' | '*'));
+        let described = (line + 1..=self.lines.len())
+            .map_while(|line| {
+                let text = self.lines.get(line);
+                (!is_fence(text) && !text.starts_with('#')).then_some(text)
+            })
+            .filter_map(|text| key::field(text, Some(self.row)))
+            .any(|field| {
+                let description = plain_words(field.value);
+                description.contains(&plain_words(&rest))
+            });
+        let titled = joined && !before.trim_end().ends_with('`');
+        !(titled || described)
+    }
+
+    /// Writes the heading as the format does, and what it says behind the name as a field. A
+    /// heading that names something else than the field below it stays as it is.
     pub(super) fn heading(&mut self, line: usize, heading: &ActionHeading) {
         if heading.exact {
             return;
@@ -205,8 +235,12 @@ impl Speller<'_, '_> {
 
         let name = self.row.name;
         let words = self.lines.get(line).trim();
-        self.edits
-            .tell(line, format!("read `{words}` as the action {name}"));
+        let read = format!("read `{words}` as the action {name}");
+        if self.row.shape.reaches_outside() && self.says_more(line, heading) {
+            self.edits.tell_aside(line, read);
+        } else {
+            self.edits.tell(line, read);
+        }
         self.edits.replace(line, format!("### `{name}`"));
 
         let row = self.row;
@@ -230,7 +264,22 @@ impl Speller<'_, '_> {
     }
 }
 
-/// Returns whether a field can be omitted.
+/// Returns a text without what stands in backticks.
+fn without_code(text: &str) -> String {
+    text.split('`').step_by(2).collect()
+}
+
+/// Returns a text as its words in small letters, with one space between them.
+fn plain_words(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<String> = words
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.join(" ")
+}
+
+/// Returns whether a field may be left out.
 fn is_optional(key: &str) -> bool {
     !matches!(
         key,

@@ -1,0 +1,170 @@
+//! Marks of a chat template around a whole reply: `<|im_end|>` behind it, the channels of harmony
+//! before it, and what a model thought aloud behind its plan.
+//!
+//! A server that does not know a model's template hands them on as text. No plan begins or ends with
+//! one.
+
+use std::ops::Range;
+
+use crate::text::lines::Lines;
+use crate::text::markdown;
+
+/// Marks of this form are told by their brackets: `<|eot_id|>`.
+const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
+/// Other marks behind a reply.
+const BEHIND: [&str; 6] = [
+    "</s>",
+    "<end_of_turn>",
+    "<eos>",
+    "[/INST]",
+    "<end_of_utterance>",
+    "</assistant>",
+];
+/// Other marks before a reply.
+const BEFORE: [&str; 7] = [
+    "<|start|>assistant",
+    "<|im_start|>assistant",
+    "<|start_header_id|>assistant<|end_header_id|>",
+    "<start_of_turn>model",
+    "<|assistant|>",
+    "<｜Assistant｜>",
+    "[/INST]",
+];
+/// What begins the answer behind the channels of harmony.
+const MESSAGE: &str = "<|message|>";
+/// The channel of the answer.
+const FINAL: &str = "<|channel|>final";
+/// The same without the marks that a server has taken off.
+const BARE: [&str; 2] = ["analysis", "assistantfinal"];
+/// Tags around what a model thinks aloud.
+const THOUGHTS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
+/// The longest mark, in bytes.
+const MAX_MARK: usize = 48;
+
+/// Returns where a reply stands between the marks around it.
+pub(super) fn inner(reply: &str) -> Range<usize> {
+    let start = start(reply);
+    let end = start + end(&reply[start..]);
+    // What is nothing but marks says as much as it did before.
+    if reply[start..end].trim().is_empty() {
+        return 0..reply.len();
+    }
+    start..end
+}
+
+/// Returns where a reply begins.
+fn start(reply: &str) -> usize {
+    let at = |rest: &str| reply.len() - rest.len();
+    let text = reply.trim_start();
+    if text.starts_with("<|")
+        && let Some((_, rest)) = text.split_once(FINAL)
+        && let Some((between, rest)) = rest.split_once(MESSAGE)
+        && between.len() <= MAX_MARK
+    {
+        return at(rest);
+    }
+
+    let bare = text
+        .strip_prefix(BARE[0])
+        .and_then(|rest| rest.split_once(BARE[1]));
+    if let Some((_, rest)) = bare.filter(|(_, rest)| rest.trim_start().starts_with('#')) {
+        return at(rest);
+    }
+
+    let marked = BEFORE.iter().find_map(|mark| text.strip_prefix(mark));
+    marked.map_or(0, |rest| at(rest.strip_prefix(MESSAGE).unwrap_or(rest)))
+}
+
+/// Returns where a reply ends. The end of its last line stays with it.
+fn end(reply: &str) -> usize {
+    let mut text = reply.trim_end();
+    while let Some(rest) = without_mark(text).or_else(|| without_thoughts(text)) {
+        text = rest.trim_end();
+    }
+
+    if text.len() == reply.trim_end().len() {
+        return reply.len();
+    }
+    let rest = &reply[text.len()..];
+    let line = ["\r\n", "\n", "\r"]
+        .iter()
+        .find(|end| rest.starts_with(**end));
+    text.len() + line.map_or(0, |line| line.len())
+}
+
+/// Returns a text without the mark at its end.
+fn without_mark(text: &str) -> Option<&str> {
+    if let Some(rest) = BEHIND.iter().find_map(|mark| text.strip_suffix(mark)) {
+        return Some(rest);
+    }
+
+    BRACKETS.iter().find_map(|(open, close)| {
+        let at = text.strip_suffix(close)?.rfind(open)?;
+        let name = &text[at + open.len()..text.len() - close.len()];
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '▁' | '-');
+        let fits = !name.is_empty() && name.len() <= MAX_MARK && name.chars().all(plain);
+        fits.then_some(&text[..at])
+    })
+}
+
+/// Returns a text without what was thought aloud at its end; inside of a code block that is content.
+fn without_thoughts(text: &str) -> Option<&str> {
+    let (open, _) = THOUGHTS.iter().find(|(_, close)| text.ends_with(close))?;
+    let at = text.rfind(open)?;
+    let starts_line = text[..at].is_empty() || text[..at].ends_with('\n');
+    let line = Lines::new(&text[..at]).len() + 1;
+    let blocks = markdown::blocks(text);
+    let fenced = markdown::fenced(&blocks);
+    let inside = fenced.iter().any(|(range, _)| range.contains(&line));
+    (starts_line && !inside).then_some(&text[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what is left of a reply.
+    fn check(reply: &str, expected: &str) {
+        assert_eq!(&reply[inner(reply)], expected, "{reply:?}");
+    }
+
+    #[test]
+    fn rp18_marks_around_a_reply_are_taken_off() {
+        for mark in [
+            "<|im_end|>",
+            "<|eot_id|>",
+            "<end_of_turn>",
+            "</s>",
+            "<｜end▁of▁sentence｜>",
+        ] {
+            check(&format!("# T\nx\n{mark}\n"), "# T\nx\n");
+            check(&format!("# T\n```\nx\n```{mark}"), "# T\n```\nx\n```");
+        }
+        check("# T\nx\n<|im_end|>\n<|endoftext|>", "# T\nx\n");
+        check(
+            "# T\nx\n\n<think>\nIs it right?\n\nYes.\n</think>\n",
+            "# T\nx\n",
+        );
+        check(
+            "<|channel|>analysis<|message|>We.<|end|><|start|>assistant<|channel|>final<|message|># T\n",
+            "# T\n",
+        );
+        check("analysisWe need to.assistantfinal# T\n", "# T\n");
+        check("<|im_start|>assistant\n# T\n", "\n# T\n");
+    }
+
+    #[test]
+    fn rp18_what_only_looks_like_a_mark_stays() {
+        for reply in [
+            "# T\nx\n",
+            "",
+            "<|im_end|>",
+            "analysis of assistantfinal words",
+            "a |> b\n",
+            "# T\n```\n<think>\nx\n</think>\n```\n",
+            "# T\n```xml\n<s>a</s>\n```\n",
+        ] {
+            check(reply, reply);
+        }
+    }
+}

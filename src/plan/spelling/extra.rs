@@ -1,0 +1,266 @@
+//! Blocks behind the one that an action asks for: what a command prints, a footer for a program, more
+//! lines of the same script.
+//!
+//! A fence inside of a here-document or a string is content (RP14), so a block counts as one of its own
+//! only if the code above it is over.
+
+use std::ops::Range;
+
+use super::edits::LineEdits;
+use super::passage::Passage;
+use crate::plan::action::ActionRow;
+use crate::plan::action::field;
+use crate::plan::action::shape::BodyShape;
+use crate::text::fence::{self, fence_for};
+use crate::text::language;
+use crate::text::lines::Lines;
+use crate::text::link;
+use crate::text::markdown::{BlockKind, MarkdownBlock, MarkdownCode};
+
+/// What the blocks of scripts say that they are.
+const SHELLS: [&str; 4] = ["sh", "bash", "shell", "zsh"];
+/// What the blocks of output say that they are.
+const PRINTED: [&str; 7] = ["", "text", "txt", "plaintext", "output", "console", "log"];
+/// The labels of what a command prints, in small letters.
+const OUTPUT: [&str; 12] = [
+    "output",
+    "outputs",
+    "expected output",
+    "sample output",
+    "example output",
+    "console output",
+    "terminal output",
+    "command output",
+    "stdout",
+    "result",
+    "results",
+    "expected result",
+];
+/// What stands in front of a command in a terminal.
+const PROMPT: &str = "$ ";
+
+/// The blocks of one action.
+pub(super) struct ExtraBlocks<'a, 'b> {
+    pub lines: &'a Lines<'a>,
+    pub row: &'static ActionRow,
+    pub blocks: &'b [MarkdownBlock],
+    /// Whether no other action follows.
+    pub is_last: bool,
+}
+
+impl ExtraBlocks<'_, '_> {
+    /// Leaves out or joins what has one clear meaning. Returns how many of the blocks are left to be
+    /// read, from the first one.
+    pub fn respell(&self, passage: &Passage, edits: &mut LineEdits<'_>) -> usize {
+        let mut left = self.blocks.len();
+        if self.is_last && self.is_footer() {
+            left -= 1;
+            self.leave_out(left..left + 1, "the footer", edits);
+        }
+
+        if self.row.shape == BodyShape::Script {
+            if let Some(output) = self.output(left).filter(|_| self.is_last) {
+                self.leave_out(output.clone(), "the output", edits);
+                left = output.start;
+            }
+            left = self.join(passage, left, edits);
+            self.take_prompts_off(edits);
+        }
+        left
+    }
+
+    /// Leaves out some blocks.
+    fn leave_out(&self, blocks: Range<usize>, what: &str, edits: &mut LineEdits<'_>) {
+        let [first, last] = [blocks.start, blocks.end - 1].map(|at| &self.blocks[at]);
+        edits.leave_out(first.first..=last.last, what);
+    }
+
+    /// Returns whether the last block is an object for a program, behind an action that is complete.
+    fn is_footer(&self) -> bool {
+        let Some((last, above)) = self.blocks.split_last() else {
+            return false;
+        };
+        let text = match &last.node {
+            BlockKind::Code(code) if code.fence_char.is_some() && code.closed => {
+                let plain = ["", "json"].contains(&code.info.trim());
+                plain.then(|| self.lines.span(code.content.clone()))
+            }
+            BlockKind::Paragraph => Some(self.lines.span(last.first..last.last + 1)),
+            _ => None,
+        };
+        let text = text.filter(|text| text.trim_start().starts_with('{'));
+        let object = text.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+        if !object.is_some_and(|value| value.is_object()) {
+            return false;
+        }
+
+        let codes = above
+            .iter()
+            .filter(|block| code_of(block).is_some())
+            .count();
+        let complete = match self.row.shape {
+            BodyShape::ListAlone => codes == 0,
+            BodyShape::File | BodyShape::Script => codes == 1,
+            BodyShape::Pairs => codes > 0 && codes % 2 == 0,
+            BodyShape::Queries | BodyShape::Message => false,
+        };
+        let own = above.iter().rev().find_map(code_of);
+        complete && own.is_none_or(|code| self.is_over(code, last.first))
+    }
+
+    /// Returns whether the code of a block is over before a line below it. Prose and languages that are
+    /// not known can hold any fence.
+    fn is_over(&self, code: &MarkdownCode, line: usize) -> bool {
+        let word = match self.row.shape {
+            BodyShape::Script => "sh".to_owned(),
+            _ => match self.ending() {
+                Some(ending) => ending,
+                None => code
+                    .info
+                    .split_whitespace()
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned(),
+            },
+        };
+        if !code.closed || word == "json" || !language::is_known(&word) {
+            return false;
+        }
+
+        let start = code.content.start;
+        let texts: Vec<&str> = (start..=self.lines.len())
+            .map(|at| self.lines.get(at))
+            .collect();
+        let spanned = language::spanned(&word, &texts);
+        !(code.content.end..=line).any(|at| spanned.get(at - start).copied().unwrap_or(false))
+    }
+
+    /// Returns the ending of the file that the action writes.
+    fn ending(&self) -> Option<String> {
+        let list = self.blocks.first()?;
+        let mut texts = (list.first..=list.last).map(|line| self.lines.get(line));
+        let value = texts.find_map(|text| {
+            let (key, value) = field::split_item(text)?;
+            (field::canonical(key) == Some("File Path")).then_some(value)
+        })?;
+        let path = link::read(value).ok()?;
+        let (_, ending) = path.rsplit('/').next()?.rsplit_once('.')?;
+        Some(ending.to_owned())
+    }
+
+    /// Returns the label and the block of what the command prints, at the end of the first blocks.
+    fn output(&self, left: usize) -> Option<Range<usize>> {
+        let start = left.checked_sub(2)?;
+        let [label, block] = &self.blocks[start..left] else {
+            return None;
+        };
+        let words = label_of(self.lines, label)?;
+        let code = code_of(block)?;
+        let printed = PRINTED.contains(&&*code.info.trim().to_lowercase()) && code.closed;
+        let script = self.blocks[..start].iter().rev().find_map(code_of)?;
+        let shown = OUTPUT.contains(&&*words) && printed;
+        (shown && self.is_over(script, block.first)).then_some(start..left)
+    }
+
+    /// Joins blocks of one shell that follow each other directly. Returns how many of the first blocks
+    /// are left.
+    fn join(&self, passage: &Passage, left: usize, edits: &mut LineEdits<'_>) -> usize {
+        let first = self.blocks[..left]
+            .iter()
+            .position(|block| code_of(block).is_some());
+        let Some(first) = first.filter(|first| first + 1 < left) else {
+            return left;
+        };
+        let codes: Vec<&MarkdownCode> = self.blocks[first..left]
+            .iter()
+            .filter_map(code_of)
+            .collect();
+        let info = codes[0].info.trim().to_lowercase();
+        let alike = codes.iter().all(|code| {
+            let same = code.info.trim().eq_ignore_ascii_case(&info);
+            same && code.closed && code.indent == 0
+        });
+        let is_script = SHELLS.contains(&&*info) && codes.len() == left - first;
+        let more = &self.blocks[first + 1..left];
+        let own = |(code, next): (&&MarkdownCode, &MarkdownBlock)| self.is_over(code, next.first);
+        let begins =
+            |code: &&MarkdownCode| !self.lines.span(code.content.clone()).starts_with("#!");
+        let whole = is_script && alike && codes.iter().zip(more).all(own);
+        if !whole || !codes[1..].iter().all(begins) {
+            return left;
+        }
+
+        let last = &self.blocks[left - 1];
+        let text = self.lines.span(self.blocks[first].first..last.last + 1);
+        let fence = fence_for(text, 4);
+        edits.replace(self.blocks[first].first, format!("{fence}{info}"));
+        edits.replace(last.last, fence);
+        for (code, next) in codes.iter().zip(more) {
+            (code.content.end..=next.first).for_each(|line| edits.remove(line));
+        }
+        let number = codes.len();
+        edits.tell(
+            passage.line,
+            format!("joined the {number} code blocks of the command in their order"),
+        );
+        first + 1
+    }
+
+    /// Takes the prompts off a script in which every command has one.
+    fn take_prompts_off(&self, edits: &mut LineEdits<'_>) {
+        let mut codes = self.blocks.iter().filter_map(code_of);
+        let (Some(code), None) = (codes.next(), codes.next()) else {
+            return;
+        };
+        let lines = || {
+            code.content
+                .clone()
+                .map(|line| (line, self.lines.get(line)))
+        };
+        let mut solid = lines()
+            .filter(|(_, text)| !text.trim().is_empty())
+            .peekable();
+        if code.indent > 0 || solid.peek().is_none() {
+            return;
+        }
+
+        let mut changes = Vec::new();
+        let mut continued = false;
+        for (line, text) in solid {
+            match (text.strip_prefix(PROMPT), continued) {
+                (Some(command), false) => changes.push((line, command)),
+                (_, true) => changes.push((line, text.strip_prefix("> ").unwrap_or(text))),
+                (None, false) => return,
+            }
+            continued = text.ends_with('\\');
+        }
+
+        let first = code.content.start;
+        edits.tell(first, "took the prompts off the commands");
+        changes
+            .into_iter()
+            .for_each(|(line, text)| edits.replace(line, text));
+    }
+}
+
+/// Returns the fenced code of a block.
+fn code_of(block: &MarkdownBlock) -> Option<&MarkdownCode> {
+    match &block.node {
+        BlockKind::Code(code) if code.fence_char.is_some() => Some(code),
+        _ => None,
+    }
+}
+
+/// Returns the words of a line that is a label by its marks, in small letters.
+fn label_of(lines: &Lines<'_>, block: &MarkdownBlock) -> Option<String> {
+    let is_label = matches!(block.node, BlockKind::Paragraph | BlockKind::Heading { .. });
+    if block.first != block.last || !is_label {
+        return None;
+    }
+
+    let text = lines.get(block.first).trim();
+    let marked = text.starts_with(['#', '*', '_', '`']) || text.ends_with([':', '：']);
+    let words = text.trim_matches(|c: char| !c.is_alphanumeric());
+    let plain = fence::read(text).is_none() && marked;
+    plain.then(|| words.to_lowercase())
+}

@@ -1,0 +1,39 @@
+//! Names that no file has: what a person could misread must not be made, and is not looked for.
+
+use super::world::Found;
+use super::{Judge, Mistake};
+use crate::plan::action::Action;
+use crate::plan::diagnostic::quote;
+use crate::text::path::RepoPath;
+
+/// Judges the name of what an action writes, reads or runs in, as far as it is not there yet. Returns
+/// whether it can be judged further.
+pub(super) fn check(judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<bool> {
+    let kind = &action.kind;
+    let cwd = kind.command().and_then(|command| command.cwd.as_ref());
+    let Some(path) = kind.worktree_path().or(cwd) else {
+        return Ok(true);
+    };
+    let Err(error) = path.fit_for_new(existing(judge, path)?) else {
+        return Ok(true);
+    };
+
+    // Only a file that was there can have such a name.
+    let message = format!("{error}: \"{}\"", quote(path.as_str()));
+    let hint =
+        "write `[path/from/root](/path/from/root)`, text and destination alike, inside the project";
+    judge.refuse(action, action.line, Mistake::new(message, hint));
+    Ok(false)
+}
+
+/// Returns how many bytes of a path name something that is there.
+fn existing(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<usize> {
+    let names = std::iter::once(path.as_str()).chain(path.ancestors());
+    for name in names {
+        let known = RepoPath::parse(name).expect("the directory above a checked path is one");
+        if judge.world.look(&known)? != Found::Absent {
+            return Ok(name.len());
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,281 @@
+//! Applies the change between two versions of a file to a third version of it.
+//!
+//! The third version is what is on disk: to git it is the same as the first, but it has lines, line
+//! ends or keywords that a filter does not store. Lines of it that the change does not replace keep
+//! their bytes.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+use std::ops::Range;
+
+use super::diff::align;
+
+/// Where an insertion goes if the disk has lines of its own there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insertion {
+    /// Behind them.
+    BehindOwn,
+    /// In front of them.
+    BeforeOwn,
+}
+
+/// Returns `disk` with the change from `base` to `target`. `None` if the change replaces lines that
+/// `disk` does not have as `base` does.
+pub fn transplant(
+    base: &[u8],
+    target: &[u8],
+    disk: &[u8],
+    insertion: Insertion,
+) -> Option<Vec<u8>> {
+    let [base, target, disk] = [base, target, disk].map(lines);
+    let [base_keys, target_keys, disk_keys] = [&base, &target, &disk].map(|lines| keys(lines));
+    let places = places(base.len(), &align(&base_keys, &disk_keys));
+
+    let mut output = Vec::new();
+    let mut next = 0;
+    for (old, new) in changes(&align(&base_keys, &target_keys), base.len(), target.len()) {
+        let replaced = (places.get(old.clone())?.iter().copied()).collect::<Option<Vec<_>>>()?;
+        let start = match replaced.first() {
+            Some(&first) => first,
+            None => insertion_place(&places, old.start, disk.len(), insertion)?,
+        };
+        if start < next {
+            return None;
+        }
+
+        output.extend(disk[next..start].concat());
+        let end = replaced.last().map_or(start, |last| last + 1);
+        let mut written = 0;
+        let mut write_to = |output: &mut Vec<u8>, until: usize| {
+            for at in written..until {
+                // The line that is replaced, or the one in front, tells the line end.
+                let like = replaced.get(at).or(replaced.last()).copied();
+                let like = like.or(start.checked_sub(1)).unwrap_or(start);
+                let base_like = base.get(old.start + at.min(old.len().saturating_sub(1)));
+                let line = target[new.start + at];
+                output.extend(with_end_of(line, disk.get(like), base_like.or(base.last())));
+            }
+            written = written.max(until);
+        };
+
+        // Own lines among those that are replaced keep their place in proportion.
+        let mut passed = 0;
+        for at in start..end {
+            if replaced.get(passed) == Some(&at) {
+                passed += 1;
+                continue;
+            }
+            write_to(&mut output, (passed * new.len()).div_ceil(old.len()));
+            output.extend(disk[at]);
+        }
+        write_to(&mut output, new.len());
+        next = end;
+    }
+
+    output.extend(disk[next..].concat());
+    Some(output)
+}
+
+/// Returns whether every line of `disk` that `base` does not have is in `target`, so that
+/// writing `target` over `disk` loses nothing that only `disk` has.
+pub fn keeps_own_lines(base: &[u8], target: &[u8], disk: &[u8]) -> bool {
+    let [base, target, disk] = [base, target, disk].map(|text| keys(&lines(text)));
+    let mut is_known = vec![false; disk.len()];
+    for known in [align(&base, &disk), align(&target, &disk)] {
+        known
+            .into_iter()
+            .flat_map(|(_, range)| range)
+            .for_each(|at| is_known[at] = true);
+    }
+    is_known.into_iter().all(|known| known)
+}
+
+/// Returns where each line of the first version is on disk.
+fn places(length: usize, pairs: &[(Range<usize>, Range<usize>)]) -> Vec<Option<usize>> {
+    let mut places = vec![None; length];
+    for (old, new) in pairs {
+        for (at, place) in old.clone().zip(new.clone()) {
+            places[at] = Some(place);
+        }
+    }
+    places
+}
+
+/// Returns the line of the disk in front of which an insertion goes.
+fn insertion_place(
+    places: &[Option<usize>],
+    at: usize,
+    length: usize,
+    insertion: Insertion,
+) -> Option<usize> {
+    let behind_last = match at.checked_sub(1) {
+        Some(last) => places[last].map(|place| place + 1),
+        None => Some(0),
+    };
+    let before_next = match places.get(at) {
+        Some(place) => *place,
+        None => Some(length),
+    };
+    match insertion {
+        Insertion::BehindOwn => before_next.or(behind_last),
+        Insertion::BeforeOwn => behind_last.or(before_next),
+    }
+}
+
+/// Returns what is between the pairs.
+fn changes(
+    pairs: &[(Range<usize>, Range<usize>)],
+    old_length: usize,
+    new_length: usize,
+) -> Vec<(Range<usize>, Range<usize>)> {
+    let mut changes = Vec::new();
+    let (mut old, mut new) = (0, 0);
+    let end = (old_length..old_length, new_length..new_length);
+    for (old_pair, new_pair) in pairs.iter().chain([&end]) {
+        if old < old_pair.start || new < new_pair.start {
+            changes.push((old..old_pair.start, new..new_pair.start));
+        }
+        (old, new) = (old_pair.end, new_pair.end);
+    }
+    changes
+}
+
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|&byte| byte == b'\n').collect()
+}
+
+/// Returns numbers by which lines are compared: without the kind of their line end, and without
+/// what git writes into `$Id$`.
+fn keys(lines: &[&[u8]]) -> Vec<u64> {
+    let key = |line: &&[u8]| {
+        let mut hasher = DefaultHasher::new();
+        let (text, end) = split_end(line);
+        without_line_ids(text).hash(&mut hasher);
+        end.is_empty().hash(&mut hasher);
+        hasher.finish()
+    };
+    lines.iter().map(key).collect()
+}
+
+/// Returns a text without what git writes into `$Id$`.
+pub fn without_ids(text: &[u8]) -> Vec<u8> {
+    lines(text).into_iter().flat_map(without_line_ids).collect()
+}
+
+/// Returns a line without the texts of its `$Id: ... $`.
+fn without_line_ids(line: &[u8]) -> Vec<u8> {
+    const START: &[u8] = b"$Id:";
+    let mut rest = line;
+    let mut plain = Vec::with_capacity(line.len());
+    while let Some(at) = rest.windows(START.len()).position(|part| part == START) {
+        let Some(end) = rest[at + START.len()..]
+            .iter()
+            .position(|&byte| byte == b'$')
+        else {
+            break;
+        };
+        plain.extend(&rest[..at]);
+        plain.extend(b"$Id$");
+        rest = &rest[at + START.len() + end + 1..];
+    }
+    plain.extend(rest);
+    plain
+}
+
+/// Splits a line into its text and its end: CR and LF, LF, or nothing.
+fn split_end(line: &[u8]) -> (&[u8], &[u8]) {
+    let Some(text) = line.strip_suffix(b"\n") else {
+        return (line, b"");
+    };
+    let text = text.strip_suffix(b"\r").unwrap_or(text);
+    line.split_at(text.len())
+}
+
+/// Returns a new line with the line end of one on disk, if that differs there from the first
+/// version's.
+fn with_end_of(line: &[u8], disk: Option<&&[u8]>, base: Option<&&[u8]>) -> Vec<u8> {
+    let (text, end) = split_end(line);
+    let end_of = |line: Option<&&[u8]>| {
+        let (_, end) = split_end(line.copied().unwrap_or_default());
+        (!end.is_empty()).then(|| end.to_vec())
+    };
+    let (disk, base) = (end_of(disk), end_of(base));
+    let end = match disk {
+        Some(disk) if !end.is_empty() && base.as_ref() != Some(&disk) => disk,
+        _ => end.to_vec(),
+    };
+    [text, &end].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check([base, target, disk]: [&str; 3], expected: Option<&str>) {
+        let [base, target, disk] = [base, target, disk].map(str::as_bytes);
+        let found = transplant(base, target, disk, Insertion::BehindOwn);
+        let found = found.map(|bytes| String::from_utf8(bytes).unwrap());
+        assert_eq!(found.as_deref(), expected);
+    }
+
+    #[test]
+    fn lines_that_only_the_disk_has_stay() {
+        check(
+            ["1\n2\n", "1\ntwo\n", "1\n#out\n2\n"],
+            Some("1\n#out\ntwo\n"),
+        );
+        check(
+            ["1\n2\n", "1\n2\n3\n", "1\n2\n#out\n"],
+            Some("1\n2\n#out\n3\n"),
+        );
+        check(
+            ["1\n2\n3\n", "1\n3\n", "1\n2\n#out\n3\n"],
+            Some("1\n#out\n3\n"),
+        );
+        check(["1\n2\n", "0\n", "1\n#out\n2\n"], Some("0\n#out\n"));
+        check(["", "1\n", "#out\n"], Some("#out\n1\n"));
+        check(["1\n", "", "#out\n1\n"], Some("#out\n"));
+    }
+
+    #[test]
+    fn a_line_that_is_another_one_on_disk_cannot_be_changed() {
+        check(["n: null\nx\n", "n: 1\nx\n", "n: 5\nx\n"], None);
+        check(
+            ["n: null\nx\n", "n: null\ny\n", "n: 5\nx\n"],
+            Some("n: 5\ny\n"),
+        );
+    }
+
+    #[test]
+    fn line_ends_stay_as_they_are_on_disk() {
+        check(
+            ["1\n2\n3\n", "1\n2\n4\n", "1\r\n2\n3\r\n"],
+            Some("1\r\n2\n4\r\n"),
+        );
+        check(["1\n2\n", "1\n1b\n2\n", "1\r\n2\n"], Some("1\r\n1b\r\n2\n"));
+        check(["1\r\n2\r\n", "1\r\n3\r\n", "1\n2\n"], Some("1\n3\n"));
+        check(["1\n", "1\n2\n", "1\r\n"], Some("1\r\n2\r\n"));
+    }
+
+    #[test]
+    fn the_text_of_an_id_does_not_matter() {
+        check(
+            ["$Id: 1 $ a\nb\n", "$Id: 2 $ a\nc\n", "$Id$ a\nb\n"],
+            Some("$Id$ a\nc\n"),
+        );
+    }
+
+    #[test]
+    fn an_insertion_goes_to_either_side_of_own_lines() {
+        let at = |insertion| transplant(b"1\n2\n", b"1\nx\n2\n", b"1\n#\n2\n", insertion).unwrap();
+        assert_eq!(at(Insertion::BehindOwn), b"1\n#\nx\n2\n");
+        assert_eq!(at(Insertion::BeforeOwn), b"1\nx\n#\n2\n");
+    }
+
+    #[test]
+    fn a_target_that_has_the_lines_of_the_disk_keeps_them() {
+        assert!(keeps_own_lines(b"1\n", b"1\n#a\n#b\n", b"1\n#a\n"));
+        assert!(!keeps_own_lines(b"1\n", b"1\n#b\n", b"1\n#a\n"));
+    }
+}

@@ -1,0 +1,213 @@
+//! Lists what recovery set aside as damaged, and puts back what turns out to be sound.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::git::keep::damaged;
+use crate::git::keep::put_back::{self, PutBack};
+use crate::git::keep::store_access::is_lost;
+use crate::git::object::CommitId;
+use crate::git::refs::{self, Expected};
+use crate::git::repository::Repository;
+use crate::git::revision;
+use crate::host::file::read_regular_text;
+use crate::session::name::{SESSIONS, SessionName};
+use crate::session::turn::Turn;
+use crate::workspace::Checkout;
+
+/// A ref's log is among what a reftable kept of it.
+const MAX_REF: u64 = 64 << 10;
+
+/// What was set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SetAsideKind {
+    /// A pack that was empty or cut off.
+    Pack,
+    /// A loose object that was empty or is not what its name says.
+    Object,
+    /// What a ref was before it was repaired.
+    Ref,
+    /// The intent of a turn that could not be finished.
+    Intent,
+}
+
+/// One thing that was set aside.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SetAside {
+    /// What it is.
+    pub kind: SetAsideKind,
+    /// The pack, the object, the ref, or the file of the intent.
+    pub name: String,
+    /// The file.
+    #[serde(skip)]
+    file: PathBuf,
+}
+
+/// Something that was set aside, and what happened when it was to be put back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PutBackResult {
+    /// What it is.
+    #[serde(flatten)]
+    pub item: SetAside,
+    /// Why it stays aside. `None` if it is back.
+    pub refused: Option<String>,
+}
+
+/// Returns what was set aside: packs first, because refs need what is in them.
+pub fn set_aside(repository: &Repository) -> anyhow::Result<Vec<SetAside>> {
+    let mut found = Vec::new();
+    let mut add = |kind, name: Option<String>, file: &Path| {
+        found.extend(name.map(|name| SetAside {
+            kind,
+            name,
+            file: file.to_owned(),
+        }));
+    };
+
+    for file in files(&put_back::packs_dir(repository))? {
+        let name = file_name(&file);
+        let pack = name.strip_suffix(".pack").or(name.strip_suffix(".idx"));
+        add(SetAsideKind::Pack, pack.map(str::to_owned), &file);
+    }
+    for file in files(&put_back::objects_dir(repository))? {
+        add(SetAsideKind::Object, Some(file_name(&file)), &file);
+    }
+    for file in files(&refs_dir(repository))? {
+        add(
+            SetAsideKind::Ref,
+            refs::aside::ref_of(&file_name(&file)),
+            &file,
+        );
+    }
+    for file in files(&repository.teddy_dir())? {
+        let name = file_name(&file);
+        let is_intent = name.starts_with("pending.json.bad");
+        add(SetAsideKind::Intent, is_intent.then_some(name), &file);
+    }
+
+    found.sort();
+    // The pack and the index of one.
+    found.dedup_by(|one, other| one.kind == SetAsideKind::Pack && one.name == other.name);
+    Ok(found)
+}
+
+/// Puts back what is sound. The caller holds the lock and recovers afterwards.
+pub fn put_all_back(checkout: &Checkout<'_>) -> anyhow::Result<Vec<PutBackResult>> {
+    let mut results = Vec::new();
+    for item in set_aside(checkout.repository)? {
+        let done = match item.kind {
+            SetAsideKind::Pack => put_back::put_pack_back(checkout.repository, &item.name)?,
+            SetAsideKind::Object => put_back::put_object_back(checkout.repository, &item.name)?,
+            // Packs that are back are seen by a new handle only.
+            SetAsideKind::Ref => put_ref_back(checkout, &item)?,
+            SetAsideKind::Intent => put_intent_back(checkout, &item)?,
+        };
+        let refused = match done {
+            PutBack::Done => None,
+            PutBack::Refused(why) => Some(why),
+        };
+        results.push(PutBackResult { item, refused });
+    }
+    Ok(results)
+}
+
+/// Directory of what repaired refs were.
+pub(super) fn refs_dir(repository: &Repository) -> PathBuf {
+    repository.teddy_dir().join("undo").join("refs")
+}
+
+/// Points a ref at what it was, if that is complete and nothing was recorded since.
+fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<PutBack> {
+    let repository = checkout.repository;
+    let refused = |why: &str| Ok(PutBack::Refused(why.to_owned()));
+    let text = read_regular_text(&item.file, MAX_REF)?;
+    let Some(id) = text.lines().next().and_then(|line| line.parse().ok()) else {
+        return refused("it named no object");
+    };
+    if is_lost(repository, id)? || !damaged::is_complete(repository, id)? {
+        return refused("something that it reaches is still missing");
+    }
+
+    let now = refs::held(repository, &item.name)?;
+    let goes_on = match now {
+        Some(now) if now == id => return done(&item.file),
+        Some(now) => revision::is_ancestor(repository, now, id)?,
+        None => true,
+    };
+    if !goes_on {
+        return Ok(PutBack::Refused(format!(
+            "the ref has moved on since; `git branch <name> {id}` keeps what it was"
+        )));
+    }
+
+    let session = item.name.strip_prefix(SESSIONS);
+    let session = session.and_then(|name| SessionName::from_ref(name).ok());
+    if let Some(session) = &session
+        && Turn::read(repository, session, id).is_err()
+    {
+        return refused("it is no turn of that session");
+    }
+    move_to(repository, &item.name, now, id)?;
+    if let Some(session) = &session {
+        checkout.journal().keep_tip(session, id)?;
+    }
+    done(&item.file)
+}
+
+fn move_to(
+    repository: &Repository,
+    name: &str,
+    now: Option<CommitId>,
+    id: CommitId,
+) -> anyhow::Result<()> {
+    let expected = now.map_or(Expected::Absent, Expected::At);
+    refs::move_to(repository, (name, expected), id, "teddy: put back")?;
+    refs::sync(repository, name)
+}
+
+/// Makes an intent the one under way, if its turn is still the newest of its session.
+fn put_intent_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<PutBack> {
+    let refused = |why: &str| Ok(PutBack::Refused(why.to_owned()));
+    let journal = checkout.journal();
+    if journal.has_intent() {
+        return refused("another turn is being finished");
+    }
+    let Some(pending) = journal.read_aside(&item.file)? else {
+        return refused("it is damaged");
+    };
+    let session = SessionName::from_ref(&pending.session)?;
+    let tip = refs::read(checkout.repository, &session.reference())?;
+    if tip != Some(pending.commit) {
+        return refused(
+            "its turn is not the newest of its session any more; `teddy restore` brings any turn to your files",
+        );
+    }
+    journal.put_back(&item.file)?;
+    Ok(PutBack::Done)
+}
+
+fn done(file: &Path) -> anyhow::Result<PutBack> {
+    std::fs::remove_file(file).with_context(|| format!("removing `{}`", file.display()))?;
+    Ok(PutBack::Done)
+}
+
+/// Returns the files in a directory; none if it does not exist.
+fn files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let list = || -> std::io::Result<Vec<PathBuf>> {
+        let entries = match std::fs::read_dir(dir) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?.collect::<std::io::Result<Vec<_>>>()?,
+        };
+        let paths = entries.into_iter().map(|entry| entry.path());
+        Ok(paths.filter(|path| path.is_file()).collect())
+    };
+    list().with_context(|| format!("cannot list `{}`", dir.display()))
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}

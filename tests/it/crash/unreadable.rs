@@ -1,0 +1,220 @@
+//! Objects and refs that cannot be read for a while: nothing counts as lost, the command names the
+//! file, and everything is there once it can be read again. What recovery does set aside comes back.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::plans::{create, plan};
+use crate::support::TestRepo;
+
+/// Commands that recover first, or judge sessions.
+const COMMANDS: [&[&str]; 6] = [
+    &["new", "other"],
+    &["recover"],
+    &["verify"],
+    &["gc"],
+    &["gc", "demo", "-y"],
+    &["-s", "demo", "log"],
+];
+
+/// Makes a session of two turns whose objects are in packs.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    for name in ["one", "two"] {
+        repo.run_plan(&plan(name, &[create(name, "x\n")]));
+    }
+    repo
+}
+
+fn refs(repo: &TestRepo) -> String {
+    repo.git(&["for-each-ref"])
+}
+
+fn objects(repo: &TestRepo) -> PathBuf {
+    repo.path().join(".git/objects")
+}
+
+/// Returns the files of the packs.
+fn packs(repo: &TestRepo) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(objects(repo).join("pack")).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Makes something unreadable, tries every command, and makes it readable again.
+#[track_caller]
+fn check(names: &str, hide: impl Fn(&TestRepo), show: impl Fn(&TestRepo)) {
+    let repo = project();
+    let before = refs(&repo);
+    hide(&repo);
+    for args in COMMANDS {
+        repo.teddy(args)
+            .check(1, &[names, "cannot be read", "nothing was changed"]);
+    }
+    let doctor = repo.teddy(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("cannot be read"),
+        "{names}: {doctor}"
+    );
+
+    show(&repo);
+    assert_eq!(refs(&repo), before, "{names}");
+    repo.done(&["recover"]);
+    assert_eq!(refs(&repo), before, "{names}");
+    assert_eq!(repo.json(&["verify", "demo"], 0)[0]["turns"], 3, "{names}");
+    assert!(!repo.path().join(".git/teddy/undo/refs").exists());
+}
+
+/// Moves a file to a place beside the repository and links to a name there.
+fn move_away(repo: &TestRepo, file: &Path, target: &str) {
+    let aside = repo.beside("disk");
+    std::fs::create_dir_all(&aside).unwrap();
+    let name = file.file_name().unwrap();
+    std::fs::rename(file, aside.join(name)).unwrap();
+    let target = match target {
+        "mounted" => aside.join(name),
+        _ => repo.beside("not-mounted").join(name),
+    };
+    symlink(target, file).unwrap();
+}
+
+fn bring_back(repo: &TestRepo, file: &Path) {
+    std::fs::remove_file(file).unwrap();
+    std::fs::rename(repo.beside("disk").join(file.file_name().unwrap()), file).unwrap();
+}
+
+#[test]
+fn packs_behind_links_to_a_disk_that_is_not_mounted_are_not_lost() {
+    let each = |repo: &TestRepo, act: &dyn Fn(&Path)| packs(repo).iter().for_each(|file| act(file));
+    check(
+        "pack-",
+        |repo| each(repo, &|file| move_away(repo, file, "gone")),
+        |repo| each(repo, &|file| bring_back(repo, file)),
+    );
+}
+
+#[test]
+fn packs_behind_links_are_not_lost() {
+    let each = |repo: &TestRepo, act: &dyn Fn(&Path)| packs(repo).iter().for_each(|file| act(file));
+    check(
+        "it is a symbolic link",
+        |repo| each(repo, &|file| move_away(repo, file, "mounted")),
+        |repo| each(repo, &|file| bring_back(repo, file)),
+    );
+}
+
+#[test]
+fn a_directory_of_packs_that_is_not_mounted_is_not_lost() {
+    check(
+        "objects/pack",
+        |repo| move_away(repo, &objects(repo).join("pack"), "gone"),
+        |repo| bring_back(repo, &objects(repo).join("pack")),
+    );
+}
+
+#[test]
+fn an_alternate_that_is_not_mounted_is_not_lost() {
+    for is_empty_dir in [false, true] {
+        let alternate = |repo: &TestRepo| repo.beside("alternate");
+        check(
+            "alternate",
+            |repo| {
+                let (from, to) = (objects(repo), alternate(repo));
+                std::fs::create_dir_all(to.join("elsewhere")).unwrap();
+                std::fs::rename(from.join("pack"), to.join("elsewhere/pack")).unwrap();
+                std::fs::create_dir(from.join("pack")).unwrap();
+                let line = format!("{}\n", to.join("objects").display());
+                std::fs::create_dir_all(from.join("info")).unwrap();
+                std::fs::write(from.join("info/alternates"), line).unwrap();
+                if is_empty_dir {
+                    std::fs::create_dir(to.join("objects")).unwrap();
+                }
+            },
+            |repo| {
+                let to = alternate(repo);
+                let _ = std::fs::remove_dir(to.join("objects"));
+                std::fs::rename(to.join("elsewhere"), to.join("objects")).unwrap();
+            },
+        );
+    }
+}
+
+/// A pack that ends with zeros was read and is wrong; that is damage.
+#[test]
+fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
+    let repo = project();
+    let before = refs(&repo);
+    let copies: Vec<(PathBuf, Vec<u8>)> = packs(&repo)
+        .into_iter()
+        .map(|file| (file.clone(), std::fs::read(file).unwrap()))
+        .collect();
+    for (file, bytes) in &copies {
+        if file.extension().is_some_and(|ending| ending == "pack") {
+            std::fs::remove_file(file).unwrap();
+            std::fs::write(file, &bytes[..bytes.len() - 20]).unwrap();
+        }
+    }
+    repo.teddy(&["recover"]).check(
+        0,
+        &["which a power cut left without its bytes", "was taken away"],
+    );
+    assert_ne!(refs(&repo), before);
+    let doctor = repo.teddy(&["doctor"]);
+    doctor.check(0, &["recovery set aside", "teddy recover --put-back"]);
+
+    // What is still damaged stays aside.
+    repo.teddy(&["recover", "--put-back"])
+        .check(0, &["stays set aside: it is damaged", "is still missing"]);
+
+    // The bytes come back, from a backup say.
+    for (file, bytes) in &copies {
+        let aside = repo.path().join(".git/teddy/undo/packs");
+        std::fs::write(aside.join(file.file_name().unwrap()), bytes).unwrap();
+    }
+    repo.teddy(&["recover", "--put-back"])
+        .check(0, &["Put back `refs/teddy/sessions/demo`"]);
+    assert_eq!(refs(&repo), before);
+    assert_eq!(repo.json(&["verify", "demo"], 0)[0]["turns"], 3);
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+    let left = repo.json(&["recover", "--put-back"], 0);
+    assert_eq!(left["put_back"], serde_json::json!([]));
+}
+
+#[test]
+fn a_ref_that_went_on_is_not_put_back() {
+    let repo = project();
+    let old = repo.git(&["rev-parse", "teddy/sessions/demo"]);
+    repo.done(&["undo"]);
+    let before = refs(&repo);
+    let aside = repo.path().join(".git/teddy/undo/refs");
+    std::fs::create_dir_all(&aside).unwrap();
+    let file = aside.join("refs:teddy:sessions:demo");
+    std::fs::write(&file, format!("{old}\n")).unwrap();
+    repo.teddy(&["recover", "--put-back"])
+        .check(0, &["has moved on since", &old]);
+    assert_eq!(refs(&repo), before);
+    assert!(file.exists());
+}
+
+/// A ref whose file cannot be read was taken for damaged. Only a loop of links cannot be read by root.
+#[test]
+fn a_linked_worktree_that_cannot_be_looked_at_is_not_gone() {
+    let repo = project();
+    repo.git(&["worktree", "add", "-q", "../linked"]);
+    let linked = repo.beside("linked");
+    repo.teddy_in(&linked, &["-s", "demo", "restore", "1", "-y"]);
+    let published = "refs/teddy/published/linked-linked";
+    assert!(refs(&repo).contains(published));
+
+    let records = repo.path().join(".git/worktrees");
+    let aside = repo.beside("records");
+    std::fs::rename(&records, &aside).unwrap();
+    symlink("worktrees", &records).unwrap();
+    repo.teddy(&["gc"]).check(1, &["cannot read"]);
+    std::fs::remove_file(&records).unwrap();
+    std::fs::rename(&aside, &records).unwrap();
+    assert!(refs(&repo).contains(published));
+}
