@@ -34,7 +34,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A process that runs for longer hangs.
+/// Time limit for a process.
 const HANGS: Duration = Duration::from_secs(if crate::WORLDS { 900 } else { 120 });
 
 pub struct TestRepo {
@@ -204,7 +204,7 @@ impl TestRepo {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_ATTR_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            // A test that cuts the power makes its own commits durable.
+            // Speeds git up. Tests of power cuts sync their own commits.
             .env("GIT_TEST_FSYNC", "0");
         for role in ["AUTHOR", "COMMITTER"] {
             command
@@ -406,7 +406,7 @@ impl Output {
         Output::wait(command.spawn().unwrap(), command)
     }
 
-    /// Waits for a process. One that hangs is killed, and the test fails with its command line.
+    /// Waits for a process. Kills it after `HANGS` and panics with its command line.
     pub fn wait(child: std::process::Child, command: &Command) -> Output {
         let pid = rustix::process::Pid::from_child(&child);
         let (sender, receiver) = std::sync::mpsc::channel();
@@ -414,7 +414,7 @@ impl Output {
         match receiver.recv_timeout(HANGS) {
             Ok(output) => Output::from(output.unwrap()),
             Err(_) => {
-                // It is still ours to kill: nothing has waited for it.
+                // The process is not reaped yet, so its id cannot belong to another one.
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
                 panic!("hangs for {HANGS:?}: {command:?}");
             }

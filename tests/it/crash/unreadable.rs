@@ -1,5 +1,6 @@
-//! Objects and refs that cannot be read for a while: nothing counts as lost, the command names the
-//! file, and everything is there once it can be read again. What recovery does set aside comes back.
+//! Objects and refs that are temporarily unreadable: the command names the file, nothing counts as
+//! lost, and everything works once the file is readable again. Data that recovery has set aside can
+//! be restored.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
-/// Commands that recover first, or judge sessions.
+/// Commands that start with a recovery or validate sessions.
 const COMMANDS: [&[&str]; 6] = [
     &["new", "other"],
     &["recover"],
@@ -17,7 +18,7 @@ const COMMANDS: [&[&str]; 6] = [
     &["-s", "demo", "log"],
 ];
 
-/// Makes a session of two turns whose objects are in packs.
+/// A project with a session of two turns. All objects are in packs.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
@@ -36,7 +37,7 @@ fn objects(repo: &TestRepo) -> PathBuf {
     repo.path().join(".git/objects")
 }
 
-/// Returns the files of the packs.
+/// Returns the files in `objects/pack`.
 fn packs(repo: &TestRepo) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(objects(repo).join("pack")).unwrap();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -44,7 +45,7 @@ fn packs(repo: &TestRepo) -> Vec<PathBuf> {
     files
 }
 
-/// Makes something unreadable, tries every command, and makes it readable again.
+/// Makes something unreadable, tries every command, then makes it readable again.
 #[track_caller]
 fn check(names: &str, hide: impl Fn(&TestRepo), show: impl Fn(&TestRepo)) {
     let repo = project();
@@ -68,7 +69,7 @@ fn check(names: &str, hide: impl Fn(&TestRepo), show: impl Fn(&TestRepo)) {
     assert!(!repo.path().join(".git/teddy/undo/refs").exists());
 }
 
-/// Moves a file to a place beside the repository and links to a name there.
+/// Moves a file next to the repository and replaces it by a symlink to that place.
 fn move_away(repo: &TestRepo, file: &Path, target: &str) {
     let aside = repo.beside("disk");
     std::fs::create_dir_all(&aside).unwrap();
@@ -142,7 +143,7 @@ fn an_alternate_that_is_not_mounted_is_not_lost() {
     }
 }
 
-/// A pack that ends with zeros was read and is wrong; that is damage.
+/// A truncated pack can be read and is wrong, so it counts as damaged.
 #[test]
 fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
     let repo = project();
@@ -165,11 +166,11 @@ fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
     let doctor = repo.teddy(&["doctor"]);
     doctor.check(0, &["recovery set aside", "teddy recover --put-back"]);
 
-    // What is still damaged stays aside.
+    // Data that is still damaged stays set aside.
     repo.teddy(&["recover", "--put-back"])
         .check(0, &["stays set aside: it is damaged", "is still missing"]);
 
-    // The bytes come back, from a backup say.
+    // For example, the user restores the packs from a backup.
     for (file, bytes) in &copies {
         let aside = repo.path().join(".git/teddy/undo/packs");
         std::fs::write(aside.join(file.file_name().unwrap()), bytes).unwrap();
@@ -199,7 +200,8 @@ fn a_ref_that_went_on_is_not_put_back() {
     assert!(file.exists());
 }
 
-/// A ref whose file cannot be read was taken for damaged. Only a loop of links cannot be read by root.
+/// Bug: TeDDy took a worktree whose record it could not read for a deleted one. A loop of symlinks
+/// is the only thing that root cannot read.
 #[test]
 fn a_linked_worktree_that_cannot_be_looked_at_is_not_gone() {
     let repo = project();

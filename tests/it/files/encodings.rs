@@ -76,7 +76,7 @@ fn a_file_that_does_not_fit_its_encoding_is_left_alone() {
     assert_eq!(repo.read("a"), "m\n");
 }
 
-/// gix reads the lower byte first only; such a file was recorded as other characters.
+/// Bug: gix only reads little-endian UTF-16, so TeDDy recorded other characters.
 #[test]
 fn utf_16_with_the_higher_byte_first_is_recorded_as_git_stores_it() {
     let big = |text: &str| {

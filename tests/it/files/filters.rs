@@ -1,5 +1,6 @@
-//! Files with bytes that git does not store: output that a clean filter drops, line ends, `$Id$`. A
-//! turn changes the bytes on disk and leaves the rest of them; what it replaces is kept.
+//! Files with bytes that git does not store: output removed by a clean filter, line endings,
+//! `$Id$`. A turn changes only its own part of the bytes on disk, and TeDDy keeps replaced files
+//! that git cannot restore.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -7,15 +8,15 @@ use std::path::PathBuf;
 use crate::plans::{create, edit, execute, plan};
 use crate::support::{Output, TestRepo};
 
-/// A notebook with output, which the filter drops.
+/// The filter removes the line of output.
 const NOTEBOOK: &str = "cell 1\n#out 42 minutes\ncell 2\n";
 
-/// Makes a project with a filter that drops the lines of output.
+/// A project with a filter that removes lines of output.
 fn project() -> TestRepo {
     with_filter("grep -v '^#out' || :", NOTEBOOK)
 }
 
-/// Makes a project whose notebook has a filter.
+/// A project whose notebook has this clean filter.
 fn with_filter(script: &str, notebook: &str) -> TestRepo {
     let repo = TestRepo::new()
         .file(".gitattributes", "*.ipynb filter=strip\n")
@@ -38,7 +39,7 @@ fn run(repo: &TestRepo, settings: &[&str], action: String) -> Output {
     repo.teddy(&args)
 }
 
-/// Returns the files that were replaced and that git could not make again.
+/// Returns the replaced files that git could not restore.
 fn kept(repo: &TestRepo) -> Vec<Vec<u8>> {
     let dirs = ["replaced", "displaced"].map(|dir| repo.path().join(".git/teddy/undo").join(dir));
     let files = dirs
@@ -51,7 +52,6 @@ fn kept(repo: &TestRepo) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Backends in which commands run.
 const BACKENDS: [&str; 2] = ["worktree.backend=auto", "worktree.backend=checkout"];
 
 #[test]
@@ -96,7 +96,7 @@ fn a_command_leaves_what_a_filter_drops_and_keeps_its_own_output() {
             assert!(changed.contains(line), "{backend}: {changed}");
         }
         if !changed.contains("#out 7") {
-            // A command in a copy of the files did not see the user's output.
+            // In a checkout, the command did not see the user's output.
             let is_kept = |bytes: &Vec<u8>| bytes.ends_with(b"#out 7\ncell 3\n");
             assert!(kept(&repo).iter().any(is_kept), "{backend}: {changed}");
         }
@@ -190,7 +190,7 @@ fn record_undo_and_pick_leave_what_a_filter_drops() {
     assert_eq!(repo.read("a.ipynb"), "cell 1\n#out 43\ncell zwei\n");
 }
 
-/// nbstripout sets a count to null; a change of that line does not fit the one on disk.
+/// nbstripout sets a count to null, so a change of that line does not apply to the file on disk.
 #[test]
 fn a_change_that_does_not_fit_the_bytes_on_disk_leaves_the_file() {
     let notebook = "n: 5\nx\n";
@@ -203,7 +203,7 @@ fn a_change_that_does_not_fit_the_bytes_on_disk_leaves_the_file() {
     assert_eq!(repo.read("a.ipynb"), "m: null\nx\n");
     assert_eq!(kept(&repo), [notebook.as_bytes()]);
 
-    // The next commands keep it, until undo data is old.
+    // Undo data outlives the next commands until it is old enough.
     repo.done(&["new", "other"]);
     repo.done(&["gc"]);
     assert_eq!(kept(&repo), [notebook.as_bytes()]);
@@ -275,7 +275,7 @@ fn ident_is_written_as_git_writes_it() {
     repo.done(&["undo"]);
     as_git();
 
-    // What was never expanded stays so.
+    // A keyword that was not expanded stays unexpanded.
     repo.write("x.c", "$Id$\na\nb\n");
     run(&repo, &[], edit("x.c", "b", "B")).check(0, &[]);
     assert_eq!(repo.read("x.c"), "$Id$\na\nB\n");
@@ -296,7 +296,7 @@ fn utf_16_keeps_the_bytes_that_a_turn_does_not_change() {
     repo.write("e.rc", encode("a\nB\nc\n"));
     repo.done(&["record", "-m", "by hand"]);
 
-    // To git, the file is the same with another line end.
+    // git stores the same content for another line ending.
     repo.write("e.rc", encode("a\r\nB\nc\n"));
     repo.done(&["undo"]);
     let disk = || std::fs::read(repo.path().join("e.rc")).unwrap();

@@ -209,7 +209,8 @@ fn promise_d4_a_repository_that_a_plan_makes_is_said_and_not_recorded() {
     assert_eq!(changed(&repo, 2), "[]");
 }
 
-/// A later `.gitignore`, of a turn or of the user, made the files of earlier turns "deleted by you".
+/// Bug: after a new ignore rule, `status` reported the files of earlier turns as deleted by the
+/// user.
 #[test]
 fn what_a_turn_made_stays_whatever_is_ignored_later() {
     let ignore = "echo build/ > .gitignore";
@@ -239,7 +240,7 @@ fn what_a_turn_made_stays_whatever_is_ignored_later() {
             );
             assert_eq!(missing(), serde_json::json!([]), "{backend} {by_user}");
 
-            // A turn changes it there, and the user removes it.
+            // A turn changes the ignored file, then the user deletes it.
             run("echo changed > build/x");
             assert_eq!(repo.read("build/x"), "changed\n", "{backend} {by_user}");
             repo.remove("build/x");

@@ -1,10 +1,10 @@
-//! What a model only talks about: nobody is there to weigh it, so it does not run.
+//! Doubtful plans without a user: actions that the model only talks about do not run.
 
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// What is said beside a command, in several languages.
+/// Remarks next to a command, in several languages.
 const WORDS: [&str; 7] = [
     "Hold off on this one for now.",
     "Don't run this yet.",
@@ -15,7 +15,6 @@ const WORDS: [&str; 7] = [
     "请先不要执行这个命令。",
 ];
 
-/// A project with a session in use.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");
@@ -24,7 +23,7 @@ fn project() -> TestRepo {
     repo
 }
 
-/// A plan whose command has words behind it.
+/// A plan with a remark after its command.
 fn doubtful(words: &str) -> String {
     format!(
         "{}\n{words}\n",
@@ -42,7 +41,7 @@ fn p42_words_beside_a_command_wait_for_a_person() {
         assert!(!repo.path().join("ran.txt").exists(), "{words}");
     }
 
-    // No model is asked without need, and the plan is still there.
+    // TeDDy does not call the model again, and the plan still waits.
     repo.teddy(&["execute", "-y"]).check(5, &[]);
     let waiting = repo.json(&["execute", "-y"], 5);
     assert_eq!(
@@ -79,7 +78,7 @@ fn p42_the_model_is_asked_once_and_then_the_plan_waits() {
     let feedback = repo.done(&["show", "draft", "user_prompt.txt"]);
     assert!(feedback.contains(WORDS[0]), "{feedback}");
 
-    // What it sends now is not asked about again.
+    // TeDDy does not ask again about the new plan.
     for _ in 0..2 {
         let out = repo.teddy(&["execute", "-y"]);
         out.check(5, &["waits for a person"]);
@@ -159,7 +158,7 @@ fn p44_a_line_that_stands_for_code_goes_back_to_the_model() {
         assert_eq!(repo.read("a.txt"), "one\ntwo\n");
     }
 
-    // A line that is there already, and one in a file that is new, replace nothing.
+    // An existing line and one in a new file stand for no code.
     let repo = project();
     repo.write("b.py", "# ... existing code ...\nx = 1\n");
     repo.done(&["context", "add", "b.py"]);
@@ -206,7 +205,7 @@ fn p33_blocks_of_one_shell_and_prompts_have_one_meaning() {
         ("a\n".into(), "b\n".into())
     );
 
-    // Inside of a here-document a fence is content.
+    // In a here-document, a fence is content.
     let open =
         "### `EXECUTE`\n- **Description:** d\n```sh\ncat > c.out <<EOF\n```\n```sh\nEOF\n```\n";
     repo.write("../plan.md", plan("Write", &[open.to_owned()]));
@@ -248,7 +247,7 @@ fn p43_a_path_that_exists_can_be_named_whatever_is_in_it() {
         assert_eq!(repo.read(name), "b\n", "{name:?}");
     }
 
-    // It is shown so that nobody is deceived, and can be written as it is shown.
+    // The name is escaped for display, and a plan can use the escaped name.
     let listed = repo.done(&["context", "list"]);
     assert!(
         listed.contains("bidi\\u{202e}x") && !listed.contains('\u{202e}'),
@@ -260,7 +259,7 @@ fn p43_a_path_that_exists_can_be_named_whatever_is_in_it() {
     assert_eq!(repo.read("bidi\u{202e}x"), "b\n");
 }
 
-/// A plan that changes a file of any name.
+/// A plan that edits a file with any name.
 fn named(name: &str) -> String {
     plan(
         "Change it",
@@ -337,7 +336,7 @@ fn p32_a_mention_or_the_lines_of_a_link_stand_for_the_plain_path() {
         assert_eq!(repo.read("a.txt"), "one\n2\n", "{path}");
     }
 
-    // A file of that very name is that file.
+    // A file with exactly this name takes precedence.
     let repo = project();
     repo.write("@a.txt", "two\n");
     repo.done(&["context", "add", "@a.txt"]);
