@@ -205,7 +205,7 @@ impl TestRepo {
             .env("GIT_ATTR_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             // Speeds git up. Tests of power cuts sync their own commits.
-            .env("GIT_TEST_FSYNC", "0");
+            .env("GIT_TEST_FSYNC", if crate::WORLDS { "1" } else { "0" });
         for role in ["AUTHOR", "COMMITTER"] {
             command
                 .env(format!("GIT_{role}_NAME"), "Test")
