@@ -7,6 +7,7 @@
 
 mod capture;
 mod environment;
+mod interpreter;
 mod stragglers;
 
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use rustix::process::Signal;
 pub use super::supervisor::GRACE;
 pub use capture::CapturedOutput;
 pub use environment::may_set;
+pub use interpreter::interpreter;
 pub use stragglers::end_orphans;
 
 use super::supervisor::{
@@ -189,27 +191,6 @@ fn seen(script: &Script) -> PathBuf {
         || script.cwd.clone(),
         |holder| overlay::within(holder, &script.cwd),
     )
-}
-
-/// The program that a script asks for in its `#!` line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interpreter {
-    /// Its path, or its name.
-    pub program: String,
-    /// What follows, one argument as for the kernel.
-    pub argument: Option<String>,
-}
-
-/// Returns the program that a script asks for; an empty one if its `#!` line names none.
-pub fn interpreter(text: &str) -> Option<Interpreter> {
-    let first = text.lines().find(|line| !line.trim().is_empty())?;
-    let asked = first.trim().strip_prefix("#!")?.trim();
-    let (program, argument) = asked.split_once([' ', '\t']).unwrap_or((asked, ""));
-    let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-    Some(Interpreter {
-        program: program.to_owned(),
-        argument: argument.map(ToOwned::to_owned),
-    })
 }
 
 /// Returns the program that runs a script, and its options: what the script asks for in its `#!` line,

@@ -141,13 +141,15 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
 
     // A checkout can be on any file system, so compare like the most lenient one.
     let folded = fold_component(component);
+    let hidden = component.chars().find(|&c| is_deceptive(c));
+    let hidden = hidden.map(|c| PathError::Character(c as u32));
     if is_git(&folded) {
-        return Err(PathError::GitInternal(component.to_owned()));
+        return Err(hidden.unwrap_or_else(|| PathError::GitInternal(component.to_owned())));
     }
 
     // `.teddy` is reserved only at the root.
     if first && (folded == ".teddy" || is_short(&folded, "teddy")) {
-        return Err(PathError::TeddyInternal(component.to_owned()));
+        return Err(hidden.unwrap_or_else(|| PathError::TeddyInternal(component.to_owned())));
     }
 
     Ok(())

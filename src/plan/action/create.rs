@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
 use super::body::Body;
-use super::edit::check::elision;
 use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_block};
 use crate::host::file::{FileKind, FileMode};
@@ -16,6 +15,7 @@ use crate::plan::run::error::ActionError;
 use crate::plan::run::write::{self, MAX_COMPARED};
 use crate::plan::run::{Ending, Outcome, Stage};
 use crate::plan::spelling::key::PATH_KEYS;
+use crate::plan::validate::elision::elision;
 use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake, Step};
 use crate::text::counted;

@@ -12,13 +12,12 @@ use crate::text::markdown;
 /// Marks of this form are told by their brackets: `<|eot_id|>`.
 const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
 /// Other marks behind a reply.
-const BEHIND: [&str; 6] = [
+const BEHIND: [&str; 5] = [
     "</s>",
     "<end_of_turn>",
     "<eos>",
     "[/INST]",
     "<end_of_utterance>",
-    "</assistant>",
 ];
 /// Other marks before a reply.
 const BEFORE: [&str; 7] = [
@@ -94,8 +93,13 @@ fn end(reply: &str) -> usize {
 
 /// Returns a text without the mark at its end.
 fn without_mark(text: &str) -> Option<&str> {
-    if let Some(rest) = BEHIND.iter().find_map(|mark| text.strip_suffix(mark)) {
-        return Some(rest);
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    // The end of an element that the reply opens is no mark.
+    let opened = |mark: &str| mark.starts_with("</") && last.contains(&mark.replace('/', ""));
+    if let Some(mark) = BEHIND.iter().find(|mark| text.ends_with(**mark))
+        && !opened(mark)
+    {
+        return text.strip_suffix(mark);
     }
 
     BRACKETS.iter().find_map(|(open, close)| {
@@ -161,6 +165,7 @@ mod tests {
             "<|im_end|>",
             "analysis of assistantfinal words",
             "a |> b\n",
+            "# T\nIt is <s>old</s>\n",
             "# T\n```\n<think>\nx\n</think>\n```\n",
             "# T\n```xml\n<s>a</s>\n```\n",
         ] {

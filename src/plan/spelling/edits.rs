@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::Remark;
 use super::condition;
 use super::name;
-use super::passage::{self, Passage};
 use super::prose::{is_ended, is_prose};
 use crate::plan::action::field::is_fence;
 use crate::plan::diagnostic::quote;
@@ -86,11 +85,10 @@ impl<'a> LineEdits<'a> {
         self.said.push(line);
     }
 
-    /// Marks the remarks on words beside commands.
-    pub fn mark_asides(&mut self, passages: &[Passage]) {
+    /// Marks the remarks on words that are left out beside commands.
+    pub fn mark_asides(&mut self, is_beside_command: &dyn Fn(usize) -> bool) {
         for remark in &mut self.remarks {
-            remark.aside |= self.said.contains(&remark.line)
-                && passage::is_beside_command(passages, remark.line);
+            remark.aside |= self.said.contains(&remark.line) && is_beside_command(remark.line);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Remark;
 use super::condition::is_aside;
 use super::edits::LineEdits;
-use super::passage::{Passage, cut};
+use super::passage::{Passage, cut, is_beside_command};
 use crate::plan::action::border::looks_like_border;
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
@@ -102,7 +102,7 @@ fn once(text: &str) -> (String, Vec<Remark>) {
         }
     }
 
-    edits.mark_asides(&passages);
+    edits.mark_asides(&|line| is_beside_command(&passages, line));
     edits.finish()
 }
 

@@ -103,7 +103,7 @@ pub fn respell(given: &str) -> Respelled {
         }
     }
 
-    edits.mark_asides(&passages);
+    edits.mark_asides(&|line| passage::is_beside_command(&passages, line));
     let spoken = edits.spoken;
     let (respelled, more) = edits.finish();
     remarks.extend(more);

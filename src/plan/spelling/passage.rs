@@ -143,6 +143,10 @@ pub(super) fn with_headings(text: &str) -> (String, Vec<Remark>) {
             let Some(row) = named_action(lines.get(block.first)).filter(|_| holds && listed) else {
                 continue;
             };
+            // Right below the heading of an action it says what the heading says.
+            if index == 0 && passage.is_action() {
+                continue;
+            }
             let above = match index.checked_sub(1) {
                 None if unknown => Some(passage.line),
                 None => None,

@@ -10,6 +10,7 @@
 //! blank FIND, a REPLACE that equals it, a file of the snapshot that is in no context list, a
 //! forbidden variable, memos, agents, a search without an engine, an action after a hand-over.
 
+pub mod elision;
 mod memo;
 mod name;
 mod nul;

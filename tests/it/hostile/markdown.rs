@@ -186,8 +186,8 @@ fn fields() -> Vec<Row> {
             "",
         ),
         (
-            "two blocks",
-            plan("### `EXECUTE`\n- **Description:** d\n```sh\ntrue\n```\n```sh\ntouch evil\n```\n"),
+            "two blocks of which one may be output",
+            plan("### `EXECUTE`\n- **Description:** d\n```sh\ntrue\n```\n```\ntouch evil\n```\n"),
             "",
         ),
         (

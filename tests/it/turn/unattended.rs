@@ -207,7 +207,7 @@ fn p33_blocks_of_one_shell_and_prompts_have_one_meaning() {
 
     // In a here-document, a fence is content.
     let open =
-        "### `EXECUTE`\n- **Description:** d\n```sh\ncat > c.out <<EOF\n```\n```sh\nEOF\n```\n";
+        "### `EXECUTE`\n- **Description:** d\n```sh\ncat > c.out <<'EOF'\n```\n```sh\nEOF\n```\n";
     repo.write("../plan.md", plan("Write", &[open.to_owned()]));
     let out = repo.teddy(&["execute", "../plan.md", "-y"]);
     assert!(

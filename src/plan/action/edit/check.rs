@@ -4,7 +4,8 @@
 use super::Edit;
 use super::pair::Pair;
 use crate::plan::action::Action;
-use crate::plan::diagnostic::{MAX_MISTAKES, quote};
+use crate::plan::diagnostic::MAX_MISTAKES;
+use crate::plan::validate::elision::elision;
 use crate::plan::validate::world::Found;
 use crate::plan::validate::{Judge, Mistake};
 use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find};
@@ -51,14 +52,6 @@ fn elisions(judge: &mut Judge<'_>, action: &Action, edit: &Edit) {
             judge.refuse(action, pair.line, elision(&what, line));
         }
     }
-}
-
-/// Returns the mistake of a text that stands for code instead of having it.
-pub(in crate::plan::action) fn elision(what: &str, line: &str) -> Mistake {
-    Mistake::new(
-        format!("{what} leaves out code: \"{}\"", quote(line)),
-        "the text is written as it is; write out every line, or FIND only the lines that change",
-    )
 }
 
 /// Returns what is wrong with an EDIT of a file that the model has not seen.

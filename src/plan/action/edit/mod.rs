@@ -1,6 +1,6 @@
 //! EDIT: replaces exact, unique places of a file.
 
-pub(super) mod check;
+mod check;
 pub mod pair;
 mod parse;
 mod perform;
