@@ -60,13 +60,13 @@ pub fn transplant(
 
         // Own lines among those that are replaced keep their place in proportion.
         let mut passed = 0;
-        for at in start..end {
+        for (at, own) in disk.iter().enumerate().take(end).skip(start) {
             if replaced.get(passed) == Some(&at) {
                 passed += 1;
                 continue;
             }
             write_to(&mut output, (passed * new.len()).div_ceil(old.len()));
-            output.extend(disk[at]);
+            output.extend(*own);
         }
         write_to(&mut output, new.len());
         next = end;

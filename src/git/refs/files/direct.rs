@@ -80,9 +80,14 @@ impl FileRefs {
     pub(super) fn refuse_endless_below(&self, prefix: &str) -> anyhow::Result<()> {
         let mut folders = vec![self.common.join(prefix)];
         while let Some(folder) = folders.pop() {
-            // Listing the refs reports what is missing or unreadable.
-            let Ok(entries) = std::fs::read_dir(&folder) else {
-                continue;
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                // gix lists nothing then, as if there were no refs.
+                Err(error) if is_out_of_reach(&error) => {
+                    return Err(error)
+                        .with_context(|| format!("cannot list `{}`", folder.display()));
+                }
+                Err(_) => continue,
             };
             for entry in entries.flatten() {
                 match entry.file_type() {
@@ -99,12 +104,8 @@ impl FileRefs {
     pub(super) fn refuse_unreadable(&self, prefix: &str) -> anyhow::Result<()> {
         let mut dirs = vec![self.common.join(prefix)];
         while let Some(dir) = dirs.pop() {
-            let entries = match std::fs::read_dir(&dir) {
-                Err(error) if is_out_of_reach(&error) => {
-                    return Err(error).with_context(|| format!("cannot list `{}`", dir.display()));
-                }
-                entries => entries.into_iter().flatten().flatten(),
-            };
+            // Each directory could be listed a moment ago.
+            let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
             for entry in entries {
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 if is_dir {
