@@ -40,6 +40,9 @@ pub enum Merged {
         /// Everything that fits together, and git's conflict markers where it does not; our side
         /// where there are no lines to mark.
         markers: TreeId,
+        /// The paths among them at which one side has a file and the other one a directory: they
+        /// have no lines to mark.
+        unmarked: BTreeSet<Vec<u8>>,
     },
 }
 
@@ -77,7 +80,8 @@ pub fn merge(
         by_path(diff::changes(repository, base, theirs)?),
     );
     let sink = Sink::new(repository);
-    let mut overlap = in_the_way(&ours_did, &theirs_did);
+    let unmarked = in_the_way(&ours_did, &theirs_did);
+    let mut overlap = unmarked.clone();
     let mut edits: BTreeMap<_, _> = theirs_did
         .iter()
         .map(|(path, change)| (path.clone(), change.new.clone()))
@@ -98,6 +102,7 @@ pub fn merge(
             theirs: theirs_did,
             edits,
             overlap,
+            unmarked,
         };
         ways_out(repository, &sink, ours, &divided)?
     };
@@ -280,6 +285,7 @@ fn ways_out(
         theirs: theirs_did,
         edits,
         overlap,
+        unmarked,
     } = divided;
     let mut kept = edits.clone();
     kept.retain(|path, _| !overlap.contains(path));
@@ -292,8 +298,9 @@ fn ways_out(
         });
         taken.insert(path.clone(), theirs);
 
-        // A file where the other side has a folder cannot be marked: ours stays.
-        if our.is_some() && their.is_some() {
+        // A file where the other side has a directory cannot be marked: ours stays. To write it would
+        // delete what is in the directory.
+        if our.is_some() && their.is_some() && !unmarked.contains(path) {
             marked.insert(path.clone(), edits.get(path).cloned().flatten());
         }
     }
@@ -303,6 +310,7 @@ fn ways_out(
         ours: diff::tree_into(repository, sink, ours, &kept)?,
         theirs: diff::tree_into(repository, sink, ours, &taken)?,
         markers: diff::tree_into(repository, sink, ours, &marked)?,
+        unmarked: unmarked.clone(),
     })
 }
 
@@ -316,6 +324,8 @@ struct Divided {
     edits: BTreeMap<Vec<u8>, Option<TreeEntry>>,
     /// Where they do not fit together.
     overlap: BTreeSet<Vec<u8>>,
+    /// Where one has a file and the other one a directory.
+    unmarked: BTreeSet<Vec<u8>>,
 }
 
 /// Indexes changes by path.

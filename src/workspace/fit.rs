@@ -1,6 +1,8 @@
 //! How a result fits into the user's files as they are now: three-way, and nothing is decided where
 //! both changed the same.
 
+use std::collections::BTreeSet;
+
 use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::TreeId;
@@ -27,6 +29,8 @@ pub struct WaysOut {
     pub theirs: TreeId,
     /// Conflict markers where they meet.
     pub markers: TreeId,
+    /// The paths at which they meet and have no lines to mark: the user's side stays there.
+    pub unmarked: BTreeSet<Vec<u8>>,
 }
 
 /// Fits a result into the user's files as they are now.
@@ -46,6 +50,7 @@ pub fn fit(
             ours,
             theirs,
             markers,
+            unmarked,
         } => Fit::Overlap(
             paths,
             Box::new(WaysOut {
@@ -53,6 +58,7 @@ pub fn fit(
                 ours,
                 theirs,
                 markers,
+                unmarked,
             }),
         ),
     })
