@@ -134,6 +134,7 @@ mod tokens;
 mod tools;
 mod travel_random;
 mod trials;
+mod unsound_trees;
 mod upgrade;
 mod verify;
 mod web;
