@@ -339,15 +339,7 @@ impl Project {
     /// As for [`Project::lock`].
     pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
         session.writable()?;
-        let lock = Lock::take(
-            &self
-                .repository
-                .teddy_dir()
-                .join("locks")
-                .join(session.as_str()),
-            command,
-            patience(),
-        )?;
+        let lock = Lock::take(&self.session_lock(session), command, patience())?;
         // Its commands may still be running, in the worktree that this call is about to use; who
         // watches them ends them if TeDDy was killed.
         Lock::outlast(&self.commands_lock(session.as_str()), patience())?;
@@ -356,6 +348,12 @@ impl Project {
         }
 
         Ok(lock)
+    }
+
+    /// Returns the directory with the lock of a session.
+    pub(super) fn session_lock(&self, session: &SessionName) -> PathBuf {
+        let locks = self.repository.teddy_dir().join("locks");
+        locks.join(session.as_str())
     }
 
     /// Returns the file that is locked while a command runs in a session's worktree, by the

@@ -10,6 +10,7 @@ mod approval;
 mod archive;
 mod archive_walkthrough;
 mod ask;
+mod at_work;
 mod bad_answers;
 mod blame;
 mod blocks;

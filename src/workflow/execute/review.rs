@@ -6,6 +6,7 @@ use super::result::{RecordedTurn, ReviewedPlan, UndecidedPlan};
 use super::{ExecuteOptions, Known, PlanInReview, decline, forced, open_case, record, reject};
 use crate::plan::Plan;
 use crate::session::meta::Approver;
+use crate::workflow::at_work::{IN_REVIEW, RUNNING, note_activity};
 use crate::workflow::confine;
 use crate::workflow::judge;
 use crate::workflow::judge::JudgeInput;
@@ -34,6 +35,7 @@ pub(super) fn review_and_run(
             return turn_down(project, case, options, user);
         }
 
+        note_activity(project, &case.tip.session, IN_REVIEW);
         let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(undecided(case)),
             Decision::Skip(words) => {
@@ -54,7 +56,11 @@ pub(super) fn review_and_run(
         // not keep it from running, as its saves are brought together with the result afterwards.
         if is_still_so(project, &mut case, &chosen)? || review_number == MAX_REVIEWS {
             case.draft.meta.approved_by = Some(approver(user, options));
-            return record::run_and_record(project, case, chosen, user).map(recorded);
+            let session = case.tip.session.clone();
+            note_activity(project, &session, RUNNING);
+            let ran = record::run_and_record(project, case, chosen, user);
+            note_activity(project, &session, "execute");
+            return ran.map(recorded);
         }
 
         user.tell(Event::Notice(Notice::ChangedUnderReview));
