@@ -135,6 +135,7 @@ mod tokens;
 mod tools;
 mod travel_random;
 mod trials;
+mod undo_redo;
 mod unsound_trees;
 mod upgrade;
 mod verify;
