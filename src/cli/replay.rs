@@ -6,12 +6,12 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use crate::text::visible::visible;
-use crate::workflow::replay::replay;
+use crate::workflow::replay::{Unseen, replay};
 
 /// Run a recorded plan again and compare the result
 ///
 /// Runs offline in a temporary worktree, on the files that the turn started with. Your files and
-/// the session are unchanged. Exit code 0: the same tree; 1: a different one.
+/// the session are unchanged. Exit code 0: the same files and exit codes; 1: different ones.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy replay 3\n  teddy replay @~1 -y               also where commands cannot be confined"
@@ -25,12 +25,17 @@ pub(super) struct Args {
     yes: bool,
 }
 
+fn exit_code(code: Option<i32>) -> String {
+    code.map_or_else(|| "none".to_owned(), |code| code.to_string())
+}
+
+/// Runs the plan and says whether the tree is the same.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, args.yes);
     let replayed = replay(&project, &args.turn, user.as_mut())?;
     drop(user);
-    let same = replayed.expected == replayed.tree;
+    let same = replayed.is_same();
 
     if app.global.json {
         app.print_json(&serde_json::json!({
@@ -39,6 +44,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             "expected": replayed.expected,
             "tree": replayed.tree,
             "differences": replayed.differences,
+            "exit_codes": replayed.exit_codes,
+            "unseen": replayed.unseen,
         }))?;
     } else {
         let word = if same { "same" } else { "different" };
@@ -47,6 +54,22 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             .differences
             .iter()
             .for_each(|path| app.say(&format!("  {}", visible(path))));
+        for code in &replayed.exit_codes {
+            app.say(&format!(
+                "  action {}: exit code {}, in the turn {}",
+                code.action,
+                exit_code(code.found),
+                exit_code(code.expected)
+            ));
+        }
+        for unseen in &replayed.unseen {
+            app.say(match unseen {
+                Unseen::FilesInNoSnapshot => {
+                    "The replay cannot see files that are in no snapshot, such as ignored ones; the turn could."
+                }
+                Unseen::Network => "The replay has no network; the turn could have had it.",
+            });
+        }
     }
 
     Ok(if same { exit::DONE } else { exit::FAILED }.into())

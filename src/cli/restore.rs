@@ -13,6 +13,7 @@ use crate::text::visible::visible;
 use crate::ui::missing::lines;
 use crate::ui::restore_note::restore_note;
 use crate::workflow::project::Project;
+use crate::workflow::restore::note::RestoreNote;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use crate::workflow::user::User;
@@ -194,10 +195,12 @@ fn show(
                 .for_each(|line| app.say(line));
         } else if done.commit.is_some() {
             let count = counted(done.overlaps.len(), "file");
-            app.warn(&format!(
-                "{count} could not be changed; the rest is as after turn {name}"
-            ));
-        } else {
+            let rest = match done.is_applied() {
+                true => format!("the rest is as after turn {name}"),
+                false => "so nothing was changed; `teddy status` says how to go on".to_owned(),
+            };
+            app.warn(&format!("{count} could not be changed; {rest}"));
+        } else if !done.notes.iter().any(RestoreNote::explains_overlap) {
             app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact");
         }
 
@@ -310,14 +313,19 @@ fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
         (_, true) => ("Turns", "would be"),
         (_, false) => ("Turns", "are"),
     };
-    let how = if done.over.contains(&done.turn) {
+    let except = match done.is_partial {
+        true => " except where your side was kept",
+        false => "",
+    };
+    // A redo goes to the newest turn that it goes over, or to one behind it that it passes over.
+    let how = if done.over.iter().any(|over| *over <= done.turn) {
         "redone"
     } else {
         "undone"
     };
 
     format!(
-        "{noun} {} {are} {how}: {changed} changed{kept}.",
+        "{noun} {} {are} {how}{except}: {changed} changed{kept}.",
         turns.join(", ")
     )
 }

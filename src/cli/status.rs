@@ -5,11 +5,13 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use crate::git::refs;
+use crate::host::lock::LockHolder;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::drift::lines;
 use crate::ui::style::{self, StyledLine, Tone};
+use crate::workflow::at_work::{IN_REVIEW, RUNNING};
 use crate::workflow::history;
 use crate::workflow::history::SessionStatus;
 use crate::workflow::land::latest::Latest;
@@ -42,6 +44,13 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut lines = vec![heading(&project, session, turn)];
     lines.extend(toned(&text(&standing, turn)));
     app.print(style::text(&lines, app.paint_results()))?;
+    if let Some(holder) = &standing.at_work {
+        app.say(match holder.command.as_str() {
+            IN_REVIEW => "Next: decide in the review there",
+            _ => "Next: wait until it has ended",
+        });
+        return Ok(exit::DONE.into());
+    }
     app.say(match (&standing.draft, &standing.message) {
         (Some(_), _) => "Next: teddy execute",
         (None, Some(_)) => "Next: teddy plan",
@@ -92,6 +101,7 @@ fn toned(text: &str) -> Vec<StyledLine> {
         };
         match () {
             () if line.starts_with("A plan is waiting") => Tone::Added,
+            () if line.starts_with("At work: ") => Tone::Warning,
             () if line.starts_with("The model waits") => Tone::Warning,
             () if line.starts_with("The model gave no plan") => Tone::Removed,
             () => Tone::Plain,
@@ -104,7 +114,10 @@ fn toned(text: &str) -> Vec<StyledLine> {
 }
 
 fn text(standing: &SessionStatus, turn: u64) -> String {
-    let mut text = String::new();
+    let mut text = standing
+        .at_work
+        .as_ref()
+        .map_or_else(String::new, |holder| at_work(holder, turn + 1));
     match &standing.draft {
         Some(draft) if draft.title.is_empty() => text.push_str(&format!(
             "An answer that is not a plan is waiting for turn {}\n",
@@ -155,6 +168,28 @@ fn text(standing: &SessionStatus, turn: u64) -> String {
     text + &files(&standing.workspace, turn) + &left_out(&standing.workspace.not_captured)
 }
 
+/// Returns what another process does in the session; `turn` is the one in progress.
+fn at_work(holder: &LockHolder, turn: u64) -> String {
+    let LockHolder {
+        process,
+        command,
+        seconds,
+    } = holder;
+    match command.as_str() {
+        RUNNING => {
+            format!("At work: turn {turn} is running (process {process}, {seconds} s)\n")
+        }
+        IN_REVIEW => format!(
+            "At work: the plan for turn {turn} is open in a review in another terminal (process {process}, {seconds} s)\n"
+        ),
+        _ => format!(
+            "At work: another `teddy {}` in this session (process {process}, {seconds} s)\n",
+            visible(command)
+        ),
+    }
+}
+
+/// Returns what has landed in words.
 fn landing(landed: &Latest) -> String {
     let commit = landed.commits.last().map(ToString::to_string);
     let commit = commit.unwrap_or_default();

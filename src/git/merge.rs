@@ -39,6 +39,9 @@ pub enum Merged {
         theirs: TreeId,
         /// The merge, with git's conflict markers. Our side if the file has no lines to mark.
         markers: TreeId,
+        /// The paths among them at which one side has a file and the other one a directory: they
+        /// have no lines to mark.
+        unmarked: BTreeSet<Vec<u8>>,
     },
 }
 
@@ -70,7 +73,8 @@ pub fn merge(
         by_path(diff::changes(repository, base, theirs)?),
     );
     let sink = Sink::new(repository);
-    let mut overlap = in_the_way(&ours_did, &theirs_did);
+    let unmarked = in_the_way(&ours_did, &theirs_did);
+    let mut overlap = unmarked.clone();
     let mut edits: BTreeMap<_, _> = theirs_did
         .iter()
         .map(|(path, change)| (path.clone(), change.new.clone()))
@@ -91,6 +95,7 @@ pub fn merge(
             theirs: theirs_did,
             edits,
             overlap,
+            unmarked,
         };
         ways_out(repository, &sink, ours, &divided)?
     };
@@ -272,6 +277,7 @@ fn ways_out(
         theirs: theirs_did,
         edits,
         overlap,
+        unmarked,
     } = divided;
     let mut kept = edits.clone();
     kept.retain(|path, _| !overlap.contains(path));
@@ -284,9 +290,9 @@ fn ways_out(
         });
         taken.insert(path.clone(), theirs);
 
-        // A file that collides with a directory of the other side cannot have markers, so our side
-        // stays.
-        if our.is_some() && their.is_some() {
+        // A file where the other side has a directory cannot be marked: ours stays. To write it would
+        // delete what is in the directory.
+        if our.is_some() && their.is_some() && !unmarked.contains(path) {
             marked.insert(path.clone(), edits.get(path).cloned().flatten());
         }
     }
@@ -296,6 +302,7 @@ fn ways_out(
         ours: diff::tree_into(repository, sink, ours, &kept)?,
         theirs: diff::tree_into(repository, sink, ours, &taken)?,
         markers: diff::tree_into(repository, sink, ours, &marked)?,
+        unmarked: unmarked.clone(),
     })
 }
 
@@ -305,6 +312,8 @@ struct Divided {
     /// Edits of our tree, including conflict markers.
     edits: BTreeMap<Vec<u8>, Option<TreeEntry>>,
     overlap: BTreeSet<Vec<u8>>,
+    /// Where one has a file and the other one a directory.
+    unmarked: BTreeSet<Vec<u8>>,
 }
 
 fn by_path(changes: Vec<TreeChange>) -> SideChanges {

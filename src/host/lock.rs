@@ -58,7 +58,68 @@ pub fn holder_of(folder: &Path) -> Option<u32> {
         .ok()
 }
 
-/// Reason why a lock was not taken.
+/// Another process that holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct LockHolder {
+    /// Its id.
+    pub process: u32,
+    /// What it says that it does.
+    pub command: String,
+    /// For how many seconds it has done that.
+    pub seconds: u64,
+}
+
+/// Returns the other process that holds the lock of a directory and lives. Reads what the holder wrote
+/// and takes no lock, which could keep a command from its own.
+pub fn living_holder(folder: &Path) -> Option<LockHolder> {
+    let path = folder.join("lock");
+    let text = read_regular_text(&path, MAX_HOLDER).ok()?;
+    let (process, command) = text.strip_prefix("process ")?.split_once(" (")?;
+    let process: u32 = process.parse().ok()?;
+    let id = rustix::process::Pid::from_raw(i32::try_from(process).ok()?)?;
+    let lives = match rustix::process::test_kill_process(id) {
+        Ok(()) => true,
+        // It is another user's.
+        Err(error) => error == rustix::io::Errno::PERM,
+    };
+    if !lives || process == std::process::id() {
+        return None;
+    }
+
+    let since = path.metadata().and_then(|metadata| metadata.modified());
+    let elapsed = since.ok().and_then(|since| since.elapsed().ok());
+    Some(LockHolder {
+        process,
+        command: command.strip_suffix(')').unwrap_or(command).to_owned(),
+        seconds: elapsed.unwrap_or_default().as_secs(),
+    })
+}
+
+/// Says what this process does now, which holds the lock of a directory. A failure costs only the words
+/// in the message of another process.
+pub fn note_activity(folder: &Path, command: &str) {
+    if holder_of(folder) != Some(std::process::id()) {
+        return;
+    }
+    if let Ok(file) = open_own(&folder.join("lock"), OFlags::RDWR) {
+        sign(&file, &holder_text(command));
+    }
+}
+
+/// Returns what the holder of a lock writes into its file.
+fn holder_text(command: &str) -> String {
+    format!("process {} ({command})", std::process::id())
+}
+
+/// Writes who holds a lock into its file.
+fn sign(mut file: &File, holder: &str) {
+    let _ = file
+        .set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| file.write_all(holder.as_bytes()));
+}
+
+/// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds it. Exit code 75.
@@ -114,30 +175,19 @@ impl Lock {
 
         // On release the holder empties the file. Content means that it crashed.
         let abandoned = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
-        let mut lock = Lock { file, abandoned };
-        lock.sign(&format!("process {} ({command})", std::process::id()));
-        Ok(lock)
+        sign(&file, &holder_text(command));
+        Ok(Lock { file, abandoned })
     }
 
     fn open(folder: &Path, path: &Path) -> std::io::Result<File> {
         super::file::make_folders(folder)?;
         open_own(path, OFlags::RDWR)
     }
-
-    fn sign(&mut self, holder: &str) {
-        // Best effort: without the name, other processes report "another process".
-        let _ = self
-            .file
-            .set_len(0)
-            .and_then(|()| self.file.rewind())
-            .and_then(|()| self.file.write_all(holder.as_bytes()));
-    }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Before the lock is released: the next holder takes content for a sign of a crash.
-        self.sign("");
+        sign(&self.file, "");
         let _ = self.file.unlock();
     }
 }
@@ -256,6 +306,34 @@ mod tests {
                 .unwrap()
                 .abandoned
         );
+        assert_eq!(holder_of(folder.path()), None);
+    }
+
+    #[test]
+    fn a_living_holder_is_another_process_that_has_not_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |text: String| std::fs::write(folder.path().join("lock"), text).unwrap();
+        write(format!("process {} (execute)", std::process::id()));
+        assert_eq!(living_holder(folder.path()), None);
+        write("process 4000000 (execute)".to_owned());
+        assert_eq!(living_holder(folder.path()), None);
+        write("process 1 (execute: run)".to_owned());
+        let holder = living_holder(folder.path()).unwrap();
+        assert_eq!(
+            (holder.process, holder.command.as_str()),
+            (1, "execute: run")
+        );
+    }
+
+    #[test]
+    fn a_holder_says_what_it_does_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = Lock::take(folder.path(), "execute", Duration::ZERO).unwrap();
+        note_activity(folder.path(), "execute: run");
+        let text = std::fs::read_to_string(folder.path().join("lock")).unwrap();
+        assert_eq!(text, holder_text("execute: run"));
+        drop(held);
+        note_activity(folder.path(), "execute: run");
         assert_eq!(holder_of(folder.path()), None);
     }
 

@@ -42,7 +42,10 @@ pub enum PathError {
     /// It is inside a git directory.
     #[error("`{0}` is git's own")]
     GitInternal(String),
-    /// It is inside `.teddy`.
+    /// It leads through a name that git requires to be a file.
+    #[error("`{0}` must be a file for git, so nothing can be in it")]
+    GitFile(String),
+    /// It names something that TeDDy keeps.
     #[error("`{0}` is TeDDy's own")]
     TeddyInternal(String),
     /// It has a control character or a backslash; for a new name, also a direction mark or an
@@ -64,6 +67,10 @@ impl RepoPath {
         check_whole(text)?;
         for (position, component) in text.split('/').enumerate() {
             check_component(component, position == 0)?;
+        }
+        let dirs = text.rsplit_once('/').map_or("", |(dirs, _)| dirs);
+        if let Some(file) = dirs.split('/').find(|dir| must_be_file(dir)) {
+            return Err(PathError::GitFile(file.to_owned()));
         }
         Ok(RepoPath(text.to_owned()))
     }
@@ -159,7 +166,29 @@ fn is_git(folded: &str) -> bool {
     folded == ".git" || is_short(folded, "git")
 }
 
-/// Matches the short names (8.3) that NTFS can give to `.git` and `.teddy`.
+/// Returns whether git refuses a directory of this name in a tree (`git fsck --strict`): `.gitattributes` and
+/// `.gitmodules` in any spelling that some file system takes for one of them.
+pub fn must_be_file(name: &str) -> bool {
+    let folded = fold_component(name);
+    [("gitattributes", "gi7d29"), ("gitmodules", "gi7eba")]
+        .iter()
+        .any(|(word, hashed)| {
+            folded.strip_prefix('.') == Some(word)
+                || is_short(&folded, &word[..6])
+                || is_hashed_short(&folded, hashed)
+        })
+}
+
+/// Returns whether a folded component may be the short name that NTFS makes with a hash if too many files
+/// want the plain short name: its start, `~`, and digits, 8 characters in all.
+fn is_hashed_short(folded: &str, hashed: &str) -> bool {
+    folded.len() == 8
+        && folded
+            .split_once('~')
+            .is_some_and(|(head, _)| hashed.starts_with(head) && is_short(folded, head))
+}
+
+/// Returns whether a folded component may be the short name that NTFS gives to a dot and this word.
 fn is_short(folded: &str, word: &str) -> bool {
     let number = folded
         .strip_prefix(word)
@@ -278,6 +307,35 @@ mod tests {
         check("./a", "the path has an empty or `.` component");
         check("a//b", "the path has an empty or `.` component");
         check("a/", "the path has an empty or `.` component");
+    }
+
+    #[test]
+    fn nothing_is_in_what_git_requires_to_be_a_file() {
+        for name in [
+            ".gitattributes",
+            ".gitmodules",
+            ".GitModules",
+            ".gitmodules .",
+            "gitmod~1",
+            "gitatt~12",
+            "gi7eba~1",
+            "gi7d2~10",
+        ] {
+            assert!(must_be_file(name), "{name}");
+        }
+        for name in [".gitignore", ".gitmodule", "gitmodules", "gitmod", "gi7eba"] {
+            assert!(!must_be_file(name), "{name}");
+        }
+        check(".gitmodules", "ok");
+        check("a/.gitattributes", "ok");
+        check(
+            ".gitattributes/x",
+            "`.gitattributes` must be a file for git, so nothing can be in it",
+        );
+        check(
+            "a/.gitmodules/b/c",
+            "`.gitmodules` must be a file for git, so nothing can be in it",
+        );
     }
 
     #[test]

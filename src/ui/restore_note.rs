@@ -3,6 +3,8 @@
 use super::drift;
 use super::notice::obstacle;
 use crate::git::object::CommitId;
+use crate::text::counted;
+use crate::text::path::lossy;
 use crate::text::visible::visible;
 use crate::workflow::land::turns;
 use crate::workflow::restore::note::{RestoreNote, UndoneCommit};
@@ -16,6 +18,22 @@ pub fn restore_note(note: &RestoreNote) -> String {
         RestoreNote::NoRecord => NO_RECORD.to_owned(),
         RestoreNote::Obstacle(found) => obstacle(found),
         RestoreNote::StillLanded(commits) => still_landed(commits),
+        RestoreNote::NotInSnapshot(paths) => format!(
+            "{} in the way and in no snapshot, so nothing was changed; move {} away, or `--ours` leaves {} there",
+            are_listed(paths),
+            them(paths),
+            them(paths)
+        ),
+        RestoreNote::OutsidePaths(paths) => format!(
+            "{} in the way and not on the paths that you named, so nothing was changed; name {} as well, or move {} away",
+            are_listed(paths),
+            them(paths),
+            them(paths)
+        ),
+        RestoreNote::PlanWaits(title) => format!(
+            "the plan that waits was made before this: {}; `teddy execute` checks it against your files as they are now",
+            visible(title)
+        ),
         RestoreNote::TakenFromOthers(turns) => {
             let other = turns.first().map_or("", |turn| turn.session.as_str());
             format!(
@@ -28,7 +46,21 @@ pub fn restore_note(note: &RestoreNote) -> String {
     }
 }
 
-/// Undone turns can still be committed on a branch. Says where, and how to revert them there.
+/// Returns some paths as the subject of a sentence: "`a` is", "`a` and 2 more files are".
+fn are_listed(paths: &[Vec<u8>]) -> String {
+    let first = paths.first().map_or_else(String::new, |path| lossy(path));
+    let first = visible(&first);
+    match paths.len() {
+        0 | 1 => format!("`{first}` is"),
+        all => format!("`{first}` and {} more are", counted(all as u64 - 1, "file")),
+    }
+}
+
+fn them(paths: &[Vec<u8>]) -> &'static str {
+    if paths.len() > 1 { "them" } else { "it" }
+}
+
+/// Says where turns are that were taken out of the files only, and how they are taken out there.
 fn still_landed(landed: &[UndoneCommit]) -> String {
     let (here, elsewhere): (Vec<_>, Vec<_>) = landed.iter().partition(|landed| landed.is_current);
     let mut sentences = Vec::new();

@@ -1,6 +1,8 @@
 //! Carries a draft (plan, message, context lists) over a turn that does not use it, such as a
 //! restore.
 
+use crate::plan;
+use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::ModelUse;
 use crate::session::turn::Turn;
@@ -15,11 +17,72 @@ pub fn waiting(project: &Project, tip: &Turn) -> anyhow::Result<Option<Draft>> {
     Ok(is_kept.then_some(draft))
 }
 
-/// Saves the draft behind the turn that was recorded since.
+/// What of a turn in progress is carried over a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// All of it.
+    Whole,
+    /// The plan, the message and what the model answered, with the context that the restore brought.
+    Answer,
+}
+
+/// Lets it wait behind the turn that was recorded since.
+///
+/// # Errors
+/// If the repository cannot be read or written.
 pub fn carry(project: &Project, before: &Turn, waiting: Draft) -> anyhow::Result<()> {
     let store = project.store();
     let tip = store.tip(&before.session)?;
     let fresh = store.draft(&tip)?;
+    carry_behind(project, &tip, &fresh, waiting)
+}
+
+/// As [`carry`], for a restore; returns the title of the plan that waits, if one does. A turn in progress
+/// that is nothing but a context waits no longer if the restore brought another one.
+///
+/// # Errors
+/// As for [`carry`].
+pub fn carry_over_restore(
+    project: &Project,
+    before: &Turn,
+    mut waiting: Draft,
+    carried: Carried,
+) -> anyhow::Result<Option<String>> {
+    let store = project.store();
+    let tip = store.tip(&before.session)?;
+    let fresh = store.draft(&tip)?;
+    if carried == Carried::Answer {
+        let is_context = !waiting.is_planned() && waiting.message().is_none();
+        if is_context && waiting.meta.failure.is_none() {
+            return Ok(None);
+        }
+        for name in [
+            artifact::TURN_CONTEXT,
+            artifact::SESSION_CONTEXT,
+            artifact::SYSTEM_PROMPT,
+        ] {
+            let text = fresh.artifacts.text_or_empty(name);
+            waiting.artifacts.put(name, text);
+        }
+        // The restore has recorded which requests are undone.
+        waiting.artifacts.remove(artifact::REQUESTS);
+    }
+
+    let plan = waiting.artifacts.text_or_empty(artifact::PLAN);
+    let title = waiting
+        .is_planned()
+        .then(|| plan::parse(&plan).0.title.clone());
+    carry_behind(project, &tip, &fresh, waiting)?;
+    Ok(title)
+}
+
+/// Saves a turn in progress in the place of the one that a turn prepared.
+fn carry_behind(
+    project: &Project,
+    tip: &Turn,
+    fresh: &Draft,
+    waiting: Draft,
+) -> anyhow::Result<()> {
     let mut draft = Draft {
         commit: fresh.commit,
         ..waiting
@@ -37,5 +100,5 @@ pub fn carry(project: &Project, before: &Turn, waiting: Draft) -> anyhow::Result
     });
 
     draft.begin();
-    store.save_draft(&tip, &mut draft)
+    project.store().save_draft(tip, &mut draft)
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::git::object::{CommitId, TreeId};
 use crate::host::clock;
+use crate::host::lock::LockHolder;
 use crate::plan;
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -12,6 +13,7 @@ use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::store::tips::SessionTip;
 use crate::session::turn::Turn;
+use crate::workflow::at_work::at_work;
 use crate::workflow::hooks::{self, trouble};
 use crate::workflow::land::latest::{Latest, latest};
 use crate::workflow::project::Project;
@@ -68,7 +70,10 @@ pub struct SessionStatus {
     pub landed: Option<Latest>,
     /// The user's files.
     pub workspace: Changed,
-    /// Errors in agents' hooks since they last recorded a turn.
+    /// Another process that is at work in the session: it reviews or runs a plan, for example.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_work: Option<LockHolder>,
+    /// What went wrong in the hooks of agents since they recorded a turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hook_troubles: Vec<String>,
 }
@@ -193,6 +198,7 @@ pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
         conclusion: tip.conclusion(&project.repository)?.filter(|_| is_open),
         failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
         landed: latest(project, &tip)?,
+        at_work: at_work(project, &session),
         workspace: changed_since(&project.checkout(), &tip),
     })
 }

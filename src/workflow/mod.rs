@@ -11,6 +11,7 @@ pub mod adopt;
 pub mod agent;
 pub mod archive;
 pub mod ask;
+pub mod at_work;
 pub mod bisect;
 pub mod blame;
 pub mod branch;

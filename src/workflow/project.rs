@@ -313,17 +313,9 @@ impl Project {
     pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
         // Fetched sessions are read-only.
         session.writable()?;
-        let lock = Lock::take(
-            &self
-                .repository
-                .teddy_dir()
-                .join("locks")
-                .join(session.as_str()),
-            command,
-            patience(),
-        )?;
-        // Commands of a killed TeDDy can still run in the worktree. Their supervisor ends them;
-        // wait for that.
+        let lock = Lock::take(&self.session_lock(session), command, patience())?;
+        // Its commands may still be running, in the worktree that this call is about to use; who
+        // watches them ends them if TeDDy was killed.
         Lock::outlast(&self.commands_lock(session.as_str()), patience())?;
         if lock.abandoned {
             crate::host::shell::end_orphans();
@@ -332,8 +324,14 @@ impl Project {
         Ok(lock)
     }
 
-    /// The file that is locked while a command runs in a session's worktree. Accepts the session's
-    /// name or that of its directory.
+    /// Returns the directory with the lock of a session.
+    pub(super) fn session_lock(&self, session: &SessionName) -> PathBuf {
+        let locks = self.repository.teddy_dir().join("locks");
+        locks.join(session.as_str())
+    }
+
+    /// Returns the file that is locked while a command runs in a session's worktree, by the
+    /// session's name or that of its folder.
     pub fn commands_lock(&self, name: &str) -> PathBuf {
         let session =
             SessionName::from_folder(name).map_or_else(|| name.to_owned(), |name| name.to_string());

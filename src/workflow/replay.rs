@@ -4,6 +4,7 @@
 use crate::git::diff;
 use crate::git::worktree;
 use anyhow::Context as _;
+use serde::Serialize;
 
 use crate::config::settings::{OnFailure, Sandbox};
 use crate::git::object::TreeId;
@@ -11,10 +12,13 @@ use crate::git::repository::Repository;
 use crate::host::lock::{Lock, patience};
 use crate::host::sandbox::{Availability, availability};
 use crate::plan::Plan;
+use crate::plan::run::Ran;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{Status, Workspace};
+use crate::session::report;
 use crate::session::turn::Turn;
 use crate::text::path::shown;
+use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::run_env::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
 use crate::workflow::project::Project;
@@ -34,6 +38,38 @@ pub struct Replayed {
     pub tree: TreeId,
     /// Differing paths.
     pub differences: Vec<String>,
+    /// The commands that ended otherwise.
+    pub exit_codes: Vec<ExitDifference>,
+    /// What the turn could see and this run could not.
+    pub unseen: Vec<Unseen>,
+}
+
+impl Replayed {
+    /// Returns whether it came to the same: the files, and how each command ended.
+    pub fn is_same(&self) -> bool {
+        self.expected == self.tree && self.exit_codes.is_empty()
+    }
+}
+
+/// A command that ended otherwise than in the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExitDifference {
+    /// The number of its action in the plan that ran, from 1.
+    pub action: usize,
+    /// Its exit code in the turn. `None` if it did not run to its end.
+    pub expected: Option<i32>,
+    /// Its exit code now.
+    pub found: Option<i32>,
+}
+
+/// Something that the commands of a turn could see and those of a replay cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unseen {
+    /// Files in no snapshot: those that git ignores, and those that `not_captured` names.
+    FilesInNoSnapshot,
+    /// The network.
+    Network,
 }
 
 /// Runs the plan of a turn again in a temporary worktree at the turn's `before`. Asks first if the
@@ -61,10 +97,9 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         "replay",
         patience(),
     )?;
-    let tree = run_again(project, &turn, (&plan, &workspace), user);
-    // Also if the run failed.
+    let ran = run_again(project, &turn, (&plan, &workspace), user);
     worktree::remove_session_worktree(&project.repository, WORKTREE)?;
-    let tree = tree?;
+    let (tree, ran) = ran?;
     let expected = project.repository.commit(workspace.after)?.tree;
     let changes = diff::changes(&project.repository, expected, tree)?;
     let paths: Vec<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
@@ -74,9 +109,62 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         expected,
         tree,
         differences: shown(&paths),
+        exit_codes: exit_differences(&project.repository, &turn, &ran)?,
+        unseen: match runs {
+            0 => Vec::new(),
+            _ => unseen(project, &turn),
+        },
     })
 }
 
+/// Compares how the commands ended with what the report of the turn says.
+fn exit_differences(
+    repository: &Repository,
+    turn: &Turn,
+    ran: &Ran,
+) -> anyhow::Result<Vec<ExitDifference>> {
+    let report = turn.text(repository, artifact::REPORT)?.unwrap_or_default();
+    let Some(report) = report::read::read(&report) else {
+        return Ok(Vec::new());
+    };
+    // The plan that ran has only the actions that were approved.
+    let expected = report.actions.iter().filter(|action| {
+        let status = action.field("Status");
+        status.is_none_or(|status| !status.starts_with("Skipped"))
+    });
+    let expected: Vec<Option<i32>> = expected
+        .map(|action| action.field("Exit Code")?.parse().ok())
+        .collect();
+    if expected.len() != ran.outcomes.len() {
+        return Ok(Vec::new());
+    }
+
+    let pairs = expected.into_iter().zip(&ran.outcomes).enumerate();
+    let differences = pairs.map(|(at, (expected, outcome))| ExitDifference {
+        action: at + 1,
+        expected,
+        found: outcome.exit_code,
+    });
+    Ok(differences
+        .filter(|code| code.expected != code.found)
+        .collect())
+}
+
+/// Returns what the commands of a turn could see and those of a replay cannot. Which files the user had in
+/// no snapshot then is not recorded; what commands can see on this machine is.
+fn unseen(project: &Project, turn: &Turn) -> Vec<Unseen> {
+    let mut unseen = Vec::new();
+    let sees_files = command_files(project) == CommandFiles::Overlay;
+    if sees_files || !turn.meta.not_captured.is_empty() {
+        unseen.push(Unseen::FilesInNoSnapshot);
+    }
+    if project.settings.execute.network && is_confined(project) {
+        unseen.push(Unseen::Network);
+    }
+    unseen
+}
+
+/// Returns the plan as it ran, and the files around it.
 fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Workspace)> {
     let (number, status) = (turn.number(), turn.meta.status);
     anyhow::ensure!(
@@ -110,12 +198,13 @@ fn is_confined(project: &Project) -> bool {
     project.settings.execute.sandbox != Sandbox::Off && availability() == Availability::Full
 }
 
+/// Runs the plan; returns the tree that it leaves, and how its actions ended.
 fn run_again(
     project: &Project,
     turn: &Turn,
     (plan, workspace): (&Plan, &Workspace),
     user: &mut dyn User,
-) -> anyhow::Result<TreeId> {
+) -> anyhow::Result<(TreeId, Ran)> {
     let previous = turn.previous.context("the session's start has no plan")?;
     let tip = Turn::read(&project.repository, &turn.session, previous)?;
     let tree = project.repository.commit(workspace.before)?.tree;
@@ -136,5 +225,6 @@ fn run_again(
     }
 
     let rolled_back = left.ran.failed && project.settings.on_failure == OnFailure::Rollback;
-    Ok(if rolled_back { tree } else { left.taken.tree })
+    let tree = if rolled_back { tree } else { left.taken.tree };
+    Ok((tree, left.ran))
 }

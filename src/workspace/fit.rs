@@ -1,5 +1,7 @@
 //! Merges a result into the user's current files, three-way. On a conflict nothing is decided here.
 
+use std::collections::BTreeSet;
+
 use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::TreeId;
@@ -26,6 +28,8 @@ pub struct WaysOut {
     pub theirs: TreeId,
     /// Conflicts written as conflict markers.
     pub markers: TreeId,
+    /// The paths at which they meet and have no lines to mark: the user's side stays there.
+    pub unmarked: BTreeSet<Vec<u8>>,
 }
 
 /// Merges the change from `base` to `target` into the user's current files.
@@ -42,6 +46,7 @@ pub fn fit(
             ours,
             theirs,
             markers,
+            unmarked,
         } => Fit::Overlap(
             paths,
             Box::new(WaysOut {
@@ -49,6 +54,7 @@ pub fn fit(
                 ours,
                 theirs,
                 markers,
+                unmarked,
             }),
         ),
     })

@@ -2,7 +2,24 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod agents;
-mod cli;
+mod agents_walkthrough;
+mod approval;
+mod archive;
+mod archive_walkthrough;
+mod ask;
+mod at_work;
+mod bad_answers;
+mod blame;
+mod blocks;
+mod browse;
+mod catalogue;
+mod change;
+mod ci;
+mod command;
+mod completions;
+mod concurrency;
+mod context;
+mod conversation;
 mod crash;
 mod docs;
 mod files;
@@ -14,8 +31,22 @@ mod review;
 mod share;
 #[allow(dead_code, reason = "each of the two targets uses a part of it")]
 mod support;
-mod turn;
-mod upkeep;
+mod take;
+mod theirs;
+mod tidy;
+mod tidy_circles;
+mod timeline;
+mod tokens;
+mod tools;
+mod travel_random;
+mod trials;
+mod undo_redo;
+mod unsound_trees;
+mod upgrade;
+mod verify;
+mod web;
+mod web_browser;
+mod web_files;
 mod worktree;
 
 use support::{fake, killed_repo, machine, plans, random_kills, screen, scripted_agent, server};

@@ -4,6 +4,7 @@ use gix::ObjectId;
 use gix::index::entry::stat::Options;
 use gix::index::entry::{Mode, Stat};
 use gix::objs::tree::EntryKind;
+use gix::validate::path::component;
 
 use super::cache::{CacheOrigin, CachedName};
 use super::context::ScanContext;
@@ -86,10 +87,18 @@ pub(super) fn inherited(name: &[u8], kind: EntryKind, id: ObjectId) -> CachedNam
 }
 
 pub(super) fn is_name(name: &[u8]) -> bool {
-    let options = gix::validate::path::component::Options {
-        protect_windows: false,
-        protect_hfs: true,
-        protect_ntfs: true,
-    };
-    gix::validate::path::component(name.into(), None, options).is_ok()
+    gix::validate::path::component(name.into(), None, PROTECTED).is_ok()
 }
+
+/// Returns whether git takes a symbolic link of this name into a tree: none that is called `.gitmodules`.
+pub(super) fn is_link_name(name: &[u8]) -> bool {
+    let mode = Some(component::Mode::Symlink);
+    gix::validate::path::component(name.into(), mode, PROTECTED).is_ok()
+}
+
+/// Names are refused that any file system takes for one of git's.
+const PROTECTED: component::Options = component::Options {
+    protect_windows: false,
+    protect_hfs: true,
+    protect_ntfs: true,
+};

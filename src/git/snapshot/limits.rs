@@ -265,7 +265,11 @@ pub enum Reason {
     EmbeddedOtherHash,
     /// A name that git refuses.
     Name,
-    /// A directory whose path is longer than the system allows.
+    /// It is a directory with a name that git requires to be a file's.
+    MustBeFile,
+    /// It is a symbolic link with a name that git requires to be a file's.
+    MustNotBeLink,
+    /// It is a folder whose path is longer than the system takes.
     TooDeep,
 }
 
@@ -280,6 +284,8 @@ impl fmt::Display for Reason {
             Reason::EmbeddedWithoutCommit => f.write_str("a repository without a commit"),
             Reason::EmbeddedOtherHash => f.write_str("a repository with another hash function"),
             Reason::Name => f.write_str("a name that git refuses"),
+            Reason::MustBeFile => f.write_str("a directory, and git requires a file of this name"),
+            Reason::MustNotBeLink => f.write_str("a link, and git requires a file of this name"),
             Reason::TooDeep => f.write_str("too deep in other folders"),
         }
     }

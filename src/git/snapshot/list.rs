@@ -1,5 +1,7 @@
 //! Lists a directory and classifies each name as tracked, forced, untracked or left out.
 
+mod untracked;
+
 use gix::index::entry::Mode;
 use gix::objs::tree::EntryKind;
 use rustix::fd::OwnedFd;
@@ -7,13 +9,14 @@ use rustix::fd::OwnedFd;
 use super::cache::{CacheOrigin, CachedFolder, CachedName, Times, mark};
 use super::context::ScanContext;
 use super::embedded::{self, Embedded};
-use super::entry::{basis, inherited, is_name, judge};
+use super::entry::{basis, inherited, is_link_name, is_name, judge};
 use super::folder::{FolderTask, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::rules::{self, IgnoreRules};
 use super::share::look_at_all;
 use super::tracked::{Frozen, Name, Names, Tracked};
 use crate::git::stat::{NameKind, NameStat, look, names};
+use crate::text::path::must_be_file;
 
 /// `PATH_MAX` of Linux, with the final NUL.
 const MAX_PATH: usize = 4096;
@@ -220,6 +223,14 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         }
 
         let collapsed = tracked.file.filter(|file| file.mode == Mode::DIR);
+        let is_committed = collapsed.is_some() || !tracked.below.is_empty();
+        if !is_committed && must_be_file(&shown(name)) {
+            // Git's fsck and every import would refuse the tree.
+            self.leave(&path, Reason::MustBeFile);
+            self.inherit(name, tracked.file.as_ref());
+            return Ok(());
+        }
+
         if self.is_too_deep(&path) {
             self.inherit(name, collapsed.as_ref());
             self.leave(&path, Reason::TooDeep);
@@ -273,8 +284,16 @@ impl<'a, 'r> FolderListing<'a, 'r> {
             return Ok(true);
         }
 
-        if met.seen.kind == NameKind::Special {
-            self.leave(&met.path, Reason::Special);
+        let is_link = met.seen.kind == NameKind::Link;
+        let reason = match met.seen.kind {
+            NameKind::Special => Some(Reason::Special),
+            _ if is_link && file.mode != Mode::SYMLINK && !is_link_name(met.name) => {
+                Some(Reason::MustNotBeLink)
+            }
+            _ => None,
+        };
+        if let Some(reason) = reason {
+            self.leave(&met.path, reason);
             self.inherit(met.name, Some(file));
             return Ok(true);
         }
@@ -295,55 +314,7 @@ impl<'a, 'r> FolderListing<'a, 'r> {
         is_forced
     }
 
-    /// Includes an untracked file if it is neither ignored nor beyond the limits. Returns whether
-    /// it was included.
-    fn meet_untracked(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
-        let forced = self.scan.forced(&met.path);
-        if !self.is_forced(forced.is_some())
-            && self.rules.is_ignored(self.scan, &met.path, false)?
-        {
-            if matches!(met.name, b".gitignore" | b".gitattributes") {
-                let kind = if met.seen.kind == NameKind::Link {
-                    EntryKind::Link
-                } else {
-                    EntryKind::Blob
-                };
-
-                let null = self.scan.basis.root.kind().null();
-                let entry = inherited(met.name, kind, null);
-                self.entries.push(CachedName {
-                    stat: met.seen.stat,
-                    standing: CacheOrigin::Watched,
-                    ..entry
-                });
-            }
-
-            return Ok(false);
-        }
-
-        let limits = self.scan.limits;
-        let made = forced.and_then(|forced| forced.made);
-        let is_large = met.seen.kind == NameKind::File
-            && met.seen.size > limits.max_file_size
-            && forced.is_none_or(|_| made.is_some_and(|made| made.size != met.seen.size));
-        let reason = match met.seen.kind {
-            NameKind::Special => Some(Reason::Special),
-            _ if !is_name(met.name) => Some(Reason::Name),
-            // If the content is known, `content` compares it after reading.
-            _ if made.is_none() && limits.is_secret(&met.path) => Some(Reason::Secret),
-            _ if is_large => Some(Reason::TooLarge(met.seen.size)),
-            _ => None,
-        };
-
-        match reason {
-            None => self.take(met),
-            Some(reason) => {
-                self.leave(&met.path, reason);
-                Ok(false)
-            }
-        }
-    }
-
+    /// Takes a file into the snapshot.
     fn take(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
         let trusted = self.scan.ids_stand() && !self.task.distrust;
         let cached = self.was.as_ref().filter(|_| trusted);

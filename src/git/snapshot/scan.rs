@@ -13,7 +13,7 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use super::cache::{Cache, CacheOrigin, CachedFolder, FreshName, Times, mark};
 use super::context::ScanContext;
 use super::embedded;
-use super::entry::judge;
+use super::entry::{is_link_name, judge};
 use super::folder::{FolderTask, HeldFolder, Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::list::FolderListing;
@@ -292,6 +292,7 @@ fn changed(
 
                 let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
                 let other = matches!(seen.kind, NameKind::Folder | NameKind::Special)
+                    || seen.kind == NameKind::Link && !is_link_name(entry.name)
                     || seen.size > at.scan.limits.max_file_size;
                 // Changed rules, and files that are now left out, need a new listing.
                 if rule || other || entry.standing == CacheOrigin::Watched {

@@ -7,6 +7,7 @@ use super::{ExecuteOptions, Known, PlanInReview, decline, forced, open_case, rec
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::meta::Approver;
+use crate::workflow::at_work::{IN_REVIEW, RUNNING, note_activity};
 use crate::workflow::confine;
 use crate::workflow::judge;
 use crate::workflow::judge::JudgeInput;
@@ -33,14 +34,7 @@ pub(super) fn review_and_run(
             return turn_down(project, case, options, user);
         }
 
-        // A person sees such words in the review; without one, the command must not run.
-        if case.earlier.is_none() && user.approves_unseen() {
-            let asides = case.judged.asides();
-            if !asides.is_empty() {
-                return doubt(project, case, (asides, options), user);
-            }
-        }
-
+        note_activity(project, &case.tip.session, IN_REVIEW);
         let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(undecided(case, Vec::new())),
             Decision::Skip(words) => {
@@ -61,7 +55,11 @@ pub(super) fn review_and_run(
         // must not block it; its saves are merged with the result.
         if is_still_so(project, &mut case, &chosen)? || review_number == MAX_REVIEWS {
             case.draft.meta.approved_by = Some(approver(user, options));
-            return record::run_and_record(project, case, chosen, user).map(recorded);
+            let session = case.tip.session.clone();
+            note_activity(project, &session, RUNNING);
+            let ran = record::run_and_record(project, case, chosen, user);
+            note_activity(project, &session, "execute");
+            return ran.map(recorded);
         }
 
         user.tell(Event::Notice(Notice::ChangedUnderReview));

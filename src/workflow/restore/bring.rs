@@ -36,17 +36,20 @@ impl RestoredFiles {
 /// Some paths, and what is there.
 type PathEntries = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
-/// Brings a tree along a way.
+/// Brings a tree along a way. `closed` are paths that cannot be written: what a leg does there counts as
+/// an overlap.
 pub(super) fn bring(
     project: &Project,
     now: TreeId,
     way: &Way,
     on_overlap: OnOverlap,
+    closed: &BTreeSet<Vec<u8>>,
 ) -> anyhow::Result<RestoredFiles> {
     let mut carrier = Carrier {
         project,
         way,
         on_overlap,
+        closed,
         parts: BTreeSet::new(),
         brought: RestoredFiles::exactly(now),
     };
@@ -74,6 +77,8 @@ struct Carrier<'a> {
     way: &'a Way,
     /// What to do where edits meet.
     on_overlap: OnOverlap,
+    /// Paths that cannot be written.
+    closed: &'a BTreeSet<Vec<u8>>,
     /// The parts for which the legs are that are gone just now.
     parts: BTreeSet<&'a [u8]>,
     /// What was found so far.
@@ -92,6 +97,7 @@ impl Carrier<'_> {
                     for path in paths {
                         self.meet(path, (tree, leg), &mut frozen)?;
                     }
+                    self.keep_unmarked(&ways.unmarked, tree, leg, &mut frozen)?;
 
                     match self.on_overlap {
                         OnOverlap::Theirs => ways.theirs,
@@ -100,6 +106,9 @@ impl Carrier<'_> {
                     }
                 }
             };
+            for path in self.closed_in(leg)? {
+                self.meet(path, (tree, leg), &mut frozen)?;
+            }
             let next = self.keep(next, (tree, leg), &mut frozen)?;
             tree = self.keep_bytes([tree, next], leg, &frozen)?;
         }
@@ -127,6 +136,40 @@ impl Carrier<'_> {
         }
 
         Ok(())
+    }
+
+    /// Keeps the user's side where conflict markers were asked for and one side has a directory in the
+    /// place of the other side's file: there are no lines to mark.
+    fn keep_unmarked(
+        &mut self,
+        unmarked: &BTreeSet<Vec<u8>>,
+        tree: TreeId,
+        leg: &Leg,
+        frozen: &mut PathEntries,
+    ) -> anyhow::Result<()> {
+        if self.on_overlap != OnOverlap::Markers {
+            return Ok(());
+        }
+        for path in unmarked {
+            if !frozen.contains_key(path) && self.parts.contains(self.way.part_of(path)) {
+                let entry = self.project.repository.entry(tree, path)?;
+                frozen.insert(path.clone(), entry);
+                self.brought
+                    .stopped
+                    .insert(path.clone(), leg.series.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the paths that a leg changes and that cannot be written.
+    fn closed_in(&self, leg: &Leg) -> anyhow::Result<Vec<Vec<u8>>> {
+        if self.closed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let changes = diff::changes(&self.project.repository, leg.from, leg.to)?.into_iter();
+        let paths = changes.map(|change| change.path);
+        Ok(paths.filter(|path| self.closed.contains(path)).collect())
     }
 
     /// Puts frozen files back as they were before a leg. What had come where one of them is, a file

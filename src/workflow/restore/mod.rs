@@ -3,40 +3,50 @@
 
 mod bring;
 mod landed;
+mod locked;
 pub mod note;
+mod obstacle;
+mod paths;
 mod record;
 pub mod steps;
+mod summary;
+mod unchanged;
+mod walk;
 mod way;
 
-use crate::git::diff;
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use self::bring::{RestoredFiles, bring};
-use self::landed::still_landed;
 use self::note::RestoreNote;
+use self::obstacle::{HiddenFiles, blocked, hidden};
+use self::paths::{check_paths, restrict};
 use self::record::{RestoreTurn, write};
-use self::steps::PassedOver;
-use self::way::{Planner, Way, hidden, is_below};
+use self::summary::{tell_changes, what_went};
+use self::unchanged::changes_nothing;
+use self::walk::PassedOver;
+use self::way::{Planner, Way};
+use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::Expected;
-use crate::git::repository::Repository;
 use crate::host::interrupt;
+use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
-use crate::text::visible::visible;
+use crate::workflow::carry::{self, Carried};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
-use crate::workspace::drift::{taken_from_others, taken_of};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::marks::marked;
 use crate::workspace::missing::MissingChange;
-use crate::workspace::missing::missing;
 use crate::workspace::notice::obstacles;
-use crate::workspace::stack::{PatchId, Stacks, is_patch};
+use crate::workspace::snapshot::{RecordedFiles, commit_of};
+use crate::workspace::stack::{PatchId, Stacks};
 use crate::workspace::transaction::Transaction;
 use crate::workspace::turn_files::{files_of, first_after};
 
@@ -81,7 +91,8 @@ pub struct RestoreOptions {
 pub struct RestoreResult {
     /// The turn to which the files were brought.
     pub turn: u64,
-    /// The turn that records it; nothing after a dry run or an overlap.
+    /// The turn that records it. `None` after a dry run or an overlap, and if a restore had nothing to
+    /// change.
     pub commit: Option<CommitId>,
     /// The turns that an undo or redo went over.
     pub over: Vec<u64>,
@@ -102,6 +113,10 @@ pub struct RestoreResult {
     /// Files where edits meet, left as they are; after the turn is recorded, those that could not be
     /// written.
     pub overlaps: Vec<String>,
+    /// Whether the user's side was kept where it overlapped, so that turns are undone or redone only in
+    /// part.
+    #[serde(skip)]
+    pub is_partial: bool,
     /// What the user must be told about files that were not simply written.
     #[serde(skip)]
     pub notes: Vec<RestoreNote>,
@@ -178,56 +193,37 @@ fn carry_out(
     aim: &Aim<'_>,
     wish: &RestoreOptions,
 ) -> anyhow::Result<RestoreResult> {
-    let target = files_of(&project.checkout(), aim.turn)?;
-    let mut recorded = transaction.record(&project.checkout(), tip, &[])?;
-    let hidden = hidden(project, recorded.tree, &aim.way)?;
-    if !hidden.is_empty() {
-        recorded = transaction.record(&project.checkout(), tip, &hidden)?;
-    }
-
-    check_paths(&project.repository, aim.turn, wish, [target, recorded.tree])?;
+    let restore = Restore {
+        transaction,
+        project,
+        tip,
+        aim,
+        wish,
+    };
     let mut done = RestoreResult {
         turn: aim.turn.number(),
         over: aim.restored.over.clone(),
-        not_captured: recorded
-            .not_captured
-            .iter()
-            .map(|left| left.path.clone())
-            .collect(),
         ..RestoreResult::default()
     };
-
-    let target = restrict(&project.repository, recorded.tree, target, &wish.paths)?;
-    let brought = match wish.on_overlap {
-        OnOverlap::Exact => RestoredFiles::exactly(target),
-        on_overlap => bring(project, recorded.tree, &aim.way, on_overlap)?,
-    };
-    if wish.on_overlap == OnOverlap::Stop && !brought.overlaps.is_empty() {
-        done.overlaps = brought.overlaps.iter().map(|path| lossy(path)).collect();
+    let Some(fitted) = restore.fit(&mut done)? else {
         return Ok(done);
-    }
+    };
 
     let files = FileMove {
-        from: recorded.tree,
-        to: brought.tree,
+        from: fitted.recorded.tree,
+        to: fitted.brought.tree,
     };
-    // What turns did that nobody knows of counts as the user's: only a look at the files tells.
-    let is_known = aim.planner.stacks.are_known()? || files.to == target;
-    done.same_turns = wish.on_overlap == OnOverlap::Exact
-        || is_known
-            && brought.stopped.is_empty()
-            && aim.way.ends_in(aim.planner.stacks, &aim.wanted, wish)?;
-
-    if !is_known {
-        done.notes.push(RestoreNote::NoRecord);
-    }
-
-    tell_changes(project, (tip, aim), (&files, target), &mut done)?;
-    if wish.on_overlap == OnOverlap::Markers {
-        let suspects: Vec<Vec<u8>> = brought.overlaps.iter().cloned().collect();
-        done.conflicts = shown(&marked(&project.repository, files.to, &suspects)?);
-    }
-    if wish.dry_run {
+    let waiting = carry::waiting(project, tip)?;
+    let writing = RestoreTurn {
+        aim,
+        recorded: &fitted.recorded,
+        files: &files,
+        brought: &fitted.brought,
+        wish,
+        waits: waiting.is_some(),
+    };
+    tell_changes(project, &writing, tip, fitted.target, &mut done)?;
+    if wish.dry_run || changes_nothing(project, tip, &writing)? {
         return Ok(done);
     }
 
@@ -235,134 +231,180 @@ fn carry_out(
         !interrupt::requested(),
         "interrupted before anything was changed"
     );
-
-    let writing = RestoreTurn {
-        aim,
-        recorded: &recorded,
-        files: &files,
-        brought: &brought,
-        wish,
-    };
-    let (commit, published) = write(project, tip, &writing)?;
-    let step = SessionMove {
-        expected: Expected::At(tip.commit),
-        new: commit,
-        published,
-        log: format!("teddy: restore turn {}", aim.turn.number()),
-        anyway: false,
-        branch: None,
-        overwrite: wish.on_overlap.replaces(),
-    };
-
-    let Completed {
-        commit, published, ..
-    } = transaction.complete(&project.checkout(), &tip.session, &step, Some(&files))?;
-    done.overlaps = shown(&published.conflicts);
-    done.notes
-        .extend(obstacles(&published).into_iter().map(RestoreNote::Obstacle));
-    done.commit = Some(commit);
-
-    // The files are there: what cannot be told is no failure of theirs.
-    let notes = what_went(project, tip, aim);
-    done.notes.extend(notes.unwrap_or_default());
+    restore.finish(&writing, waiting, &mut done)?;
     Ok(done)
 }
 
-/// Says which turns of other sessions went with those of this one, and which of its own are still
-/// on a branch; `tip` was the newest turn before.
-fn what_went(project: &Project, tip: &Turn, aim: &Aim<'_>) -> anyhow::Result<Vec<RestoreNote>> {
-    let before = aim.planner.here;
-    let stacks = Stacks::new(&project.repository);
-    let now = stacks.wanted(&project.store().tip(&tip.session)?)?;
-    let own = taken_of(&stacks, &tip.session, [before, &now])?;
-    let landed = still_landed(project, aim.turns, &own)?;
-    let mut others = taken_from_others(&stacks, &tip.session, &[], [before, &now])?;
-    if !others.is_empty() {
-        let over = turns_after(project, &stacks, tip, aim.turn)?;
-        others = taken_from_others(&stacks, &tip.session, &over, [before, &now])?;
-    }
-
-    let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
-    let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
-    Ok(landed.into_iter().chain(others).collect())
+/// A restore, undo or redo under way.
+struct Restore<'a> {
+    transaction: &'a Transaction,
+    project: &'a Project,
+    /// The newest turn of the session.
+    tip: &'a Turn,
+    aim: &'a Aim<'a>,
+    wish: &'a RestoreOptions,
 }
 
-/// Returns what the turns of a session's history changed that come after one of them, up to its
-/// newest.
-fn turns_after(
-    project: &Project,
-    stacks: &Stacks<'_>,
-    tip: &Turn,
-    turn: &Turn,
-) -> anyhow::Result<Vec<PatchId>> {
-    let mut patches = Vec::new();
-    for later in project.store().history(tip.clone()) {
-        let later = later?;
-        if later.number() <= turn.number() {
-            break;
-        }
-        if is_patch(&later) {
-            patches.push(stacks.id(&later)?);
-        }
-    }
-    Ok(patches)
+/// The user's files, and what a restore makes of them.
+struct FittedFiles {
+    recorded: RecordedFiles,
+    brought: RestoredFiles,
+    /// The files of the turn, on the paths that the restore is restricted to.
+    target: TreeId,
 }
 
-/// Refuses paths that are nowhere.
-fn check_paths(
-    repository: &Repository,
-    turn: &Turn,
-    wish: &RestoreOptions,
-    trees: [TreeId; 2],
-) -> anyhow::Result<()> {
-    for path in &wish.paths {
-        let mut is_there = false;
-        for tree in trees {
-            is_there |= repository.entry(tree, path.as_bytes())?.is_some();
+impl Restore<'_> {
+    /// Records the user's files and fits what lies on the way into them; `None` if the restore stops
+    /// because something overlaps, which `done` says.
+    fn fit(&self, done: &mut RestoreResult) -> anyhow::Result<Option<FittedFiles>> {
+        let (project, aim, wish) = (self.project, self.aim, self.wish);
+        let repository = &project.repository;
+        let target = files_of(&project.checkout(), aim.turn)?;
+        let (mut recorded, hidden) = self.record(target)?;
+        check_paths(repository, aim.turn, wish, [target, recorded.tree])?;
+        let left_out = recorded.not_captured.iter();
+        done.not_captured = left_out.map(|left| left.path.clone()).collect();
+
+        let (target, outside) = restrict(repository, recorded.tree, target, &wish.paths)?;
+        if wish.on_overlap == OnOverlap::Exact && !outside.is_empty() {
+            done.overlaps = shown(&outside);
+            done.notes.push(RestoreNote::OutsidePaths(outside));
+            return Ok(None);
         }
 
-        let (name, number) = (visible(path), turn.number());
-        anyhow::ensure!(
-            is_there,
-            "`{name}` is neither in turn {number} nor in a snapshot of your files"
-        );
-    }
-
-    Ok(())
-}
-
-/// Says which files are written, deleted and kept, and where something of a turn is missing.
-fn tell_changes(
-    project: &Project,
-    (tip, aim): (&Turn, &Aim<'_>),
-    (files, target): (&FileMove, TreeId),
-    done: &mut RestoreResult,
-) -> anyhow::Result<()> {
-    for change in diff::changes(&project.repository, files.from, files.to)? {
-        let path = lossy(&change.path);
-        if change.new.is_some() {
-            done.written.push(path)
-        } else {
-            done.deleted.push(path)
+        let bring_to = |closed: &BTreeSet<Vec<u8>>| match wish.on_overlap {
+            OnOverlap::Exact => Ok(RestoredFiles::exactly(target)),
+            on_overlap => bring(project, recorded.tree, &aim.way, on_overlap, closed),
+        };
+        let mut brought = bring_to(&BTreeSet::new())?;
+        if wish.on_overlap == OnOverlap::Stop && !brought.overlaps.is_empty() {
+            done.overlaps = brought.overlaps.iter().map(|path| lossy(path)).collect();
+            return Ok(None);
         }
+
+        let mut in_the_way = blocked(project, [recorded.tree, brought.tree])?;
+        if wish.on_overlap == OnOverlap::Ours && !in_the_way.is_empty() {
+            brought = bring_to(&in_the_way.into_keys().collect())?;
+            in_the_way = blocked(project, [recorded.tree, brought.tree])?;
+        }
+        if !in_the_way.is_empty() {
+            done.overlaps = in_the_way.keys().map(|path| lossy(path)).collect();
+            let files: BTreeSet<Vec<u8>> = in_the_way.into_values().collect();
+            let note = RestoreNote::NotInSnapshot(files.into_iter().collect());
+            done.notes.push(note);
+            return Ok(None);
+        }
+
+        let unchanged = hidden.unchanged(repository, [recorded.tree, brought.tree])?;
+        if !unchanged.is_empty() {
+            let without = unchanged.into_iter().map(|path| (path, None)).collect();
+            brought.tree = diff::tree_with(repository, brought.tree, &without)?;
+            recorded.tree = diff::tree_with(repository, recorded.tree, &without)?;
+            recorded.commit = commit_of(&project.checkout(), recorded.tree, self.tip)?;
+        }
+
+        self.compare_turns(&brought, target, done)?;
+        Ok(Some(FittedFiles {
+            recorded,
+            brought,
+            target,
+        }))
     }
 
-    let own = diff::changes(&project.repository, target, files.to)?;
-    let own_paths = own.iter().map(|change| lossy(&change.path));
-    // What was deleted just now is not kept.
-    done.kept = own_paths
-        .filter(|path| !done.deleted.contains(path))
-        .collect();
-    if done.same_turns {
-        done.missing = missing(
-            &project.checkout(),
-            tip,
-            aim.planner.stacks,
-            (&aim.wanted, &own),
-        )?;
+    /// Records the user's files, and those among them that the restore may replace although no snapshot
+    /// has them.
+    fn record(&self, target: TreeId) -> anyhow::Result<(RecordedFiles, HiddenFiles)> {
+        let (project, wish) = (self.project, self.wish);
+        let checkout = project.checkout();
+        let recorded = self.transaction.record(&checkout, self.tip, &[])?;
+        let legs = self.aim.way.legs();
+        let mut moves: Vec<[TreeId; 2]> = legs.map(|leg| [leg.from, leg.to]).collect();
+        if wish.on_overlap == OnOverlap::Exact {
+            let (target, _) = restrict(&project.repository, recorded.tree, target, &wish.paths)?;
+            moves.push([recorded.tree, target]);
+        }
+
+        let hidden = hidden(project, recorded.tree, &moves)?;
+        if hidden.is_empty() {
+            return Ok((recorded, hidden));
+        }
+        let recorded = self
+            .transaction
+            .record(&checkout, self.tip, &hidden.all())?;
+        Ok((recorded, hidden))
     }
 
-    Ok(())
+    /// Says whether the turns of the target are in the files at the end.
+    fn compare_turns(
+        &self,
+        brought: &RestoredFiles,
+        target: TreeId,
+        done: &mut RestoreResult,
+    ) -> anyhow::Result<()> {
+        let (aim, wish) = (self.aim, self.wish);
+        let stacks = aim.planner.stacks;
+        // What turns did that nobody knows of counts as the user's: only a look at the files tells.
+        let is_known = stacks.are_known()? || brought.tree == target;
+        done.is_partial = !brought.stopped.is_empty();
+        done.same_turns = wish.on_overlap == OnOverlap::Exact
+            || is_known && !done.is_partial && aim.way.ends_in(stacks, &aim.wanted, wish)?;
+        if !is_known {
+            done.notes.push(RestoreNote::NoRecord);
+        }
+
+        if wish.on_overlap == OnOverlap::Markers {
+            let suspects: Vec<Vec<u8>> = brought.overlaps.iter().cloned().collect();
+            let repository = &self.project.repository;
+            done.conflicts = shown(&marked(repository, brought.tree, &suspects)?);
+        }
+        Ok(())
+    }
+
+    /// Writes the files and records the turn.
+    fn finish(
+        &self,
+        writing: &RestoreTurn<'_>,
+        waiting: Option<Draft>,
+        done: &mut RestoreResult,
+    ) -> anyhow::Result<()> {
+        let (project, tip, aim) = (self.project, self.tip, self.aim);
+        let (commit, published) = write(project, tip, writing)?;
+        let step = SessionMove {
+            expected: Expected::At(tip.commit),
+            new: commit,
+            published,
+            log: format!("teddy: restore turn {}", aim.turn.number()),
+            anyway: false,
+            branch: None,
+        };
+
+        let (checkout, files) = (project.checkout(), Some(writing.files));
+        let Completed {
+            commit, published, ..
+        } = self
+            .transaction
+            .complete(&checkout, &tip.session, &step, files)?;
+        if let Some(waiting) = waiting {
+            let carried = match self.wish.files_only {
+                true => Carried::Whole,
+                false => Carried::Answer,
+            };
+            let title = carry::carry_over_restore(project, tip, waiting, carried)?;
+            done.notes.extend(title.map(RestoreNote::PlanWaits));
+        }
+
+        if !published.conflicts.is_empty() {
+            done.tell_unapplied(&published);
+        }
+        let obstacles = obstacles(&published).into_iter();
+        done.notes.extend(obstacles.map(RestoreNote::Obstacle));
+        done.commit = Some(commit);
+
+        // The files are there: what cannot be told is no failure of theirs.
+        let notes = what_went(project, tip, aim);
+        done.notes.extend(notes.unwrap_or_default());
+        Ok(())
+    }
 }
 
 /// Returns what is in the user's files in the state of a turn.
@@ -371,24 +413,4 @@ fn wanted(project: &Project, stacks: &Stacks<'_>, turn: &Turn) -> anyhow::Result
         Some(next) => stacks.below(&next),
         None => stacks.wanted(turn),
     }
-}
-
-/// Returns `tree` as far as the paths go, and `elsewhere` for all others.
-fn restrict(
-    repository: &Repository,
-    elsewhere: TreeId,
-    tree: TreeId,
-    paths: &[String],
-) -> anyhow::Result<TreeId> {
-    if paths.is_empty() {
-        return Ok(tree);
-    }
-
-    let changes = diff::changes(repository, elsewhere, tree)?;
-    let edits = changes
-        .into_iter()
-        .filter(|change| is_below(&change.path, paths))
-        .map(|change| (change.path, change.new))
-        .collect();
-    diff::tree_with(repository, elsewhere, &edits)
 }

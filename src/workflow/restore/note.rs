@@ -13,8 +13,24 @@ pub enum RestoreNote {
     Obstacle(FileObstacle),
     /// Turns that were taken out of the files are still on a branch.
     StillLanded(Vec<UndoneCommit>),
+    /// These files are in the way of what was to be written, and no snapshot has them.
+    NotInSnapshot(Vec<Vec<u8>>),
+    /// These files are in the way of a directory on the paths that were named, and are not on them.
+    OutsidePaths(Vec<Vec<u8>>),
+    /// The plan with this title waited before and waits still.
+    PlanWaits(String),
     /// Turns of other sessions went out of the files with those that were taken out.
     TakenFromOthers(Vec<TurnName>),
+}
+
+impl RestoreNote {
+    /// Returns whether it says why nothing was changed, and what helps.
+    pub fn explains_overlap(&self) -> bool {
+        matches!(
+            self,
+            RestoreNote::NotInSnapshot(_) | RestoreNote::OutsidePaths(_)
+        )
+    }
 }
 
 /// A commit on a branch with turns that a restore took out of the files.

@@ -6,6 +6,7 @@ use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::host::clock;
 use crate::session::artifact;
+use crate::session::draft::Draft;
 use crate::session::message::subject;
 use crate::session::meta::{Meta, Status, Workspace};
 use crate::session::publication::{Publication, Stack};
@@ -17,6 +18,7 @@ use crate::workspace::file_move::FileMove;
 use crate::workspace::marks::marked;
 use crate::workspace::snapshot;
 use crate::workspace::snapshot::RecordedFiles;
+use crate::workspace::stack::PatchId;
 use crate::workspace::stack::record::{Author, Recorder, Written};
 
 /// What the turn of a restore is written from.
@@ -31,6 +33,36 @@ pub(super) struct RestoreTurn<'a> {
     pub brought: &'a RestoredFiles,
     /// What was wanted.
     pub wish: &'a RestoreOptions,
+    /// Whether the turn in progress waits behind this one: what the user says in it is still to come.
+    pub waits: bool,
+}
+
+impl RestoreTurn<'_> {
+    /// Returns what is in the files at the end of the way, wherever the user's side was not kept.
+    pub(super) fn target(&self) -> Stack<PatchId> {
+        if self.is_wholly_exact() {
+            return self.aim.wanted.clone();
+        }
+        let mut target = Stack::default();
+        for (path, top) in self.aim.way.ends() {
+            target.set(path, top);
+        }
+        target
+    }
+
+    /// Returns the turn in progress as far as its requests belong to the turn of the restore.
+    pub(super) fn said(&self, draft: &Draft) -> Draft {
+        let mut said = draft.clone();
+        if self.waits {
+            said.artifacts.remove(artifact::USER_PROMPT);
+        }
+        said
+    }
+
+    /// Returns whether all files become those of the target.
+    fn is_wholly_exact(&self) -> bool {
+        self.wish.on_overlap == OnOverlap::Exact && self.wish.paths.is_empty()
+    }
 }
 
 /// Writes the turn that records a restore, and what it brings to the files.
@@ -49,7 +81,8 @@ pub(super) fn write(
     let repository = &project.repository;
     let mut draft = project.store().draft(tip)?;
     let from = if wish.files_only { tip } else { aim.turn };
-    let requests = requests::requests_back_at(project, (tip, &draft), from)?;
+    let said = writing.said(&draft);
+    let requests = requests::requests_back_at(project, (tip, &said), from)?;
 
     draft.set_answer_aside();
     draft.begin();
@@ -85,6 +118,12 @@ pub(super) fn write(
     };
     let mut artifacts = draft.standing();
     from.hand_on(repository, meta.turn_id, &mut artifacts)?;
+    if wish.files_only {
+        // Edits of the context since the newest turn stay, too.
+        for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
+            artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
+        }
+    }
     artifacts.put(&in_next(artifact::REQUESTS), requests.write());
     let done = files.lines(repository)?;
 
@@ -110,19 +149,12 @@ fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
         aim,
         files,
         brought,
-        wish,
         ..
     } = writing;
     let planner = &aim.planner;
     let mut recorder = Recorder::new(planner.stacks);
-    let mut target = Stack::default();
-
-    if wish.on_overlap == OnOverlap::Exact && wish.paths.is_empty() {
-        target = aim.wanted.clone();
-    } else {
-        for (path, top) in aim.way.ends() {
-            target.set(path, top);
-        }
+    let mut target = writing.target();
+    if !writing.is_wholly_exact() {
         for (path, series) in &brought.stopped {
             target.set(path, recorder.top(path, series)?);
         }

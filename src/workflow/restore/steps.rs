@@ -1,52 +1,28 @@
 //! `undo` and `redo`: over the turns of a session that changed files, whatever other sessions did
 //! meanwhile.
 
-use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use serde::Serialize;
 
-use super::way::{Direction, Planner};
-use super::{Aim, RestoreOptions, RestoreResult, carry_out, wanted};
-use crate::host::lock::Lock;
+use super::bring::bring;
+use super::locked::{LockedSession, applied};
+use super::walk::UndoWalk;
+pub use super::walk::{PassedOver, WhyPassedOver};
+use super::way::{CrossedTurn, Planner};
+use super::{Aim, OnOverlap, RestoreOptions, RestoreResult, carry_out, wanted};
+use crate::git::object::TreeId;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
-use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
-use crate::text::counted;
 use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
-use crate::workspace::stack::series::StackChanges;
-use crate::workspace::stack::{PatchId, Stacks, is_patch};
-use crate::workspace::transaction::Transaction;
+use crate::workspace::stack::PatchId;
 
 /// The turns that a title names one by one.
 const MAX_NAMED: usize = 4;
-
-/// A turn that an undo or a redo did not count, as there is nothing of it in the files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PassedOver {
-    /// Its number.
-    pub turn: u64,
-    /// Why.
-    pub why: WhyPassedOver,
-}
-
-/// Why a turn was not counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WhyPassedOver {
-    /// It changed no file.
-    Unchanged,
-    /// It only committed what others did, and a commit stays.
-    Landed,
-    /// It overlapped with the user's own edits and was not brought.
-    NotBrought,
-    /// Another session's turn took it back.
-    TakenBack,
-}
 
 /// Nobody knows which turns are in the user's files.
 #[derive(Debug, thiserror::Error)]
@@ -72,21 +48,31 @@ pub fn undo(
     }
 
     let here = session.stacks.here(&session.tip)?;
-    let mut walk = UndoWalk::from(session.newest.position(), Direction::Back);
+    let mut walk = UndoWalk::new(&session, &here, wish.on_overlap)?;
     let mut redo = to_redo(&session.newest);
-
-    let changes = RefCell::new(StackChanges::of(&session.stacks, &here));
-    let why_not = |turn: &Turn| why_passed(&session.stacks, &changes, turn);
     for _ in 0..steps {
         redo.push(walk.at);
-        while !walk.back(&session.turns, &why_not)? {}
+        walk.step()?;
     }
 
-    let turn = session.turns.turn(walk.at)?;
-    let aim = session.aim(&walk, &here, &turn, redo)?;
+    let UndoWalk {
+        at, steps, passed, ..
+    } = walk;
+    let turn = session.turns.turn(at)?;
+    let planner = session.planner(&here);
+    let over: Vec<&Turn> = steps.iter().flatten().collect();
+    let aim = Aim {
+        title: title("Undo", &over),
+        way: planner.over(&session.taken_back(&steps)?)?,
+        restored: restored(&turn, redo, &over),
+        wanted: wanted(project, &session.stacks, &turn)?,
+        planner,
+        turns: &session.turns,
+        turn: &turn,
+    };
     let done = carry_out(&session.transaction, project, &session.tip, &aim, wish)?;
     Ok(RestoreResult {
-        passed_over: walk.passed,
+        passed_over: passed,
         ..done
     })
 }
@@ -99,17 +85,19 @@ pub fn undo(
 pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Result<u64> {
     let session = LockedSession::enter(project, "undo", user)?;
     let here = session.stacks.here(&session.tip)?;
-    let mut walk = UndoWalk::from(session.newest.position(), Direction::Back);
-    let changes = RefCell::new(StackChanges::of(&session.stacks, &here));
-    let why_not = |turn: &Turn| why_passed(&session.stacks, &changes, turn);
+    let mut walk = UndoWalk::new(&session, &here, OnOverlap::Stop)?;
     while walk.at > turn {
-        walk.back(&session.turns, &why_not)?;
+        walk.back()?;
     }
 
-    Ok(walk.counted().count() as u64)
+    Ok(walk.counted() as u64)
 }
 
 /// Goes forward again over the last `steps` undone turns.
+///
+/// A redo takes the undo back, as an undo takes a restore back: it merges the difference between the
+/// files after and before the undo. So it is the exact inverse if the user did nothing meanwhile,
+/// whatever the undo had passed over or merged.
 ///
 /// # Errors
 /// As for [`super::restore`], and if fewer turns were undone.
@@ -122,21 +110,29 @@ pub fn redo(
     let session = LockedSession::enter(project, "redo", user)?;
     let here = session.stacks.here(&session.tip)?;
     let mut redo = to_redo(&session.newest);
-    let mut to = None;
+    let (mut undone, mut over, mut to) = (Vec::new(), Vec::new(), None);
+    let mut undo = session.newest.clone();
 
     for _ in 0..steps {
+        undo = session.undo_behind(undo, redo.len())?;
+        let step = session.undo_step(&undo, redo.len())?;
+        undone.push(vec![session.step_taken_back(&undo, &step)?]);
+        over.extend(step.turns().iter().rev().cloned());
         to = Some(redo.pop().ok_or_else(nothing_to_redo)?);
     }
 
-    let mut walk = UndoWalk::from(to.ok_or_else(nothing_to_redo)?, Direction::Forward);
-    let turn = session.turns.turn(walk.at)?;
-    while walk.at > session.newest.position() {
-        walk.back(&session.turns, &why_never_there)?;
-    }
-
-    walk.over.reverse();
-
-    let aim = session.aim(&walk, &here, &turn, redo)?;
+    let turn = session.turns.turn(to.ok_or_else(nothing_to_redo)?)?;
+    let planner = session.planner(&here);
+    let over: Vec<&Turn> = over.iter().collect();
+    let aim = Aim {
+        title: title("Redo", &over),
+        way: planner.over(&undone)?,
+        restored: restored(&turn, redo, &over),
+        wanted: wanted(project, &session.stacks, &turn)?,
+        planner,
+        turns: &session.turns,
+        turn: &turn,
+    };
     carry_out(&session.transaction, project, &session.tip, &aim, wish)
 }
 
@@ -148,184 +144,137 @@ fn nothing_to_redo() -> anyhow::Error {
     )
 }
 
-/// The session in use, in which nobody else records a turn.
-struct LockedSession<'a> {
-    /// The project.
-    project: &'a Project,
-    /// The newest turn.
-    tip: Turn,
-    /// The turns from there back.
-    turns: TurnsBack<'a>,
-    /// The newest turn that is in the user's files.
-    newest: Turn,
-    /// What is in the files.
-    stacks: Stacks<'a>,
-    /// What moves refs and files; ended before the session's lock is given back.
-    transaction: Transaction,
-    /// The session's lock.
-    _session: Lock,
-}
-
-impl<'a> LockedSession<'a> {
-    /// Locks the session in use, and finishes what a crash interrupted.
-    fn enter(
-        project: &'a Project,
-        command: &str,
-        user: &mut dyn User,
-    ) -> anyhow::Result<LockedSession<'a>> {
-        let session = project.session()?;
-        let session_lock = project.lock_session(&session, command)?;
-        let transaction = project.enter(command, user)?;
-        let tip = project.store().tip(&session)?;
-        Ok(LockedSession {
-            project,
-            newest: brought(project, &tip)?,
-            stacks: Stacks::new(&project.repository),
-            turns: project.store().back_from(tip.clone()),
-            tip,
-            transaction,
-            _session: session_lock,
-        })
-    }
-
-    /// Returns where a walk leads: to a turn, whose redo goes through others.
-    fn aim<'b>(
-        &'b self,
-        walk: &UndoWalk,
-        here: &'b Stack<PatchId>,
-        turn: &'b Turn,
-        redo: Vec<u64>,
-    ) -> anyhow::Result<Aim<'b>> {
-        let planner = Planner {
+impl LockedSession<'_> {
+    /// Returns what plans the way from what is in the files.
+    fn planner<'b>(&'b self, here: &'b Stack<PatchId>) -> Planner<'b> {
+        Planner {
             repository: &self.project.repository,
             stacks: &self.stacks,
             here,
-        };
-        let verb = match walk.direction {
-            Direction::Back => "Undo",
-            Direction::Forward => "Redo",
-        };
-        Ok(Aim {
-            title: title(verb, &walk.counted().collect::<Vec<_>>()),
-            way: planner.over(&walk.over, walk.direction)?,
-            restored: restored(turn, redo, &walk.over),
-            wanted: wanted(self.project, &self.stacks, turn)?,
-            planner,
-            turns: &self.turns,
-            turn,
+        }
+    }
+
+    /// Returns what taking turns back means, step by step.
+    fn taken_back(&self, steps: &[Vec<Turn>]) -> anyhow::Result<Vec<Vec<CrossedTurn>>> {
+        let nowhere = Stack::default();
+        let planner = self.planner(&nowhere);
+        let step = |step: &Vec<Turn>| step.iter().map(|turn| planner.taken_back(turn)).collect();
+        steps.iter().map(step).collect()
+    }
+
+    /// Returns the undo that made the list of what can be redone this long, going back from a turn
+    /// whose list is at least as long.
+    fn undo_behind(&self, from: Turn, length: usize) -> anyhow::Result<Turn> {
+        let mut undo = from;
+        if length == 0 {
+            return Err(nothing_to_redo());
+        }
+        loop {
+            let before = self.before(&undo)?;
+            if to_redo(&before).len() < length {
+                return Ok(undo);
+            }
+            undo = before;
+        }
+    }
+
+    /// Returns the newest applied turn before another one.
+    fn before(&self, turn: &Turn) -> anyhow::Result<Turn> {
+        let number = turn.number().checked_sub(1);
+        applied(
+            &self.turns,
+            number.context("a session begins with no undo")?,
+        )
+    }
+
+    /// Returns the step of an undo that made the list of what can be redone this long.
+    fn undo_step(&self, undo: &Turn, length: usize) -> anyhow::Result<UndoStep> {
+        let restored = undo.meta.restored.as_ref();
+        let over = restored.map_or(&[][..], |restored| &restored.over);
+        let mut steps = vec![Vec::new()];
+        for number in over {
+            let turn = self.turns.turn(*number)?;
+            let counts = turn.meta.landed.is_none();
+            let last = steps.last_mut().expect("there is one from the start");
+            last.push(turn);
+            if counts {
+                steps.push(Vec::new());
+            }
+        }
+
+        steps.pop();
+        let number = length.checked_sub(to_redo(&self.before(undo)?).len());
+        let number = number.filter(|number| (1..=steps.len()).contains(number));
+        Ok(UndoStep {
+            number: number.with_context(|| {
+                format!("turn {} does not say what it went over", undo.number())
+            })?,
+            steps,
         })
     }
-}
 
-/// Turns that are gone over, found on the way back.
-struct UndoWalk {
-    /// Which way they are gone over.
-    direction: Direction,
-    /// The turn whose state the session has.
-    at: u64,
-    /// The turns that were gone over.
-    over: Vec<Turn>,
-    /// Those that did not count.
-    passed: Vec<PassedOver>,
-}
-
-impl UndoWalk {
-    /// Starts at a turn.
-    fn from(at: u64, direction: Direction) -> UndoWalk {
-        UndoWalk {
-            direction,
-            at,
-            over: Vec::new(),
-            passed: Vec::new(),
+    /// Returns what taking one step of an undo back means.
+    fn step_taken_back(&self, undo: &Turn, step: &UndoStep) -> anyhow::Result<CrossedTurn> {
+        let nowhere = Stack::default();
+        let whole = self.planner(&nowhere).taken_back(undo)?;
+        if step.steps.len() == 1 {
+            return Ok(whole);
         }
+
+        let [after, before] = &whole.stacks;
+        let state = |number: usize| match step.steps[..number].last().and_then(|turns| turns.last())
+        {
+            None => Ok(before.clone()),
+            Some(_) if number == step.steps.len() => Ok(after.clone()),
+            Some(turn) => self.stacks.below(turn),
+        };
+        let is_last = step.number == step.steps.len();
+        Ok(CrossedTurn {
+            stacks: [state(step.number)?, state(step.number - 1)?],
+            trees: self.trees_of(&whole, step)?,
+            left: whole.left.into_iter().filter(|_| is_last).collect(),
+        })
     }
 
-    /// Returns the turns that count: what hooks changed in a landing goes with the turn before it.
-    fn counted(&self) -> impl Iterator<Item = &Turn> {
-        self.over.iter().filter(|turn| turn.meta.landed.is_none())
-    }
-
-    /// Goes one turn back; says whether it counts.
-    fn back(
-        &mut self,
-        turns: &TurnsBack<'_>,
-        why_not: &dyn Fn(&Turn) -> anyhow::Result<Option<WhyPassedOver>>,
-    ) -> anyhow::Result<bool> {
-        let at = self.at;
-        let count = self.counted().count();
-        if at == 0 && count > 0 {
-            return Err(hinted(
-                format!("only {} can be undone", counted(count, "turn")),
-                format!("`teddy undo {count}` goes back to the start"),
-            ));
-        }
-
-        if at == 0 {
-            return Err(hinted(
-                "there is nothing to undo: no turn of this session that changed files is in them",
-                "`teddy log` lists the turns; `teddy restore <turn>` goes back to one",
-            ));
-        }
-
-        let turn = turns.turn(at)?;
-        self.at = turns.turn(at - 1)?.position();
-
-        let counts = turn.meta.landed.is_none();
-        let why_not = why_not(&turn)?;
-        match why_not {
-            Some(why) => self.passed.push(PassedOver { turn: at, why }),
-            None => self.over.push(turn),
-        }
-
-        Ok(why_not.is_none() && counts)
+    /// Returns the files after and before one of several steps of an undo. Only those before the first
+    /// one and after the last one are recorded; the others are merged again. `None` if edits of the
+    /// user's overlapped there: what they chose then is not known.
+    fn trees_of(&self, undo: &CrossedTurn, step: &UndoStep) -> anyhow::Result<Option<[TreeId; 2]>> {
+        let Some([after, before]) = undo.trees else {
+            return Ok(None);
+        };
+        let planner = self.planner(&undo.stacks[1]);
+        let files = |number: usize| {
+            if number == step.steps.len() {
+                return Ok(Some(after));
+            }
+            let way = planner.over(&self.taken_back(&step.steps[..number])?)?;
+            let merged = bring(
+                self.project,
+                before,
+                &way,
+                OnOverlap::Stop,
+                &BTreeSet::new(),
+            )?;
+            Ok::<_, anyhow::Error>(merged.overlaps.is_empty().then_some(merged.tree))
+        };
+        let [from, to] = [files(step.number)?, files(step.number - 1)?];
+        Ok(from.zip(to).map(|(from, to)| [from, to]))
     }
 }
 
-/// Returns why there is nothing of a turn to take back, where the files have these changes.
-fn why_passed(
-    stacks: &Stacks<'_>,
-    here: &RefCell<StackChanges<'_>>,
-    turn: &Turn,
-) -> anyhow::Result<Option<WhyPassedOver>> {
-    let why = why_never_there(turn)?;
-    if why.is_some() || turn.meta.restored.is_some() {
-        return Ok(why);
+/// One of the steps of an undo.
+struct UndoStep {
+    /// The turns that each step went over.
+    steps: Vec<Vec<Turn>>,
+    /// Which one it is, counted from 1.
+    number: usize,
+}
+
+impl UndoStep {
+    fn turns(&self) -> &[Turn] {
+        &self.steps[self.number - 1]
     }
-    let change = stacks.patch(stacks.id(turn)?)?.change;
-    let is_there = here.borrow_mut().has(change.after)?;
-    Ok((!is_there).then_some(WhyPassedOver::TakenBack))
-}
-
-/// Returns why a turn never changed the user's files.
-fn why_never_there(turn: &Turn) -> anyhow::Result<Option<WhyPassedOver>> {
-    let workspace = turn.meta.workspace.as_ref();
-    Ok(if !is_patch(turn) && turn.meta.landed.is_some() {
-        Some(WhyPassedOver::Landed)
-    } else if !is_patch(turn) {
-        Some(WhyPassedOver::Unchanged)
-    } else if workspace.is_some_and(|workspace| !workspace.synced) {
-        Some(WhyPassedOver::NotBrought)
-    } else {
-        None
-    })
-}
-
-/// Returns the newest turn but for restores that a save at the last moment kept from the user's
-/// files.
-fn brought(project: &Project, tip: &Turn) -> anyhow::Result<Turn> {
-    let is_brought = |turn: &Turn| {
-        turn.meta.restored.is_none()
-            || turn
-                .meta
-                .workspace
-                .as_ref()
-                .is_none_or(|workspace| workspace.synced)
-    };
-    let newest = project
-        .store()
-        .history(tip.clone())
-        .find(|turn| turn.as_ref().map_or(true, is_brought));
-    newest.context("a session begins with no restore")?
 }
 
 /// Returns what a redo after a turn goes through.
@@ -338,27 +287,29 @@ fn to_redo(turn: &Turn) -> Vec<u64> {
 }
 
 /// Returns what the turn says of itself.
-fn restored(to: &Turn, redo: Vec<u64>, over: &[Turn]) -> Restored {
+fn restored(to: &Turn, redo: Vec<u64>, over: &[&Turn]) -> Restored {
     Restored {
         turn: to.number(),
         by: RestoreCommand::Undo,
         redo,
-        over: over.iter().map(Turn::number).collect(),
+        over: over.iter().map(|turn| turn.number()).collect(),
     }
 }
 
 /// Returns the title of a turn that goes over others: `Undo 22: Add a form`.
 fn title(verb: &str, over: &[&Turn]) -> String {
-    let mut numbers: Vec<String> = over
+    let counted = over.iter().filter(|turn| turn.meta.landed.is_none());
+    let counted: Vec<&&Turn> = counted.collect();
+    let mut numbers: Vec<String> = counted
         .iter()
         .take(MAX_NAMED)
         .map(|turn| turn.number().to_string())
         .collect();
-    if over.len() > MAX_NAMED {
+    if counted.len() > MAX_NAMED {
         numbers.push("...".to_owned());
     }
 
-    match over {
+    match counted.as_slice() {
         [] => verb.to_owned(),
         [one] => format!("{verb} {}: {}", one.number(), one.title),
         _ => format!("{verb} {}", numbers.join(", ")),

@@ -2,15 +2,12 @@
 //! between the user's own edits, part by part.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::os::unix::ffi::OsStrExt as _;
 
 use super::RestoreOptions;
-use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
-use crate::workflow::project::Project;
 use crate::workspace::stack::series::{PathStacks, Series};
 use crate::workspace::stack::{PatchId, Stacks};
 
@@ -32,6 +29,31 @@ struct PartWay {
     legs: Vec<Leg>,
     /// What is in the files at its end.
     end: Option<PatchId>,
+    /// The number of legs that no later one extends: they belong to an earlier step.
+    sealed: usize,
+}
+
+impl PartWay {
+    fn from(end: Option<PatchId>) -> PartWay {
+        PartWay {
+            legs: Vec::new(),
+            end,
+            sealed: 0,
+        }
+    }
+
+    /// Adds a leg, or extends the last one of the same step if this one begins where it ends.
+    fn push(&mut self, [from, to]: [TreeId; 2], series: &Series) {
+        let is_open = self.legs.len() > self.sealed;
+        match self.legs.last_mut().filter(|_| is_open) {
+            Some(last) if last.to == from => last.to = to,
+            _ => self.legs.push(Leg {
+                from,
+                to,
+                series: series.clone(),
+            }),
+        }
+    }
 }
 
 /// The way in all parts of the files.
@@ -41,34 +63,15 @@ pub(super) struct Way {
     parts: BTreeMap<Vec<u8>, PartWay>,
 }
 
-/// Which way a turn is gone over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    /// It is taken back.
-    Back,
-    /// It is done again.
-    Forward,
-}
-
-impl Direction {
-    /// Puts the ends of a turn, what was before it and what is after it, into order.
-    fn order<T>(self, [before, after]: [T; 2]) -> [T; 2] {
-        match self {
-            Direction::Back => [after, before],
-            Direction::Forward => [before, after],
-        }
-    }
-}
-
-/// A turn that is gone over.
-struct PassedTurn {
-    /// What is in the files at its beginning and at its end, in the order of the way.
-    stacks: [Stack<PatchId>; 2],
-    /// The files at its beginning and its end, for a restore: it can have taken edits of the user's
-    /// away, too.
-    trees: Option<[TreeId; 2]>,
-    /// Where it was not brought.
-    left: HashSet<Vec<u8>>,
+/// A turn that an undo takes back, or a step of an undo that a redo takes back.
+pub(super) struct CrossedTurn {
+    /// What is in the files before and after it is taken back.
+    pub stacks: [Stack<PatchId>; 2],
+    /// The files before and after it is taken back, if they are to be merged as they were. A restore
+    /// can have changed more than the patches say, such as edits of the user's.
+    pub trees: Option<[TreeId; 2]>,
+    /// The paths at which the turn was not applied.
+    pub left: HashSet<Vec<u8>>,
 }
 
 /// Makes ways.
@@ -89,10 +92,7 @@ impl Planner<'_> {
             .map(|path| path.trim_end_matches('/').as_bytes());
 
         self.by_parts(named.map(<[u8]>::to_vec).collect(), &|part, path| {
-            let mut way = PartWay {
-                legs: Vec::new(),
-                end: part.top(self.here),
-            };
+            let mut way = PartWay::from(part.top(self.here));
             let to = part.top(target);
             if paths.is_empty() || is_below(path, paths) {
                 self.go(part, &mut way, to)?;
@@ -102,33 +102,42 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the way over turns, one after another, from wherever the files are.
-    pub(super) fn over(&self, turns: &[Turn], direction: Direction) -> anyhow::Result<Way> {
-        let steps: Vec<PassedTurn> = turns
-            .iter()
-            .map(|turn| self.step(turn, direction))
-            .collect::<Result<_, _>>()?;
-        let left = steps.iter().flat_map(|step| step.left.iter().cloned());
+    /// Returns the way that takes turns back, step by step, from wherever the files are. Each step is
+    /// merged separately, so that N steps at once are the same as N times one.
+    pub(super) fn over(&self, steps: &[Vec<CrossedTurn>]) -> anyhow::Result<Way> {
+        let left = steps.iter().flatten().flat_map(|crossed| &crossed.left);
 
-        self.by_parts(left.collect(), &|part, path| {
-            let mut way = PartWay {
-                legs: Vec::new(),
-                end: part.top(self.here),
-            };
-            for step in &steps {
-                let [begin, end] = [part.top(&step.stacks[0]), part.top(&step.stacks[1])];
-                self.go(part, &mut way, begin)?;
-                match step.trees.filter(|_| !step.left.contains(path)) {
-                    Some([from, to]) => {
-                        push(&mut way.legs, [from, to], &Series::below(begin));
-                        way.end = end;
-                    }
-                    None => self.go(part, &mut way, end)?,
+        self.by_parts(left.cloned().collect(), &|part, path| {
+            let mut way = PartWay::from(part.top(self.here));
+            for step in steps {
+                way.sealed = way.legs.len();
+                for crossed in step {
+                    self.cross(part, &mut way, crossed, path)?;
                 }
             }
 
             Ok(way)
         })
+    }
+
+    /// Takes one turn back in one part of the files.
+    fn cross(
+        &self,
+        part: &mut PathStacks<'_>,
+        way: &mut PartWay,
+        crossed: &CrossedTurn,
+        path: &[u8],
+    ) -> anyhow::Result<()> {
+        let [begin, end] = crossed.stacks.each_ref().map(|stack| part.top(stack));
+        self.go(part, way, begin)?;
+        match crossed.trees.filter(|_| !crossed.left.contains(path)) {
+            Some(trees) => {
+                way.push(trees, &Series::below(begin));
+                way.end = end;
+                Ok(())
+            }
+            None => self.go(part, way, end),
+        }
     }
 
     /// Goes on to another stack: what is only in the one is taken back, what is only in the other
@@ -143,12 +152,12 @@ impl Planner<'_> {
         let mut series = difference.from;
         for id in difference.removed {
             let [before, after] = self.trees(id)?;
-            push(&mut way.legs, [after, before], &series);
+            way.push([after, before], &series);
             series.above.retain(|above| *above != id);
         }
 
         for id in difference.added {
-            push(&mut way.legs, self.trees(id)?, &series);
+            way.push(self.trees(id)?, &series);
             series.above.push(id);
         }
 
@@ -187,8 +196,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Looks up what going over a turn is.
-    fn step(&self, turn: &Turn, direction: Direction) -> anyhow::Result<PassedTurn> {
+    /// Returns what taking a turn back means.
+    pub(super) fn taken_back(&self, turn: &Turn) -> anyhow::Result<CrossedTurn> {
         let own = self.stacks.own(turn)?.map(|(_, publication)| publication);
         let is_restore = own
             .as_ref()
@@ -197,28 +206,16 @@ impl Planner<'_> {
 
         if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| is_restore) {
             let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
-            trees = Some(direction.order([tree(workspace.before)?, tree(workspace.after)?]));
+            trees = Some([tree(workspace.after)?, tree(workspace.before)?]);
         }
 
-        Ok(PassedTurn {
-            stacks: direction.order([self.stacks.below(turn)?, self.stacks.after(turn)?]),
+        Ok(CrossedTurn {
+            stacks: [self.stacks.after(turn)?, self.stacks.below(turn)?],
             trees,
             left: own.map_or_else(HashSet::new, |publication| {
                 publication.left.into_iter().collect()
             }),
         })
-    }
-}
-
-/// Adds a leg; one that begins where the last one ends goes on with it.
-fn push(legs: &mut Vec<Leg>, [from, to]: [TreeId; 2], series: &Series) {
-    match legs.last_mut() {
-        Some(last) if last.to == from => last.to = to,
-        _ => legs.push(Leg {
-            from,
-            to,
-            series: series.clone(),
-        }),
     }
 }
 
@@ -290,38 +287,6 @@ impl Way {
             .iter()
             .map(|(path, way)| (path.as_slice(), way.end))
     }
-}
-
-/// Returns the files that turns on the way changed or made and that are there although no snapshot
-/// takes them, because git ignores them. What a turn left there is the turn's; what the user has
-/// there is in the way of the turn's, and can only be replaced once a snapshot has it. Secrets stay
-/// out.
-pub(super) fn hidden(project: &Project, now: TreeId, way: &Way) -> anyhow::Result<Vec<Vec<u8>>> {
-    let (repository, limits) = (&project.repository, project.limits());
-    let mut hidden = BTreeSet::new();
-    for leg in way.legs() {
-        let mut absent = BTreeSet::new();
-        for tree in [leg.from, leg.to] {
-            let gone = diff::changes(repository, tree, now)?.into_iter();
-            absent.extend(
-                gone.filter(|change| change.new.is_none())
-                    .map(|change| change.path),
-            );
-        }
-
-        for change in diff::changes(repository, leg.from, leg.to)? {
-            let is_there = || {
-                let path = std::ffi::OsStr::from_bytes(&change.path);
-                let file = repository.workdir().join(path).symlink_metadata();
-                file.is_ok_and(|metadata| !metadata.is_dir())
-            };
-            if absent.contains(&change.path) && !limits.is_secret(&change.path) && is_there() {
-                hidden.insert(change.path);
-            }
-        }
-    }
-
-    Ok(hidden.into_iter().collect())
 }
 
 /// Returns whether a path is one of these, or below one of them.

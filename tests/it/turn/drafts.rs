@@ -271,8 +271,8 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     // The plan no longer applies to the changed file.
     repo.write("a.txt", "four\n");
     repo.teddy(&["diff", "draft"]).check(0, &["+c\n", "a.txt"]);
-    // A draft without a plan.
-    repo.done(&["undo"]);
+    // A draft without a plan has nothing to compare.
+    repo.done(&["new", "other"]);
     repo.done(&["context"]);
     repo.teddy(&["diff", "draft"])
         .check(1, &["has no plan yet"]);

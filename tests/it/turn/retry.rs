@@ -1,7 +1,7 @@
 //! `retry` asks the model of a recorded turn again. `replay` runs the turn again.
 
 use crate::fake::{Fake, response, stream};
-use crate::plans::{conclude, create, edit, execute, invoke, plan, research};
+use crate::plans::{conclude, create, edit, execute, execute_with, invoke, plan, research};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
@@ -324,6 +324,31 @@ fn a_plan_that_does_something_else_each_time_is_found_out() {
     ));
     repo.teddy(&["replay", "@", "-y"])
         .check(1, &["turn 3 different", "dice.txt"]);
+}
+
+#[test]
+fn a_replay_compares_exit_codes() {
+    let repo = project();
+    repo.configure("execute: {sandbox: off}\n");
+    let code = repo.beside("code");
+    std::fs::write(&code, "3\n").unwrap();
+    let script = format!("exit $(cat {})", code.display());
+    let action = execute_with("- **Allow Failure:** true\n", &script);
+    repo.run_plan(&plan("One", &[action]));
+    let same = repo.json(&["replay", "3", "-y"], 0);
+    assert_eq!(
+        (&same["same"], &same["exit_codes"]),
+        (&serde_json::json!(true), &serde_json::json!([]))
+    );
+    std::fs::write(&code, "0\n").unwrap();
+    repo.teddy(&["replay", "3", "-y"]).check(
+        1,
+        &["turn 3 different", "action 1: exit code 0, in the turn 3"],
+    );
+    assert_eq!(
+        repo.json(&["replay", "3", "-y"], 1)["exit_codes"],
+        serde_json::json!([{ "action": 1, "expected": 3, "found": 0 }])
+    );
 }
 
 #[test]

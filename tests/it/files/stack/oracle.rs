@@ -42,6 +42,17 @@ pub struct Turn {
     /// Only for a restore: the position of the session (`None` if the restore counts as a step) and
     /// the turns to redo.
     pub restored: Option<(Option<u64>, Vec<u64>)>,
+    /// For an undo: the turns that it went over, newest first, each a step.
+    pub over: Vec<usize>,
+}
+
+/// A turn that is taken back, or a step of an undo that is.
+#[derive(Debug, Clone)]
+pub struct Crossing {
+    /// The turns in the files before and after it.
+    pub stacks: [Stacks; 2],
+    /// The files before and after it, if they are merged as they were.
+    pub files: Option<[Files; 2]>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,12 +194,47 @@ impl Oracle {
         expected
     }
 
-    /// Returns the result of an undo or redo of `turns`. For an undo, they are newest first.
+    /// Returns what taking a turn back means.
+    pub fn taken_back(&self, turn: usize) -> Crossing {
+        let turn = &self.turns[turn];
+        let files = [turn.after.clone(), turn.before.clone()];
+        Crossing {
+            stacks: [turn.stack.clone(), turn.below.clone()],
+            files: turn.restored.as_ref().map(|_| files),
+        }
+    }
+
+    /// Returns what is in the files after some steps of an undo, and the files; `None` for files that
+    /// depend on what the user chose.
+    fn after_steps(&self, undo: usize, steps: usize) -> (Stacks, Option<Files>) {
+        let turn = &self.turns[undo];
+        if steps == 0 {
+            return (turn.below.clone(), Some(turn.before.clone()));
+        }
+        if steps == turn.over.len() {
+            return (turn.stack.clone(), Some(turn.after.clone()));
+        }
+        let over = &turn.over[..steps];
+        let crossed: Vec<Crossing> = over.iter().map(|turn| self.taken_back(*turn)).collect();
+        let merged = self.over((&turn.before, &turn.below), &crossed, Mode::Stop);
+        let files = merged.overlaps.is_empty().then_some(merged.files);
+        (self.turns[over[steps - 1]].below.clone(), files)
+    }
+
+    /// Returns what taking a step of an undo back means, counted from 1.
+    pub fn step_taken_back(&self, undo: usize, step: usize) -> Crossing {
+        let [after, before] = [step, step - 1].map(|steps| self.after_steps(undo, steps));
+        Crossing {
+            stacks: [after.0, before.0],
+            files: after.1.zip(before.1).map(|(after, before)| [after, before]),
+        }
+    }
+
+    /// Returns what taking turns back comes to, one after the other.
     pub fn over(
         &self,
         (now, here): (&Files, &Stacks),
-        turns: &[usize],
-        back: bool,
+        crossed: &[Crossing],
         mode: Mode,
     ) -> Expected {
         let mut expected = Expected {
@@ -199,25 +245,19 @@ impl Oracle {
         };
         for path in PATHS {
             let (mut legs, mut at) = (Vec::new(), here[path].clone());
-            for turn in turns {
-                let turn = &self.turns[*turn];
-                let mut ends = [&turn.below[path], &turn.stack[path]];
-                let mut files = [&turn.before, &turn.after];
-                if back {
-                    ends.reverse();
-                    files.reverse();
-                }
-                for leg in self.legs(&at, ends[0]) {
-                    push(&mut legs, (&leg.from, &leg.to), &leg.list);
-                }
-                if turn.restored.is_some() {
-                    push(&mut legs, (files[0], files[1]), ends[0]);
-                } else {
-                    for leg in self.legs(ends[0], ends[1]) {
-                        push(&mut legs, (&leg.from, &leg.to), &leg.list);
+            for Crossing { stacks, files } in crossed {
+                let ends = stacks.each_ref().map(|stacks| &stacks[path]);
+                let mut step = self.legs(&at, ends[0]);
+                match files {
+                    Some([from, to]) => push(&mut step, (from, to), ends[0]),
+                    None => {
+                        for leg in self.legs(ends[0], ends[1]) {
+                            push(&mut step, (&leg.from, &leg.to), &leg.list);
+                        }
                     }
                 }
-                at = ends[1].clone();
+                legs.extend(step);
+                at.clone_from(ends[1]);
             }
             expected.stack.insert(path, at);
             self.follow(path, &legs, mode, &mut expected);

@@ -18,7 +18,8 @@ use teddy::workflow::user::{Approved, Decision, Event, Question, ReviewRequest, 
 use teddy::workspace::stack::Stacks as Reader;
 
 use super::oracle::{
-    Content, Expected, Files, Mode, Oracle, PATHS, SLOTS, Stacks, Turn, content, merge_all, put,
+    Content, Crossing, Expected, Files, Mode, Oracle, PATHS, SLOTS, Stacks, Turn, content,
+    merge_all, put,
 };
 use super::texts::Texts;
 use crate::plans;
@@ -101,6 +102,28 @@ impl User for Hasty<'_> {
     }
 }
 
+/// What came of an undo or a redo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Went {
+    /// It was done.
+    There,
+    /// There was nothing to do, or the user's edits overlapped.
+    Nowhere,
+    /// It was not tried: the oracle does not know what lines with conflict markers come to.
+    Unknown,
+}
+
+impl Went {
+    /// Returns what came of one that was tried.
+    fn of(done: &RestoreResult) -> Went {
+        match done.commit {
+            Some(_) => Went::There,
+            None => Went::Nowhere,
+        }
+    }
+}
+
+/// A checkout, and what is in its files.
 struct Checkout {
     folder: PathBuf,
     session: String,
@@ -201,8 +224,15 @@ impl World {
             Kind::Session => self.session(at, &mut dice),
             Kind::Switch => self.switch(at, &mut dice),
             Kind::Restore => self.restore(at, &mut dice)?,
-            Kind::Undo => self.undo(at, &mut dice)?,
-            Kind::Redo => self.redo(at, &mut dice)?,
+            Kind::Undo if dice.below(3) == 0 => self.laws(at, &mut dice)?,
+            Kind::Undo => {
+                let (steps, mode) = (1 + dice.below(2), World::mode(&mut dice));
+                self.undo(at, steps, mode)?;
+            }
+            Kind::Redo => {
+                let (steps, mode) = (1 + dice.below(2), World::mode(&mut dice));
+                self.redo(at, steps, mode)?;
+            }
             Kind::Lose => self.lose(at),
         }
         match op.kind {
@@ -406,6 +436,7 @@ impl World {
             stack: self.checkouts[at].here.clone(),
             synced,
             restored: None,
+            over: Vec::new(),
         });
         self.sessions.get_mut(&session).unwrap().push(index);
         self.check_files(at, &expected, "a turn")
@@ -607,7 +638,12 @@ impl World {
             .push(format!("restore {name} {mode:?} {named}@{at}"));
         let done = restore(&self.project(at), &name, &wish, &mut Hasty { save: None });
         let done = done.map_err(|error| format!("{error:#}"))?;
-        self.settle(at, (now, mode), (&done, expected), (None, Vec::new()))
+        self.settle(
+            at,
+            (now, mode),
+            (&done, expected),
+            (None, Vec::new(), Vec::new()),
+        )
     }
 
     /// Returns the position of a session after one of its turns.
@@ -621,10 +657,12 @@ impl World {
         }
     }
 
-    /// Returns the turns that can be redone.
-    fn to_redo(&self, turns: &[usize]) -> Vec<u64> {
-        let newest = turns.last().map(|turn| &self.oracle.turns[*turn]);
-        let restored = newest.and_then(|turn| turn.restored.clone());
+    /// Returns what can be redone after a turn.
+    fn to_redo(&self, turns: &[usize], number: usize) -> Vec<u64> {
+        let turn = number
+            .checked_sub(1)
+            .map(|at| &self.oracle.turns[turns[at]]);
+        let restored = turn.and_then(|turn| turn.restored.clone());
         restored.map_or_else(Vec::new, |(_, redo)| redo)
     }
 
@@ -642,8 +680,8 @@ impl World {
         *is_recorded || !turns.any(|turn| ran.contains(turn))
     }
 
-    /// Runs an undo that must fail.
-    fn undo_nothing(&mut self, at: usize, steps: usize, mode: Mode) -> Result<(), String> {
+    /// Asks for an undo of which nothing can come.
+    fn undo_nothing(&mut self, at: usize, steps: usize, mode: Mode) -> Result<Went, String> {
         let now = self.files(at);
         let undone = undo(
             &self.project(at),
@@ -657,20 +695,21 @@ impl World {
                     .iter()
                     .any(|words| error.to_string().contains(words)) =>
             {
-                self.check_files(at, &now, "an undo")
+                self.check_files(at, &now, "an undo")?;
+                Ok(Went::Nowhere)
             }
             other => Err(format!("there is nothing to undo, but {other:?}")),
         }
     }
 
-    fn undo(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
+    /// Takes turns back.
+    fn undo(&mut self, at: usize, steps: usize, mode: Mode) -> Result<Went, String> {
         let turns = self.sessions[&self.checkouts[at].session].clone();
         let (now, here) = (self.files(at), self.checkouts[at].here.clone());
-        let (steps, mode) = (1 + dice.below(2), World::mode(dice));
         if !self.is_known(at) {
             return self.undo_nothing(at, 1, mode);
         }
-        let mut redo = self.to_redo(&turns);
+        let (mut redo, mut below) = (self.to_redo(&turns, turns.len()), here.clone());
         let (mut position, mut over) = (self.position(&turns, turns.len()), Vec::new());
         for _ in 0..steps {
             redo.push(position as u64);
@@ -682,11 +721,15 @@ impl World {
                 position = self.position(&turns, position - 1);
                 let turn = &self.oracle.turns[index];
                 let is_there =
-                    turn.restored.is_some() || here[PATHS[PATHS.len() - 1]].contains(&index);
+                    turn.restored.is_some() || below[PATHS[PATHS.len() - 1]].contains(&index);
                 if turn.changed && turn.synced && is_there {
                     over.push(index);
+                    below.clone_from(&turn.below);
                     break;
                 }
+            }
+            if mode == Mode::Exact {
+                below = self.target(&turns, position).unwrap().1;
             }
         }
 
@@ -696,10 +739,16 @@ impl World {
                 self.oracle
                     .restore((&now, &here), (&target.0, &target.1), &PATHS, mode)
             }
-            _ => self.oracle.over((&now, &here), &over, true, mode),
+            _ => {
+                let crossed: Vec<Crossing> = over
+                    .iter()
+                    .map(|turn| self.oracle.taken_back(*turn))
+                    .collect();
+                self.oracle.over((&now, &here), &crossed, mode)
+            }
         };
         if expected.is_open {
-            return Ok(());
+            return Ok(Went::Unknown);
         }
         self.story
             .push(format!("undo {steps} {mode:?}@{at}: {over:?}"));
@@ -710,40 +759,42 @@ impl World {
             &mut Hasty { save: None },
         );
         let done = done.map_err(|error| format!("{error:#}"))?;
+        let went = Went::of(&done);
         self.settle(
             at,
             (now, mode),
             (&done, expected),
-            (Some(position as u64), redo),
-        )
+            (Some(position as u64), redo, over),
+        )?;
+        Ok(went)
     }
 
-    fn redo(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
+    /// Does turns again.
+    fn redo(&mut self, at: usize, steps: usize, mode: Mode) -> Result<Went, String> {
         let turns = self.sessions[&self.checkouts[at].session].clone();
         let (now, here) = (self.files(at), self.checkouts[at].here.clone());
-        let mode = World::mode(dice);
-        let mut redo_ = self.to_redo(&turns);
-        let stands = self.position(&turns, turns.len());
-        let Some(target) = redo_.pop() else {
+        let mut left = self.to_redo(&turns, turns.len());
+        if left.len() < steps {
             let redone = redo(
                 &self.project(at),
-                1,
+                steps as u64,
                 &World::wish(mode),
                 &mut Hasty { save: None },
             );
             return match redone {
-                Err(error) if error.to_string().contains("nothing to redo") => Ok(()),
+                Err(error) if error.to_string().contains("nothing to redo") => Ok(Went::Nowhere),
                 other => Err(format!("there is nothing to redo, but {other:?}")),
             };
-        };
-        let (mut position, mut over) = (target as usize, Vec::new());
-        while position > stands {
-            let index = turns[position - 1];
-            position = self.position(&turns, position - 1);
-            let turn = &self.oracle.turns[index];
-            if turn.changed && turn.synced {
-                over.insert(0, index);
+        }
+
+        let (mut undo, mut crossed, mut target) = (turns.len(), Vec::new(), 0);
+        for _ in 0..steps {
+            while self.to_redo(&turns, undo - 1).len() >= left.len() {
+                undo -= 1;
             }
+            let step = left.len() - self.to_redo(&turns, undo - 1).len();
+            crossed.push(self.oracle.step_taken_back(turns[undo - 1], step));
+            target = left.pop().unwrap();
         }
 
         let expected = match mode {
@@ -752,20 +803,95 @@ impl World {
                 self.oracle
                     .restore((&now, &here), (&target.0, &target.1), &PATHS, mode)
             }
-            _ => self.oracle.over((&now, &here), &over, false, mode),
+            _ => self.oracle.over((&now, &here), &crossed, mode),
         };
         if expected.is_open {
-            return Ok(());
+            return Ok(Went::Unknown);
         }
-        self.story.push(format!("redo {mode:?}@{at}: {over:?}"));
+        self.story.push(format!("redo {steps} {mode:?}@{at}"));
         let done = redo(
             &self.project(at),
-            1,
+            steps as u64,
             &World::wish(mode),
             &mut Hasty { save: None },
         );
         let done = done.map_err(|error| format!("{error:#}"))?;
-        self.settle(at, (now, mode), (&done, expected), (Some(target), redo_))
+        let went = Went::of(&done);
+        self.settle(
+            at,
+            (now, mode),
+            (&done, expected),
+            (Some(target), left, Vec::new()),
+        )?;
+        Ok(went)
+    }
+
+    /// Returns what undo and redo go by: the files, the turns in them, where the session stands, and what
+    /// can be redone.
+    fn state(&mut self, at: usize) -> (Files, Stacks, usize, Vec<u64>) {
+        let turns = self.sessions[&self.checkouts[at].session].clone();
+        (
+            self.files(at),
+            self.checkouts[at].here.clone(),
+            self.position(&turns, turns.len()),
+            self.to_redo(&turns, turns.len()),
+        )
+    }
+
+    /// Checks the laws: N undos are `undo N`, N redos are `redo N`, and a redo at once takes an undo back.
+    fn laws(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
+        let wanted = 1 + dice.below(3);
+        let mut states = vec![self.state(at)];
+        let mut stopped = Went::There;
+        while states.len() <= wanted && stopped == Went::There {
+            stopped = self.undo(at, 1, Mode::Stop)?;
+            if stopped == Went::There {
+                states.push(self.state(at));
+            }
+        }
+
+        let steps = states.len() - 1;
+        if steps > 0 {
+            let all_at_once: [(&str, bool); 4] = [
+                ("redo N after N undos", false),
+                ("undo N", true),
+                ("N redos after undo N", false),
+                ("undo N, again", true),
+            ];
+            for (number, (law, is_undo)) in all_at_once.into_iter().enumerate() {
+                // The third one goes step by step.
+                let (times, each) = if number == 2 { (steps, 1) } else { (1, steps) };
+                for time in 1..=times {
+                    let went = match is_undo {
+                        true => self.undo(at, each, Mode::Stop)?,
+                        false => self.redo(at, each, Mode::Stop)?,
+                    };
+                    if went == Went::Unknown {
+                        return Ok(());
+                    }
+                    let expected = match is_undo {
+                        true => &states[steps],
+                        false if number == 2 => &states[steps - time],
+                        false => &states[0],
+                    };
+                    let found = self.state(at);
+                    if went != Went::There || found != *expected {
+                        return Err(format!(
+                            "law broken: {law}, N = {steps}: {went:?}\n{found:?}\nnot\n{expected:?}"
+                        ));
+                    }
+                }
+            }
+            if self.redo(at, steps, Mode::Stop)? != Went::There {
+                return Err(format!("law broken: redo {steps} after undo {steps}"));
+            }
+        }
+
+        // As many undos as do not go one by one do not go at once.
+        if stopped == Went::Nowhere && self.undo(at, steps + 1, Mode::Stop)? == Went::There {
+            return Err(format!("law broken: undo {} goes", steps + 1));
+        }
+        Ok(())
     }
 
     /// Compares the result of a restore with the expected one, and records its turn.
@@ -774,7 +900,7 @@ impl World {
         at: usize,
         (now, mode): (Files, Mode),
         (done, mut expected): (&RestoreResult, Expected),
-        (position, redo): (Option<u64>, Vec<u64>),
+        (position, redo, over): (Option<u64>, Vec<u64>, Vec<usize>),
     ) -> Result<(), String> {
         let stops = mode == Mode::Stop && !expected.overlaps.is_empty();
         if stops {
@@ -783,6 +909,14 @@ impl World {
                 return Err(format!("{:?} overlap, not {found:?}", expected.overlaps));
             }
             return self.check_files(at, &now, "an overlap");
+        }
+        // A restore that has nothing to change is not recorded.
+        let is_needless = position.is_none()
+            && now == expected.files
+            && self.checkouts[at].here == expected.stack
+            && done.commit.is_none();
+        if is_needless && done.overlaps.is_empty() {
+            return self.check_files(at, &now, "a needless restore");
         }
         if !done.overlaps.is_empty() || done.commit.is_none() {
             return Err(format!("nothing overlaps, but {:?}", done.overlaps));
@@ -807,6 +941,7 @@ impl World {
             stack: expected.stack.clone(),
             synced: true,
             restored: Some((position, redo)),
+            over,
         });
         self.sessions.get_mut(&session).unwrap().push(index);
         self.checkouts[at].here = expected.stack;

@@ -1,0 +1,213 @@
+//! Files in the way of a restore that no snapshot has, because git ignores them, they are secrets, or they
+//! are in a directory where a turn has a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::git::diff;
+use crate::git::object::{EntryMode, TreeId};
+use crate::git::repository::Repository;
+use crate::git::snapshot::limits::SnapshotLimits;
+use crate::git::snapshot::paths;
+use crate::workflow::project::Project;
+
+/// A directory in the way with more files than this, such as installed packages, is not recorded: it
+/// stays, and is named.
+const MAX_BELOW: usize = 1000;
+
+/// Files that are there although no snapshot has them, and that a restore can only replace once one has.
+pub(super) struct HiddenFiles {
+    /// At a path that a turn changes. What a turn left there is the turn's.
+    at_paths: BTreeSet<Vec<u8>>,
+    /// Below such a path, or above it: a file has the place of a directory or the reverse.
+    in_the_way: BTreeSet<Vec<u8>>,
+}
+
+impl HiddenFiles {
+    pub(super) fn is_empty(&self) -> bool {
+        self.at_paths.is_empty() && self.in_the_way.is_empty()
+    }
+
+    pub(super) fn all(&self) -> Vec<Vec<u8>> {
+        self.at_paths.union(&self.in_the_way).cloned().collect()
+    }
+
+    /// Returns the files in the way that stay as they are. They do not belong into the turn: the next
+    /// snapshot does not have them, and they would seem to be deleted.
+    pub(super) fn unchanged(
+        &self,
+        repository: &Repository,
+        [from, to]: [TreeId; 2],
+    ) -> anyhow::Result<Vec<Vec<u8>>> {
+        let mut unchanged = Vec::new();
+        for path in &self.in_the_way {
+            let entry = repository.entry(from, path)?;
+            if entry.is_some() && entry == repository.entry(to, path)? {
+                unchanged.push(path.clone());
+            }
+        }
+        Ok(unchanged)
+    }
+}
+
+/// Returns the hidden files that are at the paths at which some moves of the files change something, or in
+/// their way; `now` is what a snapshot has. Secrets stay out.
+pub(super) fn hidden(
+    project: &Project,
+    now: TreeId,
+    moves: &[[TreeId; 2]],
+) -> anyhow::Result<HiddenFiles> {
+    let (repository, limits) = (&project.repository, project.limits());
+    let mut hidden = HiddenFiles {
+        at_paths: BTreeSet::new(),
+        in_the_way: BTreeSet::new(),
+    };
+    for &[from, to] in moves {
+        let mut absent = BTreeSet::new();
+        for tree in [from, to] {
+            let gone = diff::changes(repository, tree, now)?.into_iter();
+            absent.extend(
+                gone.filter(|change| change.new.is_none())
+                    .map(|change| change.path),
+            );
+        }
+
+        for change in diff::changes(repository, from, to)? {
+            if !absent.contains(&change.path) {
+                continue;
+            }
+            if is_file(&on_disk(repository, &change.path)) {
+                if !limits.is_secret(&change.path) {
+                    hidden.at_paths.insert(change.path);
+                }
+            } else if change.new.is_some() {
+                for path in in_the_way(repository, &limits, &change.path) {
+                    if repository.entry(now, &path)?.is_none() {
+                        hidden.in_the_way.insert(path);
+                    }
+                }
+            }
+        }
+    }
+
+    Ok(hidden)
+}
+
+/// Returns the paths that a move cannot write because of a file that is not in the snapshot that it begins
+/// with, each with that file.
+pub(super) fn blocked(
+    project: &Project,
+    [from, to]: [TreeId; 2],
+) -> anyhow::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let repository = &project.repository;
+    let mut blocked = BTreeMap::new();
+    for change in diff::changes(repository, from, to)? {
+        let is_new = change.old.is_none();
+        if !is_new
+            || change
+                .new
+                .is_none_or(|entry| entry.mode == EntryMode::Gitlink)
+        {
+            continue;
+        }
+
+        let candidates = match is_file(&on_disk(repository, &change.path)) {
+            true if paths::are_as_in(repository, to, std::slice::from_ref(&change.path))? => {
+                continue;
+            }
+            true => vec![change.path.clone()],
+            false => match file_above(repository, &change.path) {
+                Some(above) => vec![above],
+                None => first_below(repository, from, &change.path)?,
+            },
+        };
+        for path in candidates {
+            if repository.entry(from, &path)?.is_none() {
+                blocked.insert(change.path.clone(), path);
+            }
+        }
+    }
+
+    Ok(blocked)
+}
+
+/// Returns what a snapshot must have before a file can be written at a path where there is none: the files
+/// in a directory that has its name, or the file that has the name of a directory above it.
+fn in_the_way(repository: &Repository, limits: &SnapshotLimits, path: &[u8]) -> Vec<Vec<u8>> {
+    let mut found: Vec<Vec<u8>> = file_above(repository, path).into_iter().collect();
+    let is_whole = each_below(repository, path, &mut |file| {
+        found.push(file);
+        found.len() <= MAX_BELOW
+    });
+    found.retain(|path| !limits.is_secret(path));
+    if is_whole { found } else { Vec::new() }
+}
+
+/// Returns a file or link that has the place of a directory above a path.
+fn file_above(repository: &Repository, path: &[u8]) -> Option<Vec<u8>> {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let mut above = ends.map(|(end, _)| &path[..end]);
+    let found = above.find(|dir| is_file(&on_disk(repository, dir)));
+    found.map(<[u8]>::to_vec)
+}
+
+/// Returns the first file of a directory that a tree does not have.
+fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Result<Vec<Vec<u8>>> {
+    let (mut found, mut result) = (Vec::new(), Ok(()));
+    each_below(
+        repository,
+        dir,
+        &mut |file| match repository.entry(tree, &file) {
+            Ok(Some(_)) => true,
+            Ok(None) => {
+                found.push(file);
+                false
+            }
+            Err(error) => {
+                result = Err(error);
+                false
+            }
+        },
+    );
+    result.map(|()| found)
+}
+
+/// Calls `meet` with each file below a directory, until it returns false; returns whether it never did. A
+/// directory that cannot be read is met itself.
+fn each_below(repository: &Repository, dir: &[u8], meet: &mut dyn FnMut(Vec<u8>) -> bool) -> bool {
+    let top = repository.workdir();
+    let mut waiting: Vec<PathBuf> = Vec::new();
+    if on_disk(repository, dir).is_some_and(|kind| kind.is_dir()) {
+        waiting.push(Path::new(OsStr::from_bytes(dir)).to_owned());
+    }
+
+    while let Some(dir) = waiting.pop() {
+        let Ok(entries) = std::fs::read_dir(top.join(&dir)) else {
+            if !meet(dir.as_os_str().as_bytes().to_vec()) {
+                return false;
+            }
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = dir.join(entry.file_name());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(path),
+                _ if meet(path.as_os_str().as_bytes().to_vec()) => {}
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+fn is_file(kind: &Option<std::fs::FileType>) -> bool {
+    kind.is_some_and(|kind| !kind.is_dir())
+}
+
+/// Returns what is at a path; `None` if nothing is there.
+fn on_disk(repository: &Repository, path: &[u8]) -> Option<std::fs::FileType> {
+    let path = repository.workdir().join(OsStr::from_bytes(path));
+    Some(path.symlink_metadata().ok()?.file_type())
+}

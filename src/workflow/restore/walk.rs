@@ -1,0 +1,158 @@
+//! Finds the turns that an undo goes over, step by step.
+
+use super::locked::{LockedSession, applied};
+use super::{OnOverlap, wanted};
+use serde::Serialize;
+
+use crate::session::publication::Stack;
+use crate::session::turn::Turn;
+use crate::text::counted;
+use crate::workflow::hinted::hinted;
+use crate::workspace::stack::series::StackChanges;
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
+
+/// A turn that an undo or a redo did not count, as there is nothing of it in the files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PassedOver {
+    /// Its number.
+    pub turn: u64,
+    /// Why.
+    pub why: WhyPassedOver,
+}
+
+/// Why a turn was not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhyPassedOver {
+    /// It changed no file.
+    Unchanged,
+    /// It only committed what others did, and a commit stays.
+    Landed,
+    /// It overlapped with the user's own edits and was not brought.
+    NotBrought,
+    /// Another session's turn took it back.
+    TakenBack,
+}
+
+/// Finds the turns that an undo goes over.
+pub(super) struct UndoWalk<'a> {
+    session: &'a LockedSession<'a>,
+    on_overlap: OnOverlap,
+    /// The turn whose state the session has.
+    pub(super) at: u64,
+    /// The turns that are in the files once all that was found is undone.
+    here: StackChanges<'a>,
+    /// The turns that were found, by steps. What hooks changed in a landing goes with the turn before
+    /// it.
+    pub(super) steps: Vec<Vec<Turn>>,
+    /// Those that did not count.
+    pub(super) passed: Vec<PassedOver>,
+}
+
+impl<'a> UndoWalk<'a> {
+    pub(super) fn new(
+        session: &'a LockedSession<'a>,
+        here: &Stack<PatchId>,
+        on_overlap: OnOverlap,
+    ) -> anyhow::Result<UndoWalk<'a>> {
+        Ok(UndoWalk {
+            session,
+            on_overlap,
+            at: session.newest.position(),
+            here: StackChanges::of(&session.stacks, here),
+            steps: vec![Vec::new()],
+            passed: Vec::new(),
+        })
+    }
+
+    /// Returns how many turns were found that count.
+    pub(super) fn counted(&self) -> usize {
+        let found = self.steps.iter().flatten();
+        found.filter(|turn| turn.meta.landed.is_none()).count()
+    }
+
+    /// Goes back over one turn that counts.
+    pub(super) fn step(&mut self) -> anyhow::Result<()> {
+        if self.steps.last().is_none_or(|step| !step.is_empty()) {
+            self.steps.push(Vec::new());
+        }
+        while !self.back()? {}
+
+        let LockedSession {
+            project,
+            stacks,
+            turns,
+            ..
+        } = self.session;
+        if self.on_overlap == OnOverlap::Exact {
+            let here = wanted(project, stacks, &turns.turn(self.at)?)?;
+            self.here = StackChanges::of(stacks, &here);
+        }
+        Ok(())
+    }
+
+    /// Goes one turn back; returns whether it counts.
+    pub(super) fn back(&mut self) -> anyhow::Result<bool> {
+        let LockedSession { stacks, turns, .. } = self.session;
+        let at = self.at;
+        let count = self.counted();
+        if at == 0 && count > 0 {
+            return Err(hinted(
+                format!("only {} can be undone", counted(count, "turn")),
+                format!("`teddy undo {count}` goes back to the start"),
+            ));
+        }
+
+        if at == 0 {
+            return Err(hinted(
+                "there is nothing to undo: no turn of this session that changed files is in them",
+                "`teddy log` lists the turns; `teddy restore <turn>` goes back to one",
+            ));
+        }
+
+        let turn = turns.turn(at)?;
+        self.at = applied(turns, at - 1)?.position();
+
+        let counts = turn.meta.landed.is_none();
+        match why_passed(stacks, &mut self.here, &turn)? {
+            Some(why) => {
+                self.passed.push(PassedOver { turn: at, why });
+                Ok(false)
+            }
+            None => {
+                self.here = StackChanges::of(stacks, &stacks.below(&turn)?);
+                let step = self.steps.last_mut().expect("there is one from the start");
+                step.push(turn);
+                Ok(counts)
+            }
+        }
+    }
+}
+
+/// Returns why there is nothing of a turn to take back, if the files have these patches.
+fn why_passed(
+    stacks: &Stacks<'_>,
+    here: &mut StackChanges<'_>,
+    turn: &Turn,
+) -> anyhow::Result<Option<WhyPassedOver>> {
+    let why = why_never_there(turn)?;
+    if why.is_some() || turn.meta.restored.is_some() {
+        return Ok(why);
+    }
+    let change = stacks.patch(stacks.id(turn)?)?.change;
+    Ok((!here.has(change.after)?).then_some(WhyPassedOver::TakenBack))
+}
+
+/// Returns why a turn never changed the user's files.
+fn why_never_there(turn: &Turn) -> anyhow::Result<Option<WhyPassedOver>> {
+    let workspace = turn.meta.workspace.as_ref();
+    Ok(if !is_patch(turn) && turn.meta.landed.is_some() {
+        Some(WhyPassedOver::Landed)
+    } else if !is_patch(turn) {
+        Some(WhyPassedOver::Unchanged)
+    } else if workspace.is_some_and(|workspace| !workspace.synced) {
+        Some(WhyPassedOver::NotBrought)
+    } else {
+        None
+    })
+}
