@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use super::{interrupt, process, screen};
 
@@ -18,8 +18,9 @@ const TICK: Duration = Duration::from_millis(10);
 const LINGER: Duration = Duration::from_millis(500);
 /// How many pieces of output wait to be shown.
 const MAX_PIECES: usize = 16;
-/// How long it has to end by itself once the user wants to stop.
-const GRACE: Duration = Duration::from_millis(500);
+/// How long it has to end by itself once the user wants to stop: a hook may have to put the user's
+/// edits back.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Whose the keys are meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,9 +57,8 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     let mut asked: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
-            if asked.is_some() && has_group {
-                // What it started may not have ended with it.
-                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            if let Some(since) = asked.filter(|_| has_group) {
+                end_group(Pid::from_child(&child), since);
             }
             return Ok(status);
         }
@@ -72,6 +72,17 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
             _ => {}
         }
 
+        std::thread::sleep(TICK);
+    }
+}
+
+/// Waits for what a program started: it may not have ended with it. Kills the rest.
+fn end_group(group: Pid, since: Instant) {
+    while test_kill_process_group(group).is_ok() {
+        if since.elapsed() > GRACE {
+            let _ = kill_process_group(group, Signal::KILL);
+            return;
+        }
         std::thread::sleep(TICK);
     }
 }

@@ -10,11 +10,8 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic, write_cache};
 
-/// The newest version of the format that is understood, written where a branch of the user's moves,
-/// too: an earlier TeDDy would forget that.
-pub const SCHEMA: u32 = 2;
-/// The version that is written otherwise.
-pub const WITHOUT_BRANCH: u32 = 1;
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
 /// A journal is a few hundred bytes; what is longer is none.
 const MAX_BYTES: u64 = 64 * 1024;
 /// An id and a line end.
@@ -52,26 +49,6 @@ pub struct Pending {
     pub from: TreeId,
     /// Its tree after.
     pub to: TreeId,
-    /// The branch of the user's that moves first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<BranchMove>,
-}
-
-/// The move of a branch of the user's, which is the commit point of a turn that lands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BranchMove {
-    /// The full name of the branch.
-    pub name: String,
-    /// Where it is; nothing where it is new.
-    pub old: Option<CommitId>,
-    /// Where it goes.
-    pub new: CommitId,
-    /// The tree of HEAD before.
-    pub old_tree: TreeId,
-    /// Whether it is the branch that the user is on, so that the index follows.
-    pub is_current: bool,
-    /// The line in its log.
-    pub log: String,
 }
 
 impl Pending {
@@ -79,15 +56,10 @@ impl Pending {
     /// is in nobody's way.
     fn is_sound(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        let is_branch = |name: &str| name.starts_with("refs/heads/") && refs::is_name(name);
         SessionName::from_ref(&self.session).is_ok()
             && self.operation.bytes().all(plain)
             && (self.worktree.is_empty()
                 || refs::is_name(&format!("refs/teddy/published/{}", self.worktree)))
-            && self
-                .branch
-                .as_ref()
-                .is_none_or(|branch| is_branch(&branch.name))
     }
 }
 
@@ -341,7 +313,6 @@ mod tests {
             published: None,
             from: tree,
             to: tree,
-            branch: None,
         }
     }
 
@@ -354,29 +325,11 @@ mod tests {
             change(&mut pending);
             assert_eq!(pending.is_sound(), expected, "{pending:?}");
         };
-        let branch = |name: &str| BranchMove {
-            name: name.to_owned(),
-            old: None,
-            new: sound.commit,
-            old_tree: sound.from,
-            is_current: true,
-            log: "land".to_owned(),
-        };
         check(&|_| (), true);
         check(&|pending| pending.worktree.clear(), true);
         check(&|pending| pending.operation = "../x".to_owned(), false);
         check(&|pending| pending.session = "../x".to_owned(), false);
         check(&|pending| pending.worktree = "../x".to_owned(), false);
-        for (name, expected) in [
-            ("refs/heads/main", true),
-            ("refs/heads/a/b", true),
-            ("HEAD", false),
-            ("refs/tags/x", false),
-            ("refs/heads/../../x", false),
-            ("refs/heads/a\u{1b}", false),
-        ] {
-            check(&|pending| pending.branch = Some(branch(name)), expected);
-        }
     }
 
     #[test]

@@ -55,7 +55,6 @@ pub fn start(
         published: Written::default(),
         log: "teddy: start".to_owned(),
         anyway: false,
-        branch: None,
     };
 
     let completed = transaction.complete(&project.checkout(), name, &step, None);

@@ -1,6 +1,7 @@
 //! What happened on the way that a user should hear of; `ui` has the words.
 
 use crate::change::finding::Finding;
+use crate::git::land::shared::SharedChanges;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::workspace::notice::FilesNotice;
@@ -10,6 +11,15 @@ use crate::workspace::notice::FilesNotice;
 pub enum Notice {
     /// Something about the user's files.
     Files(FilesNotice),
+    /// Hooks changed HEAD, the stash or other refs while git committed.
+    SharedChanged {
+        /// What they changed.
+        changes: Box<SharedChanges>,
+        /// Whether the stash and HEAD were put back.
+        restored: bool,
+    },
+    /// New files that only commands made are about to be committed.
+    MadeByCommands(Vec<String>),
     /// A session was started for a plan.
     SessionStarted(SessionName),
     /// The message that waits is used; its first line.

@@ -6,6 +6,7 @@ mod ailing;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -13,9 +14,11 @@ use crate::config::error;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
+use crate::git::land::commit::INSIDE;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
+use crate::host::env;
 use crate::host::fault;
 use crate::host::file::{Root, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
@@ -339,6 +342,11 @@ impl Project {
     /// As for [`Project::lock`].
     pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
         session.writable()?;
+        // A hook of `land` would wait for its own caller.
+        let patience = match env::var(INSIDE) {
+            Some(_) => Duration::ZERO,
+            None => patience(),
+        };
         let lock = Lock::take(
             &self
                 .repository
@@ -346,11 +354,11 @@ impl Project {
                 .join("locks")
                 .join(session.as_str()),
             command,
-            patience(),
+            patience,
         )?;
         // Its commands may still be running, in the worktree that this call is about to use; who
         // watches them ends them if TeDDy was killed.
-        Lock::outlast(&self.commands_lock(session.as_str()), patience())?;
+        Lock::outlast(&self.commands_lock(session.as_str()), patience)?;
         if lock.abandoned {
             crate::host::shell::end_orphans();
         }

@@ -114,11 +114,29 @@ fn compare(
     let is_same = extra.is_empty() && lacking.is_empty();
     drift.same_turns = Some(is_same);
     if is_same {
-        let own = diff::changes(checkout.repository, files_of(checkout, tip)?, now)?;
+        let left = files_of(checkout, &before_landings(checkout, tip)?)?;
+        let own = diff::changes(checkout.repository, left, now)?;
         drift.missing = missing(checkout, tip, stacks, (&wanted, &own))?;
     }
 
     Ok(())
+}
+
+/// Returns the newest turn that is no landing: a landing records the files as they are, so what the user
+/// took back before would no longer be missing.
+fn before_landings(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Turn> {
+    let mut turn = tip.clone();
+    while turn.meta.landed.is_some()
+        && !is_patch(&turn)
+        && let Some(previous) = turn.previous
+    {
+        let before = Turn::read(checkout.repository, &turn.session, previous)?;
+        if before.workspace.is_none() {
+            break;
+        }
+        turn = before;
+    }
+    Ok(turn)
 }
 
 /// Returns the turn whose result overlapped and is not in the user's files, as long as no other

@@ -1,162 +1,562 @@
-//! A branch of the user's that moves with a turn: the move, and what a crash left of it.
+//! A landing as a turn: what git committed is recorded, the index follows, and what a crash left is
+//! finished.
+//!
+//! git moves the branch itself. A landing therefore has a directory with a note of what it is about to
+//! do ([`Landing`]). If TeDDy is killed, the next command compares the note with the branch: commits
+//! that were made are recorded, and the user's index follows them.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use crate::git::keep::durable;
+use anyhow::Context as _;
+use rustix::process::{Pid, test_kill_process};
+use serde::{Deserialize, Serialize};
+
+use crate::git::diff;
+use crate::git::land::commit::{self, Site, made_since};
 use crate::git::land::index::{self, NewIndex};
-use crate::git::land::{branch, scratch};
-use crate::git::refs::{self, Expected, MoveError};
+use crate::git::merge::{self, Merged};
+use crate::git::object::{CommitId, TreeId};
+use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
-use crate::git::revision;
-use crate::host::fault;
-use crate::session::journal::{BranchMove, Pending};
+use crate::git::revision::{find_message, is_on_branch};
+use crate::host::file::{read_regular, write_atomic};
+use crate::host::{clock, fault};
+use crate::session::artifact;
+use crate::session::draft::Draft;
+use crate::session::meta::{Landed, LandedCommit, LandedTurn, Meta, Status, Workspace};
 use crate::session::name::SessionName;
-use crate::session::turn::Turn;
-use crate::workspace::Checkout;
+use crate::session::store::NewTurn;
+use crate::session::turn::{Turn, in_next};
+use crate::text::visible::visible;
+use crate::workspace::complete::{Completed, SessionMove, complete};
+use crate::workspace::file_move::FileMove;
 use crate::workspace::notice::{FilesNotice, Tell};
-use crate::workspace::worktrees::try_lock_worktree;
+use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::stack::record::publish_turn;
+use crate::workspace::{Checkout, carry};
 
-/// A branch that has moved, and the index that follows.
-#[must_use = "the index does not follow the branch yet"]
-pub(super) struct MovedBranch<'a> {
-    /// The index, if the user is on the branch.
-    index: Option<NewIndex<'a>>,
+/// The directory below that of the worktrees that has a directory for each landing.
+const LANDINGS: &str = ".landing";
+/// The note in it.
+const NOTE: &str = "landing.json";
+const MAX_NOTE: u64 = 16 << 20;
+/// How long recovery waits for a git that outlives a killed TeDDy.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+/// A rewritten commit is looked for among so many.
+const MAX_SEARCHED: usize = 1000;
+/// The turns that a title names one by one.
+const MAX_NAMED: usize = 4;
+
+/// What a landing is about to do, written before git starts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Landing {
+    /// The TeDDy that lands.
+    pub process: i32,
+    /// The name of the session.
+    pub session: String,
+    /// The newest turn of the session.
+    pub tip: CommitId,
+    /// The name of the checkout among its siblings.
+    pub worktree: String,
+    /// The full name of the branch.
+    pub branch: String,
+    /// The commit on which the first one is made; `None` on an unborn branch.
+    pub base: Option<CommitId>,
+    /// The tree of `base`.
+    pub tree: TreeId,
+    /// Whether the user is on the branch, so that their index follows.
+    pub is_current: bool,
+    /// The user's files before.
+    pub files: CommitId,
+    /// The commits, oldest first.
+    pub commits: Vec<IntendedCommit>,
 }
 
-impl MovedBranch<'_> {
-    /// Lets the index follow. Returns the paths whose staged version overlaps with what landed, and
-    /// stays.
-    pub(super) fn settle(self) -> anyhow::Result<Vec<Vec<u8>>> {
-        fault::point("after-branch")?;
-        let Some(mut index) = self.index else {
-            return Ok(Vec::new());
-        };
-        let kept = std::mem::take(&mut index.kept);
-        index.put()?;
-        fault::point("after-index")?;
+/// A commit that a landing is about to make.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct IntendedCommit {
+    /// The turns that land with it.
+    pub turns: Vec<LandedTurn>,
+    /// The tree, before hooks.
+    pub tree: TreeId,
+    /// Whether git runs in the user's checkout.
+    pub in_checkout: bool,
+}
 
-        Ok(kept)
+/// A commit that git made.
+#[derive(Debug, Clone)]
+pub struct MadeCommit {
+    /// The commit.
+    pub commit: CommitId,
+    /// Its subject.
+    pub title: String,
+    /// The tree of its parent.
+    pub from: TreeId,
+    /// Its tree.
+    pub tree: TreeId,
+    /// What it was to be.
+    pub intended: IntendedCommit,
+}
+
+/// A landing on record.
+pub struct Recording {
+    /// The number of the turn.
+    pub turn: u64,
+    /// What became of session and files.
+    pub completed: Completed,
+    /// Files in which what hooks changed overlaps with the user's own edits, which stay.
+    pub overlaps: Vec<Vec<u8>>,
+    /// The user's files, before anything was written to them.
+    pub files: TreeId,
+    /// Why a draft that waited was not carried over.
+    pub draft_lost: Option<anyhow::Error>,
+}
+
+impl Landing {
+    /// Writes the note, durably.
+    pub fn save(&self, dir: &Path) -> anyhow::Result<()> {
+        write_atomic(&dir.join(NOTE), &serde_json::to_vec(self)?)
+            .context("writing down what the landing is about to do; nothing was changed")
+    }
+
+    fn load(dir: &Path) -> Option<Landing> {
+        serde_json::from_slice(&read_regular(&dir.join(NOTE), MAX_NOTE).ok()?).ok()
+    }
+
+    /// Returns the commit that git made for an intended one, and the newest one of the branch: hooks
+    /// can have added others. `None` if git made none.
+    ///
+    /// A commit is known by its trailers. If git reported success, it is the first one on `parent`,
+    /// because the user can remove trailers in the editor.
+    pub fn made(
+        repository: &Repository,
+        intended: &IntendedCommit,
+        [parent, now]: [Option<CommitId>; 2],
+        succeeded: bool,
+    ) -> anyhow::Result<Option<(MadeCommit, CommitId)>> {
+        let chain = made_since(repository, parent, now)?;
+        let (Some(first), Some(newest)) = (chain.first(), chain.last()) else {
+            return Ok(None);
+        };
+        let commit = repository.commit(*first)?;
+        if !succeeded && !has_turns(&commit.message, &intended.turns) {
+            return Ok(None);
+        }
+
+        let from = match parent {
+            Some(parent) => repository.commit(parent)?.tree,
+            None => repository.empty_tree(),
+        };
+        let made = MadeCommit {
+            commit: *first,
+            title: commit.subject().to_owned(),
+            from,
+            tree: commit.tree,
+            intended: intended.clone(),
+        };
+        Ok(Some((made, *newest)))
     }
 }
 
-/// Moves a branch, once the index that is to follow is ready: the commit point of a landing.
-///
-/// # Errors
-/// If another process moved the branch or writes the index; nothing has changed then.
-pub(super) fn advance<'a>(
-    repository: &'a Repository,
-    to: &BranchMove,
-) -> anyhow::Result<MovedBranch<'a>> {
-    let new = repository.commit(to.new)?.tree;
-    let index = to
-        .is_current
-        .then(|| NewIndex::prepare(repository, to.old_tree, new))
-        .transpose()?;
-    fault::point("before-branch")?;
-    branch::advance(repository, (&to.name, to.old), to.new, &to.log)?;
-
-    Ok(MovedBranch { index })
+/// Returns whether a message has the trailers of turns.
+fn has_turns(message: &str, turns: &[LandedTurn]) -> bool {
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    turns.iter().all(|turn| {
+        let trailer = format!("Teddy-Turn: {} {}", turn.number, turn.turn_id);
+        lines.contains(&trailer.as_str())
+    })
 }
 
-/// Says that a branch has moved, and the session's ref did not.
-pub(super) fn not_recorded(branch: &BranchMove, error: MoveError) -> anyhow::Error {
-    anyhow::Error::new(error).context(format!(
-        "`{}` is at {} now, but that is not recorded yet; `teddy recover` does it",
-        branch.name, branch.new
-    ))
+/// Returns the commit of a branch that has landed turns, where it is now: a rebase and an amendment
+/// keep the trailers.
+pub fn landed_as(
+    repository: &Repository,
+    branch: &str,
+    landed: &LandedCommit,
+) -> anyhow::Result<Option<CommitId>> {
+    if is_on_branch(repository, landed.commit, branch) {
+        return Ok(Some(landed.commit));
+    }
+    let is_it = |message: &str| has_turns(message, &landed.turns);
+    find_message(repository, branch, MAX_SEARCHED, &is_it)
 }
 
-/// Returns the folder in which the commits of a session are made.
-pub fn scratch_folder(checkout: &Checkout<'_>, session: &SessionName) -> PathBuf {
-    checkout
-        .worktrees
-        .join(scratch::LANDINGS)
-        .join(session.folder())
+/// Returns the directory that has a directory for each landing.
+pub fn landings_dir(checkout: &Checkout<'_>) -> PathBuf {
+    checkout.worktrees.join(LANDINGS)
 }
 
-/// Removes the worktrees in which commits were made by processes that are gone: git takes the
-/// branch for one that is in use there. Returns whether there were any.
-///
-/// # Errors
-/// If one cannot be removed.
-pub(super) fn remove_scratch(checkout: &Checkout<'_>) -> anyhow::Result<bool> {
-    let folders = std::fs::read_dir(checkout.worktrees.join(scratch::LANDINGS));
-    let mut any = false;
-    for folder in folders.into_iter().flatten().flatten() {
-        let name = folder.file_name();
-        let Some(name) = name.to_str() else { continue };
-        if scratch::is_aside(name) {
-            scratch::sweep(&folder.path());
-        } else if let Some(_lock) = try_lock_worktree(checkout, name, "recover") {
-            any |= scratch::remove(checkout.repository, &folder.path())?;
+/// Makes the user's index follow their branch from one tree to another. Returns the paths whose staged
+/// version overlaps with what landed, and stays. The caller holds TeDDy's lock.
+pub fn follow(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Result<Vec<Vec<u8>>> {
+    fault::point("after-branch")?;
+    let mut index = NewIndex::prepare(repository, old, new)?;
+    let kept = std::mem::take(&mut index.kept);
+    index.put()?;
+    fault::point("after-index")?;
+    Ok(kept)
+}
+
+/// Records commits that git made as a turn, and brings what hooks changed in them to the user's files
+/// as far as it is not there. The caller holds TeDDy's lock.
+pub fn record(
+    checkout: &Checkout<'_>,
+    landing: &Landing,
+    made: &[MadeCommit],
+) -> anyhow::Result<Recording> {
+    let session = SessionName::from_ref(&landing.session)?;
+    let tip = Turn::read(checkout.repository, &session, landing.tip)?;
+    let waiting = carry::waiting(checkout, &tip)?;
+    let recorded = snapshot::record(checkout, &tip, &[])?;
+    let changed = hook_changes(checkout.repository, landing, recorded.tree, made)?;
+
+    let files = FileMove {
+        from: recorded.tree,
+        to: changed.after,
+    };
+    let before = match changed.before == recorded.tree {
+        true => recorded.commit,
+        false => snapshot::commit_of(checkout, changed.before, &tip)?,
+    };
+    let draft = checkout.store().draft(&tip)?;
+    let recorded = RecordedFiles {
+        commit: before,
+        ..recorded
+    };
+    let step = write(checkout, &tip, landing, made, (&recorded, &files, &draft))?;
+    let completed = complete(checkout, &session, &step, Some(&files))?;
+    let carried = waiting.map(|draft| carry::carry(checkout, &tip, draft));
+
+    Ok(Recording {
+        turn: tip.number() + 1,
+        completed,
+        overlaps: changed.overlaps,
+        files: recorded.tree,
+        draft_lost: carried.and_then(Result::err),
+    })
+}
+
+/// What hooks changed in the files that landed.
+struct HookChanges {
+    /// The user's files without it.
+    before: TreeId,
+    /// The user's files with it.
+    after: TreeId,
+    /// Where it overlaps with the user's own edits.
+    overlaps: Vec<Vec<u8>>,
+}
+
+/// Finds what hooks changed. Those that ran in the user's checkout wrote it there themselves.
+fn hook_changes(
+    repository: &Repository,
+    landing: &Landing,
+    now: TreeId,
+    made: &[MadeCommit],
+) -> anyhow::Result<HookChanges> {
+    let mut changes = HookChanges {
+        before: now,
+        after: now,
+        overlaps: Vec::new(),
+    };
+    for commit in made.iter().filter(|_| landing.is_current) {
+        let wanted = commit.intended.tree;
+        if commit.intended.in_checkout {
+            let mut edits = BTreeMap::new();
+            for change in diff::changes(repository, commit.tree, wanted)? {
+                if repository.entry(now, &change.path)? == change.old {
+                    edits.insert(change.path, change.new);
+                }
+            }
+            changes.before = diff::tree_with(repository, changes.before, &edits)?;
+            continue;
+        }
+
+        changes.after = match merge::merge(repository, wanted, changes.after, commit.tree)? {
+            Merged::Clean(tree) => tree,
+            Merged::Overlap { paths, ours, .. } => {
+                changes.overlaps.extend(paths);
+                ours
+            }
+        };
+    }
+
+    changes.overlaps.sort();
+    changes.overlaps.dedup();
+    Ok(changes)
+}
+
+/// Writes the turn.
+fn write(
+    checkout: &Checkout<'_>,
+    tip: &Turn,
+    landing: &Landing,
+    made: &[MadeCommit],
+    (recorded, files, draft): (&RecordedFiles, &FileMove, &Draft),
+) -> anyhow::Result<SessionMove> {
+    let repository = checkout.repository;
+    let branch = landing.branch.trim_start_matches("refs/heads/");
+    let title = title(made, branch);
+    let mut draft = draft.clone();
+    draft.set_answer_aside();
+    draft.begin();
+    let after = snapshot::advance(
+        repository,
+        recorded.commit,
+        files.to,
+        &format!("{title}\n\nTeddy-Session: {}\n", tip.session),
+    )?;
+    let workspace = Workspace {
+        worktree: repository.worktree_name(),
+        branch: Some(refs::branch_or_head(repository)?),
+        before: recorded.commit,
+        after,
+        synced: true,
+        overlaps: Vec::new(),
+    };
+
+    let published = publish_turn(repository, tip, &workspace, Some(files.to))?;
+    let meta = Meta {
+        status: Status::Landed,
+        ended: Some(clock::stamp()),
+        workspace: Some(workspace),
+        landed: Some(landed(made, branch)),
+        not_captured: recorded.not_captured.clone(),
+        model: None,
+        repair: None,
+        ..draft.meta.clone()
+    };
+
+    let done = lines(made);
+    let mut artifacts = draft.standing();
+    tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
+
+    // What the user has put on the list since the newest turn stays there.
+    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
+        artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
+    }
+
+    artifacts.put(artifact::REPORT, report(&title, &done));
+
+    let commit = checkout.store().write(NewTurn {
+        session: &tip.session,
+        title: &title,
+        done: &done,
+        artifacts,
+        meta: &meta,
+        previous: Some(tip.commit),
+        workspace: Some(after),
+        publication: published.id,
+    })?;
+    Ok(SessionMove {
+        expected: Expected::At(tip.commit),
+        new: commit,
+        published,
+        log: format!("teddy: {}", title.to_lowercase()),
+        // The commits are on the branch: not to record them would not undo them.
+        anyway: true,
+    })
+}
+
+fn landed(made: &[MadeCommit], branch: &str) -> Landed {
+    let commit = |made: &MadeCommit| LandedCommit {
+        commit: made.commit,
+        turns: made.intended.turns.clone(),
+    };
+    Landed {
+        branch: branch.to_owned(),
+        commits: made.iter().map(commit).collect(),
+    }
+}
+
+/// Returns a line for each commit.
+fn lines(made: &[MadeCommit]) -> Vec<String> {
+    let line = |made: &MadeCommit| format!("commit {} {}", made.commit, visible(&made.title));
+    made.iter().map(line).collect()
+}
+
+/// Returns the title of the turn: `Land turns 1, 2 on main`.
+fn title(made: &[MadeCommit], branch: &str) -> String {
+    let turns = made.iter().flat_map(|commit| &commit.intended.turns);
+    let numbers: Vec<u64> = turns.map(|turn| turn.number).collect();
+    format!("Land {} on {branch}", turns_named(&numbers))
+}
+
+fn report(title: &str, done: &[String]) -> String {
+    let lines: String = done.iter().map(|line| format!("- {line}\n")).collect();
+    format!("# Execution Report: {title}\n- **Overall Status:** Landed 🟢\n\n## Commits\n\n{lines}")
+}
+
+/// Returns turns as a title names them: `turn 2`, `turns 1-3`, `turns 1, 3`.
+pub fn turns_named(numbers: &[u64]) -> String {
+    let follows = |pair: &[u64]| pair[1] == pair[0] + 1;
+    match numbers {
+        [] => "no turn".to_owned(),
+        [one] => format!("turn {one}"),
+        [first, .., last] if numbers.len() > 2 && numbers.windows(2).all(follows) => {
+            format!("turns {first}-{last}")
+        }
+        _ => {
+            let mut names: Vec<String> =
+                numbers.iter().take(MAX_NAMED).map(u64::to_string).collect();
+            if numbers.len() > MAX_NAMED {
+                names.push("...".to_owned());
+            }
+            format!("turns {}", names.join(", "))
         }
     }
+}
 
+/// Returns whether git still works for a landing on a branch whose TeDDy was killed.
+pub fn is_ending(checkout: &Checkout<'_>, branch: &str) -> bool {
+    let dirs = std::fs::read_dir(landings_dir(checkout));
+    dirs.into_iter().flatten().flatten().any(|dir| {
+        let landing = Landing::load(&dir.path());
+        let is_same = |landing: &Landing| landing.branch == branch && !is_alive(landing.process);
+        landing.is_some_and(|landing| is_same(&landing)) && commit::is_in_use(&dir.path())
+    })
+}
+
+/// Finishes landings whose TeDDy was killed. Returns whether there were any. The caller holds TeDDy's
+/// lock.
+pub(super) fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let dirs = std::fs::read_dir(landings_dir(checkout));
+    let mut any = false;
+    for dir in dirs.into_iter().flatten().flatten() {
+        let dir = dir.path();
+        let landing = Landing::load(&dir);
+        let is_orphan = landing.as_ref().is_none_or(|note| !is_alive(note.process));
+        let start = Instant::now();
+        while is_orphan && commit::is_in_use(&dir) && start.elapsed() < PATIENCE {
+            std::thread::sleep(PAUSE);
+        }
+        if commit::is_in_use(&dir) {
+            continue;
+        }
+
+        if let Some(landing) = landing {
+            if landing.worktree != checkout.repository.worktree_name() {
+                continue;
+            }
+            finish(checkout, &landing, tell)?;
+        }
+        commit::remove(checkout.repository, &dir);
+        any = true;
+    }
     Ok(any)
 }
 
-/// Finishes a landing whose branch moved, up to the session's ref; `repository` is the checkout in
-/// which it was under way. What a landing left that never got there goes.
-///
-/// # Errors
-/// If the index or a ref cannot be read or written.
-pub(super) fn resume(
-    checkout: &Checkout<'_>,
-    repository: &Repository,
-    (session, pending): (&SessionName, &Pending),
-    tell: &mut Tell<'_>,
-) -> anyhow::Result<()> {
-    let Some(to) = &pending.branch else {
-        return Ok(());
-    };
-    index::release(repository)?;
-    let now = refs::read(repository, &to.name)?;
-    if !has_moved(repository, to)? {
-        return Ok(());
-    }
-
-    // What the user did on the branch since they have done on an index of their own making.
-    let is_here = refs::head(repository)? == now && now == Some(to.new);
-    if to.is_current && is_here {
-        let new = repository.commit(to.new)?.tree;
-        NewIndex::prepare(repository, to.old_tree, new)?.put()?;
-    }
-
-    fault::point("recover-landed")?;
-    record(checkout, session, pending)?;
-    tell(FilesNotice::LandingFinished {
-        branch: to.name.trim_start_matches("refs/heads/").to_owned(),
-        commit: to.new,
-    });
-
-    Ok(())
-}
-
-/// Returns whether a branch has ever come to where it was to go.
-fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
-    let reaches = match refs::read(repository, &to.name)? {
-        Some(now) => repository.has(to.new) && revision::is_ancestor(repository, to.new, now)?,
-        None => false,
-    };
-    Ok(reaches || refs::heal::logged(repository, &to.name).contains(&to.new))
-}
-
-/// Moves the session's ref to the turn that records a landing, unless it is there or somebody else
-/// moved it.
-fn record(checkout: &Checkout<'_>, session: &SessionName, pending: &Pending) -> anyhow::Result<()> {
+/// Finishes one landing.
+fn finish(checkout: &Checkout<'_>, landing: &Landing, tell: &mut Tell<'_>) -> anyhow::Result<()> {
     let repository = checkout.repository;
-    let turn = Turn::read(repository, session, pending.commit)?;
-    let tip = refs::read(repository, &session.reference())?;
-    if let (Some(tip), true) = (tip, tip == turn.previous) {
-        durable::flush(repository)?;
-        refs::move_to(
-            repository,
-            (&session.reference(), Expected::At(tip)),
-            pending.commit,
-            "teddy: recovered",
-        )?;
-        refs::sync(repository, &session.reference())?;
+    index::release(repository)?;
+    let now = refs::read(repository, &landing.branch)?;
+    // What the user staged or committed since is merged with what landed, or has it already.
+    let continues = !made_since(repository, landing.base, now)?.is_empty();
+    let head = refs::head(repository)?.filter(|_| continues && landing.is_current);
+    if let Some(head) = head.filter(|head| Some(*head) == now) {
+        follow(repository, landing.tree, repository.commit(head)?.tree)?;
     }
 
+    let (mut made, mut parent) = (Vec::new(), landing.base);
+    for intended in &landing.commits {
+        // Commits that followed on the branch since do not matter, nor does a hook's own.
+        let chain = made_since(repository, parent, now)?;
+        let commit = chain.into_iter().find_map(|id| {
+            let commit = repository.commit(id).ok()?;
+            has_turns(&commit.message, &intended.turns).then_some(id)
+        });
+        let Some(id) = commit else { break };
+        let at = repository.commit(id)?.parents.first().copied();
+        if let Some((commit, _)) = Landing::made(repository, intended, [at, Some(id)], true)? {
+            made.push(commit);
+        }
+        parent = Some(id);
+    }
+
+    let Some(newest) = made.last() else {
+        return not_made(checkout, landing, tell);
+    };
+    let newest = newest.commit;
+    fault::point("recover-landed")?;
+    let session = SessionName::from_ref(&landing.session)?;
+    if refs::read(repository, &session.reference())? == Some(landing.tip) {
+        record(checkout, landing, &made)?;
+    }
+    tell(FilesNotice::LandingFinished {
+        branch: landing.branch.trim_start_matches("refs/heads/").to_owned(),
+        commit: newest,
+    });
     Ok(())
+}
+
+/// Cleans up after a landing that made no commit.
+fn not_made(checkout: &Checkout<'_>, landing: &Landing, tell: &mut Tell<'_>) -> anyhow::Result<()> {
+    let repository = checkout.repository;
+    discard_branch(repository, landing)?;
+    if landing.is_current && landing.commits.iter().any(|commit| commit.in_checkout) {
+        let now = snapshot::snapshot(checkout, &[])?.tree;
+        let paths = changed_files(repository, repository.commit(landing.files)?.tree, now)?;
+        if !paths.is_empty() {
+            tell(FilesNotice::ChangedDuringCommit {
+                paths,
+                source: landing.files,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the new branch of a landing that made no commit on it.
+pub fn discard_branch(repository: &Repository, landing: &Landing) -> anyhow::Result<()> {
+    let Some(base) = landing.base.filter(|_| !landing.is_current) else {
+        return Ok(());
+    };
+    if refs::read(repository, &landing.branch)? == Some(base) {
+        refs::delete(repository, &landing.branch, Expected::At(base))?;
+    }
+    Ok(())
+}
+
+/// Returns the files of a tree that another one does not have as they are.
+pub fn changed_files(
+    repository: &Repository,
+    before: TreeId,
+    now: TreeId,
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let changes = diff::changes(repository, before, now)?;
+    let was_there = changes.into_iter().filter(|change| change.old.is_some());
+    Ok(was_there.map(|change| change.path).collect())
+}
+
+fn is_alive(process: i32) -> bool {
+    Pid::from_raw(process).is_some_and(|pid| test_kill_process(pid).is_ok())
+}
+
+impl IntendedCommit {
+    /// Returns where git runs for it.
+    pub fn site(&self, is_current: bool) -> Site {
+        match (is_current, self.in_checkout) {
+            (false, _) => Site::NewBranch,
+            (true, true) => Site::Checkout,
+            (true, false) => Site::Separate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_named_in_a_title() {
+        let check = |numbers: &[u64], expected: &str| assert_eq!(turns_named(numbers), expected);
+        check(&[2], "turn 2");
+        check(&[1, 2], "turns 1, 2");
+        check(&[1, 2, 3], "turns 1-3");
+        check(&[1, 3, 4], "turns 1, 3, 4");
+        check(&[1, 3, 5, 7, 9], "turns 1, 3, 5, 7, ...");
+    }
 }

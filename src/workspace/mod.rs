@@ -5,6 +5,7 @@
 //! hear of is a [`notice::FilesNotice`].
 
 pub mod branch;
+pub mod carry;
 pub mod changed;
 pub mod complete;
 pub mod drift;

@@ -33,6 +33,13 @@ pub enum FilesNotice {
         /// Its newest commit.
         commit: CommitId,
     },
+    /// Files of the user's changed while git committed, by a hook or by anyone else.
+    ChangedDuringCommit {
+        /// The files.
+        paths: Vec<Vec<u8>>,
+        /// The commit that has them as they were.
+        source: CommitId,
+    },
     /// A pack whose bytes a power cut took was put aside.
     TornPackMoved(String),
     /// So many objects whose content was lost were put aside.

@@ -7,6 +7,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workspace::complete::{self, Completed, SessionMove};
 use crate::workspace::file_move::FileMove;
+use crate::workspace::landing::{self, Landing, MadeCommit, Recording};
 use crate::workspace::notice::Tell;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::{Checkout, recover};
@@ -62,5 +63,15 @@ impl Transaction {
         files: Option<&FileMove>,
     ) -> anyhow::Result<Completed> {
         complete::complete(checkout, session, turn, files)
+    }
+
+    /// Records commits that git made for a landing as a turn.
+    pub fn record_landing(
+        &self,
+        checkout: &Checkout<'_>,
+        landing: &Landing,
+        made: &[MadeCommit],
+    ) -> anyhow::Result<Recording> {
+        landing::record(checkout, landing, made)
     }
 }

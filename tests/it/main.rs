@@ -56,6 +56,8 @@ mod invoke;
 mod json;
 mod kept;
 mod land;
+mod land_by_hand;
+mod land_checkout;
 mod land_faults;
 mod land_odd;
 mod land_random;

@@ -71,7 +71,6 @@ pub(super) fn finish(
         log: subject,
         // An interruption is recorded because the user asked to stop.
         anyway: meta.status == Status::Interrupted,
-        branch: None,
     };
 
     let Completed {

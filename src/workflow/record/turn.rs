@@ -76,7 +76,6 @@ pub(super) fn write(
         log: format!("teddy: record turn {}", meta.number),
         // The work is done, whoever wants to stop now.
         anyway: true,
-        branch: None,
     };
     let stay = FileMove {
         from: recorded.tree,

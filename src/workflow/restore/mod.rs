@@ -8,6 +8,8 @@ mod record;
 pub mod steps;
 mod way;
 
+use std::collections::BTreeMap;
+
 use crate::git::diff;
 use serde::Serialize;
 
@@ -17,7 +19,7 @@ use self::note::RestoreNote;
 use self::record::{RestoreTurn, write};
 use self::steps::PassedOver;
 use self::way::{Planner, Way, hidden, is_below};
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::refs::Expected;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
@@ -202,7 +204,7 @@ fn carry_out(
 
     let files = FileMove {
         from: recorded.tree,
-        to: brought.tree,
+        to: leave_repositories(&project.repository, recorded.tree, brought.tree)?,
     };
     // What turns did that nobody knows of counts as the user's: only a look at the files tells.
     let is_known = aim.planner.stacks.are_known()? || files.to == target;
@@ -243,7 +245,6 @@ fn carry_out(
         published,
         log: format!("teddy: restore turn {}", aim.turn.number()),
         anyway: false,
-        branch: None,
     };
 
     let Completed {
@@ -355,6 +356,29 @@ fn tell_changes(
     }
 
     Ok(())
+}
+
+/// Returns a tree with the repositories within that the files have: a restore neither makes nor deletes
+/// nor moves one, so it must not say so.
+fn leave_repositories(
+    repository: &Repository,
+    files: TreeId,
+    tree: TreeId,
+) -> anyhow::Result<TreeId> {
+    let is_other = |entry: &Option<TreeEntry>| {
+        let entry = entry.as_ref();
+        entry.is_some_and(|entry| entry.mode != EntryMode::Gitlink)
+    };
+    let mut edits = BTreeMap::new();
+    for change in diff::changes(repository, files, tree)? {
+        // Files that are to take the place of a repository meet it when they are written.
+        let is_dir = repository.entry(tree, &change.path)?;
+        let is_dir = is_dir.is_some_and(|entry| entry.mode == EntryMode::Tree);
+        if !is_dir && !is_other(&change.old) && !is_other(&change.new) {
+            edits.insert(change.path, change.old);
+        }
+    }
+    diff::tree_with(repository, tree, &edits)
 }
 
 /// Returns what is in the user's files in the state of a turn.
