@@ -11,7 +11,7 @@ use crate::text::visible::{visible, visible_block};
 use crate::ui::notice;
 use crate::workflow::hinted::hinted;
 use crate::workflow::land::{
-    Committed, LackingFile, LandOptions, LandResult, MessageSource, land, turns,
+    Committed, TakenBackFile, LandOptions, LandResult, MessageSource, land, turns,
 };
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
@@ -162,7 +162,7 @@ fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
     }
 
     if !done.lacking.is_empty() {
-        for LackingFile { path, turn } in &done.lacking {
+        for TakenBackFile { path, turn } in &done.lacking {
             app.print(format!("lacks turn {turn}: {}\n", visible(path)))?;
         }
         app.warn("these files no longer have what would be committed; nothing was changed");

@@ -2,10 +2,11 @@
 //! finished.
 //!
 //! git moves the branch itself. A landing therefore has a directory with a note of what it is about to
-//! do ([`Landing`]). If TeDDy is killed, the next command compares the note with the branch: commits
+//! do ([`LandingNote`]). If TeDDy is killed, the next command compares the note with the branch: commits
 //! that were made are recorded, and the user's index follows them.
 
-use std::collections::BTreeMap;
+mod record;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,29 +14,21 @@ use anyhow::Context as _;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
+pub use self::record::{Recording, record, turns_named};
 use crate::git::diff;
-use crate::git::land::commit::{self, Site, made_since};
+use crate::git::land::commit::{self, CommitSite, made_since};
 use crate::git::land::index::{self, NewIndex};
-use crate::git::merge::{self, Merged};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::git::revision::{find_message, is_on_branch};
+use crate::host::fault;
 use crate::host::file::{read_regular, write_atomic};
-use crate::host::{clock, fault};
-use crate::session::artifact;
-use crate::session::draft::Draft;
-use crate::session::meta::{Landed, LandedCommit, LandedTurn, Meta, Status, Workspace};
+use crate::session::meta::{LandedCommit, LandedTurn};
 use crate::session::name::SessionName;
-use crate::session::store::NewTurn;
-use crate::session::turn::{Turn, in_next};
-use crate::text::visible::visible;
-use crate::workspace::complete::{Completed, SessionMove, complete};
-use crate::workspace::file_move::FileMove;
+use crate::workspace::Checkout;
 use crate::workspace::notice::{FilesNotice, Tell};
-use crate::workspace::snapshot::{self, RecordedFiles};
-use crate::workspace::stack::record::publish_turn;
-use crate::workspace::{Checkout, carry};
+use crate::workspace::snapshot;
 
 /// The directory below that of the worktrees that has a directory for each landing.
 const LANDINGS: &str = ".landing";
@@ -47,12 +40,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 /// A rewritten commit is looked for among so many.
 const MAX_SEARCHED: usize = 1000;
-/// The turns that a title names one by one.
-const MAX_NAMED: usize = 4;
 
 /// What a landing is about to do, written before git starts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Landing {
+pub struct LandingNote {
     /// The TeDDy that lands.
     pub process: i32,
     /// The name of the session.
@@ -101,28 +92,14 @@ pub struct MadeCommit {
     pub intended: IntendedCommit,
 }
 
-/// A landing on record.
-pub struct Recording {
-    /// The number of the turn.
-    pub turn: u64,
-    /// What became of session and files.
-    pub completed: Completed,
-    /// Files in which what hooks changed overlaps with the user's own edits, which stay.
-    pub overlaps: Vec<Vec<u8>>,
-    /// The user's files, before anything was written to them.
-    pub files: TreeId,
-    /// Why a draft that waited was not carried over.
-    pub draft_lost: Option<anyhow::Error>,
-}
-
-impl Landing {
+impl LandingNote {
     /// Writes the note, durably.
     pub fn save(&self, dir: &Path) -> anyhow::Result<()> {
         write_atomic(&dir.join(NOTE), &serde_json::to_vec(self)?)
             .context("writing down what the landing is about to do; nothing was changed")
     }
 
-    fn load(dir: &Path) -> Option<Landing> {
+    fn load(dir: &Path) -> Option<LandingNote> {
         serde_json::from_slice(&read_regular(&dir.join(NOTE), MAX_NOTE).ok()?).ok()
     }
 
@@ -134,7 +111,8 @@ impl Landing {
     pub fn made(
         repository: &Repository,
         intended: &IntendedCommit,
-        [parent, now]: [Option<CommitId>; 2],
+        parent: Option<CommitId>,
+        now: Option<CommitId>,
         succeeded: bool,
     ) -> anyhow::Result<Option<(MadeCommit, CommitId)>> {
         let chain = made_since(repository, parent, now)?;
@@ -150,12 +128,17 @@ impl Landing {
             Some(parent) => repository.commit(parent)?.tree,
             None => repository.empty_tree(),
         };
+        let mut intended = intended.clone();
+        if commit.tree == from {
+            // A hook reset the index: git then makes an empty commit, in which no turn landed.
+            intended.turns.clear();
+        }
         let made = MadeCommit {
             commit: *first,
             title: commit.subject().to_owned(),
             from,
             tree: commit.tree,
-            intended: intended.clone(),
+            intended,
         };
         Ok(Some((made, *newest)))
     }
@@ -200,221 +183,13 @@ pub fn follow(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Resu
     Ok(kept)
 }
 
-/// Records commits that git made as a turn, and brings what hooks changed in them to the user's files
-/// as far as it is not there. The caller holds TeDDy's lock.
-pub fn record(
-    checkout: &Checkout<'_>,
-    landing: &Landing,
-    made: &[MadeCommit],
-) -> anyhow::Result<Recording> {
-    let session = SessionName::from_ref(&landing.session)?;
-    let tip = Turn::read(checkout.repository, &session, landing.tip)?;
-    let waiting = carry::waiting(checkout, &tip)?;
-    let recorded = snapshot::record(checkout, &tip, &[])?;
-    let changed = hook_changes(checkout.repository, landing, recorded.tree, made)?;
-
-    let files = FileMove {
-        from: recorded.tree,
-        to: changed.after,
-    };
-    let before = match changed.before == recorded.tree {
-        true => recorded.commit,
-        false => snapshot::commit_of(checkout, changed.before, &tip)?,
-    };
-    let draft = checkout.store().draft(&tip)?;
-    let recorded = RecordedFiles {
-        commit: before,
-        ..recorded
-    };
-    let step = write(checkout, &tip, landing, made, (&recorded, &files, &draft))?;
-    let completed = complete(checkout, &session, &step, Some(&files))?;
-    let carried = waiting.map(|draft| carry::carry(checkout, &tip, draft));
-
-    Ok(Recording {
-        turn: tip.number() + 1,
-        completed,
-        overlaps: changed.overlaps,
-        files: recorded.tree,
-        draft_lost: carried.and_then(Result::err),
-    })
-}
-
-/// What hooks changed in the files that landed.
-struct HookChanges {
-    /// The user's files without it.
-    before: TreeId,
-    /// The user's files with it.
-    after: TreeId,
-    /// Where it overlaps with the user's own edits.
-    overlaps: Vec<Vec<u8>>,
-}
-
-/// Finds what hooks changed. Those that ran in the user's checkout wrote it there themselves.
-fn hook_changes(
-    repository: &Repository,
-    landing: &Landing,
-    now: TreeId,
-    made: &[MadeCommit],
-) -> anyhow::Result<HookChanges> {
-    let mut changes = HookChanges {
-        before: now,
-        after: now,
-        overlaps: Vec::new(),
-    };
-    for commit in made.iter().filter(|_| landing.is_current) {
-        let wanted = commit.intended.tree;
-        if commit.intended.in_checkout {
-            let mut edits = BTreeMap::new();
-            for change in diff::changes(repository, commit.tree, wanted)? {
-                if repository.entry(now, &change.path)? == change.old {
-                    edits.insert(change.path, change.new);
-                }
-            }
-            changes.before = diff::tree_with(repository, changes.before, &edits)?;
-            continue;
-        }
-
-        changes.after = match merge::merge(repository, wanted, changes.after, commit.tree)? {
-            Merged::Clean(tree) => tree,
-            Merged::Overlap { paths, ours, .. } => {
-                changes.overlaps.extend(paths);
-                ours
-            }
-        };
-    }
-
-    changes.overlaps.sort();
-    changes.overlaps.dedup();
-    Ok(changes)
-}
-
-/// Writes the turn.
-fn write(
-    checkout: &Checkout<'_>,
-    tip: &Turn,
-    landing: &Landing,
-    made: &[MadeCommit],
-    (recorded, files, draft): (&RecordedFiles, &FileMove, &Draft),
-) -> anyhow::Result<SessionMove> {
-    let repository = checkout.repository;
-    let branch = landing.branch.trim_start_matches("refs/heads/");
-    let title = title(made, branch);
-    let mut draft = draft.clone();
-    draft.set_answer_aside();
-    draft.begin();
-    let after = snapshot::advance(
-        repository,
-        recorded.commit,
-        files.to,
-        &format!("{title}\n\nTeddy-Session: {}\n", tip.session),
-    )?;
-    let workspace = Workspace {
-        worktree: repository.worktree_name(),
-        branch: Some(refs::branch_or_head(repository)?),
-        before: recorded.commit,
-        after,
-        synced: true,
-        overlaps: Vec::new(),
-    };
-
-    let published = publish_turn(repository, tip, &workspace, Some(files.to))?;
-    let meta = Meta {
-        status: Status::Landed,
-        ended: Some(clock::stamp()),
-        workspace: Some(workspace),
-        landed: Some(landed(made, branch)),
-        not_captured: recorded.not_captured.clone(),
-        model: None,
-        repair: None,
-        ..draft.meta.clone()
-    };
-
-    let done = lines(made);
-    let mut artifacts = draft.standing();
-    tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
-
-    // What the user has put on the list since the newest turn stays there.
-    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
-    }
-
-    artifacts.put(artifact::REPORT, report(&title, &done));
-
-    let commit = checkout.store().write(NewTurn {
-        session: &tip.session,
-        title: &title,
-        done: &done,
-        artifacts,
-        meta: &meta,
-        previous: Some(tip.commit),
-        workspace: Some(after),
-        publication: published.id,
-    })?;
-    Ok(SessionMove {
-        expected: Expected::At(tip.commit),
-        new: commit,
-        published,
-        log: format!("teddy: {}", title.to_lowercase()),
-        // The commits are on the branch: not to record them would not undo them.
-        anyway: true,
-    })
-}
-
-fn landed(made: &[MadeCommit], branch: &str) -> Landed {
-    let commit = |made: &MadeCommit| LandedCommit {
-        commit: made.commit,
-        turns: made.intended.turns.clone(),
-    };
-    Landed {
-        branch: branch.to_owned(),
-        commits: made.iter().map(commit).collect(),
-    }
-}
-
-/// Returns a line for each commit.
-fn lines(made: &[MadeCommit]) -> Vec<String> {
-    let line = |made: &MadeCommit| format!("commit {} {}", made.commit, visible(&made.title));
-    made.iter().map(line).collect()
-}
-
-/// Returns the title of the turn: `Land turns 1, 2 on main`.
-fn title(made: &[MadeCommit], branch: &str) -> String {
-    let turns = made.iter().flat_map(|commit| &commit.intended.turns);
-    let numbers: Vec<u64> = turns.map(|turn| turn.number).collect();
-    format!("Land {} on {branch}", turns_named(&numbers))
-}
-
-fn report(title: &str, done: &[String]) -> String {
-    let lines: String = done.iter().map(|line| format!("- {line}\n")).collect();
-    format!("# Execution Report: {title}\n- **Overall Status:** Landed 🟢\n\n## Commits\n\n{lines}")
-}
-
-/// Returns turns as a title names them: `turn 2`, `turns 1-3`, `turns 1, 3`.
-pub fn turns_named(numbers: &[u64]) -> String {
-    let follows = |pair: &[u64]| pair[1] == pair[0] + 1;
-    match numbers {
-        [] => "no turn".to_owned(),
-        [one] => format!("turn {one}"),
-        [first, .., last] if numbers.len() > 2 && numbers.windows(2).all(follows) => {
-            format!("turns {first}-{last}")
-        }
-        _ => {
-            let mut names: Vec<String> =
-                numbers.iter().take(MAX_NAMED).map(u64::to_string).collect();
-            if numbers.len() > MAX_NAMED {
-                names.push("...".to_owned());
-            }
-            format!("turns {}", names.join(", "))
-        }
-    }
-}
-
 /// Returns whether git still works for a landing on a branch whose TeDDy was killed.
 pub fn is_ending(checkout: &Checkout<'_>, branch: &str) -> bool {
     let dirs = std::fs::read_dir(landings_dir(checkout));
     dirs.into_iter().flatten().flatten().any(|dir| {
-        let landing = Landing::load(&dir.path());
-        let is_same = |landing: &Landing| landing.branch == branch && !is_alive(landing.process);
+        let landing = LandingNote::load(&dir.path());
+        let is_same =
+            |landing: &LandingNote| landing.branch == branch && !is_alive(landing.process);
         landing.is_some_and(|landing| is_same(&landing)) && commit::is_in_use(&dir.path())
     })
 }
@@ -426,7 +201,7 @@ pub(super) fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
     let mut any = false;
     for dir in dirs.into_iter().flatten().flatten() {
         let dir = dir.path();
-        let landing = Landing::load(&dir);
+        let landing = LandingNote::load(&dir);
         let is_orphan = landing.as_ref().is_none_or(|note| !is_alive(note.process));
         let start = Instant::now();
         while is_orphan && commit::is_in_use(&dir) && start.elapsed() < PATIENCE {
@@ -449,7 +224,11 @@ pub(super) fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
 }
 
 /// Finishes one landing.
-fn finish(checkout: &Checkout<'_>, landing: &Landing, tell: &mut Tell<'_>) -> anyhow::Result<()> {
+fn finish(
+    checkout: &Checkout<'_>,
+    landing: &LandingNote,
+    tell: &mut Tell<'_>,
+) -> anyhow::Result<()> {
     let repository = checkout.repository;
     index::release(repository)?;
     let now = refs::read(repository, &landing.branch)?;
@@ -470,7 +249,7 @@ fn finish(checkout: &Checkout<'_>, landing: &Landing, tell: &mut Tell<'_>) -> an
         });
         let Some(id) = commit else { break };
         let at = repository.commit(id)?.parents.first().copied();
-        if let Some((commit, _)) = Landing::made(repository, intended, [at, Some(id)], true)? {
+        if let Some((commit, _)) = LandingNote::made(repository, intended, at, Some(id), true)? {
             made.push(commit);
         }
         parent = Some(id);
@@ -493,7 +272,11 @@ fn finish(checkout: &Checkout<'_>, landing: &Landing, tell: &mut Tell<'_>) -> an
 }
 
 /// Cleans up after a landing that made no commit.
-fn not_made(checkout: &Checkout<'_>, landing: &Landing, tell: &mut Tell<'_>) -> anyhow::Result<()> {
+fn not_made(
+    checkout: &Checkout<'_>,
+    landing: &LandingNote,
+    tell: &mut Tell<'_>,
+) -> anyhow::Result<()> {
     let repository = checkout.repository;
     discard_branch(repository, landing)?;
     if landing.is_current && landing.commits.iter().any(|commit| commit.in_checkout) {
@@ -510,7 +293,7 @@ fn not_made(checkout: &Checkout<'_>, landing: &Landing, tell: &mut Tell<'_>) -> 
 }
 
 /// Deletes the new branch of a landing that made no commit on it.
-pub fn discard_branch(repository: &Repository, landing: &Landing) -> anyhow::Result<()> {
+pub fn discard_branch(repository: &Repository, landing: &LandingNote) -> anyhow::Result<()> {
     let Some(base) = landing.base.filter(|_| !landing.is_current) else {
         return Ok(());
     };
@@ -537,26 +320,11 @@ fn is_alive(process: i32) -> bool {
 
 impl IntendedCommit {
     /// Returns where git runs for it.
-    pub fn site(&self, is_current: bool) -> Site {
+    pub fn site(&self, is_current: bool) -> CommitSite {
         match (is_current, self.in_checkout) {
-            (false, _) => Site::NewBranch,
-            (true, true) => Site::Checkout,
-            (true, false) => Site::Separate,
+            (false, _) => CommitSite::NewBranch,
+            (true, true) => CommitSite::Checkout,
+            (true, false) => CommitSite::Separate,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn turns_are_named_in_a_title() {
-        let check = |numbers: &[u64], expected: &str| assert_eq!(turns_named(numbers), expected);
-        check(&[2], "turn 2");
-        check(&[1, 2], "turns 1, 2");
-        check(&[1, 2, 3], "turns 1-3");
-        check(&[1, 3, 4], "turns 1, 3, 4");
-        check(&[1, 3, 5, 7, 9], "turns 1, 3, 5, 7, ...");
     }
 }

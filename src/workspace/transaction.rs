@@ -7,7 +7,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workspace::complete::{self, Completed, SessionMove};
 use crate::workspace::file_move::FileMove;
-use crate::workspace::landing::{self, Landing, MadeCommit, Recording};
+use crate::workspace::landing::{self, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::Tell;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::{Checkout, recover};
@@ -69,7 +69,7 @@ impl Transaction {
     pub fn record_landing(
         &self,
         checkout: &Checkout<'_>,
-        landing: &Landing,
+        landing: &LandingNote,
         made: &[MadeCommit],
     ) -> anyhow::Result<Recording> {
         landing::record(checkout, landing, made)

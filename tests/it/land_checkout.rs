@@ -345,7 +345,7 @@ fn the_identity_is_that_of_the_users_git_directory_in_the_separate_directory_too
         hook(
             &repo,
             "pre-commit",
-            "test -e \"$(git rev-parse --git-dir)/key\"",
+            "unset GIT_DIR GIT_WORK_TREE; test -e \"$(git rev-parse --git-dir)/key\"",
         );
         if is_separate {
             edit_landed(&repo);
@@ -476,6 +476,7 @@ fn a_new_branch_can_have_the_first_commit() {
     assert_eq!(status(&repo), "?? a.txt");
     check_clean(&repo);
 
+    hook(&repo, "pre-commit", "exit 0");
     repo.commit("all");
     repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
     hook(&repo, "pre-commit", "exit 1");
@@ -493,4 +494,84 @@ fn a_relative_file_of_order_is_no_obstacle() {
     repo.git(&["config", "diff.orderFile", "order"]);
     repo.teddy(&["land", "-n"]).check(0, &[" 3 files changed"]);
     repo.done(&["land", "-m", "Land"]);
+}
+
+/// Whatever a hook does with git, the landing says what is there.
+#[test]
+fn hooks_that_work_with_git_leave_what_they_would_leave_by_hand() {
+    let repo = three_turns();
+    repo.write("own.txt", "own\n");
+    hook(&repo, "pre-commit", "unset GIT_INDEX_FILE; git add own.txt");
+    hook(
+        &repo,
+        "post-commit",
+        "test -e .git/once && exit; touch .git/once\n\
+         git commit -q --amend --no-edit --no-verify --date=2001-01-01T00:00:00Z",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%ad", "--date=short"]),
+        "2001-01-01"
+    );
+    assert_eq!(status(&repo), "A  own.txt");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(
+        repo.json(&["status"], 0)["landed"]["commits"],
+        json!([head])
+    );
+
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    hook(
+        &repo,
+        "post-commit",
+        "test \"$(git log -1 --format=%s)\" = more || git commit -q --allow-empty --no-verify -m more",
+    );
+    repo.done(&["land", "-m", "Land d"]);
+    assert_eq!(repo.git(&["log", "-2", "--format=%s"]), "more\nLand d");
+    assert_eq!(status(&repo), "A  own.txt");
+
+    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    hook(&repo, "post-commit", "git reset -q --soft HEAD^");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    repo.teddy(&["land", "-m", "Land e"])
+        .check(1, &["a hook took it away again"]);
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(status(&repo), "A  own.txt\n?? e.txt");
+
+    std::fs::remove_file(repo.path().join(".git/hooks/post-commit")).unwrap();
+    hook(&repo, "pre-commit", "git reset -q --hard");
+    let out = repo.teddy(&["land", "-m", "Land e"]);
+    // As by hand, the commit is there and empty; the turn can land again.
+    out.check(
+        0,
+        &[
+            "Land e (0 files)",
+            "Landed no turn",
+            "1 file changed while git committed: `e.txt`",
+        ],
+    );
+    check_clean(&repo);
+    std::fs::remove_file(repo.path().join(".git/hooks/pre-commit")).unwrap();
+    repo.write("e.txt", "e\n");
+    repo.done(&["land", "-m", "Land e"]);
+    assert_eq!(changed(&repo), "A\te.txt");
+}
+
+#[test]
+fn ten_thousand_files_land() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "Make many",
+        &[execute(
+            "mkdir many; i=0; while [ $i -lt 10000 ]; do echo $i > many/$i; i=$((i+1)); done",
+        )],
+    ));
+    hook(
+        &repo,
+        "pre-commit",
+        "test \"$(git diff --cached --name-only | wc -l)\" -eq 10000",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(status(&repo), "");
 }

@@ -62,6 +62,7 @@ mod land_faults;
 mod land_odd;
 mod land_random;
 mod land_refused;
+mod land_tools;
 mod land_walkthrough;
 mod large;
 mod logs;

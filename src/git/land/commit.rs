@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
@@ -15,14 +15,13 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::index;
 use super::links::link_ignored;
+use super::message::{CommitMessage, watch_editor};
 use crate::git::keep::durable::note_written;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::git::user_git::{answer, feed, in_checkout, silent_git, user_git};
-use crate::host::file::read_regular_text;
 use crate::host::foreground::{self, Foreground};
 use crate::host::process;
-use crate::text::shell_word::shell_word;
 
 /// Held by TeDDy, by git and by all that git starts, as long as one of them lives.
 const LOCK: &str = "lock";
@@ -31,12 +30,11 @@ const INDEX: &str = "index";
 /// A copy of it, with what a hook changed in the files.
 const REPAIRED: &str = "repaired";
 const MESSAGE: &str = "message";
-const EDITOR: &str = "editor";
-/// Trailers that do not count as a message, one per line.
-const TRAILERS: &str = "trailers";
 /// Ignore rules for the links in the separate directory.
 const RULES: &str = "ignored";
-/// The separate directory, or the worktree of a new branch.
+/// The separate directory.
+const FILES: &str = "files";
+/// The worktree of a new branch.
 const WORKTREE: &str = "teddy-land";
 /// Hooks that git runs for a commit.
 const HOOKS: [&str; 4] = [
@@ -45,14 +43,12 @@ const HOOKS: [&str; 4] = [
     "commit-msg",
     "post-commit",
 ];
-/// A longer file is no template.
-const MAX_TEMPLATE: u64 = 1 << 20;
 /// More commits than this are no work of hooks.
 const MAX_MADE: usize = 64;
 
 /// Where git runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Site {
+pub enum CommitSite {
     /// In the user's checkout, which has the files that are committed.
     Checkout,
     /// In a directory with the files that are committed, on the user's git directory.
@@ -70,25 +66,10 @@ pub enum Verify {
     No,
 }
 
-/// The message of a commit, as git gets it.
-#[derive(Debug, Clone, Default)]
-pub struct CommitMessage {
-    /// The text, with its trailers.
-    pub text: String,
-    /// The user's editor opens it first.
-    pub edit: bool,
-    /// The comment character, if the user's would remove a line of the draft.
-    pub comment: Option<char>,
-    /// Comments begin with this; `None` if git chooses it.
-    pub comment_prefix: Option<String>,
-    /// Trailers of ours. A message of trailers alone is empty.
-    pub trailers: Vec<String>,
-}
-
 /// A commit to make.
 pub struct CommitRequest<'a> {
     /// Where git runs.
-    pub site: Site,
+    pub site: CommitSite,
     /// The full name of the branch.
     pub branch: &'a str,
     /// `None` for the first commit of a repository.
@@ -155,7 +136,7 @@ impl<'a> LandingDir<'a> {
         self.prepare(request)
             .context("preparing the commit; nothing was changed")?;
         let mut git = self.git(request.site, user_git)?;
-        if request.site != Site::Checkout {
+        if request.site != CommitSite::Checkout {
             self.set_paths(&mut git, request.site)?;
         }
 
@@ -177,7 +158,7 @@ impl<'a> LandingDir<'a> {
         }
         if message.edit {
             git.arg("--edit");
-            self.watch_editor(&mut git, message)?;
+            watch_editor(self.repository, &self.path, &mut git, message)?;
         }
         git.env("GIT_REFLOG_ACTION", "teddy land");
         git.env(INSIDE, std::process::id().to_string());
@@ -192,7 +173,12 @@ impl<'a> LandingDir<'a> {
     }
 
     /// Returns the tree that a hook which refused the commit left in the files to be committed.
-    pub fn repaired(&self, site: Site, tree: TreeId, paths: &[&[u8]]) -> anyhow::Result<TreeId> {
+    pub fn repaired(
+        &self,
+        site: CommitSite,
+        tree: TreeId,
+        paths: &[&[u8]],
+    ) -> anyhow::Result<TreeId> {
         let mut list = Vec::new();
         for path in paths {
             if self.repository.entry(tree, path)?.is_some() {
@@ -200,7 +186,7 @@ impl<'a> LandingDir<'a> {
                 list.push(0);
             }
         }
-        if list.is_empty() || (site != Site::Checkout && !self.has_hooks) {
+        if list.is_empty() || (site != CommitSite::Checkout && !self.has_hooks) {
             return Ok(tree);
         }
 
@@ -226,18 +212,22 @@ impl<'a> LandingDir<'a> {
 
     /// Writes the index, and the files if they are not the user's and a program reads them.
     fn prepare(&self, request: &CommitRequest<'_>) -> anyhow::Result<()> {
-        let worktree = self.path.join(WORKTREE);
+        let worktree = self.place(request.site);
         match request.site {
-            Site::Checkout => {
+            CommitSite::Checkout => {
                 return index::for_commit(self.repository, &self.path.join(INDEX), request.tree);
             }
-            Site::Separate => {
-                remove_worktree(self.repository, &self.path);
+            CommitSite::Separate => {
+                let _ = std::fs::remove_dir_all(&worktree);
                 let _ = std::fs::remove_file(self.path.join(INDEX));
                 std::fs::create_dir_all(&worktree)?;
+                // Not only GIT_DIR: lint-staged and others remove that from the environment.
+                let git_dir = self.repository.git_dir().canonicalize()?;
+                let link = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
+                std::fs::write(worktree.join(".git"), link)?;
             }
-            Site::NewBranch if worktree.exists() => {}
-            Site::NewBranch => self.add_worktree(request)?,
+            CommitSite::NewBranch if worktree.exists() => {}
+            CommitSite::NewBranch => self.add_worktree(request)?,
         }
 
         let mut git = self.git(request.site, silent_git)?;
@@ -284,88 +274,63 @@ impl<'a> LandingDir<'a> {
     /// Returns git where the commit is made.
     fn git(
         &self,
-        site: Site,
+        site: CommitSite,
         git: impl Fn(&Path) -> anyhow::Result<Command>,
     ) -> anyhow::Result<Command> {
-        let (workdir, worktree) = (self.repository.workdir(), self.path.join(WORKTREE));
-        let mut git = match site {
-            // Without GIT_DIR, as by hand: hooks see a difference.
-            Site::Checkout if self.is_discovered()? => git(workdir)?,
-            Site::Checkout => in_checkout(git(workdir)?, self.repository),
-            Site::Separate => {
-                let mut git = git(&worktree)?;
-                git.env("GIT_DIR", self.repository.git_dir())
-                    .env("GIT_WORK_TREE", &worktree);
-                git
-            }
-            Site::NewBranch => return git(&worktree),
-        };
+        let place = self.place(site);
+        let mut git = git(&place)?;
+        if site == CommitSite::NewBranch {
+            return Ok(git);
+        }
+        // Otherwise without GIT_DIR, as by hand: hooks see a difference.
+        if !self.is_discovered(&place)? {
+            git.env("GIT_DIR", self.repository.git_dir());
+            git.env("GIT_WORK_TREE", &place);
+        }
         git.env("GIT_INDEX_FILE", self.path.join(INDEX));
         Ok(git)
     }
 
+    /// Returns the directory in which git runs.
+    fn place(&self, site: CommitSite) -> PathBuf {
+        match site {
+            CommitSite::Checkout => self.repository.workdir().to_owned(),
+            CommitSite::Separate => self.path.join(FILES),
+            CommitSite::NewBranch => self.path.join(WORKTREE),
+        }
+    }
+
     /// Returns the index of a site.
-    fn index(&self, site: Site) -> anyhow::Result<PathBuf> {
-        if site != Site::NewBranch {
+    fn index(&self, site: CommitSite) -> anyhow::Result<PathBuf> {
+        if site != CommitSite::NewBranch {
             return Ok(self.path.join(INDEX));
         }
         let mut git = self.git(site, silent_git)?;
         git.args(["rev-parse", "--git-path", "index"]);
-        let path = self
-            .path
-            .join(WORKTREE)
-            .join(line(answer(&mut git, "tell where the index is")?));
-        Ok(path)
+        let path = answer(&mut git, "tell where the index is")?;
+        Ok(self.place(site).join(line(path)))
     }
 
-    /// Returns whether git finds the repository from its files.
-    fn is_discovered(&self) -> anyhow::Result<bool> {
-        let mut git = user_git(self.repository.workdir())?;
-        let output = git.args(["rev-parse", "--absolute-git-dir"]).output()?;
-        let found = PathBuf::from(line(output.stdout)).canonicalize();
-        Ok(found.is_ok_and(|found| {
-            let own = self.repository.git_dir().canonicalize();
-            own.is_ok_and(|own| own == found)
-        }))
+    /// Returns whether git finds the repository from a directory, and takes that for its files.
+    fn is_discovered(&self, place: &Path) -> anyhow::Result<bool> {
+        let is_found = |argument: &str, expected: &Path| {
+            let output = user_git(place)?.args(["rev-parse", argument]).output()?;
+            let found = PathBuf::from(line(output.stdout)).canonicalize();
+            anyhow::Ok(found.is_ok_and(|found| expected.canonicalize().is_ok_and(|it| it == found)))
+        };
+        Ok(is_found("--absolute-git-dir", self.repository.git_dir())?
+            && is_found("--show-toplevel", place)?)
     }
 
     /// Tells git what a relative path of the configuration means outside the user's checkout.
-    fn set_paths(&self, git: &mut Command, site: Site) -> anyhow::Result<()> {
+    fn set_paths(&self, git: &mut Command, site: CommitSite) -> anyhow::Result<()> {
         let rules = self.path.join(RULES);
         git.arg("-c").arg(setting("core.excludesFile", &rules));
         let hooks = self.repository.config("core.hooksPath");
-        if hooks.is_some() && site == Site::Separate {
+        if hooks.is_some() && site == CommitSite::Separate {
             let hooks = hooks_dir(self.repository)?;
             git.arg("-c").arg(setting("core.hooksPath", &hooks));
         }
-        Ok(())
-    }
-
-    /// Makes git take a message for empty from which the user removed everything but our trailers:
-    /// the first of them would become the subject.
-    fn watch_editor(&self, git: &mut Command, message: &CommitMessage) -> anyhow::Result<()> {
-        let Some(comment) = &message.comment_prefix else {
-            return Ok(());
-        };
-        let mut ask = in_checkout(user_git(self.repository.workdir())?, self.repository);
-        let editor = answer(ask.args(["var", "GIT_EDITOR"]), "name an editor")?;
-        let editor = String::from_utf8_lossy(&editor).trim().to_owned();
-        if editor == ":" {
-            return Ok(());
-        }
-
-        let (script, trailers) = (self.path.join(EDITOR), self.path.join(TRAILERS));
-        std::fs::write(&trailers, message.trailers.join("\n") + "\n")?;
-        let comment: String = comment.chars().map(pattern).collect();
-        let text = format!(
-            "{editor} \"$@\" || exit\n\
-             sed '/^{comment} -* >8 -*$/,$d' \"$1\" | grep -v '^{comment}' |\n\
-             grep -vxF -f {} | grep -v '^Signed-off-by: ' | grep -q '[^[:space:]]' || : >\"$1\"\n",
-            shell_word(trailers.as_os_str().as_encoded_bytes()),
-        );
-        std::fs::write(&script, text)?;
-        let script = shell_word(script.as_os_str().as_encoded_bytes());
-        git.env("GIT_EDITOR", format!("sh {script}"));
         Ok(())
     }
 }
@@ -389,21 +354,15 @@ pub fn is_in_use(dir: &Path) -> bool {
 
 /// Removes the directory of a landing, as far as possible now.
 pub fn remove(repository: &Repository, dir: &Path) {
-    remove_worktree(repository, dir);
-    let _ = std::fs::remove_dir_all(dir);
-}
-
-/// Removes the separate directory, which git may know as a worktree.
-fn remove_worktree(repository: &Repository, dir: &Path) {
     let worktree = dir.join(WORKTREE);
-    if worktree.join(".git").is_file() {
+    if worktree.exists() {
         let git = silent_git(repository.workdir()).map(|git| in_checkout(git, repository));
         if let Ok(mut git) = git {
             git.args(["worktree", "remove", "--force", "--force"]);
             let _ = answer(git.arg(&worktree), "remove the worktree");
         }
     }
-    let _ = std::fs::remove_dir_all(&worktree);
+    let _ = std::fs::remove_dir_all(dir);
 }
 
 /// Returns the commits between two positions of a branch, oldest first; none if the branch did not
@@ -423,14 +382,6 @@ pub fn made_since(
     }
     made.reverse();
     Ok(made)
-}
-
-/// Returns the user's template of a message, if there is one.
-pub fn template(repository: &Repository) -> Option<String> {
-    let snapshot = repository.gix.config_snapshot();
-    let path = snapshot.trusted_path("commit.template").ok().flatten()?;
-    let path = repository.workdir().join(path);
-    read_regular_text(&path, MAX_TEMPLATE).ok()
 }
 
 fn has_hooks(repository: &Repository) -> anyhow::Result<bool> {
@@ -459,13 +410,4 @@ fn setting(name: &str, path: &Path) -> OsString {
     [OsStr::new(name), OsStr::new("="), path.as_os_str()]
         .into_iter()
         .collect()
-}
-
-/// Returns a basic regular expression for a character, within single quotes and slashes.
-fn pattern(c: char) -> String {
-    match c {
-        '^' | '\\' | '/' | '$' | '*' | '.' | '[' => format!("\\{c}"),
-        '\'' => "'\\''".to_owned(),
-        c => c.to_string(),
-    }
 }

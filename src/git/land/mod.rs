@@ -9,4 +9,5 @@ pub mod branch;
 pub mod commit;
 pub mod index;
 mod links;
+pub mod message;
 pub mod shared;

@@ -5,7 +5,7 @@ use super::message::{self, Comments, TurnSummary, draft, told, with_lines};
 use super::range::{Landing, Selected};
 use super::{LandOptions, MessageSource};
 use crate::git::land::branch::Target;
-use crate::git::land::commit::{CommitMessage, template};
+use crate::git::land::message::{CommitMessage, template};
 use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::TreeId;

@@ -92,14 +92,14 @@ pub struct CommitRefused {
     /// How git ended.
     pub status: ExitStatus,
     /// What the hook changed before it refused.
-    pub repair: Option<Repair>,
+    pub repair: Option<HookRepair>,
     /// Whether files of the user's changed meanwhile.
     pub files_changed: bool,
 }
 
 /// What a hook changed in the files of a commit that it then refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repair {
+pub struct HookRepair {
     /// The files.
     pub paths: Vec<Vec<u8>>,
     /// The tree before and after.
@@ -112,7 +112,7 @@ impl CommitRefused {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         match &self.repair {
-            Some(Repair {
+            Some(HookRepair {
                 trees: [old, new], ..
             }) => format!(
                 "`--with-repairs` lands what the hook made of them; `git diff {old} {new}` shows it"

@@ -12,7 +12,7 @@ use crate::workflow::land::range::Landing;
 
 /// A file that lacks what a turn did: the user took it back, or deleted the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LackingFile {
+pub struct TakenBackFile {
     /// The file.
     pub path: String,
     /// The newest turn that it lacks.
@@ -26,7 +26,7 @@ pub(super) fn lacking(
     planned: &[PlannedCommit],
     target: &Target,
     files: TreeId,
-) -> anyhow::Result<Vec<LackingFile>> {
+) -> anyhow::Result<Vec<TakenBackFile>> {
     let Some(last) = planned.last().filter(|_| target.is_current) else {
         return Ok(Vec::new());
     };
@@ -47,7 +47,7 @@ pub(super) fn lacking(
             }
         }
         if let Some(turn) = newest.filter(|_| is_back) {
-            found.push(LackingFile {
+            found.push(TakenBackFile {
                 path: lossy(&change.path),
                 turn,
             });

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::git::diff;
 use crate::git::land::branch::Target;
-use crate::git::land::commit::{CommitRequest, LandingDir, Site, Verify};
+use crate::git::land::commit::{CommitRequest, CommitSite, LandingDir, Verify};
 use crate::git::land::shared::{SharedChanges, SharedState, restore_branch, restore_stash};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, MoveError};
@@ -15,11 +15,11 @@ use crate::text::path::shown;
 use crate::text::visible::visible;
 use crate::workflow::land::LandOptions;
 use crate::workflow::land::commits::{PlannedCommit, landed, put_all};
-use crate::workflow::land::error::{CommitRefused, Repair};
+use crate::workflow::land::error::{CommitRefused, HookRepair};
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, NobodyToAsk, User};
-use crate::workspace::landing::{self, IntendedCommit, Landing, MadeCommit};
+use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit};
 use crate::workspace::notice::FilesNotice;
 use crate::workspace::snapshot::{self, RecordedFiles};
 
@@ -29,13 +29,13 @@ const MAX_REPAIRS: usize = 5;
 const WITH_REPAIRS: &str = "--with-repairs";
 
 /// A landing under way.
-pub(super) struct Making<'a> {
+pub(super) struct LandingRun<'a> {
     pub project: &'a Project,
     pub target: &'a Target,
     pub options: &'a LandOptions,
     pub dir: LandingDir<'a>,
     /// The note for recovery.
-    pub landing: Landing,
+    pub landing: LandingNote,
     /// The user's files before.
     pub files: RecordedFiles,
     pub made: Vec<MadeCommit>,
@@ -45,6 +45,13 @@ pub(super) struct Making<'a> {
     pub is_unfinished: bool,
 }
 
+/// One run of git for a commit.
+#[derive(Debug, Clone, Copy)]
+struct CommitAttempt {
+    number: usize,
+    site: CommitSite,
+}
+
 /// What is known of a branch between two commits.
 #[derive(Debug, Clone, Copy)]
 struct Position {
@@ -52,7 +59,7 @@ struct Position {
     tree: TreeId,
 }
 
-impl Making<'_> {
+impl LandingRun<'_> {
     /// Makes the commits. If git makes one of them not, those before it stay.
     pub(super) fn run(
         &mut self,
@@ -90,17 +97,21 @@ impl Making<'_> {
         let repository = &self.project.repository;
         let intended_tree = put_all(repository, at.tree, planned)?;
         let mut tree = intended_tree;
-        for round in 0.. {
-            let files = match (number, round) {
+        for attempt in 0.. {
+            let files = match (number, attempt) {
                 (0, 0) => self.files.tree,
                 _ => snapshot::snapshot(&self.project.checkout(), &[])?.tree,
             };
             let intended = IntendedCommit {
                 turns: planned.landings.iter().map(landed).collect(),
                 tree: intended_tree,
-                in_checkout: self.target.is_current && has(repository, files, [at.tree, tree])?,
+                in_checkout: self.target.is_current && has(repository, files, at.tree, tree)?,
             };
             let site = intended.site(self.target.is_current);
+            let attempt = CommitAttempt {
+                number: attempt,
+                site,
+            };
             self.landing.commits[number].clone_from(&intended);
             self.landing.save(self.dir.path())?;
             self.dir.keep(true);
@@ -122,12 +133,12 @@ impl Making<'_> {
                 true => refs::head(repository)?,
                 false => refs::read(repository, &self.landing.branch)?,
             };
-            let made = Landing::made(repository, &intended, [at.head, now], status.success())?;
+            let made = LandingNote::made(repository, &intended, at.head, now, status.success())?;
             if let Some((made, newest)) = made {
                 let tree = repository.commit(newest)?.tree;
                 self.made.push(made);
                 self.is_unfinished = true;
-                self.follow([at.tree, tree], user)?;
+                self.follow(at.tree, tree, user)?;
                 self.is_unfinished = false;
                 return Ok(Position {
                     head: Some(newest),
@@ -140,7 +151,8 @@ impl Making<'_> {
                 !interrupt::requested(),
                 "interrupted before git made the commit"
             );
-            if now != at.head && self.target.is_current {
+            let is_moved = refs::read(repository, &self.landing.branch)? != at.head;
+            if is_moved && self.target.is_current {
                 let name = self.landing.branch.clone();
                 return Err(MoveError::Moved { name }.into());
             }
@@ -148,10 +160,10 @@ impl Making<'_> {
                 !status.success(),
                 "git reported a commit, but a hook took it away again"
             );
-            match self.repair([at.tree, tree], site, round, user)? {
+            match self.repair(at.tree, tree, &attempt, user)? {
                 Ok(repaired) => tree = repaired,
                 Err(repair) => {
-                    let files_changed = site == Site::Checkout
+                    let files_changed = site == CommitSite::Checkout
                         && self.dir.has_hooks
                         && snapshot::snapshot(&self.project.checkout(), &[])?.tree != files;
                     return Err(CommitRefused {
@@ -167,7 +179,7 @@ impl Making<'_> {
     }
 
     /// Makes the index follow the branch.
-    fn follow(&mut self, [old, new]: [TreeId; 2], user: &mut dyn User) -> anyhow::Result<()> {
+    fn follow(&mut self, old: TreeId, new: TreeId, user: &mut dyn User) -> anyhow::Result<()> {
         if !self.target.is_current {
             return Ok(());
         }
@@ -181,11 +193,11 @@ impl Making<'_> {
     /// otherwise what it changed, if anything.
     fn repair(
         &self,
-        [from, tree]: [TreeId; 2],
-        site: Site,
-        round: usize,
+        from: TreeId,
+        tree: TreeId,
+        attempt: &CommitAttempt,
         user: &mut dyn User,
-    ) -> anyhow::Result<Result<TreeId, Option<Repair>>> {
+    ) -> anyhow::Result<Result<TreeId, Option<HookRepair>>> {
         let repository = &self.project.repository;
         let changes = diff::changes(repository, from, tree)?;
         let paths: Vec<&[u8]> = changes
@@ -193,18 +205,21 @@ impl Making<'_> {
             .map(|change| change.path.as_slice())
             .collect();
         // A hook that removed what it works on repaired nothing.
-        let repaired = self.dir.repaired(site, tree, &paths).unwrap_or(tree);
+        let repaired = self
+            .dir
+            .repaired(attempt.site, tree, &paths)
+            .unwrap_or(tree);
         if repaired == tree {
             return Ok(Err(None));
         }
 
         let changes = diff::changes(repository, tree, repaired)?;
-        let repair = Repair {
+        let repair = HookRepair {
             paths: changes.into_iter().map(|change| change.path).collect(),
             trees: [tree, repaired],
-            in_files: site == Site::Checkout,
+            in_files: attempt.site == CommitSite::Checkout,
         };
-        if round >= MAX_REPAIRS {
+        if attempt.number >= MAX_REPAIRS {
             return Ok(Err(Some(repair)));
         }
         if self.options.with_repairs {
@@ -309,7 +324,7 @@ impl Making<'_> {
 }
 
 /// Returns whether files have what a commit changes.
-fn has(repository: &Repository, files: TreeId, [from, tree]: [TreeId; 2]) -> anyhow::Result<bool> {
+fn has(repository: &Repository, files: TreeId, from: TreeId, tree: TreeId) -> anyhow::Result<bool> {
     for change in diff::changes(repository, from, tree)? {
         if repository.entry(files, &change.path)? != change.new {
             return Ok(false);

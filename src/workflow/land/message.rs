@@ -2,7 +2,7 @@
 //! the trailers that lead back to them.
 
 use super::error::LandError;
-use crate::git::land::commit::CommitMessage;
+use crate::git::land::message::CommitMessage;
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::message::subject;

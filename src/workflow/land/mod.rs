@@ -1,4 +1,4 @@
-//! Landing: what the session's turns did, without the user's own edits, as ordinary commits on a
+//! LandingNote: what the session's turns did, without the user's own edits, as ordinary commits on a
 //! branch of the user's.
 
 mod commits;
@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use self::commits::{LandPlan, PlannedCommit};
 use self::error::CommitRefused;
-pub use self::lacking::LackingFile;
+pub use self::lacking::TakenBackFile;
 use self::lacking::lacking;
-use self::making::Making;
+use self::making::LandingRun;
 use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::land::branch::{Obstacle, Target, target};
@@ -31,7 +31,7 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, NobodyToAsk, User};
 pub use crate::workspace::landing::turns_named as turns;
-use crate::workspace::landing::{self, IntendedCommit, Landing, MadeCommit, Recording};
+use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::{self, RecordedFiles};
 
@@ -89,7 +89,7 @@ pub struct LandResult {
     /// The turn that overlaps with what HEAD has; nothing was changed then.
     pub overlapping: Option<u64>,
     /// Files that lack what would be committed; nothing was changed then.
-    pub lacking: Vec<LackingFile>,
+    pub lacking: Vec<TakenBackFile>,
     /// New files that only commands of the turns made.
     pub by_commands: Vec<String>,
     /// Whether other turns were to land with that one.
@@ -182,7 +182,7 @@ pub fn land(
     // The commit may take long: an editor is open, a hook runs all tests. Others go on meanwhile.
     drop(transaction);
 
-    let mut making = Making {
+    let mut making = LandingRun {
         project,
         target: &target,
         options: wish,
@@ -198,9 +198,9 @@ pub fn land(
 }
 
 /// Asks whether to land what the user's files lack.
-fn confirm_lacking(lacking: &[LackingFile], user: &mut dyn User) -> anyhow::Result<bool> {
-    let name = |file: &LackingFile| {
-        let LackingFile { path, turn } = file;
+fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Result<bool> {
+    let name = |file: &TakenBackFile| {
+        let TakenBackFile { path, turn } = file;
         format!("{} no longer has turn {turn}", visible(path))
     };
     let mut names: Vec<String> = lacking.iter().take(MAX_NAMED).map(name).collect();
@@ -250,13 +250,13 @@ fn landing(
     target: &Target,
     planned: &[PlannedCommit],
     files: &RecordedFiles,
-) -> Landing {
+) -> LandingNote {
     let intended = |commit: &PlannedCommit| IntendedCommit {
         turns: commit.landings.iter().map(commits::landed).collect(),
         tree: commit.tree,
         in_checkout: false,
     };
-    Landing {
+    LandingNote {
         process: i32::try_from(std::process::id()).unwrap_or_default(),
         session: tip.session.to_string(),
         tip: tip.commit,
@@ -272,7 +272,7 @@ fn landing(
 
 /// Records what was committed, and tells what else changed.
 fn finish(
-    mut making: Making<'_>,
+    mut making: LandingRun<'_>,
     result: anyhow::Result<()>,
     mut done: LandResult,
     user: &mut dyn User,
@@ -314,7 +314,7 @@ fn finish(
     tell(recording, &mut done, user);
     for made in &making.made {
         let wanted = made.intended.tree;
-        let formatted = files(project, [wanted, made.tree])?;
+        let formatted = files(project, wanted, made.tree)?;
         done.formatted.extend(
             formatted
                 .into_iter()
@@ -370,7 +370,7 @@ fn told(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<Comm
                 .iter()
                 .map(|landing| landing.turn.number())
                 .collect(),
-            files: files(project, [commit.from, commit.tree])?,
+            files: files(project, commit.from, commit.tree)?,
             trees: [commit.from, commit.tree],
         })
     };
@@ -386,7 +386,7 @@ fn committed(project: &Project, made: &[MadeCommit]) -> anyhow::Result<Vec<Commi
             title: commit.title.clone(),
             message: project.repository.commit(commit.commit)?.message,
             turns: turns.map(|turn| turn.number).collect(),
-            files: files(project, [commit.from, commit.tree])?,
+            files: files(project, commit.from, commit.tree)?,
             trees: [commit.from, commit.tree],
         })
     };
@@ -394,7 +394,7 @@ fn committed(project: &Project, made: &[MadeCommit]) -> anyhow::Result<Vec<Commi
 }
 
 /// Returns the paths that differ between two trees.
-fn files(project: &Project, [from, to]: [TreeId; 2]) -> anyhow::Result<Vec<String>> {
+fn files(project: &Project, from: TreeId, to: TreeId) -> anyhow::Result<Vec<String>> {
     let changes = diff::changes(&project.repository, from, to)?;
     let path = |change: &TreeChange| lossy(&change.path);
     Ok(changes.iter().map(path).collect())
