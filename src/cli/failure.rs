@@ -15,7 +15,7 @@ use crate::change::error::ChangeError;
 use crate::change::id::IdError;
 use crate::config::error::ConfigError;
 use crate::git::land::branch::Obstacle;
-use crate::git::land::scratch::CommitRefused;
+use crate::git::object::absent::MissingObject;
 use crate::git::open::OpenError;
 use crate::git::refs::{DamagedTable, MoveError, RefsLocked};
 use crate::git::sign::make::SignError;
@@ -30,7 +30,7 @@ use crate::workflow::context::message::Unanswered;
 use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::hinted::Hinted;
-use crate::workflow::land::error::LandError;
+use crate::workflow::land::error::{CommitRefused, LandError};
 use crate::workflow::paths::EmptyPath;
 use crate::workflow::plan::NotAPlan;
 use crate::workflow::project::NoSession;
@@ -292,12 +292,10 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
 /// Classifies errors of landing and signing.
 fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
-    if cause.is::<CommitRefused>() {
-        let hint = "git, or a hook, has said why above; `--no-verify` skips the pre-commit and \
-                    commit-msg hooks";
+    if let Some(refused) = cause.downcast_ref::<CommitRefused>() {
         return Some(Diagnosis::of(
             FailureKind::CommitRefused,
-            Some(hint.to_owned()),
+            Some(refused.hint()),
         ));
     }
 
@@ -321,10 +319,12 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         LandError::Nothing(_)
         | LandError::InHead(_)
         | LandError::Ignored(_)
+        | LandError::Repositories
         | LandError::Unchanged(_) => FailureKind::NothingToLand,
         LandError::NotInEffect(_) | LandError::NotInFiles(_) => FailureKind::CannotLand,
         LandError::Range(_) => return Some(Diagnosis::usage(Some(error.hint()))),
         LandError::Session(_) => FailureKind::TurnNotFound,
+        LandError::EmptyMessage => FailureKind::Failed,
         LandError::Trailer(_) => FailureKind::Configuration,
     };
     Some(Diagnosis::of(kind, Some(error.hint())))

@@ -10,7 +10,9 @@ use crate::text::counted;
 use crate::text::visible::{visible, visible_block};
 use crate::ui::notice;
 use crate::workflow::hinted::hinted;
-use crate::workflow::land::{Committed, LandOptions, LandResult, MessageSource, land, turns};
+use crate::workflow::land::{
+    Committed, LandOptions, LandResult, MessageSource, TakenBackFile, land, turns,
+};
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
 
@@ -45,6 +47,12 @@ pub(super) struct Args {
     /// Skip the pre-commit and commit-msg hooks
     #[arg(long)]
     no_verify: bool,
+    /// If a hook changes files and refuses, commit again with its changes
+    #[arg(long)]
+    with_repairs: bool,
+    /// Land what your files lack because you took it back
+    #[arg(long)]
+    anyway: bool,
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
@@ -56,6 +64,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         branch: args.branch,
         dry_run: args.dry_run,
         no_verify: args.no_verify,
+        with_repairs: args.with_repairs,
+        anyway: args.anyway,
     };
 
     let done = land(&project, &wish, app.user(&project, true).as_mut())?;
@@ -71,7 +81,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         say(app, &done)?;
     }
 
-    Ok(match done.overlaps.is_empty() {
+    Ok(match done.overlaps.is_empty() && done.lacking.is_empty() {
         true => exit::DONE,
         false => exit::OVERLAP,
     }
@@ -104,6 +114,8 @@ fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageS
         branch: args.branch.clone(),
         dry_run: true,
         no_verify: args.no_verify,
+        with_repairs: args.with_repairs,
+        anyway: args.anyway,
     };
     land(project, &look, app.user(project, true).as_mut())?;
     let hint = "`-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and \
@@ -148,6 +160,17 @@ fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
         return Ok(());
     }
 
+    if !done.lacking.is_empty() {
+        for TakenBackFile { path, turn } in &done.lacking {
+            app.print(format!("lacks turn {turn}: {}\n", visible(path)))?;
+        }
+        app.warn("these files no longer have what would be committed; nothing was changed");
+        app.say(
+            "hint: `teddy land --anyway` commits it all the same; `teddy restore @` brings it back",
+        );
+        return Ok(());
+    }
+
     for commit in &done.commits {
         app.print(line(commit))?;
     }
@@ -189,6 +212,11 @@ fn line(commit: &Committed) -> String {
 }
 
 fn remarks(app: &App, done: &LandResult) {
+    if done.turn.is_none() && !done.by_commands.is_empty() {
+        app.say("Only a command made these new files:");
+        app.say(lines("  ", done.by_commands.iter()).trim_end());
+    }
+
     if !done.formatted.is_empty() {
         app.say("Hooks changed these files; your copies were updated:");
         app.say(lines("  ", done.formatted.iter()).trim_end());
@@ -213,6 +241,13 @@ fn remarks(app: &App, done: &LandResult) {
     for path in &done.ignored {
         let path = visible(path);
         app.say(&format!("git ignores `{path}`: it was left out."));
+    }
+
+    for path in &done.repositories {
+        let path = visible(path);
+        app.say(&format!(
+            "`{path}` is a repository of its own and no submodule: it was left out."
+        ));
     }
 
     let notes = done.obstacles.iter().map(notice::obstacle);

@@ -195,9 +195,14 @@ fn landing(landed: &Latest) -> String {
     let commit = commit.unwrap_or_default();
     let (landed_turns, branch) = (turns(&landed.turns), visible(&landed.branch));
     let id = commit.get(..8).unwrap_or("nothing");
-    let text = match landed.on_branch {
-        true => format!("Landed on {branch}: {landed_turns} ({id})"),
-        false => {
+    let now = landed.now.last().map(ToString::to_string);
+    let text = match (landed.on_branch, &now) {
+        (true, _) => format!("Landed on {branch}: {landed_turns} ({id})"),
+        (false, Some(now)) => {
+            let now = now.get(..8).unwrap_or(now);
+            format!("Landed on {branch}: {landed_turns}, now {now}")
+        }
+        (false, None) => {
             format!("Landed on {branch}: {landed_turns} ({id}, which is not on {branch} any more)")
         }
     };

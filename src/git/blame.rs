@@ -1,12 +1,21 @@
 //! Returns the commit of each line of a file, with `git blame`.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use anyhow::Context as _;
 
 use super::repository::Repository;
-use crate::git::object::CommitId;
+use crate::git::diff;
+use crate::git::object::{CommitId, EntryMode, TreeEntry};
+use crate::host::file::read_regular;
+
+/// What git before 2.41 says of `--contents` with a commit.
+const BEFORE_2_41: &str = "cannot use --contents with final commit object name";
+/// More bytes than this are no text.
+const MAX_CONTENTS: u64 = 1 << 30;
+/// A longer file is no list of revisions.
+const MAX_REVISIONS: u64 = 16 << 20;
 
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,14 +74,43 @@ pub struct Asked<'a> {
 
 /// Blames a file. Fails with [`BlameRefused`] if git refuses.
 pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame> {
+    match ask(repository, asked, None) {
+        Err(error) if format!("{error}").contains(BEFORE_2_41) => {
+            let made = commit_contents(repository, asked)?;
+            let mut blame = ask(repository, asked, Some(made))?;
+            blame.commits.remove(&made);
+            for line in &mut blame.lines {
+                line.commit = line.commit.filter(|commit| *commit != made);
+            }
+            Ok(blame)
+        }
+        answer => answer,
+    }
+}
+
+/// Runs git. `made` is a commit that has the file as it is.
+fn ask(
+    repository: &Repository,
+    asked: &Asked<'_>,
+    made: Option<CommitId>,
+) -> anyhow::Result<Blame> {
     let mut git = repository.git()?;
+    let ignored = ignored_revisions(repository)?;
+    if let Some(dir) = &ignored {
+        git.current_dir(dir.path());
+    }
     git.args(["blame", "--porcelain", "--no-textconv"]);
     if let Some(range) = asked.range {
         git.arg(format!("-L{range}"));
     }
 
-    git.arg("--contents").arg(asked.contents);
-    git.arg(asked.commit.to_string());
+    match made {
+        Some(made) => git.arg(made.to_string()),
+        None => git
+            .arg("--contents")
+            .arg(asked.contents)
+            .arg(asked.commit.to_string()),
+    };
     git.args(asked.since.map(|commit| format!("^{commit}")));
     git.arg("--").arg(asked.path);
     let output = git.output().context("starting git blame")?;
@@ -86,6 +124,56 @@ pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame
     parse(&String::from_utf8_lossy(&output.stdout)).context("git blame told something unknown")
 }
 
+/// Writes a commit that has the file as it is, for a git that cannot combine `--contents` with a
+/// commit. No ref reaches it.
+fn commit_contents(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<CommitId> {
+    let bytes = read_regular(asked.contents, MAX_CONTENTS)?;
+    let entry = TreeEntry {
+        mode: EntryMode::File,
+        id: repository.write_blob(&bytes)?.0,
+    };
+    let edits = [(asked.path.as_bytes().to_vec(), Some(entry))].into();
+    let tree = diff::tree_with(repository, repository.commit(asked.commit)?.tree, &edits)?;
+    let mut git = repository.git()?;
+    for (name, value) in [("NAME", "TeDDy"), ("EMAIL", "teddy@localhost")] {
+        git.env(format!("GIT_AUTHOR_{name}"), value);
+        git.env(format!("GIT_COMMITTER_{name}"), value);
+    }
+    git.args(["commit-tree", "-m", "contents", "-p"]);
+    git.arg(asked.commit.to_string()).arg(tree.to_string());
+    let output = git.output().context("starting git commit-tree")?;
+    String::from_utf8_lossy(&output.stdout).trim().parse()
+}
+
+/// Returns a directory with the files that `blame.ignoreRevsFile` names by a relative path; `None` if
+/// there are none. git opens them from the directory in which it runs. That cannot be the user's, in
+/// which it would also read attributes, and wait for ever at a pipe of that name.
+fn ignored_revisions(repository: &Repository) -> anyhow::Result<Option<tempfile::TempDir>> {
+    let settings = repository.config_section("blame").into_iter();
+    let mut dir = None;
+    for (_, value) in settings.filter(|(key, _)| key.eq_ignore_ascii_case("ignoreRevsFile")) {
+        let value = value.trim_start_matches(":(optional)");
+        let name = Path::new(value);
+        let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        if value.is_empty() || value.starts_with('~') || !name.components().all(is_below) {
+            continue;
+        }
+        if dir.is_none() {
+            dir = Some(tempfile::tempdir()?);
+        }
+        if let (Some(dir), Ok(text)) = (
+            &dir,
+            read_regular(&repository.workdir().join(name), MAX_REVISIONS),
+        ) {
+            let copy = dir.path().join(name);
+            std::fs::create_dir_all(copy.parent().unwrap_or(dir.path()))?;
+            std::fs::write(copy, text)?;
+        }
+    }
+    Ok(dir)
+}
+
+/// Reads what git told.
 fn parse(text: &str) -> Option<Blame> {
     let mut blame = Blame::default();
     let mut lines = text.split('\n').peekable();

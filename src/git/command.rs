@@ -9,8 +9,10 @@ use std::process::{Command, Stdio};
 
 use crate::host::{env, process};
 
-/// Settings that override the user's configuration.
-const SETTINGS: [&str; 11] = [
+/// What every command is told, whatever the configuration says.
+const SETTINGS: [&str; 12] = [
+    // A relative path means the user's files, in which git does not run.
+    "diff.orderFile=/dev/null",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",

@@ -36,6 +36,7 @@ pub mod sound;
 pub mod sparse;
 pub mod spread;
 pub(in crate::git) mod stat;
+pub mod submodules;
 mod user_git;
 pub(in crate::git) mod version;
 pub mod worktree;

@@ -1,5 +1,7 @@
 //! Ancestry of commits.
 
+use std::collections::{BinaryHeap, HashSet};
+
 use super::During;
 use super::refs;
 use super::repository::Repository;
@@ -45,7 +47,44 @@ pub fn is_on_branch(repository: &Repository, commit: CommitId, branch: &str) -> 
     tip.is_ok_and(|tip| is_ancestor(repository, commit, tip).unwrap_or(false))
 }
 
-/// Returns whether `ancestor` equals `descendant` or is reachable from it.
+/// Returns the newest commit of a branch whose message is what is looked for, among its `limit` newest
+/// ones.
+pub fn find_message(
+    repository: &Repository,
+    branch: &str,
+    limit: usize,
+    is_it: &dyn Fn(&str) -> bool,
+) -> anyhow::Result<Option<CommitId>> {
+    let Some(tip) = refs::read(repository, &format!("refs/heads/{branch}"))? else {
+        return Ok(None);
+    };
+    let (mut waiting, mut seen) = (BinaryHeap::new(), HashSet::new());
+    waiting.push((i64::MAX, tip.to_string(), tip));
+    while let Some((.., id)) = waiting.pop() {
+        if !seen.insert(id) || seen.len() > limit {
+            continue;
+        }
+        // A shallow clone ends somewhere.
+        let Ok(commit) = repository.commit(id) else {
+            continue;
+        };
+        if is_it(&commit.message) {
+            return Ok(Some(id));
+        }
+        for parent in commit.parents {
+            let seconds = repository
+                .commit(parent)
+                .map_or(i64::MIN, |commit| commit.seconds);
+            waiting.push((seconds, parent.to_string(), parent));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether `ancestor` is `descendant` or reachable from it.
+///
+/// # Errors
+/// Where a commit cannot be read.
 pub fn is_ancestor(
     repository: &Repository,
     ancestor: CommitId,

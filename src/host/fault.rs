@@ -4,8 +4,8 @@
 //! `FAILPOINTS='after-ref=return(kill)'` arms a point, and `2*off->return(kill)` skips the first
 //! two passes.
 
-/// All points, in the order in which a turn passes them.
-pub const POINTS: [&str; 43] = [
+/// Every point, in the order in which a turn passes them.
+pub const POINTS: [&str; 42] = [
     "after-answer",
     "before-draft-ref",
     "after-lock",
@@ -31,13 +31,12 @@ pub const POINTS: [&str; 43] = [
     "before-memos",
     "after-run",
     "after-run-snapshot",
-    "after-commit",
-    "before-objects-sync",
-    "before-intent",
-    "after-intent",
     "before-branch",
     "after-branch",
     "after-index",
+    "before-objects-sync",
+    "before-intent",
+    "after-intent",
     "after-ref-before-sync",
     "after-ref",
     "publish-prepared",

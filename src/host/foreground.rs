@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use super::{interrupt, process, screen};
 
@@ -17,8 +17,9 @@ const TICK: Duration = Duration::from_millis(10);
 /// open.
 const LINGER: Duration = Duration::from_millis(500);
 const MAX_PIECES: usize = 16;
-/// How long the program has to exit after an interrupt.
-const GRACE: Duration = Duration::from_millis(500);
+/// How long it has to end by itself once the user wants to stop: a hook may have to put the user's
+/// edits back.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Handling of ctrl-c while the program runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +54,8 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     let mut asked: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
-            if asked.is_some() && has_group {
-                // Its children can outlive it.
-                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            if let Some(since) = asked.filter(|_| has_group) {
+                end_group(Pid::from_child(&child), since);
             }
             return Ok(status);
         }
@@ -73,8 +73,22 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     }
 }
 
-/// Runs a program that has the terminal and handles ctrl-c. A TERM or HUP sent to TeDDy is passed
-/// on as TERM.
+/// Waits for what a program started: it may not have ended with it. Kills the rest.
+fn end_group(group: Pid, since: Instant) {
+    while test_kill_process_group(group).is_ok() {
+        if since.elapsed() > GRACE {
+            let _ = kill_process_group(group, Signal::KILL);
+            return;
+        }
+        std::thread::sleep(TICK);
+    }
+}
+
+/// Runs a program of the user's own that has the terminal, and with it ctrl-c. Who asks us to end
+/// asks the program.
+///
+/// # Errors
+/// It cannot be started.
 pub fn accompany(command: &mut Command) -> io::Result<ExitStatus> {
     interrupt::deaf(|| {
         let mut child = command.spawn()?;

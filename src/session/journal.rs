@@ -12,12 +12,9 @@ use crate::host::file::{
     is_out_of_reach, make_folders, read_regular, read_regular_text, write_atomic, write_cache,
 };
 
-/// Newest supported version. Written if a branch moves too, because an earlier TeDDy would ignore
-/// that field.
-pub const SCHEMA: u32 = 2;
-/// Version that is written if no branch moves.
-pub const WITHOUT_BRANCH: u32 = 1;
-// Real journals are a few hundred bytes.
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+/// A journal is a few hundred bytes; what is longer is none.
 const MAX_BYTES: u64 = 64 * 1024;
 const MAX_ID: u64 = 1024;
 
@@ -53,41 +50,16 @@ pub struct Pending {
     pub from: TreeId,
     /// The checkout's tree after it.
     pub to: TreeId,
-    /// The user's branch, which moves before the session's ref.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<BranchMove>,
-}
-
-/// The update of a branch, which is the commit point of a landing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BranchMove {
-    /// Full ref name.
-    pub name: String,
-    /// Its current commit. `None` if the branch is created.
-    pub old: Option<CommitId>,
-    /// Its new commit.
-    pub new: CommitId,
-    /// Tree of HEAD before the update.
-    pub old_tree: TreeId,
-    /// `true` if the branch is checked out, so the index must be updated too.
-    pub is_current: bool,
-    /// Message for the reflog.
-    pub log: String,
 }
 
 impl Pending {
     /// Checks the names, which become parts of paths and refs.
     fn is_sound(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        let is_branch = |name: &str| name.starts_with("refs/heads/") && refs::is_name(name);
         SessionName::from_ref(&self.session).is_ok()
             && self.operation.bytes().all(plain)
             && (self.worktree.is_empty()
                 || refs::is_name(&format!("refs/teddy/published/{}", self.worktree)))
-            && self
-                .branch
-                .as_ref()
-                .is_none_or(|branch| is_branch(&branch.name))
     }
 }
 
@@ -344,7 +316,6 @@ mod tests {
             published: None,
             from: tree,
             to: tree,
-            branch: None,
         }
     }
 
@@ -357,29 +328,11 @@ mod tests {
             change(&mut pending);
             assert_eq!(pending.is_sound(), expected, "{pending:?}");
         };
-        let branch = |name: &str| BranchMove {
-            name: name.to_owned(),
-            old: None,
-            new: sound.commit,
-            old_tree: sound.from,
-            is_current: true,
-            log: "land".to_owned(),
-        };
         check(&|_| (), true);
         check(&|pending| pending.worktree.clear(), true);
         check(&|pending| pending.operation = "../x".to_owned(), false);
         check(&|pending| pending.session = "../x".to_owned(), false);
         check(&|pending| pending.worktree = "../x".to_owned(), false);
-        for (name, expected) in [
-            ("refs/heads/main", true),
-            ("refs/heads/a/b", true),
-            ("HEAD", false),
-            ("refs/tags/x", false),
-            ("refs/heads/../../x", false),
-            ("refs/heads/a\u{1b}", false),
-        ] {
-            check(&|pending| pending.branch = Some(branch(name)), expected);
-        }
     }
 
     #[test]

@@ -3,9 +3,12 @@
 use super::drift;
 use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
+use crate::git::land::shared::SharedChanges;
+use crate::git::object::CommitId;
 use crate::session::artifact;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
+use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::notice::{NoReplan, Notice};
 use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
@@ -27,6 +30,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::WorktreeDiskFull(_)
         | Notice::KeyRemoved
         | Notice::DraftNotKept(_)
+        | Notice::SharedChanged { .. }
         | Notice::OverBudget { .. }
         | Notice::PartialAnswerKept(_)
         | Notice::StepChanged { .. }
@@ -39,6 +43,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::EditedDocuments(_)
         | Notice::AnswerUnusable { .. } => true,
         Notice::SessionStarted(_)
+        | Notice::MadeByCommands(_)
         | Notice::MessageUsed(_)
         | Notice::MessageKept
         | Notice::PlanComesFirst
@@ -85,9 +90,47 @@ pub fn lines(notice: &Notice) -> Vec<StyledLine> {
         .collect()
 }
 
-/// Mostly one sentence.
+/// So many paths are named in one sentence.
+const MAX_NAMED: usize = 5;
+/// A command with more paths than this would be too long to copy.
+const MAX_COPIED: usize = 20;
+
+/// Returns paths as a sentence names them.
+pub fn named(paths: &[Vec<u8>]) -> String {
+    let name = |path: &Vec<u8>| format!("`{}`", visible(&String::from_utf8_lossy(path)));
+    let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(name).collect();
+    if paths.len() > MAX_NAMED {
+        names.push(format!("and {} more", paths.len() - MAX_NAMED));
+    }
+    names.join(", ")
+}
+
+/// Returns the command that brings files back as a commit has them, from any directory.
+pub fn restore_command(source: CommitId, paths: &[Vec<u8>]) -> String {
+    let is_pattern = |path: &[u8]| path.iter().any(|byte| b"*?[\\".contains(byte));
+    let operand = |path: &Vec<u8>| {
+        let magic: &[u8] = if is_pattern(path) {
+            b":(top,literal)"
+        } else {
+            b":/"
+        };
+        shell_word([magic, path].concat())
+    };
+    let operands: Vec<String> = match paths.len() > MAX_COPIED {
+        true => vec![":/".to_owned()],
+        false => paths.iter().map(operand).collect(),
+    };
+    format!("git restore --source={source} -- {}", operands.join(" "))
+}
+
+/// Returns what a notice says, mostly one sentence.
 fn sentences(notice: &Notice) -> Vec<String> {
     let sentence = match notice {
+        Notice::MadeByCommands(files) => {
+            let paths: Vec<Vec<u8>> = files.iter().map(|path| path.clone().into_bytes()).collect();
+            format!("New files that only a command made are committed, too: {}", named(&paths))
+        }
+        Notice::SharedChanged { changes, restored } => return shared_changed(changes, *restored),
         Notice::Files(notice) => return files_sentences(notice),
         Notice::SessionStarted(name) => format!("Started session {name}."),
         Notice::MessageUsed(first) => format!("Using the waiting message: {first}"),
@@ -226,6 +269,45 @@ fn verdict(exit_code: i32) -> String {
     }
 }
 
+/// Says what changed of the repository while git committed, and what brings it back.
+fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for entry in &changes.taken {
+        let (message, id) = (visible(&entry.message), &entry.commit);
+        sentences.push(match restored {
+            true => format!("the stash entry \"{message}\" was taken while git committed; it is back in the stash"),
+            false => format!(
+                "the stash entry \"{message}\" was taken while git committed; `git stash store -m {} {id}` brings it back",
+                shell_word(&entry.message)
+            ),
+        });
+    }
+    for entry in &changes.left {
+        let (message, id) = (visible(&entry.message), &entry.commit);
+        sentences.push(format!(
+            "a stash entry was left while git committed, \"{message}\"; `git stash show -p {id}` shows what it has"
+        ));
+    }
+    for (name, old) in &changes.moved {
+        let name = visible(name);
+        sentences.push(format!(
+            "`{name}` changed while git committed; `git update-ref {} {old}` brings it back",
+            shell_word(name.as_bytes())
+        ));
+    }
+    if let Some(branch) = &changes.left_branch {
+        let branch = visible(branch);
+        sentences.push(match restored {
+            true => format!("HEAD left `{branch}` while git committed; it is back there"),
+            false => {
+                format!("HEAD left `{branch}` while git committed; `git switch` goes back to it")
+            }
+        });
+    }
+    sentences
+}
+
+/// Returns what a notice about the files says.
 fn files_sentences(notice: &FilesNotice) -> Vec<String> {
     let sentence = match notice {
         FilesNotice::Drifted { drift, turn } => return drift::sentences(drift, *turn),
@@ -242,6 +324,14 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
         ),
         FilesNotice::LandingFinished { branch, commit } => {
             format!("finished a landing on `{branch}`: {commit}")
+        }
+        FilesNotice::ChangedDuringCommit { paths, source } => {
+            let restore = restore_command(*source, paths);
+            format!(
+                "{} changed while git committed: {}; `{restore}` brings back what you had",
+                counted(paths.len(), "file"),
+                named(paths)
+            )
         }
         FilesNotice::TornPackMoved(name) => format!(
             "moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`"

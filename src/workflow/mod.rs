@@ -15,7 +15,6 @@ pub mod at_work;
 pub mod bisect;
 pub mod blame;
 pub mod branch;
-pub mod carry;
 pub mod chains;
 pub mod change;
 pub mod compare;

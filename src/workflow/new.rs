@@ -48,8 +48,6 @@ pub fn start(
         published: Written::default(),
         log: "teddy: start".to_owned(),
         anyway: false,
-        branch: None,
-        overwrite: false,
     };
 
     let completed = transaction.complete(&project.checkout(), name, &step, None);

@@ -13,11 +13,11 @@ use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
 use crate::text::path::{lossy, shown};
 use crate::text::visible::visible;
-use crate::workflow::carry;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::{Event, User};
+use crate::workspace::carry;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::fit::{Fit, fit};
@@ -116,13 +116,13 @@ pub fn pick(
         return Ok(done);
     }
 
-    let waiting = carry::waiting(project, &tip)?;
+    let waiting = carry::waiting(&project.checkout(), &tip)?;
     for name in names {
         anyhow::ensure!(!interrupt::requested(), "interrupted between two turns");
         carry_out(&transaction, project, (name, wish.on_overlap), &mut done)?;
     }
 
-    if let Some(Err(error)) = waiting.map(|draft| carry::carry(project, &tip, draft)) {
+    if let Some(Err(error)) = waiting.map(|draft| carry::carry(&project.checkout(), &tip, draft)) {
         user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
 
@@ -278,8 +278,6 @@ fn write(
         published,
         log: format!("teddy: pick {name}"),
         anyway: false,
-        branch: None,
-        overwrite: false,
     })
 }
 

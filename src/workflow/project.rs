@@ -5,6 +5,7 @@ mod ailing;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -12,9 +13,11 @@ use crate::config::error;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
+use crate::git::land::commit::INSIDE;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
+use crate::host::env;
 use crate::host::fault;
 use crate::host::file::{Root, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
@@ -313,10 +316,23 @@ impl Project {
     pub fn lock_session(&self, session: &SessionName, command: &str) -> anyhow::Result<Lock> {
         // Fetched sessions are read-only.
         session.writable()?;
-        let lock = Lock::take(&self.session_lock(session), command, patience())?;
+        // A hook of `land` would wait for its own caller.
+        let patience = match env::var(INSIDE) {
+            Some(_) => Duration::ZERO,
+            None => patience(),
+        };
+        let lock = Lock::take(
+            &self
+                .repository
+                .teddy_dir()
+                .join("locks")
+                .join(session.as_str()),
+            command,
+            patience,
+        )?;
         // Its commands may still be running, in the worktree that this call is about to use; who
         // watches them ends them if TeDDy was killed.
-        Lock::outlast(&self.commands_lock(session.as_str()), patience())?;
+        Lock::outlast(&self.commands_lock(session.as_str()), patience)?;
         if lock.abandoned {
             crate::host::shell::end_orphans();
         }

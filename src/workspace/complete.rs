@@ -16,7 +16,7 @@ use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
 use crate::git::snapshot as files;
 use crate::host::{fault, interrupt};
-use crate::session::journal::{BranchMove, Pending, SCHEMA, WITHOUT_BRANCH};
+use crate::session::journal::{Pending, SCHEMA};
 use crate::session::meta::Workspace;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
@@ -24,7 +24,6 @@ use crate::text::path::shown;
 use crate::workspace::Checkout;
 use crate::workspace::file_move::FileMove;
 use crate::workspace::kept;
-use crate::workspace::landing;
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::{Written, amend};
@@ -36,8 +35,6 @@ pub struct Completed {
     pub commit: CommitId,
     /// Outcome of the update of the user's files.
     pub published: Published,
-    /// Paths whose staged version conflicts with what landed. Their index entries are unchanged.
-    pub staged: Vec<Vec<u8>>,
 }
 
 /// Moves a session's ref to a written turn and updates the user's files. The caller holds the lock
@@ -80,13 +77,6 @@ pub(super) fn complete(
 
     // The last check for an interrupt. Once the ref moves, the turn is completed regardless.
     let begun = fault::point("after-intent").and_then(|()| turn.heed_interrupt());
-    let branch = turn.branch.as_ref().filter(|_| begun.is_ok());
-    let landed = branch.map(|branch| landing::advance(checkout.repository, branch));
-    let landed = landed.transpose().or_else(|error| {
-        // The branch did not move, so the intent is void.
-        journal.finish()?;
-        Err(error)
-    })?;
     let moved = begun.map_err(MoveError::Store).and_then(|()| {
         refs::move_to(
             checkout.repository,
@@ -104,20 +94,12 @@ pub(super) fn complete(
             .flatten()
             != Some(turn.new)
         {
-            if let Some(branch) = branch {
-                // The branch moved already. The intent stays, so that recovery records the landing.
-                return Err(landing::not_recorded(branch, error));
-            }
             journal.finish()?;
             return Err(not_moved(session, error));
         }
     }
 
-    let kept = landed.map_or(Ok(Vec::new()), landing::MovedBranch::settle);
-    let done = kept.and_then(|staged| {
-        after_the_ref(checkout, session, turn, &held, needed)
-            .map(|done| Completed { staged, ..done })
-    });
+    let done = after_the_ref(checkout, session, turn, &held, needed);
     done.with_context(|| {
         format!(
             "the turn is recorded as {}; `teddy recover` applies it to your files",
@@ -133,7 +115,7 @@ fn to_publish<'f>(
 ) -> anyhow::Result<Option<&'f FileMove>> {
     let last = refs::read(repository, &stacks(repository).reference())?;
     let is_new = turn.published.id.is_some() && turn.published.id != last;
-    Ok(files.filter(|files| is_new || files.from != files.to || turn.branch.is_some()))
+    Ok(files.filter(|files| is_new || files.from != files.to))
 }
 
 /// Recovery can repeat each step.
@@ -194,7 +176,6 @@ fn after_the_ref(
     Ok(Completed {
         commit: tip,
         published,
-        staged: Vec::new(),
     })
 }
 
@@ -336,11 +317,7 @@ fn pending(
     files: &FileMove,
 ) -> Pending {
     Pending {
-        schema: if turn.branch.is_some() {
-            SCHEMA
-        } else {
-            WITHOUT_BRANCH
-        },
+        schema: SCHEMA,
         operation: operation(turn.new),
         session: session.to_string(),
         commit: turn.new,
@@ -349,7 +326,6 @@ fn pending(
         published: turn.published.id,
         from: files.from,
         to: files.to,
-        branch: turn.branch.clone(),
     }
 }
 
@@ -365,10 +341,6 @@ pub struct SessionMove {
     pub log: String,
     /// Completes even after an interrupt, because the turn records the interrupted run.
     pub anyway: bool,
-    /// A branch of the user's that moves first (`teddy land`).
-    pub branch: Option<BranchMove>,
-    /// Whether a change that does not fit the bytes on disk replaces them; they are kept.
-    pub overwrite: bool,
 }
 
 impl SessionMove {

@@ -113,15 +113,33 @@ fn compare(
     // Single files are compared only if the stacks agree; otherwise every file of the differing
     // turns would be listed.
     if is_same {
-        let own = diff::changes(checkout.repository, files_of(checkout, tip)?, now)?;
+        let left = files_of(checkout, &before_landings(checkout, tip)?)?;
+        let own = diff::changes(checkout.repository, left, now)?;
         drift.missing = missing(checkout, tip, stacks, (&wanted, &own))?;
     }
 
     Ok(())
 }
 
-/// Returns the newest turn with files, if its result conflicted and is still not in the user's
-/// files. `None` once a later turn or restore was applied.
+/// Returns the newest turn that is no landing: a landing records the files as they are, so what the user
+/// took back before would no longer be missing.
+fn before_landings(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Turn> {
+    let mut turn = tip.clone();
+    while turn.meta.landed.is_some()
+        && !is_patch(&turn)
+        && let Some(previous) = turn.previous
+    {
+        let before = Turn::read(checkout.repository, &turn.session, previous)?;
+        if before.workspace.is_none() {
+            break;
+        }
+        turn = before;
+    }
+    Ok(turn)
+}
+
+/// Returns the turn whose result overlapped and is not in the user's files, as long as no other
+/// turn changed them and no restore said what to do.
 ///
 /// `now` is only called if the turn was not applied, because it takes a snapshot.
 pub fn not_brought(

@@ -1,162 +1,330 @@
-//! Moves a branch of the user's together with a turn, and finishes such a move after a crash.
+//! A landing as a turn: what git committed is recorded, the index follows, and what a crash left is
+//! finished.
+//!
+//! git moves the branch itself. A landing therefore has a directory with a note of what it is about to
+//! do ([`LandingNote`]). If TeDDy is killed, the next command compares the note with the branch: commits
+//! that were made are recorded, and the user's index follows them.
 
-use std::path::PathBuf;
+mod record;
 
-use crate::git::keep::durable;
-use crate::git::keep::store_access::is_lost;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::process::{Pid, test_kill_process};
+use serde::{Deserialize, Serialize};
+
+pub use self::record::{Recording, record, turns_named};
+use crate::git::diff;
+use crate::git::land::commit::{self, CommitSite, made_since};
 use crate::git::land::index::{self, NewIndex};
-use crate::git::land::{branch, scratch};
-use crate::git::refs::{self, Expected, MoveError};
+use crate::git::object::{CommitId, TreeId};
+use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
-use crate::git::revision;
+use crate::git::revision::{find_message, is_on_branch};
 use crate::host::fault;
-use crate::session::journal::{BranchMove, Pending};
+use crate::host::file::{read_regular, write_atomic};
+use crate::session::meta::{LandedCommit, LandedTurn};
 use crate::session::name::SessionName;
-use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 use crate::workspace::notice::{FilesNotice, Tell};
-use crate::workspace::worktrees::try_lock_worktree;
+use crate::workspace::snapshot;
 
-/// A branch that moved. The index must follow with `settle`.
-#[must_use = "the index does not follow the branch yet"]
-pub(super) struct MovedBranch<'a> {
-    /// The prepared index; `None` if the user is on another branch.
-    index: Option<NewIndex<'a>>,
+/// The directory below that of the worktrees that has a directory for each landing.
+const LANDINGS: &str = ".landing";
+/// The note in it.
+const NOTE: &str = "landing.json";
+const MAX_NOTE: u64 = 16 << 20;
+/// How long recovery waits for a git that outlives a killed TeDDy.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+/// A rewritten commit is looked for among so many.
+const MAX_SEARCHED: usize = 1000;
+
+/// What a landing is about to do, written before git starts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LandingNote {
+    /// The TeDDy that lands.
+    pub process: i32,
+    /// The name of the session.
+    pub session: String,
+    /// The newest turn of the session.
+    pub tip: CommitId,
+    /// The name of the checkout among its siblings.
+    pub worktree: String,
+    /// The full name of the branch.
+    pub branch: String,
+    /// The commit on which the first one is made; `None` on an unborn branch.
+    pub base: Option<CommitId>,
+    /// The tree of `base`.
+    pub tree: TreeId,
+    /// Whether the user is on the branch, so that their index follows.
+    pub is_current: bool,
+    /// The user's files before.
+    pub files: CommitId,
+    /// The commits, oldest first.
+    pub commits: Vec<IntendedCommit>,
 }
 
-impl MovedBranch<'_> {
-    /// Installs the new index. Returns the paths whose staged version conflicts with what landed
-    /// and is kept.
-    pub(super) fn settle(self) -> anyhow::Result<Vec<Vec<u8>>> {
-        fault::point("after-branch")?;
-        let Some(mut index) = self.index else {
-            return Ok(Vec::new());
+/// A commit that a landing is about to make.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct IntendedCommit {
+    /// The turns that land with it.
+    pub turns: Vec<LandedTurn>,
+    /// The tree, before hooks.
+    pub tree: TreeId,
+    /// Whether git runs in the user's checkout.
+    pub in_checkout: bool,
+}
+
+/// A commit that git made.
+#[derive(Debug, Clone)]
+pub struct MadeCommit {
+    /// The commit.
+    pub commit: CommitId,
+    /// Its subject.
+    pub title: String,
+    /// The tree of its parent.
+    pub from: TreeId,
+    /// Its tree.
+    pub tree: TreeId,
+    /// What it was to be.
+    pub intended: IntendedCommit,
+}
+
+impl LandingNote {
+    /// Writes the note, durably.
+    pub fn save(&self, dir: &Path) -> anyhow::Result<()> {
+        write_atomic(&dir.join(NOTE), &serde_json::to_vec(self)?)
+            .context("writing down what the landing is about to do; nothing was changed")
+    }
+
+    fn load(dir: &Path) -> Option<LandingNote> {
+        serde_json::from_slice(&read_regular(&dir.join(NOTE), MAX_NOTE).ok()?).ok()
+    }
+
+    /// Returns the commit that git made for an intended one, and the newest one of the branch: hooks
+    /// can have added others. `None` if git made none.
+    ///
+    /// A commit is known by its trailers. If git reported success, it is the first one on `parent`,
+    /// because the user can remove trailers in the editor.
+    pub fn made(
+        repository: &Repository,
+        intended: &IntendedCommit,
+        parent: Option<CommitId>,
+        now: Option<CommitId>,
+        succeeded: bool,
+    ) -> anyhow::Result<Option<(MadeCommit, CommitId)>> {
+        let chain = made_since(repository, parent, now)?;
+        let (Some(first), Some(newest)) = (chain.first(), chain.last()) else {
+            return Ok(None);
         };
-        let kept = std::mem::take(&mut index.kept);
-        index.put()?;
-        fault::point("after-index")?;
-
-        Ok(kept)
-    }
-}
-
-/// Moves a branch: the commit point of a landing.
-pub(super) fn advance<'a>(
-    repository: &'a Repository,
-    to: &BranchMove,
-) -> anyhow::Result<MovedBranch<'a>> {
-    let new = repository.commit(to.new)?.tree;
-    let index = to
-        .is_current
-        // Written under `index.lock` before the branch moves, so that only a rename is left
-        // afterwards.
-        .then(|| NewIndex::prepare(repository, to.old_tree, new))
-        .transpose()?;
-    fault::point("before-branch")?;
-    branch::advance(repository, (&to.name, to.old), to.new, &to.log)?;
-
-    Ok(MovedBranch { index })
-}
-
-/// The branch moved, but the session's ref did not. The intent stays, so recovery records the
-/// landing.
-pub(super) fn not_recorded(branch: &BranchMove, error: MoveError) -> anyhow::Error {
-    anyhow::Error::new(error).context(format!(
-        "`{}` is at {} now, but that is not recorded yet; `teddy recover` does it",
-        branch.name, branch.new
-    ))
-}
-
-/// Directory of the scratch worktree in which a session's landings commit.
-pub fn scratch_folder(checkout: &Checkout<'_>, session: &SessionName) -> PathBuf {
-    checkout
-        .worktrees
-        .join(scratch::LANDINGS)
-        .join(session.folder())
-}
-
-/// Removes scratch worktrees of dead processes. While they exist, git considers the branch checked
-/// out there. Returns whether it removed any.
-pub(super) fn remove_scratch(checkout: &Checkout<'_>) -> anyhow::Result<bool> {
-    let folders = std::fs::read_dir(checkout.worktrees.join(scratch::LANDINGS));
-    let mut any = false;
-    for folder in folders.into_iter().flatten().flatten() {
-        let name = folder.file_name();
-        let Some(name) = name.to_str() else { continue };
-        if scratch::is_aside(name) {
-            scratch::sweep(&folder.path());
-        } else if let Some(_lock) = try_lock_worktree(checkout, name, "recover") {
-            any |= scratch::remove(checkout.repository, &folder.path())?;
+        let commit = repository.commit(*first)?;
+        if !succeeded && !has_turns(&commit.message, &intended.turns) {
+            return Ok(None);
         }
-    }
 
+        let from = match parent {
+            Some(parent) => repository.commit(parent)?.tree,
+            None => repository.empty_tree(),
+        };
+        let mut intended = intended.clone();
+        if commit.tree == from {
+            // A hook reset the index: git then makes an empty commit, in which no turn landed.
+            intended.turns.clear();
+        }
+        let made = MadeCommit {
+            commit: *first,
+            title: commit.subject().to_owned(),
+            from,
+            tree: commit.tree,
+            intended,
+        };
+        Ok(Some((made, *newest)))
+    }
+}
+
+/// Returns whether a message has the trailers of turns.
+fn has_turns(message: &str, turns: &[LandedTurn]) -> bool {
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    turns.iter().all(|turn| {
+        let trailer = format!("Teddy-Turn: {} {}", turn.number, turn.turn_id);
+        lines.contains(&trailer.as_str())
+    })
+}
+
+/// Returns the commit of a branch that has landed turns, where it is now: a rebase and an amendment
+/// keep the trailers.
+pub fn landed_as(
+    repository: &Repository,
+    branch: &str,
+    landed: &LandedCommit,
+) -> anyhow::Result<Option<CommitId>> {
+    if is_on_branch(repository, landed.commit, branch) {
+        return Ok(Some(landed.commit));
+    }
+    let is_it = |message: &str| has_turns(message, &landed.turns);
+    find_message(repository, branch, MAX_SEARCHED, &is_it)
+}
+
+/// Returns the directory that has a directory for each landing.
+pub fn landings_dir(checkout: &Checkout<'_>) -> PathBuf {
+    checkout.worktrees.join(LANDINGS)
+}
+
+/// Makes the user's index follow their branch from one tree to another. Returns the paths whose staged
+/// version overlaps with what landed, and stays. The caller holds TeDDy's lock.
+pub fn follow(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Result<Vec<Vec<u8>>> {
+    fault::point("after-branch")?;
+    let mut index = NewIndex::prepare(repository, old, new)?;
+    let kept = std::mem::take(&mut index.kept);
+    index.put()?;
+    fault::point("after-index")?;
+    Ok(kept)
+}
+
+/// Returns whether git still works for a landing on a branch whose TeDDy was killed.
+pub fn is_ending(checkout: &Checkout<'_>, branch: &str) -> bool {
+    let dirs = std::fs::read_dir(landings_dir(checkout));
+    dirs.into_iter().flatten().flatten().any(|dir| {
+        let landing = LandingNote::load(&dir.path());
+        let is_same =
+            |landing: &LandingNote| landing.branch == branch && !is_alive(landing.process);
+        landing.is_some_and(|landing| is_same(&landing)) && commit::is_in_use(&dir.path())
+    })
+}
+
+/// Finishes landings whose TeDDy was killed. Returns whether there were any. The caller holds TeDDy's
+/// lock.
+pub(super) fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let dirs = std::fs::read_dir(landings_dir(checkout));
+    let mut any = false;
+    for dir in dirs.into_iter().flatten().flatten() {
+        let dir = dir.path();
+        let landing = LandingNote::load(&dir);
+        let is_orphan = landing.as_ref().is_none_or(|note| !is_alive(note.process));
+        let start = Instant::now();
+        while is_orphan && commit::is_in_use(&dir) && start.elapsed() < PATIENCE {
+            std::thread::sleep(PAUSE);
+        }
+        if commit::is_in_use(&dir) {
+            continue;
+        }
+
+        if let Some(landing) = landing {
+            if landing.worktree != checkout.repository.worktree_name() {
+                continue;
+            }
+            finish(checkout, &landing, tell)?;
+        }
+        commit::remove(checkout.repository, &dir);
+        any = true;
+    }
     Ok(any)
 }
 
-/// Records a landing whose branch moved before the crash. A landing whose branch did not move is
-/// dropped.
-///
-/// `repository` is the checkout in which the landing ran.
-pub(super) fn resume(
+/// Finishes one landing.
+fn finish(
     checkout: &Checkout<'_>,
-    repository: &Repository,
-    (session, pending): (&SessionName, &Pending),
+    landing: &LandingNote,
     tell: &mut Tell<'_>,
 ) -> anyhow::Result<()> {
-    let Some(to) = &pending.branch else {
-        return Ok(());
-    };
-    index::release(repository)?;
-    let now = refs::read(repository, &to.name)?;
-    if !has_moved(repository, to)? {
-        return Ok(());
-    }
-
-    // Only if the branch is still where the landing put it. If the user committed since, they built
-    // their own index, and ours would overwrite it.
-    let is_here = refs::head(repository)? == now && now == Some(to.new);
-    if to.is_current && is_here {
-        let new = repository.commit(to.new)?.tree;
-        NewIndex::prepare(repository, to.old_tree, new)?.put()?;
-    }
-
-    fault::point("recover-landed")?;
-    record(checkout, session, pending)?;
-    tell(FilesNotice::LandingFinished {
-        branch: to.name.trim_start_matches("refs/heads/").to_owned(),
-        commit: to.new,
-    });
-
-    Ok(())
-}
-
-/// Returns `true` if the branch ever reached the new commit.
-fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
-    // The user can have reset the branch since, so its reflog counts too.
-    let reaches = match refs::read(repository, &to.name)? {
-        Some(now) => {
-            !is_lost(repository, to.new)? && revision::is_ancestor(repository, to.new, now)?
-        }
-        None => false,
-    };
-    Ok(reaches || refs::heal::logged(repository, &to.name)?.contains(&to.new))
-}
-
-/// Moves the session's ref to the turn that records the landing, unless it has moved already.
-fn record(checkout: &Checkout<'_>, session: &SessionName, pending: &Pending) -> anyhow::Result<()> {
     let repository = checkout.repository;
-    let turn = Turn::read(repository, session, pending.commit)?;
-    let tip = refs::read(repository, &session.reference())?;
-    if let (Some(tip), true) = (tip, tip == turn.previous) {
-        durable::flush(repository)?;
-        refs::move_to(
-            repository,
-            (&session.reference(), Expected::At(tip)),
-            pending.commit,
-            "teddy: recovered",
-        )?;
-        refs::sync(repository, &session.reference())?;
+    index::release(repository)?;
+    let now = refs::read(repository, &landing.branch)?;
+    // What the user staged or committed since is merged with what landed, or has it already.
+    let continues = !made_since(repository, landing.base, now)?.is_empty();
+    let head = refs::head(repository)?.filter(|_| continues && landing.is_current);
+    if let Some(head) = head.filter(|head| Some(*head) == now) {
+        follow(repository, landing.tree, repository.commit(head)?.tree)?;
     }
 
+    let (mut made, mut parent) = (Vec::new(), landing.base);
+    for intended in &landing.commits {
+        // Commits that followed on the branch since do not matter, nor does a hook's own.
+        let chain = made_since(repository, parent, now)?;
+        let commit = chain.into_iter().find_map(|id| {
+            let commit = repository.commit(id).ok()?;
+            has_turns(&commit.message, &intended.turns).then_some(id)
+        });
+        let Some(id) = commit else { break };
+        let at = repository.commit(id)?.parents.first().copied();
+        if let Some((commit, _)) = LandingNote::made(repository, intended, at, Some(id), true)? {
+            made.push(commit);
+        }
+        parent = Some(id);
+    }
+
+    let Some(newest) = made.last() else {
+        return not_made(checkout, landing, tell);
+    };
+    let newest = newest.commit;
+    fault::point("recover-landed")?;
+    let session = SessionName::from_ref(&landing.session)?;
+    if refs::read(repository, &session.reference())? == Some(landing.tip) {
+        record(checkout, landing, &made)?;
+    }
+    tell(FilesNotice::LandingFinished {
+        branch: landing.branch.trim_start_matches("refs/heads/").to_owned(),
+        commit: newest,
+    });
     Ok(())
+}
+
+/// Cleans up after a landing that made no commit.
+fn not_made(
+    checkout: &Checkout<'_>,
+    landing: &LandingNote,
+    tell: &mut Tell<'_>,
+) -> anyhow::Result<()> {
+    let repository = checkout.repository;
+    discard_branch(repository, landing)?;
+    if landing.is_current && landing.commits.iter().any(|commit| commit.in_checkout) {
+        let now = snapshot::snapshot(checkout, &[])?.tree;
+        let paths = changed_files(repository, repository.commit(landing.files)?.tree, now)?;
+        if !paths.is_empty() {
+            tell(FilesNotice::ChangedDuringCommit {
+                paths,
+                source: landing.files,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the new branch of a landing that made no commit on it.
+pub fn discard_branch(repository: &Repository, landing: &LandingNote) -> anyhow::Result<()> {
+    let Some(base) = landing.base.filter(|_| !landing.is_current) else {
+        return Ok(());
+    };
+    if refs::read(repository, &landing.branch)? == Some(base) {
+        refs::delete(repository, &landing.branch, Expected::At(base))?;
+    }
+    Ok(())
+}
+
+/// Returns the files of a tree that another one does not have as they are.
+pub fn changed_files(
+    repository: &Repository,
+    before: TreeId,
+    now: TreeId,
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let changes = diff::changes(repository, before, now)?;
+    let was_there = changes.into_iter().filter(|change| change.old.is_some());
+    Ok(was_there.map(|change| change.path).collect())
+}
+
+fn is_alive(process: i32) -> bool {
+    Pid::from_raw(process).is_some_and(|pid| test_kill_process(pid).is_ok())
+}
+
+impl IntendedCommit {
+    /// Returns where git runs for it.
+    pub fn site(&self, is_current: bool) -> CommitSite {
+        match (is_current, self.in_checkout) {
+            (false, _) => CommitSite::NewBranch,
+            (true, true) => CommitSite::Checkout,
+            (true, false) => CommitSite::Separate,
+        }
+    }
 }

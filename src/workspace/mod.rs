@@ -5,6 +5,7 @@
 //! [`notice::FilesNotice`] values.
 
 pub mod branch;
+pub mod carry;
 pub mod changed;
 pub mod complete;
 pub mod drift;

@@ -33,7 +33,14 @@ pub enum FilesNotice {
         /// Its commit.
         commit: CommitId,
     },
-    /// A pack that a power cut truncated was quarantined.
+    /// Files of the user's changed while git committed, by a hook or by anyone else.
+    ChangedDuringCommit {
+        /// The files.
+        paths: Vec<Vec<u8>>,
+        /// The commit that has them as they were.
+        source: CommitId,
+    },
+    /// A pack whose bytes a power cut took was put aside.
     TornPackMoved(String),
     /// This many objects without content were quarantined.
     DamagedObjectsMoved(usize),

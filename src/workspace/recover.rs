@@ -90,9 +90,10 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     }
 
     fault::point("recover-healed")?;
-    found |= landing::remove_scratch(checkout)?;
     found |= finish_pending(checkout, tell)?;
     found |= clear_displaced(checkout.repository, tell)?;
+    // Records a turn, for which no other intent may be under way.
+    found |= landing::recover(checkout, tell)?;
     if depth == Depth::Everything {
         found |= worktrees::tidy_worktrees(checkout, tell)?;
     }
@@ -274,13 +275,6 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
         "a newer TeDDy was interrupted in this repository; use that one to finish its turn"
     );
     let session = SessionName::from_ref(&pending.session)?;
-    if pending.branch.is_some()
-        && let Some(elsewhere) = checkout_of(checkout.repository, &pending)?
-    {
-        let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
-        landing::resume(checkout, repository, (&session, &pending), tell)?;
-    }
-
     let committed = match refs::read(checkout.repository, &session.reference())? {
         Some(tip) => {
             !is_lost(checkout.repository, pending.commit)?

@@ -7,6 +7,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workspace::complete::{self, Completed, SessionMove};
 use crate::workspace::file_move::FileMove;
+use crate::workspace::landing::{self, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::Tell;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::{Checkout, recover};
@@ -51,5 +52,15 @@ impl Transaction {
         files: Option<&FileMove>,
     ) -> anyhow::Result<Completed> {
         complete::complete(checkout, session, turn, files)
+    }
+
+    /// Records commits that git made for a landing as a turn.
+    pub fn record_landing(
+        &self,
+        checkout: &Checkout<'_>,
+        landing: &LandingNote,
+        made: &[MadeCommit],
+    ) -> anyhow::Result<Recording> {
+        landing::record(checkout, landing, made)
     }
 }

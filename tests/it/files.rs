@@ -14,4 +14,6 @@ mod restore;
 pub mod snapshot;
 mod snapshot_random;
 mod stack;
+mod undo_redo;
+mod unsound_trees;
 mod untouched;

@@ -2,6 +2,7 @@
 
 mod approval;
 mod ask;
+mod at_work;
 mod bad_answers;
 mod context;
 mod conversation;

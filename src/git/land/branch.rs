@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::scratch::{LANDINGS, WORKTREE};
 use crate::git::During as _;
 use crate::git::object::{CommitId, TreeId};
-use crate::git::refs::{self, MoveError, choose};
+use crate::git::refs::{self, choose};
 use crate::git::repository::Repository;
-use crate::git::user_git::{answer, in_checkout, user_git};
+use crate::git::user_git::{in_checkout, user_git};
 
 /// Why nothing can be landed here now.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +34,9 @@ pub enum Obstacle {
     /// git still works for a landing that was stopped.
     #[error("a landing on `{0}` that was stopped is just ending")]
     Ending(String),
+    /// GitButler manages the branch that the user is on.
+    #[error("HEAD is on `{0}`, which GitButler writes anew: a commit there would not stay")]
+    GitButler(String),
     /// There is a branch of that name.
     #[error("a branch named `{0}` already exists")]
     Exists(String),
@@ -59,6 +61,9 @@ impl Obstacle {
                 "land there (`-C {}`), or on a new branch (`--branch <name>`)",
                 path.display()
             ),
+            Obstacle::GitButler(_) => "commit with GitButler (`but commit`), or `git switch <branch>` to a \
+                                       branch of your own first"
+                .to_owned(),
             Obstacle::Ending(_) => "try again in a moment".to_owned(),
             Obstacle::Exists(_) | Obstacle::BadName(_) => "choose another name".to_owned(),
             Obstacle::NoIdentity(_) => {
@@ -74,8 +79,6 @@ impl Obstacle {
 pub struct Target {
     /// Its short name.
     pub name: String,
-    /// Where it is; nothing where it has to be made.
-    pub old: Option<CommitId>,
     /// HEAD, on which the commits stand; nothing before a repository's first commit.
     pub base: Option<CommitId>,
     /// Its tree.
@@ -100,6 +103,12 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
     check_identity(repository)?;
     let (base, tree) = (refs::head(repository)?, refs::head_tree(repository)?);
     let current = refs::branch(repository)?;
+    if let Some(name) = current
+        .as_ref()
+        .filter(|name| name.starts_with("gitbutler/"))
+    {
+        return Err(Obstacle::GitButler(name.clone()).into());
+    }
     if let Some(name) = new {
         let full = format!("refs/heads/{name}");
         let is_name = gix::refs::FullName::try_from(full.as_str()).is_ok();
@@ -114,7 +123,6 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
         let is_current = current.as_deref() == Some(name);
         return Ok(Target {
             name: name.to_owned(),
-            old: None,
             base,
             tree,
             is_current,
@@ -127,19 +135,11 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
         return Err(Obstacle::NoBranch(name).into());
     }
     if let Some(path) = elsewhere(repository, &name)? {
-        // git of a landing that was killed may outlive it for a moment.
-        let mut folders = path.iter();
-        let is_ours = path.ends_with(WORKTREE) && folders.any(|folder| folder == LANDINGS);
-        return Err(if is_ours {
-            Obstacle::Ending(name).into()
-        } else {
-            Obstacle::CheckedOut { branch: name, path }.into()
-        });
+        return Err(Obstacle::CheckedOut { branch: name, path }.into());
     }
 
     Ok(Target {
         name,
-        old: base,
         base,
         tree,
         is_current: true,
@@ -223,34 +223,4 @@ fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<Pat
     }
 
     Ok(None)
-}
-
-/// Moves the branch to a commit, if it is still where it was; its log, and that of HEAD if it is on
-/// it, get a line.
-///
-/// # Errors
-/// [`MoveError::Moved`] if it is not, and nothing is changed.
-pub fn advance(
-    repository: &Repository,
-    target: (&str, Option<CommitId>),
-    new: CommitId,
-    log: &str,
-) -> Result<(), MoveError> {
-    let (name, old) = target;
-    let null = repository.gix.object_hash().null();
-    let expected = old.map_or(null, Into::into).to_string();
-    let moved = user_git(repository.workdir()).and_then(|git| {
-        let mut git = in_checkout(git, repository);
-        git.args(["update-ref", "-m", log, name, &new.to_string(), &expected]);
-        answer(&mut git, &format!("move `{name}`"))
-    });
-
-    let Err(error) = moved else { return Ok(()) };
-    if refs::read(repository, name).ok().flatten() != old {
-        return Err(MoveError::Moved {
-            name: name.to_owned(),
-        });
-    }
-
-    Err(MoveError::Store(error))
 }

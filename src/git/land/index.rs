@@ -1,9 +1,9 @@
-//! The user's index, after the branch that they are on has moved: what landed is in it, what they
-//! have staged themselves stays staged.
+//! The index that git commits, and the user's index after the commit.
 //!
-//! Taken as git takes it: `index.lock` first, so that nobody else writes; the new index beside the
-//! old one, and renamed over it once the branch has moved. The lock is a second name of a file of
-//! ours, so that one that a crash left is told from the lock of a git that is at work.
+//! git commits from an index of its own ([`for_commit`]), so that a refused commit leaves the user's
+//! index untouched. After the commit [`NewIndex`] adds what landed to the user's index and keeps what
+//! the user staged. It takes `index.lock` like git, writes the new index next to the old one and
+//! renames it. The lock is a hard link to a file of ours: recovery can tell it from another git's lock.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -40,9 +40,6 @@ pub struct NewIndex<'a> {
     pub kept: Vec<Vec<u8>>,
 }
 
-/// Some paths, and what is staged there.
-type Staged = BTreeMap<Vec<u8>, Option<TreeEntry>>;
-
 impl<'a> NewIndex<'a> {
     /// Locks the index, and writes the one that it is to become when the branch moves from one tree
     /// to the other.
@@ -67,12 +64,13 @@ impl<'a> NewIndex<'a> {
     fn write(&mut self, old: TreeId, new: TreeId) -> anyhow::Result<()> {
         let repository = self.repository;
         let path = file(repository, NEW);
-        match std::fs::copy(file(repository, "index"), &path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => drop_file(&path)?,
-            copied => drop(copied?),
-        }
+        copy(repository, &path)?;
 
-        let staged = staged(repository, old)?;
+        let staged = difference(repository, &path, old)?;
+        let staged = staged
+            .into_iter()
+            .map(|(path, [_, staged])| (path, staged))
+            .collect();
         let before = diff::tree_with(repository, old, &staged)?;
         let after = match merge::merge(repository, old, before, new)? {
             Merged::Clean(tree) => tree,
@@ -82,35 +80,11 @@ impl<'a> NewIndex<'a> {
             }
         };
 
-        let mut lines = Vec::new();
-        for change in diff::changes(repository, before, after)? {
-            let line = match &change.new {
-                Some(entry) => format!("{} {}\t", mode(entry.mode), entry.id),
-                None => format!("0 {}\t", repository.gix.object_hash().null()),
-            };
-            lines.extend_from_slice(line.as_bytes());
-            lines.extend_from_slice(&change.path);
-            lines.push(0);
-        }
-
-        let mut git = self.git()?;
-        git.args(["update-index", "-z", "--index-info"]);
-        feed(&mut git, &lines, "write the index")?;
-
-        // Only what the next `git status` would do; it complains of every file that is changed.
-        let _ = self
-            .git()?
-            .args(["update-index", "-q", "--refresh"])
-            .output();
+        let changes = diff::changes(repository, before, after)?;
+        let entries = changes.iter().map(|change| (&change.path, &change.new));
+        set(repository, &path, entries)?;
+        refresh(repository, &path)?;
         Ok(std::fs::File::open(&path)?.sync_all()?)
-    }
-
-    /// Returns git on the new index.
-    fn git(&self) -> anyhow::Result<std::process::Command> {
-        let git = silent_git(self.repository.workdir())?;
-        let mut git = in_checkout(git, self.repository);
-        git.env("GIT_INDEX_FILE", file(self.repository, NEW));
-        Ok(git)
     }
 
     /// Puts the new index in the place of the old one, and unlocks it.
@@ -177,39 +151,132 @@ fn lock(repository: &Repository) -> anyhow::Result<()> {
     }
 }
 
-/// Returns where the index differs from a tree: what the user has staged.
-fn staged(repository: &Repository, tree: TreeId) -> anyhow::Result<Staged> {
+/// Writes an index from which git commits a tree: the user's, with the tree's entries instead of
+/// what is staged. Entries that agree keep what the user's index knows about the files.
+pub(super) fn for_commit(
+    repository: &Repository,
+    index: &Path,
+    tree: TreeId,
+) -> anyhow::Result<()> {
+    copy(repository, index)?;
+    let difference = difference(repository, index, tree)?;
+    let entries = difference.iter().map(|(path, [wanted, _])| (path, wanted));
+    set(repository, index, entries)?;
+    refresh(repository, index)
+}
+
+/// Waits until no git writes the user's index.
+pub(super) fn wait_unlocked(repository: &Repository) -> anyhow::Result<()> {
+    let (lock, start) = (file(repository, LOCK), Instant::now());
+    while lock.symlink_metadata().is_ok() {
+        anyhow::ensure!(
+            start.elapsed() < PATIENCE,
+            "another git is writing the index, or left `{}`; nothing was changed",
+            lock.display()
+        );
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Copies the user's index with its modification time. git rereads a file whose time in the index is
+/// not older than the index itself, because it can have changed within the same tick ("racy git"). A
+/// copy with a newer time would make git trust such entries and hide the edit.
+fn copy(repository: &Repository, to: &Path) -> anyhow::Result<()> {
+    let mut from = match std::fs::File::open(file(repository, "index")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return drop_file(to),
+        opened => opened?,
+    };
+    let modified = from.metadata()?.modified()?;
+    let mut copy = std::fs::File::create(to)?;
+    std::io::copy(&mut from, &mut copy)?;
+    Ok(copy.set_modified(modified)?)
+}
+
+/// Sets entries of an index; a path without an entry is removed.
+fn set<'e>(
+    repository: &Repository,
+    index: &Path,
+    entries: impl Iterator<Item = (&'e Vec<u8>, &'e Option<TreeEntry>)>,
+) -> anyhow::Result<()> {
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
+    for (path, entry) in entries {
+        let (lines, line) = match entry {
+            Some(entry) => (&mut added, format!("{} {}\t", mode(entry.mode), entry.id)),
+            None => {
+                let null = repository.gix.object_hash().null();
+                (&mut removed, format!("0 {null}\t"))
+            }
+        };
+        lines.extend_from_slice(line.as_bytes());
+        lines.extend_from_slice(path);
+        lines.push(0);
+    }
+
+    // A file can be in the way of a directory of the same name, and the other way round.
+    removed.extend(added);
+    let mut git = git_on(repository, index)?;
+    git.args(["update-index", "-z", "--index-info"]);
+    feed(&mut git, &removed, "write the index").map(drop)
+}
+
+/// Compares the entries of an index with the files, as `git status` does.
+fn refresh(repository: &Repository, index: &Path) -> anyhow::Result<()> {
+    // It fails if any file is changed, which is no failure here.
+    let mut git = git_on(repository, index)?;
+    git.args(["update-index", "-q", "--refresh"]).output()?;
+    Ok(())
+}
+
+/// Returns git in the user's checkout with another index.
+fn git_on(repository: &Repository, index: &Path) -> anyhow::Result<std::process::Command> {
     let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    git.env("GIT_INDEX_FILE", index);
+    Ok(git)
+}
+
+/// Returns the paths at which an index differs from a tree, each with the entry of the tree and that
+/// of the index.
+fn difference(
+    repository: &Repository,
+    index: &Path,
+    tree: TreeId,
+) -> anyhow::Result<BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>> {
+    let mut git = git_on(repository, index)?;
     git.args(["diff-index", "--cached", "--raw", "-z", "--no-renames"])
         .args(["--no-abbrev", "--ignore-submodules=none"])
         .arg(tree.to_string());
-    git.env("GIT_INDEX_FILE", file(repository, NEW));
     let raw = answer(&mut git, "compare the index")?;
     let mut parts = raw.split(|byte| *byte == 0);
-    let mut staged = Staged::new();
+    let mut difference = BTreeMap::new();
 
     while let (Some(facts), Some(path)) = (parts.next(), parts.next()) {
-        staged.insert(path.to_vec(), entry(facts)?);
+        difference.insert(path.to_vec(), entries(facts)?);
     }
 
-    Ok(staged)
+    Ok(difference)
 }
 
-/// Reads what is staged from a line of git's: `:100644 100755 <old> <new> M`.
-fn entry(line: &[u8]) -> anyhow::Result<Option<TreeEntry>> {
+/// Reads both entries of a line of `git diff-index --raw`: `:100644 100755 <old> <new> M`.
+fn entries(line: &[u8]) -> anyhow::Result<[Option<TreeEntry>; 2]> {
     let text = std::str::from_utf8(line)?;
     let fields: Vec<&str> = text.trim_start_matches(':').split(' ').collect();
-    let [_, mode, _, id, _] = fields.as_slice() else {
-        anyhow::bail!("git said something else about the index: {text}");
+    let [old_mode, new_mode, old, new, _] = fields.as_slice() else {
+        anyhow::bail!("git described the index in an unknown way: {text}");
     };
-    let mode = match *mode {
+
+    Ok([entry(old_mode, old)?, entry(new_mode, new)?])
+}
+
+/// Reads an entry; `None` if git says that there is none.
+fn entry(mode: &str, id: &str) -> anyhow::Result<Option<TreeEntry>> {
+    let mode = match mode {
         "000000" => return Ok(None),
         "100755" => EntryMode::Executable,
         "120000" => EntryMode::Link,
         "160000" => EntryMode::Gitlink,
         _ => EntryMode::File,
     };
-
     let id = gix::ObjectId::from_hex(id.as_bytes())?;
     Ok(Some(TreeEntry { mode, id }))
 }

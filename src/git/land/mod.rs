@@ -1,12 +1,13 @@
 //! Landing: commits that git itself makes for the user, on a branch of theirs.
 //!
-//! The one part of TeDDy that runs the user's hooks, asks for their signing key and writes one of
-//! their branches and their index. The commit is made in a scratch worktree, so that hooks see and
-//! change exactly what is committed; the branch moves by compare-and-swap once everything else is
-//! ready, and the index with it.
+//! The one part of TeDDy that runs the user's hooks, asks for their signing key and moves one of their
+//! branches and their index. git commits in the user's checkout if the files there are what is to be
+//! committed, so that a landing behaves like the same commit made by hand; otherwise in a separate
+//! directory with the user's git directory.
 
 pub mod branch;
-pub mod hooks;
+pub mod commit;
 pub mod index;
 mod links;
-pub mod scratch;
+pub mod message;
+pub mod shared;

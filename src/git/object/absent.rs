@@ -48,7 +48,7 @@ impl MissingObject {
     /// Returns a hint for the user.
     pub fn hint(&self) -> String {
         format!(
-            "try again if `git gc` or `git repack` ran meanwhile; `git cat-file -e {}` fetches it in a partial clone, and `git fsck` shows what is missing",
+            "try again if `git gc` or `git repack` ran meanwhile; `git cat-file -e {}` fetches it in a partial clone, and `git fsck` shows what is missing; if all refs were rewritten (`git filter-repo`, `git filter-branch -- --all`), TeDDy's record names commits that are gone: `git fetch` it from a clone that has them, or start a new session",
             self.0
         )
     }

@@ -94,8 +94,6 @@ fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
         published,
         log: "teddy: archive".to_owned(),
         anyway: false,
-        branch: None,
-        overwrite: false,
     }
 }
 

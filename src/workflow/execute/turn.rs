@@ -65,8 +65,6 @@ pub(super) fn finish(
         log: subject,
         // The turn records that the user asked to stop.
         anyway: meta.status == Status::Interrupted,
-        branch: None,
-        overwrite: false,
     };
 
     let Completed {

@@ -1,14 +1,14 @@
-//! The commits of a landing: what each of them has, and how git makes them.
+//! The commits of a landing: what each of them has.
 
 use super::error::LandError;
-use super::message::{TurnSummary, draft, told, with_trailers};
+use super::message::{self, Comments, TurnSummary, draft, told, with_lines};
 use super::range::{Landing, Selected};
 use super::{LandOptions, MessageSource};
 use crate::git::land::branch::Target;
-use crate::git::land::scratch::{LandingWorktree, MessageEdit, Wanted, template};
+use crate::git::land::message::{CommitMessage, template};
 use crate::git::merge;
 use crate::git::merge::Merged;
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::session::meta::LandedTurn;
 use crate::workflow::project::Project;
@@ -18,29 +18,12 @@ use crate::workflow::project::Project;
 pub(super) struct PlannedCommit {
     /// The turns that it has.
     pub landings: Vec<Landing>,
-    /// The message, as the user has not edited it yet.
-    pub message: String,
+    /// The message, before the user edits it.
+    pub message: CommitMessage,
     /// The tree before it.
     pub from: TreeId,
     /// The tree, as no hook has changed it yet.
     pub tree: TreeId,
-}
-
-/// A commit that git made.
-#[derive(Debug)]
-pub(super) struct MadeCommit {
-    /// The commit.
-    pub commit: CommitId,
-    /// The subject.
-    pub title: String,
-    /// The tree that it was to have.
-    pub wanted: TreeId,
-    /// The tree that it has: hooks may have changed files.
-    pub tree: TreeId,
-    /// The tree of its parent.
-    pub from: TreeId,
-    /// The turns that it has.
-    pub turns: Vec<LandedTurn>,
 }
 
 /// The commits of a landing, or why there are none.
@@ -95,7 +78,7 @@ pub(super) fn plan(
             }
             None => planned.push(PlannedCommit {
                 landings: vec![landing],
-                message: String::new(),
+                message: CommitMessage::default(),
                 from: tree,
                 tree: next,
             }),
@@ -145,76 +128,44 @@ fn put(
     )
 }
 
-/// Returns the message of a commit, as far as nobody has edited it.
+/// Returns the message of a commit, before the user edits it.
 fn message(
     project: &Project,
     commit: &PlannedCommit,
     wish: &LandOptions,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<CommitMessage> {
     let repository = &project.repository;
     let turns: Vec<TurnSummary> = commit
         .landings
         .iter()
         .map(|landing| told(repository, &landing.turn))
         .collect::<anyhow::Result<_>>()?;
-    let text = match &wish.message {
-        MessageSource::Given(text) => text.clone(),
-        MessageSource::Draft => draft(&turns),
-        MessageSource::Edited => match template(repository) {
-            Some(template) => format!("{}\n{template}", draft(&turns)),
-            None => draft(&turns),
-        },
+    let trailers = message::trailers(&turns, &project.settings.land.trailers)?;
+    let comments = Comments::of(repository);
+    let draft = match &wish.message {
+        MessageSource::Given(text) => {
+            if comments.is_empty(text, &trailers) {
+                return Err(LandError::EmptyMessage.into());
+            }
+            return Ok(CommitMessage {
+                text: with_lines(text, &trailers),
+                edit: false,
+                comment: None,
+                comment_prefix: None,
+                trailers,
+            });
+        }
+        MessageSource::Draft | MessageSource::Edited => draft(&turns),
     };
 
-    let trailers = &project.settings.land.trailers;
-    Ok(with_trailers(&text, &turns, trailers)?)
-}
-
-/// Lets git make the commits, one on another.
-///
-/// # Errors
-/// If git makes one not, for which it has said why; or a hook changed what a later turn changes.
-pub(super) fn make(
-    project: &Project,
-    scratch: &LandingWorktree<'_>,
-    (target, planned): (&Target, &[PlannedCommit]),
-    wish: &LandOptions,
-) -> anyhow::Result<Vec<MadeCommit>> {
-    let repository = &project.repository;
-    let (mut parent, mut from) = (target.base, target.tree);
-    let mut made: Vec<MadeCommit> = Vec::new();
-    for (at, commit) in planned.iter().enumerate() {
-        let tree = put_all(repository, from, commit)?;
-        // Only the first one is made where the branch is; a branch that is new is nowhere yet.
-        let is_there = at == 0 && (target.old.is_some() || parent.is_none());
-        let id = scratch.commit(&Wanted {
-            parent,
-            tree,
-            branch: is_there.then_some(target.name.as_str()),
-            message: &commit.message,
-            edit: match wish.message {
-                MessageSource::Edited => MessageEdit::InEditor,
-                MessageSource::Given(_) | MessageSource::Draft => MessageEdit::No,
-            },
-        })?;
-
-        let written = repository.commit(id)?;
-        made.push(MadeCommit {
-            commit: id,
-            title: written.subject().to_owned(),
-            wanted: tree,
-            tree: written.tree,
-            from,
-            turns: commit.landings.iter().map(landed).collect(),
-        });
-        (parent, from) = (Some(id), written.tree);
-    }
-
-    Ok(made)
+    let edit = wish.message == MessageSource::Edited;
+    let template = edit.then(|| template(repository)).flatten();
+    let message = comments.message(&draft, template.as_deref(), &trailers);
+    Ok(CommitMessage { edit, ..message })
 }
 
 /// Puts all that a commit has on the tree of its parent, in which hooks may have changed files.
-fn put_all(
+pub(super) fn put_all(
     repository: &Repository,
     from: TreeId,
     commit: &PlannedCommit,
@@ -229,7 +180,7 @@ fn put_all(
             let paths = crate::text::path::shown(&overlap.paths).join("`, `");
             let turn = overlap.turn;
             anyhow::anyhow!(
-                "a hook changed `{paths}` where turn {turn} does, too; nothing was changed"
+                "a hook changed `{paths}` where turn {turn} does, too, so that turn {turn} does not land"
             )
         })?;
     }
@@ -238,7 +189,7 @@ fn put_all(
 }
 
 /// Returns what names a turn.
-fn landed(landing: &Landing) -> LandedTurn {
+pub(super) fn landed(landing: &Landing) -> LandedTurn {
     LandedTurn {
         number: landing.turn.number(),
         turn_id: landing.turn.meta.turn_id,

@@ -1,6 +1,12 @@
-//! Why a landing does not begin.
+//! Why a landing does not begin, or does not go on.
 
+use std::fmt;
+use std::process::ExitStatus;
+
+use crate::git::object::TreeId;
+use crate::text::path::lossy;
 use crate::text::shell_word::shell_word;
+use crate::text::visible::visible;
 
 /// Why there is nothing to commit.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +20,11 @@ pub enum LandError {
     /// Every file that the turns changed is ignored.
     #[error("nothing to land: git ignores every file that {0} changed")]
     Ignored(String),
+    /// The turns made nothing but repositories within.
+    #[error(
+        "nothing to land: the turns changed nothing but repositories within, which are no submodules"
+    )]
+    Repositories,
     /// A turn that was named changed no file.
     #[error("turn {0} changed no file, so there is nothing of it to land")]
     Unchanged(u64),
@@ -29,6 +40,9 @@ pub enum LandError {
     /// A session was named where a turn is expected.
     #[error("`{0}` is a session, not a turn")]
     Session(String),
+    /// The message has nothing but comments and trailers.
+    #[error("the message is empty")]
+    EmptyMessage,
     /// A trailer of the settings is none.
     #[error("`land.trailers`: `{0}` is not a trailer")]
     Trailer(String),
@@ -45,6 +59,9 @@ impl LandError {
             LandError::Ignored(_) => {
                 "`git add --force` takes an ignored file into the next commit".to_owned()
             }
+            LandError::Repositories => {
+                "`git submodule add <url> <path>` makes a submodule of one".to_owned()
+            }
             LandError::Unchanged(_) => "`teddy log` shows which turns changed files".to_owned(),
             LandError::NotInEffect(turn) => {
                 format!("`teddy redo` or `teddy restore {turn}` brings it back")
@@ -60,9 +77,82 @@ impl LandError {
                 let session = shell_word(name);
                 format!("`teddy -s {session} land` lands what its turns did")
             }
+            LandError::EmptyMessage => "`-m '<message>'` gives one".to_owned(),
             LandError::Trailer(_) => {
                 "write `Key: value`, such as `Assisted-by: {model}`".to_owned()
             }
         }
     }
 }
+
+/// git made no commit: a hook refused, the message was empty, a key was missing. git or the hook has
+/// said why on the screen.
+#[derive(Debug)]
+pub struct CommitRefused {
+    /// How git ended.
+    pub status: ExitStatus,
+    /// What the hook changed before it refused.
+    pub repair: Option<HookRepair>,
+    /// Whether files of the user's changed meanwhile.
+    pub files_changed: bool,
+}
+
+/// What a hook changed in the files of a commit that it then refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookRepair {
+    /// The files.
+    pub paths: Vec<Vec<u8>>,
+    /// The tree before and after.
+    pub trees: [TreeId; 2],
+    /// Whether the user's files have it.
+    pub in_files: bool,
+}
+
+impl CommitRefused {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> String {
+        match &self.repair {
+            Some(HookRepair {
+                trees: [old, new], ..
+            }) => format!(
+                "`--with-repairs` lands what the hook made of them; `git diff {old} {new}` shows it"
+            ),
+            None => "git, or a hook, has said why above; `--no-verify` skips the pre-commit and \
+                     commit-msg hooks"
+                .to_owned(),
+        }
+    }
+}
+
+impl std::error::Error for CommitRefused {}
+
+impl fmt::Display for CommitRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "git made no commit ({})", self.status)?;
+        if let Some(repair) = &self.repair {
+            let name = |path: &Vec<u8>| format!("`{}`", visible(&lossy(path)));
+            let names: Vec<String> = repair.paths.iter().take(MAX_NAMED).map(name).collect();
+            let more = match repair.paths.len().saturating_sub(MAX_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let place = match repair.in_files {
+                true => ", and your files have that",
+                false => "",
+            };
+            let names = names.join(", ");
+            return write!(
+                f,
+                "; before it refused, a hook changed {names}{more}{place}"
+            );
+        }
+
+        f.write_str(match self.files_changed {
+            true => "; your branch and index are as they were",
+            false => "; nothing was changed",
+        })
+    }
+}
+
+/// So many files are named in one sentence.
+const MAX_NAMED: usize = 10;

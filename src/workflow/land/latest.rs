@@ -8,6 +8,7 @@ use crate::git::object::CommitId;
 use crate::git::revision::is_on_branch;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
+use crate::workspace::landing::landed_as;
 use crate::workspace::stack::{Stacks, is_patch};
 
 /// How many turns back it is looked for.
@@ -24,6 +25,10 @@ pub struct Latest {
     pub on_branch: bool,
     /// The commits, oldest first.
     pub commits: Vec<CommitId>,
+    /// The commits of the branch that have the turns now, oldest first, if it was rewritten and has all
+    /// of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub now: Vec<CommitId>,
     /// The turns that landed.
     pub turns: Vec<u64>,
     /// The turns since that are in effect and have not landed.
@@ -47,10 +52,20 @@ pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
         let newest = landed.commits.last();
         let on_branch = newest
             .is_some_and(|newest| is_on_branch(&project.repository, newest.commit, &landed.branch));
+        let mut now = Vec::new();
+        if !on_branch {
+            for commit in &landed.commits {
+                now.extend(landed_as(&project.repository, &landed.branch, commit)?);
+            }
+            if now.len() < landed.commits.len() {
+                now.clear();
+            }
+        }
         let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
         return Ok(Some(Latest {
             turn: number,
             on_branch,
+            now,
             branch: landed.branch,
             turns: turns.map(|turn| turn.number).collect(),
             commits: landed.commits.iter().map(|landed| landed.commit).collect(),

@@ -2,15 +2,25 @@
 //! the trailers that lead back to them.
 
 use super::error::LandError;
+use crate::git::land::message::CommitMessage;
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::message::subject;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
+use crate::text::counted;
 use crate::text::visible::visible;
 
 /// How many lines of a request a draft has.
 const MAX_LINES: usize = 12;
+/// The longest line of a draft, in characters, as git's own guidelines want it.
+const WIDTH: usize = 72;
+/// The longest word: linters of messages refuse lines of more than 100 characters.
+const MAX_WORD: usize = 94;
+/// Follows what was cut.
+const MORE: &str = "...";
+/// Comment characters, as git's `core.commentChar=auto` tries them.
+const CHARACTERS: &str = "#;@!$%^&|:";
 
 /// What a draft says of a turn.
 #[derive(Debug, Clone, Default)]
@@ -51,13 +61,14 @@ pub(super) fn told(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnS
     })
 }
 
-/// Returns a draft without trailers.
+/// Returns a draft without trailers. Of several turns, the first request is the subject: it says what
+/// all of them are for.
 pub(super) fn draft(turns: &[TurnSummary]) -> String {
     let Some(first) = turns.first() else {
         return String::new();
     };
-    let mut text = format!("{}\n", first.title);
     if let [one] = turns {
+        let mut text = format!("{}\n", cut(&one.title, WIDTH));
         let request = quotation(&one.request, "");
         if !request.is_empty() {
             text.push_str(&format!("\n{request}"));
@@ -65,40 +76,181 @@ pub(super) fn draft(turns: &[TurnSummary]) -> String {
         return text;
     }
 
-    text.push('\n');
+    let asked = first.request.lines().map(str::trim);
+    let asked = asked.map(visible).find(|line| !line.is_empty());
+    let subject = asked.as_deref().unwrap_or(&first.title);
+    let mut text = format!("{}\n\n", cut(subject, WIDTH));
     for turn in turns {
+        let title = cut(&turn.title, WIDTH - 2);
         let request = quotation(&turn.request, "  ");
-        text.push_str(&format!("- {}\n{request}", turn.title));
+        text.push_str(&format!("- {title}\n{request}"));
     }
 
     text
 }
 
-/// Returns a request as a quotation: no line of it is a comment of git's, or a trailer.
+/// Returns a line of at most so many characters, cut after a word.
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+
+    let short: String = line.chars().take(width - MORE.len()).collect();
+    let end = short.rfind(char::is_whitespace).filter(|end| *end > 0);
+    format!("{}{MORE}", short[..end.unwrap_or(short.len())].trim_end())
+}
+
+/// Returns a request as a quotation of wrapped lines: none of them is a trailer.
 fn quotation(request: &str, indent: &str) -> String {
-    let lines: Vec<&str> = request.trim().lines().collect();
+    let prefix = format!("{indent}>");
+    let width = WIDTH - prefix.len() - 1;
+    let lines: Vec<String> = request
+        .trim()
+        .lines()
+        .flat_map(|line| wrapped(&visible(line), width))
+        .collect();
     let mut text: String = lines
         .iter()
         .take(MAX_LINES)
-        .map(|line| format!("{indent}{}\n", format!("> {}", visible(line)).trim_end()))
+        .map(|line| format!("{}\n", format!("{prefix} {line}").trim_end()))
         .collect();
     if lines.len() > MAX_LINES {
-        let more = lines.len() - MAX_LINES;
-        text.push_str(&format!("{indent}> ... ({more} more lines)\n"));
+        let more = counted(lines.len() - MAX_LINES, "more line");
+        text.push_str(&format!("{prefix} ... ({more})\n"));
     }
 
     text
 }
 
-/// Adds the trailers of turns to a message, and those of the settings.
-///
-/// # Errors
-/// [`LandError::Trailer`].
-pub(super) fn with_trailers(
-    message: &str,
+/// Wraps a line after words. A word that is longer than a line, such as a URL, stays whole up to
+/// [`MAX_WORD`] characters.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    if line.chars().count() <= width {
+        return vec![line.trim_end().to_owned()];
+    }
+
+    let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
+    let indent = if indent.len() < width / 2 {
+        indent
+    } else {
+        String::new()
+    };
+    let (mut lines, mut current) = (Vec::new(), indent.clone());
+    for word in line.split_whitespace() {
+        let chars: Vec<char> = word.chars().collect();
+        for part in chars.chunks(MAX_WORD) {
+            let is_empty = current.trim().is_empty();
+            let length = current.chars().count() + usize::from(!is_empty);
+            if !is_empty && length + part.len() > width {
+                lines.push(std::mem::replace(&mut current, indent.clone()));
+            }
+            if !current.trim().is_empty() {
+                current.push(' ');
+            }
+            current.extend(part);
+        }
+    }
+    lines.push(current);
+    lines
+}
+
+/// How git treats comments in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Comments {
+    /// Comments begin with one of these; none if git chooses a character that no line begins with.
+    prefixes: Vec<String>,
+    /// The user has all comments removed, even if no editor opens the message.
+    always_stripped: bool,
+}
+
+impl Comments {
+    pub(super) fn of(repository: &Repository) -> Comments {
+        let keys = ["core.commentString", "core.commentChar"];
+        let set: Vec<String> = keys
+            .iter()
+            .filter_map(|key| repository.config(key))
+            .collect();
+        let cleanup = repository.config("commit.cleanup");
+        Comments {
+            prefixes: match set.as_slice() {
+                [] => vec!["#".to_owned()],
+                set if set.iter().any(|prefix| prefix == "auto") => Vec::new(),
+                set => set.to_vec(),
+            },
+            always_stripped: cleanup.as_deref() == Some("strip"),
+        }
+    }
+
+    /// Returns a comment character for a draft of ours, if git would take a line of it for a comment.
+    fn other_for(&self, draft: &str) -> Option<char> {
+        let begins = |prefix: &str| draft.lines().any(|line| line.starts_with(prefix));
+        if !self.prefixes.iter().any(|prefix| begins(prefix)) {
+            return None;
+        }
+        CHARACTERS.chars().find(|c| !begins(&c.to_string()))
+    }
+
+    /// Returns whether a message that no editor opens has nothing but trailers of these.
+    pub(super) fn is_empty(&self, message: &str, trailers: &[String]) -> bool {
+        let is_comment = |line: &str| {
+            self.always_stripped && self.prefixes.iter().any(|prefix| line.starts_with(prefix))
+        };
+        message.lines().map(str::trim_end).all(|line| {
+            line.is_empty()
+                || is_comment(line)
+                || line.starts_with("Signed-off-by: ")
+                || trailers.iter().any(|trailer| trailer == line)
+        })
+    }
+
+    /// Returns a draft, and the template for the editor below it, as git gets them.
+    pub(super) fn message(
+        &self,
+        draft: &str,
+        template: Option<&str>,
+        trailers: &[String],
+    ) -> CommitMessage {
+        let comment = self.other_for(&with_lines(draft, trailers));
+        let template = template.map(|template| match comment {
+            Some(comment) => self.with_comments(template, comment),
+            None => template.to_owned(),
+        });
+        let text = match &template {
+            Some(template) => format!("{draft}\n{template}"),
+            None => draft.to_owned(),
+        };
+        CommitMessage {
+            text: with_lines(&text, trailers),
+            edit: false,
+            comment,
+            comment_prefix: comment
+                .map(String::from)
+                .or_else(|| self.prefixes.last().cloned()),
+            trailers: trailers.to_vec(),
+        }
+    }
+
+    /// Returns a template whose comments begin with another character.
+    fn with_comments(&self, template: &str, comment: char) -> String {
+        let line = |line: &str| {
+            let rest = self
+                .prefixes
+                .iter()
+                .find_map(|prefix| line.strip_prefix(prefix.as_str()));
+            match rest {
+                Some(rest) => format!("{comment}{rest}\n"),
+                None => format!("{line}\n"),
+            }
+        };
+        template.lines().map(line).collect()
+    }
+}
+
+/// Returns the trailers of turns, and those of the settings, each once.
+pub(super) fn trailers(
     turns: &[TurnSummary],
     further: &[String],
-) -> Result<String, LandError> {
+) -> Result<Vec<String>, LandError> {
     let mut trailers: Vec<String> = Vec::new();
     let mut add = |trailer: String| {
         if !trailers.contains(&trailer) {
@@ -125,11 +277,16 @@ pub(super) fn with_trailers(
         }
     }
 
+    Ok(trailers)
+}
+
+/// Adds trailers to a message.
+pub(super) fn with_lines(message: &str, trailers: &[String]) -> String {
     let message = message.trim_end();
     let last = message.rsplit("\n\n").next().unwrap_or_default();
     let has_trailers = last.len() < message.len() && last.lines().all(is_trailer);
     let gap = if has_trailers { "\n" } else { "\n\n" };
-    Ok(format!("{message}{gap}{}\n", trailers.join("\n")))
+    format!("{message}{gap}{}\n", trailers.join("\n"))
 }
 
 /// Returns a trailer of the settings for a turn; nothing if it speaks of a model and there was
@@ -179,9 +336,77 @@ mod tests {
         let two = [turn(1, "Add a form", "please"), turn(2, "Test it", "")];
         assert_eq!(
             draft(&two),
-            "Add a form\n\n- Add a form\n  > please\n- Test it\n"
+            "please\n\n- Add a form\n  > please\n- Test it\n"
         );
         assert_eq!(draft(&[turn(1, "Add a form", " ")]), "Add a form\n");
+    }
+
+    #[test]
+    fn no_line_of_a_draft_is_long() {
+        let words = "please change the number that is in a ".repeat(12);
+        let title = "long title ".repeat(20);
+        let url = format!("see https://example.org/{}", "x".repeat(300));
+        let request = format!("{words}\n    {words}\n{url}");
+        for turns in [
+            vec![turn(1, &title, &request)],
+            vec![turn(1, &title, &request), turn(2, &title, &url)],
+        ] {
+            let draft = draft(&turns);
+            let longest = draft.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(100), "{draft}");
+            let subject = draft.lines().next().unwrap();
+            assert!(subject.chars().count() <= WIDTH, "{subject}");
+            assert!(
+                subject.ends_with("title...") || subject.ends_with("the..."),
+                "{subject}"
+            );
+        }
+        assert_eq!(wrapped("ab cd ef", 5), ["ab cd", "ef"]);
+        assert_eq!(wrapped("  ab cd ef", 7), ["  ab cd", "  ef"]);
+    }
+
+    #[test]
+    fn a_draft_is_safe_under_every_comment_character() {
+        let trailers = ["Teddy-Turn: 1 x".to_owned()];
+        for prefix in ["#", ";", "//", ">", "-", "T"] {
+            let comments = Comments {
+                prefixes: vec![prefix.to_owned()],
+                always_stripped: true,
+            };
+            for draft in ["#42: fix\n\n> ask\n", "; x\n\n- a\n", "// y\n", "Plain\n"] {
+                let template = format!("\n{prefix} Why:\n");
+                let message = comments.message(draft, Some(&template), &trailers);
+                let now = message.comment_prefix.unwrap();
+                let kept: Vec<&str> = draft.lines().collect();
+                let shown: Vec<&str> = message.text.lines().take(kept.len()).collect();
+                assert_eq!(shown, kept, "{prefix}");
+                assert!(
+                    !kept.iter().any(|line| line.starts_with(&now)),
+                    "{prefix} {draft}"
+                );
+                assert!(
+                    message.text.contains(&format!("{now} Why:")),
+                    "{}",
+                    message.text
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_of_trailers_alone_is_empty() {
+        let comments = Comments {
+            prefixes: vec!["#".to_owned()],
+            always_stripped: true,
+        };
+        let trailers = ["Teddy-Turn: 1 x".to_owned()];
+        let check = |message: &str, expected| {
+            assert_eq!(comments.is_empty(message, &trailers), expected, "{message}");
+        };
+        check("", true);
+        check("\n# x\n\nTeddy-Turn: 1 x\nSigned-off-by: A <a@b>\n", true);
+        check("fix: x", false);
+        check("Teddy-Turn: 2 y", false);
     }
 
     #[test]
@@ -189,7 +414,7 @@ mod tests {
         let turns = [turn(1, "One", ""), turn(2, "Two", "")];
         let further = ["Assisted-by: {agent} {model}", "Reviewed: yes"].map(str::to_owned);
         let check = |message: &str, expected: &str| {
-            let text = with_trailers(message, &turns, &further).unwrap();
+            let text = with_lines(message, &super::trailers(&turns, &further).unwrap());
             assert_eq!(text, expected);
         };
         let trailers = "Teddy-Session: demo\nTeddy-Turn: 1 id-1\nTeddy-Turn: 2 id-2\n\
@@ -206,7 +431,7 @@ mod tests {
     fn a_setting_that_is_no_trailer_is_refused() {
         for wrong in ["", "no trailer", "A b: c", "Key:", "Key: a\nB: c"] {
             let further = [wrong.to_owned()];
-            let result = with_trailers("One", &[turn(1, "One", "")], &further);
+            let result = trailers(&[turn(1, "One", "")], &further);
             assert!(result.is_err(), "{wrong:?}");
         }
     }

@@ -1,35 +1,42 @@
-//! Landing: what the session's turns did, without the user's own edits, as ordinary commits on a
+//! LandingNote: what the session's turns did, without the user's own edits, as ordinary commits on a
 //! branch of the user's.
 
 mod commits;
 pub mod error;
+mod lacking;
 pub mod latest;
+mod making;
 mod message;
 mod range;
-mod record;
 
-use crate::git::diff;
+use anyhow::Context as _;
 use serde::Serialize;
 
-use self::commits::{LandPlan, MadeCommit, PlannedCommit};
-use self::record::Recording;
+use self::commits::{LandPlan, PlannedCommit};
+use self::error::CommitRefused;
+pub use self::lacking::TakenBackFile;
+use self::lacking::lacking;
+use self::making::LandingRun;
+use crate::git::diff;
 use crate::git::diff::TreeChange;
-use crate::git::land::branch::{Target, target};
-use crate::git::land::hooks::{self, Verify};
-use crate::git::land::scratch::LandingWorktree;
+use crate::git::land::branch::{Obstacle, Target, target};
+use crate::git::land::commit::LandingDir;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::fault;
+use crate::plan;
+use crate::session::artifact;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
-use crate::workflow::carry;
+use crate::text::visible::visible;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
-use crate::workflow::user::{Event, User};
-use crate::workspace::landing::scratch_folder;
+use crate::workflow::user::{Event, NobodyToAsk, User};
+pub use crate::workspace::landing::turns_named as turns;
+use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::{FileObstacle, obstacles};
+use crate::workspace::snapshot::{self, RecordedFiles};
 
-/// The turns that a title names one by one.
-const MAX_NAMED: usize = 4;
+/// So many files are named in a question.
+const MAX_NAMED: usize = 5;
 
 /// Where the message of a commit comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -58,6 +65,10 @@ pub struct LandOptions {
     pub dry_run: bool,
     /// Skip the hooks that check.
     pub no_verify: bool,
+    /// Commit again with what a hook changed before it refused.
+    pub with_repairs: bool,
+    /// Land what the user's files lack.
+    pub anyway: bool,
 }
 
 /// What a landing did.
@@ -77,6 +88,10 @@ pub struct LandResult {
     pub overlaps: Vec<String>,
     /// The turn that overlaps with what HEAD has; nothing was changed then.
     pub overlapping: Option<u64>,
+    /// Files that lack what would be committed; nothing was changed then.
+    pub lacking: Vec<TakenBackFile>,
+    /// New files that only commands of the turns made.
+    pub by_commands: Vec<String>,
     /// Whether other turns were to land with that one.
     #[serde(skip)]
     pub has_others: bool,
@@ -86,6 +101,8 @@ pub struct LandResult {
     pub staged: Vec<String>,
     /// Files that git ignores, left out.
     pub ignored: Vec<String>,
+    /// Repositories within that are no submodules, left out.
+    pub repositories: Vec<String>,
     /// What stood in the way of writing files, other than an overlap.
     #[serde(skip)]
     pub obstacles: Vec<FileObstacle>,
@@ -109,11 +126,7 @@ pub struct Committed {
     pub trees: [TreeId; 2],
 }
 
-/// Lands turns.
-///
-/// # Errors
-/// If nothing can be landed, here or now; if git makes no commit; or if the repository or the files
-/// cannot be written. Nothing has changed then, unless the message says so.
+/// Lands turns. What a landing committed before it failed stays, and the error says so.
 pub fn land(
     project: &Project,
     wish: &LandOptions,
@@ -121,16 +134,18 @@ pub fn land(
 ) -> anyhow::Result<LandResult> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "land")?;
-    // What a crash left may be in the way of the commit, and the commit may take long: an editor is
-    // open, a hook runs all tests. Others go on meanwhile.
-    drop(project.enter("land", user)?);
+    let transaction = project.enter("land", user)?;
     let tip = project.store().tip(&session)?;
     let target = target(&project.repository, wish.branch.as_deref())?;
+    if landing::is_ending(&project.checkout(), &target.reference()) {
+        return Err(Obstacle::Ending(target.name).into());
+    }
     let selected = range::select(project, &tip, wish.range.as_deref(), &target)?;
     let mut done = LandResult {
         session: session.to_string(),
         branch: target.name.clone(),
         ignored: shown(&selected.ignored),
+        repositories: shown(&selected.repositories),
         has_others: selected.landings.len() > 1,
         ..LandResult::default()
     };
@@ -143,85 +158,219 @@ pub fn land(
             return Ok(done);
         }
     };
+    done.by_commands = by_commands(project, &planned)?;
     if wish.dry_run {
         done.commits = told(project, &planned)?;
         return Ok(done);
     }
 
-    commit(project, (&tip, &target), &planned, wish, (done, user))
+    // Hooks run in the user's files: what they lose is on record before.
+    let files = transaction.record(&project.checkout(), &tip, &[])?;
+    let lacking = lacking(&project.repository, &planned, &target, files.tree)?;
+    if !lacking.is_empty() && !wish.anyway && !confirm_lacking(&lacking, user)? {
+        done.lacking = lacking;
+        return Ok(done);
+    }
+    if !done.by_commands.is_empty() {
+        let files = done.by_commands.clone();
+        user.tell(Event::Notice(Notice::MadeByCommands(files)));
+    }
+
+    let landing = landing(project, &tip, &target, &planned, &files);
+    let dirs = landing::landings_dir(&project.checkout());
+    let dir = LandingDir::make(&project.repository, &dirs, &tip.session.folder())?;
+    // The commit may take long: an editor is open, a hook runs all tests. Others go on meanwhile.
+    drop(transaction);
+
+    let mut making = LandingRun {
+        project,
+        target: &target,
+        options: wish,
+        dir,
+        landing,
+        files,
+        made: Vec::new(),
+        staged: Vec::new(),
+        is_unfinished: false,
+    };
+    let result = making.run(&planned, user);
+    finish(making, result, done, user)
 }
 
-/// Has git make the commits, and moves the branch to them.
-fn commit(
-    project: &Project,
-    (tip, target): (&Turn, &Target),
-    planned: &[PlannedCommit],
-    wish: &LandOptions,
-    (mut done, user): (LandResult, &mut dyn User),
-) -> anyhow::Result<LandResult> {
-    let repository = &project.repository;
-    let verify = if wish.no_verify {
-        Verify::No
-    } else {
-        Verify::Yes
+/// Asks whether to land what the user's files lack.
+fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Result<bool> {
+    let name = |file: &TakenBackFile| {
+        let TakenBackFile { path, turn } = file;
+        format!("{} no longer has turn {turn}", visible(path))
     };
+    let mut names: Vec<String> = lacking.iter().take(MAX_NAMED).map(name).collect();
+    if lacking.len() > MAX_NAMED {
+        names.push(format!(
+            "{} more files lack turns",
+            lacking.len() - MAX_NAMED
+        ));
+    }
+    let question = format!("{}; land anyway?", names.join(", "));
+    match user.confirm(&question, "--anyway") {
+        Err(error) if error.is::<NobodyToAsk>() => Ok(false),
+        answer => answer,
+    }
+}
 
-    let folder = scratch_folder(&project.checkout(), &tip.session);
-    let scratch = LandingWorktree::make(repository, &folder, target.base, verify)?;
-    let made = commits::make(project, &scratch, (target, planned), wish)?;
-    fault::point("after-commit")?;
+/// Returns the new files of commits that no action of a plan names: a command left them behind.
+fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<String>> {
+    let repository = &project.repository;
+    let mut found = Vec::new();
+    for landing in planned.iter().flat_map(|commit| &commit.landings) {
+        let Some(text) = landing.turn.text(repository, artifact::PLAN)? else {
+            continue;
+        };
+        let (plan, _) = plan::parse(&text);
+        let named: Vec<String> = plan
+            .actions
+            .iter()
+            .filter_map(|action| action.kind.path().map(ToString::to_string))
+            .collect();
+        for change in diff::changes(repository, landing.before, landing.after)? {
+            let path = lossy(&change.path);
+            if change.old.is_none() && !named.contains(&path) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
 
+/// Returns the note of what is about to be committed.
+fn landing(
+    project: &Project,
+    tip: &Turn,
+    target: &Target,
+    planned: &[PlannedCommit],
+    files: &RecordedFiles,
+) -> LandingNote {
+    let intended = |commit: &PlannedCommit| IntendedCommit {
+        turns: commit.landings.iter().map(commits::landed).collect(),
+        tree: commit.tree,
+        in_checkout: false,
+    };
+    LandingNote {
+        process: i32::try_from(std::process::id()).unwrap_or_default(),
+        session: tip.session.to_string(),
+        tip: tip.commit,
+        worktree: project.repository.worktree_name(),
+        branch: target.reference(),
+        base: target.base,
+        tree: target.tree,
+        is_current: target.is_current,
+        files: files.commit,
+        commits: planned.iter().map(intended).collect(),
+    }
+}
+
+/// Records what was committed, and tells what else changed.
+fn finish(
+    mut making: LandingRun<'_>,
+    result: anyhow::Result<()>,
+    mut done: LandResult,
+    user: &mut dyn User,
+) -> anyhow::Result<LandResult> {
+    let project = making.project;
+    let refused = result.as_ref().err();
+    let refused = refused.and_then(|error| error.downcast_ref::<CommitRefused>());
+    if making.made.is_empty() {
+        // What stops the landing is more important than what cannot be told.
+        if let Ok(now) = snapshot::snapshot(&project.checkout(), &[]) {
+            making.tell_changed(now.tree, refused, user)?;
+        }
+        landing::discard_branch(&project.repository, &making.landing)?;
+        result?;
+        return Ok(done);
+    }
+
+    let (branch, newest) = (&making.landing.branch, making.made.last());
+    let newest = newest
+        .map(|made| made.commit.to_string())
+        .unwrap_or_default();
+    let unfinished = format!(
+        "`{branch}` is at {newest} now, but that is not recorded yet; `teddy recover` does it"
+    );
+    if making.is_unfinished {
+        return result.context(unfinished).map(|()| done);
+    }
     let transaction = project.enter("land", user)?;
-    let waiting = carry::waiting(project, tip)?;
-    let recording = record::record(&transaction, project, (tip, target), &made)?;
-    done.commits = committed(project, &made)?;
-    tell(recording, &mut done);
-    if let Some(Err(error)) = waiting.map(|draft| carry::carry(project, tip, draft)) {
+    let recording = transaction
+        .record_landing(&project.checkout(), &making.landing, &making.made)
+        .context(unfinished)?;
+    making.dir.keep(false);
+    drop(transaction);
+
+    done.branch = branch.trim_start_matches("refs/heads/").to_owned();
+    done.commits = committed(project, &making.made)?;
+    done.staged = shown(&making.staged);
+    making.tell_changed(recording.files, refused, user)?;
+    tell(recording, &mut done, user);
+    for made in &making.made {
+        let wanted = made.intended.tree;
+        let formatted = files(project, wanted, made.tree)?;
+        done.formatted.extend(
+            formatted
+                .into_iter()
+                .filter(|path| !done.overlaps.contains(path)),
+        );
+    }
+    done.formatted.sort();
+    done.formatted.dedup();
+    if !making.target.is_current {
+        done.formatted.clear();
+    }
+
+    let Err(error) = result else { return Ok(done) };
+    let landed = done.commits.iter().map(|commit| {
+        let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
+        format!(
+            "{} as {}",
+            turns(&commit.turns),
+            id.get(..8).unwrap_or_default()
+        )
+    });
+    let landed: Vec<String> = landed.collect();
+    Err(error.context(format!(
+        "{} landed on {}; the next commit failed",
+        landed.join(", "),
+        visible(&done.branch)
+    )))
+}
+
+/// Says what became of the files.
+fn tell(recording: Recording, done: &mut LandResult, user: &mut dyn User) {
+    let completed = recording.completed;
+    done.turn = Some(recording.turn);
+    done.commit = Some(completed.commit);
+    done.obstacles = obstacles(&completed.published);
+    done.overlaps = shown(&recording.overlaps);
+    done.overlaps.extend(shown(&completed.published.conflicts));
+    if let Some(error) = recording.draft_lost {
         user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
-
-    drop(transaction);
-    // Now only: until here they were nobody's.
-    drop(scratch);
-    if target.is_current {
-        hooks::after_commit(repository);
-    }
-
-    Ok(done)
-}
-
-/// Says what became of branch, index and files.
-fn tell(recording: Recording, done: &mut LandResult) {
-    let Recording {
-        turn,
-        completed,
-        formatted,
-    } = recording;
-    done.turn = Some(turn);
-    done.commit = Some(completed.commit);
-    done.staged = shown(&completed.staged);
-    done.obstacles = obstacles(&completed.published);
-    done.overlaps = shown(&formatted.overlaps);
-    done.overlaps.extend(shown(&completed.published.conflicts));
-
-    let published = completed.published;
-    done.formatted = shown(&[published.written, published.deleted].concat());
-    done.formatted.sort();
 }
 
 /// Returns the commits that would be made.
 fn told(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<Committed>> {
     let committed = |commit: &PlannedCommit| {
+        let message = &commit.message.text;
         Ok(Committed {
             commit: None,
-            title: commit.message.lines().next().unwrap_or_default().to_owned(),
-            message: commit.message.clone(),
+            title: message.lines().next().unwrap_or_default().to_owned(),
+            message: message.clone(),
             turns: commit
                 .landings
                 .iter()
                 .map(|landing| landing.turn.number())
                 .collect(),
-            files: files(project, [commit.from, commit.tree])?,
+            files: files(project, commit.from, commit.tree)?,
             trees: [commit.from, commit.tree],
         })
     };
@@ -231,12 +380,13 @@ fn told(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<Comm
 /// Returns the commits that were made.
 fn committed(project: &Project, made: &[MadeCommit]) -> anyhow::Result<Vec<Committed>> {
     let committed = |commit: &MadeCommit| {
+        let turns = commit.intended.turns.iter();
         Ok(Committed {
             commit: Some(commit.commit),
             title: commit.title.clone(),
             message: project.repository.commit(commit.commit)?.message,
-            turns: commit.turns.iter().map(|turn| turn.number).collect(),
-            files: files(project, [commit.from, commit.tree])?,
+            turns: turns.map(|turn| turn.number).collect(),
+            files: files(project, commit.from, commit.tree)?,
             trees: [commit.from, commit.tree],
         })
     };
@@ -244,43 +394,8 @@ fn committed(project: &Project, made: &[MadeCommit]) -> anyhow::Result<Vec<Commi
 }
 
 /// Returns the paths that differ between two trees.
-fn files(project: &Project, [from, to]: [TreeId; 2]) -> anyhow::Result<Vec<String>> {
+fn files(project: &Project, from: TreeId, to: TreeId) -> anyhow::Result<Vec<String>> {
     let changes = diff::changes(&project.repository, from, to)?;
     let path = |change: &TreeChange| lossy(&change.path);
     Ok(changes.iter().map(path).collect())
-}
-
-/// Returns turns as a title names them: `turn 2`, `turns 1-3`, `turns 1, 3`.
-pub fn turns(numbers: &[u64]) -> String {
-    let follows = |pair: &[u64]| pair[1] == pair[0] + 1;
-    match numbers {
-        [] => "no turn".to_owned(),
-        [one] => format!("turn {one}"),
-        [first, .., last] if numbers.len() > 2 && numbers.windows(2).all(follows) => {
-            format!("turns {first}-{last}")
-        }
-        _ => {
-            let mut names: Vec<String> =
-                numbers.iter().take(MAX_NAMED).map(u64::to_string).collect();
-            if numbers.len() > MAX_NAMED {
-                names.push("...".to_owned());
-            }
-            format!("turns {}", names.join(", "))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn turns_are_named_in_a_title() {
-        let check = |numbers: &[u64], expected: &str| assert_eq!(turns(numbers), expected);
-        check(&[2], "turn 2");
-        check(&[1, 2], "turns 1, 2");
-        check(&[1, 2, 3], "turns 1-3");
-        check(&[1, 3, 4], "turns 1, 3, 4");
-        check(&[1, 3, 5, 7, 9], "turns 1, 3, 5, 7, ...");
-    }
 }

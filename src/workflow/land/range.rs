@@ -1,7 +1,7 @@
 //! Which turns land, and what of each: as far as it is in effect.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use uuid::Uuid;
@@ -11,8 +11,9 @@ use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::ignore;
 use crate::git::land::branch::Target;
-use crate::git::object::{CommitId, TreeEntry, TreeId};
+use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::revision;
+use crate::git::submodules;
 use crate::session::meta::{RestoreCommand, Workspace};
 use crate::session::publication::Stack;
 use crate::session::store::StoreError;
@@ -38,6 +39,8 @@ pub(super) struct Selected {
     pub landings: Vec<Landing>,
     /// Files of theirs that git ignores.
     pub ignored: Vec<Vec<u8>>,
+    /// Repositories within that are no submodules.
+    pub repositories: Vec<Vec<u8>>,
 }
 
 /// Returns the turns of a session that land on a branch: those that are named, or those in effect
@@ -79,11 +82,17 @@ pub(super) fn select(
     }
 
     if selected.landings.is_empty() && selected.ignored.is_empty() {
-        return Err(LandError::Nothing(tip.session.to_string()).into());
+        return Err(match selected.repositories.is_empty() {
+            true => LandError::Nothing(tip.session.to_string()),
+            false => LandError::Repositories,
+        }
+        .into());
     }
 
-    selected.ignored.sort();
-    selected.ignored.dedup();
+    for paths in [&mut selected.ignored, &mut selected.repositories] {
+        paths.sort();
+        paths.dedup();
+    }
     Ok(selected)
 }
 
@@ -203,8 +212,9 @@ impl Undone {
 }
 
 impl Selected {
-    /// Takes a turn with some of its changes. A file that git ignores, and that HEAD does not have,
-    /// is in nobody's commit unless they say so.
+    /// Takes a turn with some of its changes. Left out are files that git ignores and HEAD does not
+    /// have, and repositories within that `.gitmodules` does not name: another clone gets no content
+    /// for them.
     fn take(
         &mut self,
         project: &Project,
@@ -220,7 +230,12 @@ impl Selected {
         let standing = ignore::standing(repository, &paths)?;
         let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
 
+        let known = submodules(project, &turn, &changes, target)?;
         for (change, standing) in changes.into_iter().zip(standing) {
+            if is_repository(&change) && !known.contains(&change.path) {
+                self.repositories.push(change.path);
+                continue;
+            }
             let is_in_head = repository.entry(target.tree, &change.path)?.is_some();
             if standing.ignored && !standing.tracked && !is_in_head {
                 self.ignored.push(change.path);
@@ -240,6 +255,39 @@ impl Selected {
 
         Ok(())
     }
+}
+
+/// Returns whether a change adds, moves or removes a repository within.
+fn is_repository(change: &TreeChange) -> bool {
+    let entries = [&change.old, &change.new];
+    entries
+        .into_iter()
+        .flatten()
+        .any(|entry| entry.mode == EntryMode::Gitlink)
+}
+
+/// Returns the submodules of the branch and of a turn that changes some.
+fn submodules(
+    project: &Project,
+    turn: &Turn,
+    changes: &[TreeChange],
+    target: &Target,
+) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+    let mut known = BTreeSet::new();
+    if changes.iter().any(is_repository) {
+        let [_, after] = trees(project, workspace(turn)?)?;
+        for tree in [target.tree, after] {
+            known.extend(submodules::submodules(&project.repository, tree)?);
+        }
+        // Whoever committed one without `.gitmodules` wants it there.
+        for change in changes.iter().filter(|change| is_repository(change)) {
+            let entry = project.repository.entry(target.tree, &change.path)?;
+            if entry.is_some_and(|entry| entry.mode == EntryMode::Gitlink) {
+                known.insert(change.path.clone());
+            }
+        }
+    }
+    Ok(known)
 }
 
 /// The changes that are in a stack of turns.

@@ -19,7 +19,6 @@ use crate::session::meta::Recorded;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::workflow::carry;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::gc::forget;
 use crate::workflow::hinted::hinted;
@@ -28,6 +27,7 @@ use crate::workflow::new;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Event, User};
+use crate::workspace::carry;
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::transaction::Transaction;
@@ -192,9 +192,9 @@ fn write_down(
         None => known(project, &tip)?,
     };
 
-    let waiting = carry::waiting(project, &tip)?;
+    let waiting = carry::waiting(&project.checkout(), &tip)?;
     let done = complete(&transaction, project, (&tip, before), wish)?;
-    if let Some(Err(error)) = waiting.map(|draft| carry::carry(project, &tip, draft)) {
+    if let Some(Err(error)) = waiting.map(|draft| carry::carry(&project.checkout(), &tip, draft)) {
         user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
 

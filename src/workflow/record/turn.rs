@@ -75,8 +75,6 @@ pub(super) fn write(
         log: format!("teddy: record turn {}", meta.number),
         // The work is already done, so an interrupt must not lose it.
         anyway: true,
-        branch: None,
-        overwrite: false,
     };
     // The files stay as they are; only the publication is recorded.
     let stay = FileMove {

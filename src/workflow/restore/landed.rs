@@ -2,9 +2,9 @@
 
 use super::note::UndoneCommit;
 use crate::git::refs;
-use crate::git::revision::is_on_branch;
 use crate::session::store::back::TurnsBack;
 use crate::workflow::project::Project;
+use crate::workspace::landing::landed_as;
 
 /// Returns which of some turns of a session have landed with commits that are on their branch still.
 ///
@@ -28,10 +28,12 @@ pub(super) fn still_landed(
         for commit in landed.commits {
             let numbers = commit.turns.iter().map(|turn| turn.number);
             let turns: Vec<u64> = numbers.filter(|number| undone.contains(number)).collect();
-            if !turns.is_empty() && is_on_branch(&project.repository, commit.commit, &landed.branch)
-            {
+            if turns.is_empty() {
+                continue;
+            }
+            if let Some(id) = landed_as(&project.repository, &landed.branch, &commit)? {
                 found.push(UndoneCommit {
-                    commit: commit.commit,
+                    commit: id,
                     turns,
                     branch: landed.branch.clone(),
                     is_current: landed.branch == current,

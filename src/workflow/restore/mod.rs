@@ -14,8 +14,9 @@ mod unchanged;
 mod walk;
 mod way;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
+use crate::git::diff;
 use serde::Serialize;
 
 use self::bring::{RestoredFiles, bring};
@@ -23,12 +24,9 @@ use self::note::RestoreNote;
 use self::obstacle::{HiddenFiles, blocked, hidden};
 use self::paths::{check_paths, restrict};
 use self::record::{RestoreTurn, write};
-use self::summary::{tell_changes, what_went};
-use self::unchanged::changes_nothing;
-use self::walk::PassedOver;
-use self::way::{Planner, Way};
-use crate::git::diff;
-use crate::git::object::{CommitId, TreeId};
+use self::steps::PassedOver;
+use self::way::{Planner, Way, hidden, is_below};
+use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::refs::Expected;
 use crate::host::interrupt;
 use crate::session::draft::Draft;
@@ -210,8 +208,8 @@ fn carry_out(
     };
 
     let files = FileMove {
-        from: fitted.recorded.tree,
-        to: fitted.brought.tree,
+        from: recorded.tree,
+        to: leave_repositories(&project.repository, recorded.tree, brought.tree)?,
     };
     let waiting = carry::waiting(project, tip)?;
     let writing = RestoreTurn {
@@ -231,7 +229,34 @@ fn carry_out(
         !interrupt::requested(),
         "interrupted before anything was changed"
     );
-    restore.finish(&writing, waiting, &mut done)?;
+
+    let writing = RestoreTurn {
+        aim,
+        recorded: &recorded,
+        files: &files,
+        brought: &brought,
+        wish,
+    };
+    let (commit, published) = write(project, tip, &writing)?;
+    let step = SessionMove {
+        expected: Expected::At(tip.commit),
+        new: commit,
+        published,
+        log: format!("teddy: restore turn {}", aim.turn.number()),
+        anyway: false,
+    };
+
+    let Completed {
+        commit, published, ..
+    } = transaction.complete(&project.checkout(), &tip.session, &step, Some(&files))?;
+    done.overlaps = shown(&published.conflicts);
+    done.notes
+        .extend(obstacles(&published).into_iter().map(RestoreNote::Obstacle));
+    done.commit = Some(commit);
+
+    // The files are there: what cannot be told is no failure of theirs.
+    let notes = what_went(project, tip, aim);
+    done.notes.extend(notes.unwrap_or_default());
     Ok(done)
 }
 
@@ -405,6 +430,29 @@ impl Restore<'_> {
         done.notes.extend(notes.unwrap_or_default());
         Ok(())
     }
+}
+
+/// Returns a tree with the repositories within that the files have: a restore neither makes nor deletes
+/// nor moves one, so it must not say so.
+fn leave_repositories(
+    repository: &Repository,
+    files: TreeId,
+    tree: TreeId,
+) -> anyhow::Result<TreeId> {
+    let is_other = |entry: &Option<TreeEntry>| {
+        let entry = entry.as_ref();
+        entry.is_some_and(|entry| entry.mode != EntryMode::Gitlink)
+    };
+    let mut edits = BTreeMap::new();
+    for change in diff::changes(repository, files, tree)? {
+        // Files that are to take the place of a repository meet it when they are written.
+        let is_dir = repository.entry(tree, &change.path)?;
+        let is_dir = is_dir.is_some_and(|entry| entry.mode == EntryMode::Tree);
+        if !is_dir && !is_other(&change.old) && !is_other(&change.new) {
+            edits.insert(change.path, change.old);
+        }
+    }
+    diff::tree_with(repository, tree, &edits)
 }
 
 /// Returns what is in the user's files in the state of a turn.

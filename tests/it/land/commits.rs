@@ -314,19 +314,13 @@ fn a_dry_run_shows_message_and_files_and_changes_nothing() {
 }
 
 #[test]
-fn each_turn_becomes_a_commit_or_none_does() {
+fn each_turn_becomes_a_commit() {
     let repo = three_turns();
-    hook(&repo, "pre-commit", "test -e dir/b.txt && exit 1; exit 0");
-    let before = everything(&repo);
-    repo.teddy(&["land", "--each"])
-        .check(1, &["git made no commit"]);
-    assert_eq!(everything(&repo), before);
-
     // What a hook changes in one commit is what the next one stands on.
     hook(
         &repo,
         "pre-commit",
-        "sed -i 's/^two$/TWO/' a.txt\ngit add a.txt",
+        "git diff --cached --quiet -- a.txt && exit 0\nsed -i 's/^two$/TWO/' a.txt\ngit add a.txt",
     );
     repo.write("a.txt", "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
     let value = repo.json(&["land", "--each"], 0);
@@ -349,6 +343,43 @@ fn each_turn_becomes_a_commit_or_none_does() {
     );
     assert_eq!(repo.read("a.txt"), "1\nTWO\n3\n4\n5\n6\n7\n8\nnine\n");
     assert_eq!(status(&repo), " M a.txt");
+}
+
+#[test]
+fn a_refusal_in_the_middle_leaves_the_commits_before_it() {
+    let repo = three_turns();
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    repo.git(&["config", "includeIf.onbranch:main.path", "who"]);
+    repo.write(".git/who", "[user]\n\temail = main@example.org\n");
+    hook(
+        &repo,
+        "pre-commit",
+        "git diff --cached --quiet -- c.txt || { echo 'c must stay' >&2; exit 1; }",
+    );
+    let mut command = repo.teddy_command(&["land", "--each"]);
+    command
+        .env_remove("GIT_AUTHOR_EMAIL")
+        .current_dir(repo.path());
+    let out = Output::of(&mut command);
+    let short = |name: &str| repo.git(&["rev-parse", name])[..8].to_owned();
+    let landed = format!(
+        "turn 1 as {}, turn 2 as {} landed on main; the next commit failed: git made no commit",
+        short("HEAD~1"),
+        short("HEAD")
+    );
+    out.check(1, &["c must stay", &landed, "hint: "]);
+    assert_eq!(repo.git(&["rev-parse", "HEAD~2"]), head);
+    assert_eq!(
+        repo.git(&["log", "-2", "--format=%s %ae"]),
+        "Make b main@example.org\nChange a main@example.org"
+    );
+    assert_eq!(status(&repo), " D c.txt");
+    check_clean(&repo);
+
+    let value = repo.json(&["status"], 0);
+    assert_eq!(value["landed"]["turns"], json!([1, 2]));
+    repo.done(&["land", "--no-edit", "--no-verify"]);
+    assert_eq!(changed(&repo), "D\tc.txt");
 }
 
 #[test]

@@ -114,19 +114,38 @@ fn nothing_lands_in_the_middle_of_something_else() {
 }
 
 #[test]
-fn a_landing_that_is_just_ending_is_not_taken_for_another_worktree() {
+fn a_git_that_outlives_a_killed_landing_is_waited_for_and_recorded() {
     let repo = three_turns();
-    // So git sees what a landing that was killed leaves, as long as its own git runs.
-    let other = repo.beside("trees/.landing/demo/teddy-land");
-    let path = other.to_str().unwrap();
-    repo.git(&["worktree", "add", "-q", "--force", path, "main"]);
+    let (began, go) = (repo.beside("began"), repo.beside("go"));
+    let script = format!(
+        "touch {}; while ! test -e {}; do sleep 0.05; done",
+        began.display(),
+        go.display()
+    );
+    hook(&repo, "pre-commit", &script);
+    let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+    let mut child = command.current_dir(repo.path()).spawn().unwrap();
+    while !began.exists() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+
     let said = [
         "a landing on `main` that was stopped is just ending",
         "try again",
     ];
     refused(&repo, &["-m", "x"], &said);
-    repo.git(&["worktree", "remove", "--force", path]);
-    repo.done(&["land", "-m", "Land"]);
+    std::fs::write(&go, "").unwrap();
+    let start = std::time::Instant::now();
+    while repo.git(&["log", "-1", "--format=%s"]) != "Land" {
+        assert!(start.elapsed().as_secs() < 20, "git does not commit");
+        std::thread::yield_now();
+    }
+    repo.done(&["recover"]);
+    assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
+    assert_eq!(status(&repo), "");
+    check_clean(&repo);
 }
 
 #[test]
@@ -189,7 +208,7 @@ fn the_first_commit_of_a_repository_can_be_a_landing() {
     let repo = TestRepo::new().file("own.txt", "own\n");
     repo.done(&["new", "demo"]);
     repo.run_plan(&plan("Make a", &[create("a.txt", "a\n")]));
-    hook(&repo, "pre-commit", "test -e a.txt && test ! -e own.txt");
+    hook(&repo, "pre-commit", "test \"$(git ls-files)\" = a.txt");
     repo.done(&["land", "-m", "First"]);
     assert_eq!(
         repo.git(&["log", "--format=%s", "--name-status"]),

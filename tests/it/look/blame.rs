@@ -262,3 +262,54 @@ fn what_is_not_a_range_of_lines_is_named() {
         repo.done(&["blame", "-L", range, "a.txt"]);
     }
 }
+
+/// git opens the file from the directory in which it runs.
+#[test]
+fn revisions_to_ignore_are_found_by_a_relative_path() {
+    let repo = project();
+    repo.git(&["commit", "-q", "-am", "all"]);
+    repo.git(&["config", "blame.ignoreRevsFile", ".git-blame-ignore-revs"]);
+    repo.git(&["config", "--add", "blame.ignoreRevsFile", "dev/./more"]);
+    repo.write("dev/more", "");
+    let text = repo.read("a.txt").replace("five", "  five");
+    repo.write("a.txt", text);
+    repo.git(&["commit", "-q", "-am", "indent"]);
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    repo.write(".git-blame-ignore-revs", format!("{head}\n"));
+    let lines = repo.json(&["blame", "a.txt"], 0);
+    let named = |line: &Value| line["commit"] == json!(head);
+    assert!(!named(&lines[4]), "{lines}");
+
+    repo.remove("dev/more");
+    repo.teddy(&["blame", "a.txt"])
+        .check(1, &["could not open object name list"]);
+}
+
+#[test]
+fn a_git_before_2_41_tells_the_same() {
+    let repo = project();
+    repo.git(&["commit", "-q", "-am", "all"]);
+    let text = repo.read("a.txt").replace("six", "6 mine");
+    repo.write("a.txt", text);
+    let expected = repo.json(&["blame", "a.txt"], 0);
+
+    let real = repo.command("which").arg("git").output().unwrap().stdout;
+    let real = String::from_utf8(real).unwrap();
+    let bin = repo.beside("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *' --contents '*)\n\
+         echo 'fatal: cannot use --contents with final commit object name' >&2; exit 128;; esac\n\
+         exec {} \"$@\"\n",
+        real.trim()
+    );
+    let path = bin.join("git");
+    std::fs::write(&path, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).unwrap();
+    let mut command = repo.teddy_command(&["--json", "blame", "a.txt"]);
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let out = crate::support::Output::of(command.current_dir(repo.path()).env("PATH", path));
+    let told: Value = serde_json::from_str(&out.stdout).unwrap();
+    assert_eq!(told, expected, "{out}");
+}

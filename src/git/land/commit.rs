@@ -1,0 +1,413 @@
+//! One commit, made by git as the user runs it: with their hooks, filters, identity and keys.
+//!
+//! git commits from an index of its own, in a directory that belongs to one landing. The user's index
+//! is untouched until the commit exists, so a refused commit leaves it as it was. git moves the branch
+//! itself, as it does for a commit made by hand; [`made_since`] tells whether it did.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use anyhow::Context as _;
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use super::index;
+use super::links::link_ignored;
+use super::message::{CommitMessage, watch_editor};
+use crate::git::keep::durable::note_written;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::repository::Repository;
+use crate::git::user_git::{answer, feed, in_checkout, silent_git, user_git};
+use crate::host::foreground::{self, Foreground};
+use crate::host::process;
+
+/// Held by TeDDy, by git and by all that git starts, as long as one of them lives.
+const LOCK: &str = "lock";
+/// The index from which git commits.
+const INDEX: &str = "index";
+/// A copy of it, with what a hook changed in the files.
+const REPAIRED: &str = "repaired";
+const MESSAGE: &str = "message";
+/// Ignore rules for the links in the separate directory.
+const RULES: &str = "ignored";
+/// The separate directory.
+const FILES: &str = "files";
+/// The worktree of a new branch.
+const WORKTREE: &str = "teddy-land";
+/// Hooks that git runs for a commit.
+const HOOKS: [&str; 4] = [
+    "pre-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+];
+/// More commits than this are no work of hooks.
+const MAX_MADE: usize = 64;
+
+/// Where git runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitSite {
+    /// In the user's checkout, which has the files that are committed.
+    Checkout,
+    /// In a directory with the files that are committed, on the user's git directory.
+    Separate,
+    /// In a linked worktree that is on a new branch.
+    NewBranch,
+}
+
+/// Whether the hooks that can refuse a commit run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verify {
+    /// They do.
+    Yes,
+    /// `--no-verify`
+    No,
+}
+
+/// A commit to make.
+pub struct CommitRequest<'a> {
+    /// Where git runs.
+    pub site: CommitSite,
+    /// The full name of the branch.
+    pub branch: &'a str,
+    /// `None` for the first commit of a repository.
+    pub parent: Option<CommitId>,
+    /// The tree, before hooks.
+    pub tree: TreeId,
+    /// Its message.
+    pub message: &'a CommitMessage,
+    /// Whether hooks can refuse it.
+    pub verify: Verify,
+}
+
+/// The directory of one landing. Removed when dropped, unless it is kept for recovery.
+pub struct LandingDir<'a> {
+    repository: &'a Repository,
+    path: PathBuf,
+    /// Whether hooks run for a commit.
+    pub has_hooks: bool,
+    is_kept: bool,
+    _lock: File,
+}
+
+impl<'a> LandingDir<'a> {
+    /// Makes the directory below `parent`. The caller holds TeDDy's lock: recovery must not find it
+    /// before it is locked.
+    pub fn make(
+        repository: &'a Repository,
+        parent: &Path,
+        name: &str,
+    ) -> anyhow::Result<LandingDir<'a>> {
+        std::fs::create_dir_all(parent)?;
+        let dir = tempfile::Builder::new()
+            .prefix(&format!("{name}-"))
+            .tempdir_in(parent)?;
+        let lock = File::create(dir.path().join(LOCK))?;
+        lock.lock()?;
+        // git and its hooks inherit it: recovery must not remove the index of a git that outlives a
+        // killed TeDDy, which would then commit an empty tree.
+        fcntl_setfd(&lock, FdFlags::empty())?;
+
+        Ok(LandingDir {
+            repository,
+            path: dir.keep(),
+            has_hooks: has_hooks(repository)?,
+            is_kept: false,
+            _lock: lock,
+        })
+    }
+
+    /// Returns the path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Leaves the directory, with what recovery needs, when this is dropped.
+    pub fn keep(&mut self, is_kept: bool) {
+        self.is_kept = is_kept;
+    }
+
+    /// Lets git make a commit, and returns how git ended. The commit can exist even if git failed, and
+    /// a hook can have undone it even if git succeeded.
+    pub fn commit(&self, request: &CommitRequest<'_>) -> anyhow::Result<ExitStatus> {
+        index::wait_unlocked(self.repository)?;
+        self.prepare(request)
+            .context("preparing the commit; nothing was changed")?;
+        let mut git = self.git(request.site, user_git)?;
+        if request.site != CommitSite::Checkout {
+            self.set_paths(&mut git, request.site)?;
+        }
+
+        let message = request.message;
+        std::fs::write(self.path.join(MESSAGE), &message.text)?;
+        if let Some(comment) = message.comment {
+            git.args(["-c", &format!("core.commentChar={comment}")]);
+        }
+        let encoding = self.repository.config("i18n.commitEncoding");
+        if !message.edit && encoding.is_some_and(|name| !name.eq_ignore_ascii_case("utf-8")) {
+            // What we write is UTF-8; an editor writes it as the user has it set.
+            git.args(["-c", "i18n.commitEncoding=UTF-8"]);
+        }
+
+        git.args(["commit", "--quiet", "--file"])
+            .arg(self.path.join(MESSAGE));
+        if request.verify == Verify::No {
+            git.arg("--no-verify");
+        }
+        if message.edit {
+            git.arg("--edit");
+            watch_editor(self.repository, &self.path, &mut git, message)?;
+        }
+        git.env("GIT_REFLOG_ACTION", "teddy land");
+        git.env(INSIDE, std::process::id().to_string());
+
+        let keys = match message.edit {
+            true => Foreground::Terminal,
+            false => Foreground::Watched,
+        };
+        let status = foreground::run(&mut git, keys).context("cannot start `git commit`")?;
+        note_written();
+        Ok(status)
+    }
+
+    /// Returns the tree that a hook which refused the commit left in the files to be committed.
+    pub fn repaired(
+        &self,
+        site: CommitSite,
+        tree: TreeId,
+        paths: &[&[u8]],
+    ) -> anyhow::Result<TreeId> {
+        let mut list = Vec::new();
+        for path in paths {
+            if self.repository.entry(tree, path)?.is_some() {
+                list.extend_from_slice(path);
+                list.push(0);
+            }
+        }
+        if list.is_empty() || (site != CommitSite::Checkout && !self.has_hooks) {
+            return Ok(tree);
+        }
+
+        let index = self.index(site)?;
+        let copy = self.path.join(REPAIRED);
+        let modified = index.metadata()?.modified()?;
+        std::fs::copy(&index, &copy)?;
+        File::options()
+            .write(true)
+            .open(&copy)?
+            .set_modified(modified)?;
+        let mut git = self.git(site, silent_git)?;
+        git.env("GIT_INDEX_FILE", &copy);
+        git.args(["--literal-pathspecs", "add", "--update"])
+            .args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+        feed(&mut git, &list, "read what the hook changed")?;
+
+        let mut git = self.git(site, silent_git)?;
+        git.env("GIT_INDEX_FILE", &copy).arg("write-tree");
+        let tree = answer(&mut git, "write what the hook changed")?;
+        String::from_utf8_lossy(&tree).trim().parse()
+    }
+
+    /// Writes the index, and the files if they are not the user's and a program reads them.
+    fn prepare(&self, request: &CommitRequest<'_>) -> anyhow::Result<()> {
+        let worktree = self.place(request.site);
+        match request.site {
+            CommitSite::Checkout => {
+                return index::for_commit(self.repository, &self.path.join(INDEX), request.tree);
+            }
+            CommitSite::Separate => {
+                let _ = std::fs::remove_dir_all(&worktree);
+                let _ = std::fs::remove_file(self.path.join(INDEX));
+                std::fs::create_dir_all(&worktree)?;
+                // Not only GIT_DIR: lint-staged and others remove that from the environment.
+                let git_dir = self.repository.git_dir().canonicalize()?;
+                let link = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
+                std::fs::write(worktree.join(".git"), link)?;
+            }
+            CommitSite::NewBranch if worktree.exists() => {}
+            CommitSite::NewBranch => self.add_worktree(request)?,
+        }
+
+        let mut git = self.git(request.site, silent_git)?;
+        git.arg("read-tree");
+        if self.has_hooks || request.message.edit {
+            git.args(["--reset", "-u"]);
+        }
+        git.arg(request.tree.to_string());
+        answer(&mut git, "write the files of the commit")?;
+        link_ignored(self.repository, &worktree, &self.path.join(RULES))
+    }
+
+    /// Makes a linked worktree on the new branch, at the parent of the commit.
+    fn add_worktree(&self, request: &CommitRequest<'_>) -> anyhow::Result<()> {
+        let run = |args: &[&str]| {
+            let mut git = in_checkout(silent_git(self.repository.workdir())?, self.repository);
+            answer(git.args(args), "make a worktree for the new branch")
+        };
+        let worktree = self.path.join(WORKTREE);
+        let path = worktree.to_str().context("the path is not UTF-8")?;
+        let add = ["worktree", "add", "--quiet", "--force", "--no-checkout"];
+        if let Some(parent) = request.parent {
+            let name = request.branch.trim_start_matches("refs/heads/");
+            let parent = parent.to_string();
+            let (new, log) = ("0".repeat(parent.len()), "teddy land: new branch");
+            run(&["update-ref", "-m", log, request.branch, &parent, &new])?;
+            run(&[&add[..], &[path, name]].concat())?;
+            return Ok(());
+        }
+
+        // `worktree add --orphan` needs git 2.42. Any commit will do: the branch has none yet.
+        let empty = self.repository.gix.object_hash().empty_tree().to_string();
+        let mut git = in_checkout(silent_git(self.repository.workdir())?, self.repository);
+        git.args(["hash-object", "-w", "-t", "tree", "--stdin"]);
+        feed(&mut git, b"", "write an empty tree")?;
+        let start = run(&["commit-tree", "-m", "teddy land", &empty])?;
+        let start = String::from_utf8_lossy(&start).trim().to_owned();
+        run(&[&add[..], &["--detach", path, &start]].concat())?;
+        let mut git = silent_git(&worktree)?;
+        git.args(["symbolic-ref", "HEAD", request.branch]);
+        answer(&mut git, "start the new branch").map(drop)
+    }
+
+    /// Returns git where the commit is made.
+    fn git(
+        &self,
+        site: CommitSite,
+        git: impl Fn(&Path) -> anyhow::Result<Command>,
+    ) -> anyhow::Result<Command> {
+        let place = self.place(site);
+        let mut git = git(&place)?;
+        if site == CommitSite::NewBranch {
+            return Ok(git);
+        }
+        // Otherwise without GIT_DIR, as by hand: hooks see a difference.
+        if !self.is_discovered(&place)? {
+            git.env("GIT_DIR", self.repository.git_dir());
+            git.env("GIT_WORK_TREE", &place);
+        }
+        git.env("GIT_INDEX_FILE", self.path.join(INDEX));
+        Ok(git)
+    }
+
+    /// Returns the directory in which git runs.
+    fn place(&self, site: CommitSite) -> PathBuf {
+        match site {
+            CommitSite::Checkout => self.repository.workdir().to_owned(),
+            CommitSite::Separate => self.path.join(FILES),
+            CommitSite::NewBranch => self.path.join(WORKTREE),
+        }
+    }
+
+    /// Returns the index of a site.
+    fn index(&self, site: CommitSite) -> anyhow::Result<PathBuf> {
+        if site != CommitSite::NewBranch {
+            return Ok(self.path.join(INDEX));
+        }
+        let mut git = self.git(site, silent_git)?;
+        git.args(["rev-parse", "--git-path", "index"]);
+        let path = answer(&mut git, "tell where the index is")?;
+        Ok(self.place(site).join(line(path)))
+    }
+
+    /// Returns whether git finds the repository from a directory, and takes that for its files.
+    fn is_discovered(&self, place: &Path) -> anyhow::Result<bool> {
+        let is_found = |argument: &str, expected: &Path| {
+            let output = user_git(place)?.args(["rev-parse", argument]).output()?;
+            let found = PathBuf::from(line(output.stdout)).canonicalize();
+            anyhow::Ok(found.is_ok_and(|found| expected.canonicalize().is_ok_and(|it| it == found)))
+        };
+        Ok(is_found("--absolute-git-dir", self.repository.git_dir())?
+            && is_found("--show-toplevel", place)?)
+    }
+
+    /// Tells git what a relative path of the configuration means outside the user's checkout.
+    fn set_paths(&self, git: &mut Command, site: CommitSite) -> anyhow::Result<()> {
+        let rules = self.path.join(RULES);
+        git.arg("-c").arg(setting("core.excludesFile", &rules));
+        let hooks = self.repository.config("core.hooksPath");
+        if hooks.is_some() && site == CommitSite::Separate {
+            let hooks = hooks_dir(self.repository)?;
+            git.arg("-c").arg(setting("core.hooksPath", &hooks));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for LandingDir<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            remove(self.repository, &self.path);
+        }
+    }
+}
+
+/// Set for hooks to the process id of the TeDDy that lands.
+pub const INSIDE: &str = "TEDDY_LANDING";
+
+/// Returns whether a process of the landing in a directory lives.
+pub fn is_in_use(dir: &Path) -> bool {
+    let lock = File::open(dir.join(LOCK));
+    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
+}
+
+/// Removes the directory of a landing, as far as possible now.
+pub fn remove(repository: &Repository, dir: &Path) {
+    let worktree = dir.join(WORKTREE);
+    if worktree.exists() {
+        let git = silent_git(repository.workdir()).map(|git| in_checkout(git, repository));
+        if let Ok(mut git) = git {
+            git.args(["worktree", "remove", "--force", "--force"]);
+            let _ = answer(git.arg(&worktree), "remove the worktree");
+        }
+    }
+    let _ = std::fs::remove_dir_all(dir);
+}
+
+/// Returns the commits between two positions of a branch, oldest first; none if the branch did not
+/// move, or moved to something that does not continue it.
+pub fn made_since(
+    repository: &Repository,
+    old: Option<CommitId>,
+    now: Option<CommitId>,
+) -> anyhow::Result<Vec<CommitId>> {
+    let (mut made, mut at) = (Vec::new(), now);
+    while at != old {
+        let Some(id) = at.filter(|_| made.len() < MAX_MADE) else {
+            return Ok(Vec::new());
+        };
+        made.push(id);
+        at = repository.commit(id)?.parents.first().copied();
+    }
+    made.reverse();
+    Ok(made)
+}
+
+fn has_hooks(repository: &Repository) -> anyhow::Result<bool> {
+    let dir = hooks_dir(repository)?;
+    let is_there = |name: &&str| process::find(dir.join(name)).is_some();
+    Ok(HOOKS.iter().any(|name| is_there(&name)) || !repository.config_section("hook").is_empty())
+}
+
+fn hooks_dir(repository: &Repository) -> anyhow::Result<PathBuf> {
+    let mut git = in_checkout(user_git(repository.workdir())?, repository);
+    git.args(["rev-parse", "--git-path", "hooks"]);
+    let path = answer(&mut git, "tell where hooks are").context("looking for hooks")?;
+    Ok(repository.workdir().join(line(path)))
+}
+
+/// Returns a line of git's without its end, as a path.
+fn line(mut bytes: Vec<u8>) -> OsString {
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+    }
+    OsString::from_vec(bytes)
+}
+
+/// Returns a setting with a path, as `git -c` takes it.
+fn setting(name: &str, path: &Path) -> OsString {
+    [OsStr::new(name), OsStr::new("="), path.as_os_str()]
+        .into_iter()
+        .collect()
+}

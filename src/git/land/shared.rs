@@ -1,0 +1,112 @@
+//! What a hook can change of a repository besides files: HEAD, the stash and other refs.
+
+use std::collections::BTreeMap;
+
+use crate::git::object::CommitId;
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::git::user_git::{answer, in_checkout, silent_git};
+
+/// The state before a commit.
+#[derive(Debug, Clone)]
+pub struct SharedState {
+    branch: Option<String>,
+    stash: Vec<StashEntry>,
+    refs: BTreeMap<String, CommitId>,
+}
+
+/// An entry of the stash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StashEntry {
+    /// The id of its commit.
+    pub commit: String,
+    /// Its line in the list.
+    pub message: String,
+}
+
+/// What differs after a commit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SharedChanges {
+    /// Stash entries that are gone.
+    pub taken: Vec<StashEntry>,
+    /// Stash entries that are new.
+    pub left: Vec<StashEntry>,
+    /// Other refs that moved or are gone, each with its commit before.
+    pub moved: Vec<(String, CommitId)>,
+    /// The branch that HEAD was on, if it is on another one.
+    pub left_branch: Option<String>,
+}
+
+impl SharedState {
+    /// Reads the current state.
+    pub fn read(repository: &Repository) -> anyhow::Result<SharedState> {
+        let is_other =
+            |name: &str| !name.starts_with("refs/teddy/") && name != "refs/stash" && name != "HEAD";
+        let refs = refs::list(repository, "refs/")?.into_iter();
+        Ok(SharedState {
+            branch: refs::branch(repository)?,
+            stash: stash(repository)?,
+            refs: refs
+                .filter(|reference| is_other(&reference.name))
+                .map(|reference| (reference.name, reference.target))
+                .collect(),
+        })
+    }
+
+    /// Returns what changed since, except for the branch that was landed on.
+    pub fn changes(&self, repository: &Repository, branch: &str) -> anyhow::Result<SharedChanges> {
+        let now = SharedState::read(repository)?;
+        let without = |some: &[StashEntry], others: &[StashEntry]| {
+            let is_gone = |entry: &&StashEntry| !others.contains(entry);
+            some.iter().filter(is_gone).cloned().collect()
+        };
+        let is_moved = |(name, old): &(&String, &CommitId)| {
+            *name != branch && now.refs.get(*name) != Some(old)
+        };
+        let moved = self.refs.iter().filter(is_moved);
+        Ok(SharedChanges {
+            taken: without(&self.stash, &now.stash),
+            left: without(&now.stash, &self.stash),
+            moved: moved.map(|(name, old)| (name.clone(), *old)).collect(),
+            left_branch: self.branch.clone().filter(|_| now.branch != self.branch),
+        })
+    }
+}
+
+/// Puts stash entries back that a hook popped into the separate directory. The user's files do not
+/// have their content.
+pub fn restore_stash(repository: &Repository, taken: &[StashEntry]) -> anyhow::Result<()> {
+    for entry in taken.iter().rev() {
+        let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+        git.args(["stash", "store", "--quiet", "-m", &entry.message]);
+        answer(git.arg(&entry.commit), "restore a stash entry")?;
+    }
+    Ok(())
+}
+
+/// Puts HEAD back on a branch that a hook left in the separate directory. The user's files are still
+/// those of that branch.
+pub fn restore_branch(repository: &Repository, branch: &str) -> anyhow::Result<()> {
+    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    let branch = format!("refs/heads/{branch}");
+    git.args(["symbolic-ref", "-m", "teddy land: restore HEAD", "HEAD"]);
+    answer(git.arg(branch), "restore HEAD").map(drop)
+}
+
+fn stash(repository: &Repository) -> anyhow::Result<Vec<StashEntry>> {
+    if refs::read(repository, "refs/stash")?.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    git.args(["stash", "list", "--format=%H %gs"]);
+    let list = answer(&mut git, "list the stash")?;
+    let list = String::from_utf8_lossy(&list).into_owned();
+    let entry = |line: &str| {
+        let (commit, message) = line.split_once(' ').unwrap_or((line, ""));
+        StashEntry {
+            commit: commit.to_owned(),
+            message: message.to_owned(),
+        }
+    };
+    Ok(list.lines().map(entry).collect())
+}

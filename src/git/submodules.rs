@@ -1,0 +1,27 @@
+//! Which repositories within are submodules: those that `.gitmodules` names.
+
+use std::collections::BTreeSet;
+
+use crate::git::object::{EntryMode, TreeId};
+use crate::git::repository::Repository;
+use crate::git::user_git::{in_checkout, silent_git};
+
+/// Returns the paths of the submodules of a tree. A `.gitmodules` that git cannot read names none.
+pub fn submodules(repository: &Repository, tree: TreeId) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+    let entry = repository.entry(tree, b".gitmodules")?;
+    let is_file = |mode| matches!(mode, EntryMode::File | EntryMode::Executable);
+    let Some(entry) = entry.filter(|entry| is_file(entry.mode)) else {
+        return Ok(BTreeSet::new());
+    };
+
+    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    git.args(["config", "-z", "--blob", &entry.id.to_string()])
+        .args(["--get-regexp", r"^submodule\..*\.path$"]);
+    let listed = git.output()?.stdout;
+    let lines = listed.split(|byte| *byte == 0);
+    let path = |line: &[u8]| {
+        let end = line.iter().position(|byte| *byte == b'\n')?;
+        Some(line[end + 1..].to_vec())
+    };
+    Ok(lines.filter_map(path).collect())
+}

@@ -1,0 +1,57 @@
+//! What a landing would commit although the user's files lack it.
+
+use serde::Serialize;
+
+use crate::git::diff;
+use crate::git::land::branch::Target;
+use crate::git::object::TreeId;
+use crate::git::repository::Repository;
+use crate::text::path::lossy;
+use crate::workflow::land::commits::PlannedCommit;
+use crate::workflow::land::range::Landing;
+
+/// A file that lacks what a turn did: the user took it back, or deleted the file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TakenBackFile {
+    /// The file.
+    pub path: String,
+    /// The newest turn that it lacks.
+    pub turn: u64,
+}
+
+/// Returns the files that lack what a landing commits. Committing them leaves files that are the
+/// reverse of HEAD: the next commit of them would take the landing back.
+pub(super) fn lacking(
+    repository: &Repository,
+    planned: &[PlannedCommit],
+    target: &Target,
+    files: TreeId,
+) -> anyhow::Result<Vec<TakenBackFile>> {
+    let Some(last) = planned.last().filter(|_| target.is_current) else {
+        return Ok(Vec::new());
+    };
+    let landings: Vec<&Landing> = planned.iter().flat_map(|commit| &commit.landings).collect();
+    let mut found = Vec::new();
+    for change in diff::changes(repository, target.tree, last.tree)? {
+        let now = repository.entry(files, &change.path)?;
+        if now == change.new {
+            continue;
+        }
+
+        let (mut newest, mut is_back) = (None, now == change.old || now.is_none());
+        for landing in &landings {
+            let before = repository.entry(landing.before, &change.path)?;
+            if before != repository.entry(landing.after, &change.path)? {
+                is_back |= before == now;
+                newest = Some(landing.turn.number());
+            }
+        }
+        if let Some(turn) = newest.filter(|_| is_back) {
+            found.push(TakenBackFile {
+                path: lossy(&change.path),
+                turn,
+            });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,577 @@
+//! `land` commits in the user's checkout, so that hooks see what they see in `git commit`; what they
+//! change or take is named.
+
+use serde_json::json;
+
+use crate::support::landing::{changed, check_clean, everything, hook, project, status, three_turns};
+use crate::plans::{create, execute, plan};
+use crate::screen::Screen;
+use crate::support::{Output, TestRepo};
+
+/// Edits a file that a turn changed, so that git cannot commit it from the user's checkout.
+fn edit_landed(repo: &TestRepo) {
+    let edited = repo.read("a.txt").replace('9', "nine");
+    repo.write("a.txt", edited);
+}
+
+#[test]
+fn hooks_see_the_checkout_as_by_hand() {
+    let repo = three_turns();
+    repo.write("own.txt", "own\n");
+    repo.git(&["add", "own.txt"]);
+    hook(
+        &repo,
+        "pre-commit",
+        "{ pwd; test -f .git/HEAD && echo git; echo \"${GIT_DIR-none} ${GIT_WORK_TREE-none}\"\n\
+         git diff --cached --name-only; git config --get core.hooksPath; cat own.txt; } > \"$OUT\"",
+    );
+    let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+    command
+        .current_dir(repo.path())
+        .env("OUT", repo.beside("out"));
+    Output::of(&mut command).check(0, &[]);
+    let shown = std::fs::read_to_string(repo.beside("out")).unwrap();
+    let top = repo.path().display().to_string();
+    assert_eq!(
+        shown,
+        format!("{top}\ngit\nnone none\na.txt\nc.txt\ndir/b.txt\nown\n")
+    );
+    assert_eq!(status(&repo), "A  own.txt");
+    check_clean(&repo);
+}
+
+#[test]
+fn a_stash_entry_that_a_hook_takes_is_named() {
+    let repo = three_turns();
+    repo.write("own.txt", "1\n");
+    repo.git(&["add", "own.txt"]);
+    repo.git(&["commit", "-q", "-m", "own", "own.txt"]);
+    let turns = repo.read("a.txt");
+    repo.write("own.txt", "precious\n");
+    repo.git(&["stash", "push", "-q", "-m", "mine", "own.txt"]);
+    let id = repo.git(&["rev-parse", "stash"]);
+    hook(&repo, "pre-commit", "git stash pop -q; exit 0");
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    let command = format!("`git stash store -m 'On main: mine' {id}` brings it back");
+    out.check(
+        0,
+        &[
+            "was taken while git committed",
+            &command,
+            "1 file changed while git committed",
+        ],
+    );
+    // As after `git commit`.
+    assert_eq!(repo.read("own.txt"), "precious\n");
+    assert_eq!(repo.read("a.txt"), turns);
+}
+
+#[test]
+fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
+    let repo = three_turns();
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
+    repo.write(".gitignore", "*.log\n*.tmp\n");
+    repo.git(&["stash", "push", "-q", "-m", "mine", ".gitignore"]);
+    let id = repo.git(&["rev-parse", "stash"]);
+    edit_landed(&repo);
+    hook(&repo, "pre-commit", "git stash pop -q; exit 0");
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(
+        0,
+        &["was taken while git committed; it is back in the stash"],
+    );
+    assert_eq!(repo.git(&["rev-parse", "stash"]), id);
+    assert_eq!(
+        repo.git(&["stash", "list", "--format=%gs"]),
+        "On main: mine"
+    );
+    check_clean(&repo);
+}
+
+#[test]
+fn what_a_hook_repairs_before_it_refuses_can_land() {
+    let script = "grep -q '^two$' a.txt || exit 0\nsed -i 's/^two$/TWO/' a.txt\nexit 1";
+    for is_separate in [false, true] {
+        let repo = three_turns();
+        if is_separate {
+            edit_landed(&repo);
+        }
+        hook(&repo, "pre-commit", script);
+        let head = repo.git(&["rev-parse", "HEAD"]);
+        let out = repo.teddy(&["land", "-m", "Land"]);
+        out.check(
+            1,
+            &[
+                "before it refused, a hook changed `a.txt`",
+                "hint: `--with-repairs` lands what the hook made of them; `git diff ",
+            ],
+        );
+        assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+        // As after `git commit`, the repair is in the files in which the hook ran.
+        assert_eq!(repo.read("a.txt").contains("TWO"), !is_separate);
+
+        let value = repo.json(&["land", "-m", "Land", "--with-repairs"], 0);
+        assert_eq!(value["formatted"], json!(["a.txt"]));
+        assert!(repo.git(&["show", "HEAD:a.txt"]).contains("TWO"));
+        assert!(repo.read("a.txt").contains("TWO"));
+        assert_eq!(status(&repo), if is_separate { " M a.txt" } else { "" });
+        check_clean(&repo);
+    }
+}
+
+#[test]
+fn at_a_terminal_a_repair_is_offered() {
+    let repo = three_turns();
+    hook(
+        &repo,
+        "pre-commit",
+        "grep -q '^two$' a.txt || exit 0\nsed -i 's/^two$/TWO/' a.txt\nexit 1",
+    );
+    let mut screen = Screen::open(&repo, (100, 40), &["land", "-m", "Land"]);
+    screen.wait_for("a hook changed 1 file and refused: a.txt; land with that?");
+    screen.press("y");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(repo.git(&["show", "HEAD:a.txt"]).contains("TWO"));
+    assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn edits_that_a_hook_loses_are_named_with_a_command_that_brings_them_back() {
+    for refuses in [false, true] {
+        let repo = three_turns();
+        repo.write(".gitignore", "*.log\nmine\n");
+        repo.write("own [1].txt", "own\n");
+        hook(
+            &repo,
+            "pre-commit",
+            &format!(
+                "git checkout -q -- .gitignore; rm 'own [1].txt'; exit {}",
+                i32::from(refuses)
+            ),
+        );
+        let out = repo.teddy(&["land", "-m", "Land"]);
+        assert_eq!(out.code, i32::from(refuses), "{out}");
+        let said = "2 files changed while git committed: `.gitignore`, `own [1].txt`; `";
+        let (_, rest) = out.stderr.split_once(said).expect(&out.stderr);
+        let command = rest.split('`').next().unwrap();
+        assert!(command.starts_with("git restore --source="), "{command}");
+        std::fs::create_dir_all(repo.path().join("dir")).unwrap();
+        let mut shell = repo.command("sh");
+        let shell = shell.current_dir(repo.path().join("dir"));
+        Output::of(shell.args(["-c", command])).check(0, &[]);
+        assert_eq!(repo.read(".gitignore"), "*.log\nmine\n");
+        assert_eq!(repo.read("own [1].txt"), "own\n");
+    }
+}
+
+#[test]
+fn what_the_user_took_back_lands_only_if_they_say_so() {
+    let take_back: [(&str, &dyn Fn(&TestRepo)); 2] = [
+        ("a.txt", &|repo| {
+            drop(repo.git(&["checkout", "-q", "--", "a.txt"]))
+        }),
+        ("dir/b.txt", &|repo| repo.remove("dir/b.txt")),
+    ];
+    for (path, take_back) in take_back {
+        let repo = three_turns();
+        take_back(&repo);
+        let turn = if path == "a.txt" { 1 } else { 2 };
+        let before = everything(&repo);
+        let out = repo.teddy(&["land", "-m", "Land"]);
+        let lacks = format!("lacks turn {turn}: {path}\n");
+        out.check(4, &[&lacks, "nothing was changed", "`teddy land --anyway`"]);
+        assert_eq!(everything(&repo), before);
+        let value = repo.json(&["land", "-m", "Land"], 4);
+        assert_eq!(value["lacking"], json!([{"path": path, "turn": turn}]));
+
+        let mut screen = Screen::open(&repo, (100, 40), &["land", "-m", "Land"]);
+        screen.wait_for(&format!("{path} no longer has turn {turn}; land anyway?"));
+        screen.press("n");
+        assert_eq!(screen.end(), 4, "{}", screen.shown());
+
+        repo.done(&["land", "-m", "Land", "--anyway"]);
+        assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
+        // The files are what the user made of them, and nothing says otherwise.
+        assert!(
+            !repo
+                .done(&["status"])
+                .contains("as the newest turn left them")
+        );
+    }
+}
+
+#[test]
+fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
+    let repo = project();
+    let script = "git init -q lib && git -C lib commit -q --allow-empty -m x; echo 2 > c.txt";
+    repo.done(&["run", "-m", "work", "--", "sh", "-c", script]);
+    let value = repo.json(&["land", "-m", "Land"], 0);
+    assert_eq!(value["repositories"], json!(["lib"]));
+    assert_eq!(changed(&repo), "M\tc.txt");
+    assert!(repo.path().join("lib/.git").exists());
+
+    let out = repo.teddy(&["undo"]);
+    assert!(!out.stdout.contains("delete lib"), "{out}");
+    assert!(out.stdout.contains("write c.txt"), "{out}");
+    let out = repo.teddy(&["redo"]);
+    assert!(!out.stdout.contains("write lib"), "{out}");
+
+    let script = "git init -q sub && git -C sub commit -q --allow-empty -m x\n\
+                  printf '[submodule \"s\"]\\n\\tpath = sub\\n\\turl = ./sub\\n' > .gitmodules";
+    repo.done(&["run", "-m", "sub", "--", "sh", "-c", script]);
+    repo.done(&["land", "-m", "Sub"]);
+    assert_eq!(changed(&repo), "A\t.gitmodules\nA\tsub");
+
+    repo.done(&[
+        "run",
+        "-m",
+        "only",
+        "--",
+        "sh",
+        "-c",
+        "git init -q x && git -C x commit -q --allow-empty -m x",
+    ]);
+    repo.teddy(&["land", "-m", "x"])
+        .check(1, &["nothing but repositories within", "git submodule add"]);
+}
+
+#[test]
+fn an_edit_in_the_second_of_the_index_stays_visible() {
+    let repo = project();
+    // git compares whole seconds: the edit must come in the second of the index.
+    let second = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    loop {
+        repo.write("c.txt", "aaaa\n");
+        let start = second();
+        repo.git(&["add", "c.txt"]);
+        repo.git(&["commit", "-q", "-m", "c"]);
+        repo.write("c.txt", "bbbb\n");
+        if second() == start {
+            break;
+        }
+        repo.write("c.txt", "other\n");
+        repo.git(&["commit", "-q", "-m", "again", "c.txt"]);
+    }
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(status(&repo), " M c.txt");
+}
+
+#[test]
+fn a_message_that_is_empty_but_for_trailers_is_refused() {
+    let repo = three_turns();
+    let before = everything(&repo);
+    let editor = "sh -c 'grep \"^Teddy-\" \"$1\" > \"$1.x\"; mv \"$1.x\" \"$1\"' -";
+    let options: &[(&str, &str)] = &[("GIT_EDITOR", editor)];
+    let mut screen = Screen::open_with(&repo, (100, 40), (&["land"], options));
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
+    assert!(
+        screen.shown().contains("empty commit message"),
+        "{}",
+        screen.shown()
+    );
+    assert_eq!(everything(&repo), before);
+
+    repo.git(&["config", "commit.cleanup", "strip"]);
+    for message in ["# a comment", "Signed-off-by: A <a@b>"] {
+        repo.teddy(&["land", "-m", message])
+            .check(1, &["the message is empty"]);
+    }
+    assert_eq!(everything(&repo).2, before.2);
+}
+
+#[test]
+fn a_title_that_looks_like_a_comment_stays() {
+    for (name, value) in [
+        ("x.y", "z"),
+        ("commit.cleanup", "strip"),
+        ("core.commentChar", ";"),
+    ] {
+        let repo = project();
+        repo.git(&["config", name, value]);
+        repo.git(&["config", "commit.template", ".git/template"]);
+        repo.write(".git/template", "# Why: x\n; Why: y\n");
+        repo.run_plan(&plan("#42: fix the number", &[create("n.txt", "x\n")]));
+        repo.done(&["land", "--no-edit"]);
+        assert_eq!(
+            repo.git(&["log", "-1", "--format=%s"]),
+            "#42: fix the number"
+        );
+
+        repo.run_plan(&plan("; #43", &[create("m.txt", "x\n")]));
+        let options: &[(&str, &str)] = &[("GIT_EDITOR", "true")];
+        let mut screen = Screen::open_with(&repo, (100, 40), (&["land"], options));
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+        let body = repo.git(&["log", "-1", "--format=%B"]);
+        assert!(body.starts_with("; #43\n"), "{name}: {body}");
+        let comment = if value == ";" { "; Why" } else { "# Why" };
+        assert!(!body.contains(comment), "{name}: {body}");
+    }
+}
+
+#[test]
+fn teddy_in_a_hook_does_not_wait_for_the_landing() {
+    let repo = three_turns();
+    let teddy = env!("CARGO_BIN_EXE_teddy");
+    hook(
+        &repo,
+        "pre-commit",
+        &format!(
+            "{teddy} status -q || exit 1\n{teddy} record -m x --allow-empty 2> \"$OUT\"; test $? = 75"
+        ),
+    );
+    let start = std::time::Instant::now();
+    let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+    command
+        .current_dir(repo.path())
+        .env("OUT", repo.beside("out"));
+    Output::of(&mut command).check(0, &[]);
+    assert!(start.elapsed().as_secs() < 20);
+    let said = std::fs::read_to_string(repo.beside("out")).unwrap();
+    assert!(
+        said.contains("(land) is at work in this repository"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_identity_is_that_of_the_users_git_directory_in_the_separate_directory_too() {
+    for is_separate in [false, true] {
+        let repo = three_turns();
+        let key = format!("includeIf.gitdir:{}/.git.path", repo.path().display());
+        repo.git(&["config", &key, "who"]);
+        repo.write(".git/who", "[user]\n\temail = work@example.org\n");
+        repo.write(".git/key", "k");
+        hook(
+            &repo,
+            "pre-commit",
+            "unset GIT_DIR GIT_WORK_TREE; test -e \"$(git rev-parse --git-dir)/key\"",
+        );
+        if is_separate {
+            edit_landed(&repo);
+        }
+        let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+        command.current_dir(repo.path());
+        for name in ["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"] {
+            command.env_remove(name);
+        }
+        Output::of(&mut command).check(0, &[]);
+        assert_eq!(
+            repo.git(&["log", "-1", "--format=%ae %ce"]),
+            "work@example.org work@example.org"
+        );
+        check_clean(&repo);
+    }
+}
+
+#[test]
+fn a_landing_is_found_by_its_trailers_after_an_amendment() {
+    let repo = three_turns();
+    repo.done(&["land", "-m", "Land"]);
+    repo.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "--no-edit",
+        "--reset-author",
+        "--date=2001-01-01",
+    ]);
+    repo.git(&["commit", "-q", "--allow-empty", "-m", "later"]);
+    let head = repo.git(&["rev-parse", "HEAD~1"]);
+    let value = repo.json(&["status"], 0);
+    assert_eq!(value["landed"]["on_branch"], json!(false));
+    assert_eq!(value["landed"]["now"], json!([head]));
+    let short = &head[..8];
+    let shown = repo.done(&["status"]);
+    assert!(
+        shown.contains(&format!("turns 1-3, now {short}")),
+        "{shown}"
+    );
+    repo.teddy(&["undo"])
+        .check(0, &[&format!("turn 3 has landed as {short} on main")]);
+
+    repo.git(&["reset", "-q", "--hard", "HEAD~2"]);
+    let shown = repo.done(&["status"]);
+    assert!(shown.contains("which is not on main any more"), "{shown}");
+}
+
+#[test]
+fn a_branch_of_gitbutler_is_not_landed_on() {
+    let repo = three_turns();
+    repo.git(&["switch", "-q", "-c", "gitbutler/workspace"]);
+    for args in [
+        &["land", "-m", "x"][..],
+        &["land", "-m", "x", "--branch", "y"],
+    ] {
+        repo.teddy(args)
+            .check(1, &["GitButler writes anew", "hint: commit with GitButler"]);
+    }
+}
+
+#[test]
+fn a_file_that_only_a_command_left_is_named() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "Test",
+        &[create("t.txt", "t\n"), execute("echo ok > result.txt")],
+    ));
+    let out = repo.teddy(&["land", "-n"]);
+    out.check(0, &["Only a command made these new files:\n  result.txt"]);
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(
+        0,
+        &["New files that only a command made are committed, too: `result.txt`"],
+    );
+    assert_eq!(
+        repo.json(&["land", "1", "-n", "--branch", "x", "-m", "x"], 1)["error"]["kind"],
+        "NothingToLand"
+    );
+}
+
+#[test]
+fn a_hook_that_leaves_the_branch_is_told_of() {
+    let repo = three_turns();
+    edit_landed(&repo);
+    repo.git(&["branch", "other"]);
+    hook(
+        &repo,
+        "pre-commit",
+        "git symbolic-ref HEAD refs/heads/other; exit 1",
+    );
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(
+        1,
+        &["HEAD left `main` while git committed; it is back there"],
+    );
+    assert_eq!(repo.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+
+    hook(
+        &repo,
+        "pre-commit",
+        "git tag -d t > /dev/null; git update-ref refs/heads/other HEAD^0",
+    );
+    repo.git(&["tag", "t"]);
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    let out = repo.teddy(&["land", "-m", "Land"]);
+    out.check(
+        0,
+        &[&format!(
+            "`refs/tags/t` changed while git committed; `git update-ref refs/tags/t {head}`"
+        )],
+    );
+}
+
+#[test]
+fn a_new_branch_can_have_the_first_commit() {
+    let repo = TestRepo::new();
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Make a", &[create("a.txt", "a\n")]));
+    hook(
+        &repo,
+        "pre-commit",
+        "test \"$(git branch --show-current)\" = topic && test -e a.txt",
+    );
+    repo.done(&["land", "-m", "First", "--branch", "topic"]);
+    assert_eq!(repo.git(&["log", "--format=%s", "topic"]), "First");
+    assert_eq!(status(&repo), "?? a.txt");
+    check_clean(&repo);
+
+    hook(&repo, "pre-commit", "exit 0");
+    repo.commit("all");
+    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    hook(&repo, "pre-commit", "exit 1");
+    repo.teddy(&["land", "-m", "x", "--branch", "second"])
+        .check(1, &["git made no commit"]);
+    assert_eq!(repo.git(&["branch", "--list", "second"]), "");
+    check_clean(&repo);
+}
+
+/// git opens it from the directory in which it runs.
+#[test]
+fn a_relative_file_of_order_is_no_obstacle() {
+    let repo = three_turns();
+    repo.write("order", "z\n");
+    repo.git(&["config", "diff.orderFile", "order"]);
+    repo.teddy(&["land", "-n"]).check(0, &[" 3 files changed"]);
+    repo.done(&["land", "-m", "Land"]);
+}
+
+/// Whatever a hook does with git, the landing says what is there.
+#[test]
+fn hooks_that_work_with_git_leave_what_they_would_leave_by_hand() {
+    let repo = three_turns();
+    repo.write("own.txt", "own\n");
+    hook(&repo, "pre-commit", "unset GIT_INDEX_FILE; git add own.txt");
+    hook(
+        &repo,
+        "post-commit",
+        "test -e .git/once && exit; touch .git/once\n\
+         git commit -q --amend --no-edit --no-verify --date=2001-01-01T00:00:00Z",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(changed(&repo), "M\ta.txt\nD\tc.txt\nA\tdir/b.txt");
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%ad", "--date=short"]),
+        "2001-01-01"
+    );
+    assert_eq!(status(&repo), "A  own.txt");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(
+        repo.json(&["status"], 0)["landed"]["commits"],
+        json!([head])
+    );
+
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    hook(
+        &repo,
+        "post-commit",
+        "test \"$(git log -1 --format=%s)\" = more || git commit -q --allow-empty --no-verify -m more",
+    );
+    repo.done(&["land", "-m", "Land d"]);
+    assert_eq!(repo.git(&["log", "-2", "--format=%s"]), "more\nLand d");
+    assert_eq!(status(&repo), "A  own.txt");
+
+    repo.run_plan(&plan("Make e", &[create("e.txt", "e\n")]));
+    hook(&repo, "post-commit", "git reset -q --soft HEAD^");
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    repo.teddy(&["land", "-m", "Land e"])
+        .check(1, &["a hook took it away again"]);
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(status(&repo), "A  own.txt\n?? e.txt");
+
+    std::fs::remove_file(repo.path().join(".git/hooks/post-commit")).unwrap();
+    hook(&repo, "pre-commit", "git reset -q --hard");
+    let out = repo.teddy(&["land", "-m", "Land e"]);
+    // As by hand, the commit is there and empty; the turn can land again.
+    out.check(
+        0,
+        &[
+            "Land e (0 files)",
+            "Landed no turn",
+            "1 file changed while git committed: `e.txt`",
+        ],
+    );
+    check_clean(&repo);
+    std::fs::remove_file(repo.path().join(".git/hooks/pre-commit")).unwrap();
+    repo.write("e.txt", "e\n");
+    repo.done(&["land", "-m", "Land e"]);
+    assert_eq!(changed(&repo), "A\te.txt");
+}
+
+#[test]
+fn ten_thousand_files_land() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "Make many",
+        &[execute(
+            "mkdir many; i=0; while [ $i -lt 10000 ]; do echo $i > many/$i; i=$((i+1)); done",
+        )],
+    ));
+    hook(
+        &repo,
+        "pre-commit",
+        "test \"$(git diff --cached --name-only | wc -l)\" -eq 10000",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(status(&repo), "");
+}
