@@ -15,7 +15,6 @@ use crate::change::error::ChangeError;
 use crate::change::id::IdError;
 use crate::config::error::ConfigError;
 use crate::git::land::branch::Obstacle;
-use crate::git::object::absent::MissingObject;
 use crate::git::open::OpenError;
 use crate::git::refs::{DamagedTable, MoveError, RefsLocked};
 use crate::git::sign::make::SignError;

@@ -48,6 +48,7 @@ pub fn start(
         published: Written::default(),
         log: "teddy: start".to_owned(),
         anyway: false,
+        overwrite: false,
     };
 
     let completed = transaction.complete(&project.checkout(), name, &step, None);

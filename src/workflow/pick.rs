@@ -278,6 +278,7 @@ fn write(
         published,
         log: format!("teddy: pick {name}"),
         anyway: false,
+        overwrite: false,
     })
 }
 

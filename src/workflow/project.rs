@@ -321,15 +321,7 @@ impl Project {
             Some(_) => Duration::ZERO,
             None => patience(),
         };
-        let lock = Lock::take(
-            &self
-                .repository
-                .teddy_dir()
-                .join("locks")
-                .join(session.as_str()),
-            command,
-            patience,
-        )?;
+        let lock = Lock::take(&self.session_lock(session), command, patience)?;
         // Its commands may still be running, in the worktree that this call is about to use; who
         // watches them ends them if TeDDy was killed.
         Lock::outlast(&self.commands_lock(session.as_str()), patience)?;

@@ -1,10 +1,19 @@
-//! A draft that waits for the next turn, carried over a turn that takes no part in it: a plan, a
-//! message, context lists.
+//! Carries a draft (plan, message, context lists) over a turn that does not use it, such as a restore.
 
+use super::Checkout;
+use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::ModelUse;
 use crate::session::turn::Turn;
-use crate::workspace::Checkout;
+
+/// The part of a draft that is carried over a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// All of it.
+    Whole,
+    /// The plan, the message and the model's answer, with the context that the restore brought.
+    Answer,
+}
 
 /// Returns the draft behind the newest turn; `None` if another user made it: this one never saw it.
 pub fn waiting(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<Draft>> {
@@ -16,9 +25,48 @@ pub fn waiting(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<Dra
 
 /// Saves a draft behind the turn that was recorded since.
 pub fn carry(checkout: &Checkout<'_>, before: &Turn, waiting: Draft) -> anyhow::Result<()> {
-    let store = checkout.store();
-    let tip = store.tip(&before.session)?;
-    let fresh = store.draft(&tip)?;
+    let tip = checkout.store().tip(&before.session)?;
+    let fresh = checkout.store().draft(&tip)?;
+    carry_behind(checkout, &tip, &fresh, waiting)
+}
+
+/// As [`carry`], for a restore. Returns `false` and saves nothing if the draft is nothing but a context
+/// and the restore brought another one.
+pub fn carry_over_restore(
+    checkout: &Checkout<'_>,
+    before: &Turn,
+    mut waiting: Draft,
+    carried: Carried,
+) -> anyhow::Result<bool> {
+    let tip = checkout.store().tip(&before.session)?;
+    let fresh = checkout.store().draft(&tip)?;
+    if carried == Carried::Answer {
+        let is_context = !waiting.is_planned() && waiting.message().is_none();
+        if is_context && waiting.meta.failure.is_none() {
+            return Ok(false);
+        }
+        for name in [
+            artifact::TURN_CONTEXT,
+            artifact::SESSION_CONTEXT,
+            artifact::SYSTEM_PROMPT,
+        ] {
+            let text = fresh.artifacts.text_or_empty(name);
+            waiting.artifacts.put(name, text);
+        }
+        // The restore has recorded which requests are undone.
+        waiting.artifacts.remove(artifact::REQUESTS);
+    }
+    carry_behind(checkout, &tip, &fresh, waiting)?;
+    Ok(true)
+}
+
+/// Replaces the draft that a turn prepared for the next one.
+fn carry_behind(
+    checkout: &Checkout<'_>,
+    tip: &Turn,
+    fresh: &Draft,
+    waiting: Draft,
+) -> anyhow::Result<()> {
     let mut draft = Draft {
         commit: fresh.commit,
         ..waiting
@@ -26,7 +74,7 @@ pub fn carry(checkout: &Checkout<'_>, before: &Turn, waiting: Draft) -> anyhow::
 
     draft.meta.number = fresh.meta.number;
     draft.meta.parent_turn_id = fresh.meta.parent_turn_id;
-    // The turn that was recorded has paid for it.
+    // The recorded turn has already accounted for the cost.
     draft.meta.spent = None;
     draft.meta.model = draft.meta.model.map(|model| ModelUse {
         asked: model.asked,
@@ -36,5 +84,5 @@ pub fn carry(checkout: &Checkout<'_>, before: &Turn, waiting: Draft) -> anyhow::
     });
 
     draft.begin();
-    store.save_draft(&tip, &mut draft)
+    checkout.store().save_draft(tip, &mut draft)
 }

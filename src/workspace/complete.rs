@@ -341,6 +341,8 @@ pub struct SessionMove {
     pub log: String,
     /// Completes even after an interrupt, because the turn records the interrupted run.
     pub anyway: bool,
+    /// Whether a change that does not fit the bytes on disk replaces them; they are kept.
+    pub overwrite: bool,
 }
 
 impl SessionMove {

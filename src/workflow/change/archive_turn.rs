@@ -94,6 +94,7 @@ fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
         published,
         log: "teddy: archive".to_owned(),
         anyway: false,
+        overwrite: false,
     }
 }
 

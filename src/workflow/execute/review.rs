@@ -34,6 +34,14 @@ pub(super) fn review_and_run(
             return turn_down(project, case, options, user);
         }
 
+        // A person sees such words in the review; without one, the command must not run.
+        if case.earlier.is_none() && user.approves_unseen() {
+            let asides = case.judged.asides();
+            if !asides.is_empty() {
+                return doubt(project, case, (asides, options), user);
+            }
+        }
+
         note_activity(project, &case.tip.session, IN_REVIEW);
         let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(undecided(case, Vec::new())),

@@ -65,6 +65,7 @@ pub(super) fn finish(
         log: subject,
         // The turn records that the user asked to stop.
         anyway: meta.status == Status::Interrupted,
+        overwrite: false,
     };
 
     let Completed {

@@ -75,6 +75,7 @@ pub(super) fn write(
         log: format!("teddy: record turn {}", meta.number),
         // The work is already done, so an interrupt must not lose it.
         anyway: true,
+        overwrite: false,
     };
     // The files stay as they are; only the publication is recorded.
     let stay = FileMove {

@@ -14,9 +14,8 @@ mod unchanged;
 mod walk;
 mod way;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::git::diff;
 use serde::Serialize;
 
 use self::bring::{RestoredFiles, bring};
@@ -24,20 +23,26 @@ use self::note::RestoreNote;
 use self::obstacle::{HiddenFiles, blocked, hidden};
 use self::paths::{check_paths, restrict};
 use self::record::{RestoreTurn, write};
-use self::steps::PassedOver;
-use self::way::{Planner, Way, hidden, is_below};
+use self::summary::{tell_changes, what_went};
+use self::unchanged::changes_nothing;
+use self::walk::PassedOver;
+use self::way::{Planner, Way};
+use crate::git::diff;
 use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::refs::Expected;
+use crate::git::repository::Repository;
 use crate::host::interrupt;
+use crate::plan;
+use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
-use crate::workflow::carry::{self, Carried};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
+use crate::workspace::carry::{self, Carried};
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::marks::marked;
@@ -208,10 +213,14 @@ fn carry_out(
     };
 
     let files = FileMove {
-        from: recorded.tree,
-        to: leave_repositories(&project.repository, recorded.tree, brought.tree)?,
+        from: fitted.recorded.tree,
+        to: leave_repositories(
+            &project.repository,
+            fitted.recorded.tree,
+            fitted.brought.tree,
+        )?,
     };
-    let waiting = carry::waiting(project, tip)?;
+    let waiting = carry::waiting(&project.checkout(), tip)?;
     let writing = RestoreTurn {
         aim,
         recorded: &fitted.recorded,
@@ -229,34 +238,7 @@ fn carry_out(
         !interrupt::requested(),
         "interrupted before anything was changed"
     );
-
-    let writing = RestoreTurn {
-        aim,
-        recorded: &recorded,
-        files: &files,
-        brought: &brought,
-        wish,
-    };
-    let (commit, published) = write(project, tip, &writing)?;
-    let step = SessionMove {
-        expected: Expected::At(tip.commit),
-        new: commit,
-        published,
-        log: format!("teddy: restore turn {}", aim.turn.number()),
-        anyway: false,
-    };
-
-    let Completed {
-        commit, published, ..
-    } = transaction.complete(&project.checkout(), &tip.session, &step, Some(&files))?;
-    done.overlaps = shown(&published.conflicts);
-    done.notes
-        .extend(obstacles(&published).into_iter().map(RestoreNote::Obstacle));
-    done.commit = Some(commit);
-
-    // The files are there: what cannot be told is no failure of theirs.
-    let notes = what_went(project, tip, aim);
-    done.notes.extend(notes.unwrap_or_default());
+    restore.finish(&writing, waiting, &mut done)?;
     Ok(done)
 }
 
@@ -400,7 +382,7 @@ impl Restore<'_> {
             published,
             log: format!("teddy: restore turn {}", aim.turn.number()),
             anyway: false,
-            branch: None,
+            overwrite: self.wish.on_overlap.replaces(),
         };
 
         let (checkout, files) = (project.checkout(), Some(writing.files));
@@ -414,8 +396,12 @@ impl Restore<'_> {
                 true => Carried::Whole,
                 false => Carried::Answer,
             };
-            let title = carry::carry_over_restore(project, tip, waiting, carried)?;
-            done.notes.extend(title.map(RestoreNote::PlanWaits));
+            let plan = waiting.artifacts.text_or_empty(artifact::PLAN);
+            let is_planned = waiting.is_planned();
+            if carry::carry_over_restore(&checkout, tip, waiting, carried)? && is_planned {
+                let title = plan::parse(&plan).0.title;
+                done.notes.push(RestoreNote::PlanWaits(title));
+            }
         }
 
         if !published.conflicts.is_empty() {

@@ -193,6 +193,7 @@ fn write(
         log: format!("teddy: {}", title.to_lowercase()),
         // The commits are on the branch: not to record them would not undo them.
         anyway: true,
+        overwrite: false,
     })
 }
 

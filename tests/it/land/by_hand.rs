@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::plans::{create, edit, execute, plan};
 use crate::random_kills::Dice;
 use crate::support::landing::hook;
-use crate::plans::{create, edit, execute, plan};
 use crate::support::{Output, TestRepo};
 
 /// Hooks, each with whether it stages files itself.

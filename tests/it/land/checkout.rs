@@ -3,9 +3,11 @@
 
 use serde_json::json;
 
-use crate::support::landing::{changed, check_clean, everything, hook, project, status, three_turns};
 use crate::plans::{create, execute, plan};
 use crate::screen::Screen;
+use crate::support::landing::{
+    changed, check_clean, everything, hook, project, status, three_turns,
+};
 use crate::support::{Output, TestRepo};
 
 /// Edits a file that a turn changed, so that git cannot commit it from the user's checkout.

@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use crate::support::landing::{check_clean, status};
 use crate::plans::{create, execute, plan};
+use crate::support::landing::{check_clean, status};
 use crate::support::{Output, TestRepo};
 
 /// Returns whether a program is installed; says so if it is not.
