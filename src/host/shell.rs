@@ -22,6 +22,7 @@ use rustix::process::Signal;
 pub use super::supervisor::GRACE;
 pub use capture::CapturedOutput;
 pub use environment::may_set;
+use interpreter::DEFAULT_SHELL;
 pub use interpreter::interpreter;
 pub use stragglers::end_orphans;
 
@@ -29,15 +30,13 @@ use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
 use super::temporary::temporary_folder;
-use super::{interrupt, overlay, process, sandbox};
+use super::{interrupt, overlay, sandbox};
 pub use capture::Capture;
 pub(super) use environment::CommandEnvironment;
 pub(super) use stragglers::{Marker, VARIABLE};
 
 /// How long the supervisor has to kill all processes.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The shell without a setting.
-const DEFAULT_SHELL: &str = "sh";
 /// How long output is still read after everything was killed.
 const DRAIN: Duration = Duration::from_secs(1);
 /// Poll interval for the interrupt flag.
@@ -145,7 +144,7 @@ pub fn run_until(
     stop: &AtomicBool,
     output: &mut dyn FnMut(&[u8]),
 ) -> io::Result<FinishedScript> {
-    let words = match words(script) {
+    let words = match interpreter::words(&script.text, &script.shell) {
         Ok(words) => words,
         Err(why) => return Ok(FinishedScript::not_started(why)),
     };
@@ -193,36 +192,7 @@ fn seen(script: &Script) -> PathBuf {
     )
 }
 
-/// Returns the program that runs a script, and its options: what the script asks for in its `#!` line,
-/// otherwise the shell. Fails with the reason why there is none.
-fn words(script: &Script) -> Result<Vec<OsString>, String> {
-    let shell = script.shell.join(" ");
-    let missing = |name: &str| format!("cannot start `{name}`: no such file or directory");
-    let (name, options) = script.shell.split_first().ok_or_else(|| missing(&shell))?;
-    let name_of = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
-    let asked = interpreter(&script.text);
-    // A shell that the user chose can be a container: only its own scripts run in it.
-    let is_own = script.shell != [DEFAULT_SHELL];
-    let asked = match asked {
-        Some(asked) if is_own && name_of(&asked.program) == name_of(name) => None,
-        Some(asked) if is_own => {
-            return Err(format!(
-                "the script asks for `{}`, and `execute.shell` is `{shell}`",
-                asked.program
-            ));
-        }
-        asked => asked,
-    };
-    let (program, options) = match asked {
-        Some(asked) => (asked.program, asked.argument.into_iter().collect()),
-        None => (name.clone(), options.to_vec()),
-    };
-
-    let found = process::find(&program).ok_or_else(|| missing(&program))?;
-    let options = options.into_iter().map(OsString::from);
-    Ok(std::iter::once(found.into()).chain(options).collect())
-}
-
+/// The files that a script needs while it runs; removed afterwards.
 struct ScriptFiles {
     folder: tempfile::TempDir,
 }

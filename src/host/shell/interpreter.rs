@@ -1,5 +1,12 @@
 //! The `#!` line of a script: the program that runs it in place of the shell.
 
+use std::ffi::OsString;
+
+use crate::host::process;
+
+/// The shell without a setting.
+pub(super) const DEFAULT_SHELL: &str = "sh";
+
 /// The program that a script asks for in its `#!` line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interpreter {
@@ -19,6 +26,39 @@ pub fn interpreter(text: &str) -> Option<Interpreter> {
         program: program.to_owned(),
         argument: argument.map(ToOwned::to_owned),
     })
+}
+
+/// Returns the program that runs a script, and its options: what the script asks for in its `#!` line,
+/// otherwise the shell. Fails with the reason why there is none.
+pub(super) fn words(text: &str, shell: &[String]) -> Result<Vec<OsString>, String> {
+    let whole = shell.join(" ");
+    let missing = |name: &str| format!("cannot start `{name}`: no such file or directory");
+    let (name, options) = shell.split_first().ok_or_else(|| missing(&whole))?;
+    let name_of = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
+    let asked = interpreter(text);
+    // A shell that the user chose can be a container: only its own scripts run in it.
+    let is_own = shell != [DEFAULT_SHELL];
+    let asked = match asked {
+        Some(asked) if is_own && name_of(&asked.program) == name_of(name) => None,
+        Some(asked) if is_own => {
+            return Err(format!(
+                "the script asks for `{}`, and `execute.shell` is `{whole}`",
+                asked.program
+            ));
+        }
+        asked => asked,
+    };
+    let (program, shown, options) = match asked {
+        Some(asked) => {
+            let options = asked.argument.into_iter().collect();
+            (asked.program.clone(), asked.program, options)
+        }
+        None => (name.clone(), whole, options.to_vec()),
+    };
+
+    let found = process::find(&program).ok_or_else(|| missing(&shown))?;
+    let options = options.into_iter().map(OsString::from);
+    Ok(std::iter::once(found.into()).chain(options).collect())
 }
 
 #[cfg(test)]
