@@ -220,3 +220,27 @@ fn a_linked_worktree_that_cannot_be_looked_at_is_not_gone() {
     std::fs::rename(&aside, &records).unwrap();
     assert!(refs(&repo).contains(published));
 }
+
+/// A linked worktree on a disk that is not mounted: its turn is finished once it is there again.
+#[test]
+fn an_intent_that_was_put_aside_is_carried_out_once_its_checkout_is_back() {
+    let repo = project();
+    repo.git(&["worktree", "add", "-q", "../linked"]);
+    let (linked, away) = (repo.beside("linked"), repo.beside("away"));
+    let file = repo.beside("plan.md");
+    std::fs::write(&file, plan("three", &[create("three", "x\n")])).unwrap();
+    let mut command = repo.teddy_command(&["-s", "demo", "execute", "../plan.md", "-y"]);
+    command
+        .current_dir(&linked)
+        .env("FAILPOINTS", "after-ref=return");
+    let out = crate::support::Output::of(&mut command);
+    out.check(1, &["the turn is recorded as"]);
+
+    std::fs::rename(&linked, &away).unwrap();
+    repo.teddy(&["recover"]).check(0, &["pending.json.bad-1"]);
+    repo.teddy(&["doctor"]).check(0, &["pending.json.bad-1"]);
+    std::fs::rename(&away, &linked).unwrap();
+    repo.teddy(&["recover", "--put-back"])
+        .check(0, &["Put back `pending.json.bad-1`"]);
+    assert!(linked.join("three").exists());
+}

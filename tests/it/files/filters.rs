@@ -305,6 +305,39 @@ fn utf_16_keeps_the_bytes_that_a_turn_does_not_change() {
     assert_eq!(disk(), encode("a\r\nB\nc\n"));
 }
 
+/// In a clone without blobs, the version before need not be there.
+#[test]
+fn line_ends_stay_in_a_partial_clone() {
+    let repo = TestRepo::new().file("m.txt", "a\nb\nc\n");
+    repo.commit("init");
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", repo.path().display());
+    let clone = repo.beside("clone");
+    repo.git(&[
+        "clone",
+        "-q",
+        "--filter=blob:none",
+        "--depth=1",
+        &url,
+        "../clone",
+    ]);
+    repo.git_in(&clone, &["config", "core.autocrlf", "true"]);
+    std::fs::write(clone.join("m.txt"), "a\r\nb\nc\r\n").unwrap();
+    let run = |args: &[&str]| repo.teddy_in(&clone, args).check(0, &[]).code;
+    run(&["new", "demo"]);
+    run(&["context", "add", "m.txt", "--session"]);
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Try", &[edit("m.txt", "b", "B")]),
+    )
+    .unwrap();
+    run(&["execute", "../plan.md", "-y"]);
+    let disk = || std::fs::read_to_string(clone.join("m.txt")).unwrap();
+    assert_eq!(disk(), "a\r\nB\nc\r\n");
+    run(&["undo"]);
+    assert_eq!(disk(), "a\r\nb\nc\r\n");
+}
+
 #[test]
 fn damage_to_encoding_and_line_ends_is_named_before_approval() {
     let repo = TestRepo::new()
