@@ -74,7 +74,11 @@ fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
     repo.git(&["stash", "push", "-q", "-m", "mine", ".gitignore"]);
     let id = repo.git(&["rev-parse", "stash"]);
     edit_landed(&repo);
-    hook(&repo, "pre-commit", "git stash pop -q; exit 0");
+    hook(
+        &repo,
+        "pre-commit",
+        "git stash pop -q; echo unstaged >> a.txt; exit 0",
+    );
     let out = repo.teddy(&["land", "-m", "Land"]);
     out.check(
         0,
@@ -85,6 +89,8 @@ fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
         repo.git(&["stash", "list", "--format=%gs"]),
         "On main: mine"
     );
+    // What a hook does not stage there stays there.
+    assert!(!repo.read("a.txt").contains("unstaged"));
     check_clean(&repo);
 }
 
@@ -574,4 +580,45 @@ fn ten_thousand_files_land() {
     );
     repo.done(&["land", "-m", "Land"]);
     assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn after_the_commit_a_hook_sees_the_index_of_the_commit() {
+    let repo = three_turns();
+    repo.write("own.txt", "own\n");
+    repo.git(&["add", "own.txt"]);
+    hook(
+        &repo,
+        "post-commit",
+        "git diff --cached --quiet && touch .git/same",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert!(repo.path().join(".git/same").exists());
+    assert_eq!(status(&repo), "A  own.txt");
+}
+
+#[test]
+fn a_hook_that_is_ended_has_time_to_put_things_back() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let repo = three_turns();
+    repo.write("own.txt", "own\n");
+    let sign = repo.beside("sign");
+    let script = format!(
+        "mv own.txt .git/aside\ntrap 'sleep 1; mv .git/aside own.txt; exit 1' TERM\n\
+         touch {}\nwhile :; do sleep 0.1; done",
+        sign.display()
+    );
+    hook(&repo, "pre-commit", &script);
+    let before = everything(&repo);
+    let mut command = repo.teddy_command(&["land", "-m", "x"]);
+    command
+        .current_dir(repo.path())
+        .stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    while !sign.exists() {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    Output::from(child.wait_with_output().unwrap()).check(130, &["interrupted"]);
+    assert_eq!(everything(&repo), before);
 }
