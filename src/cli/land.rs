@@ -11,7 +11,7 @@ use crate::text::visible::{visible, visible_block};
 use crate::ui::notice;
 use crate::workflow::hinted::hinted;
 use crate::workflow::land::{
-    Committed, TakenBackFile, LandOptions, LandResult, MessageSource, land, turns,
+    Committed, LandOptions, LandResult, MessageSource, TakenBackFile, land, turns,
 };
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
