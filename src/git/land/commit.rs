@@ -387,7 +387,7 @@ pub fn made_since(
 fn has_hooks(repository: &Repository) -> anyhow::Result<bool> {
     let dir = hooks_dir(repository)?;
     let is_there = |name: &&str| process::find(dir.join(name)).is_some();
-    Ok(HOOKS.iter().any(|name| is_there(&name)) || !repository.config_section("hook").is_empty())
+    Ok(HOOKS.iter().any(is_there) || !repository.config_section("hook").is_empty())
 }
 
 fn hooks_dir(repository: &Repository) -> anyhow::Result<PathBuf> {

@@ -25,6 +25,8 @@ pub struct CommitMessage {
     pub comment: Option<char>,
     /// Comments begin with this; `None` if git chooses it.
     pub comment_prefix: Option<String>,
+    /// Whether git removes comments once the editor has ended.
+    pub strips_comments: bool,
     /// Trailers of ours. A message of trailers alone is empty.
     pub trailers: Vec<String>,
 }
@@ -50,9 +52,13 @@ pub(super) fn watch_editor(
     let (script, trailers) = (dir.join(EDITOR), dir.join(TRAILERS));
     std::fs::write(&trailers, message.trailers.join("\n") + "\n")?;
     let comment: String = comment.chars().map(pattern).collect();
+    let uncommented = match message.strips_comments {
+        true => format!("grep -v '^{comment}'"),
+        false => "cat".to_owned(),
+    };
     let text = format!(
         "{editor} \"$@\" || exit\n\
-         sed '/^{comment} -* >8 -*$/,$d' \"$1\" | grep -v '^{comment}' |\n\
+         sed '/^{comment} -* >8 -*$/,$d' \"$1\" | {uncommented} |\n\
          grep -vxF -f {} | grep -v '^Signed-off-by: ' | grep -q '[^[:space:]]' || : >\"$1\"\n",
         shell_word(trailers.as_os_str().as_encoded_bytes()),
     );

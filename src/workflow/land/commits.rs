@@ -152,6 +152,7 @@ fn message(
                 edit: false,
                 comment: None,
                 comment_prefix: None,
+                strips_comments: false,
                 trailers,
             });
         }

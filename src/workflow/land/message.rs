@@ -159,8 +159,8 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
 pub(super) struct Comments {
     /// Comments begin with one of these; none if git chooses a character that no line begins with.
     prefixes: Vec<String>,
-    /// The user has all comments removed, even if no editor opens the message.
-    always_stripped: bool,
+    /// `commit.cleanup`
+    cleanup: Option<String>,
 }
 
 impl Comments {
@@ -177,7 +177,16 @@ impl Comments {
                 set if set.iter().any(|prefix| prefix == "auto") => Vec::new(),
                 set => set.to_vec(),
             },
-            always_stripped: cleanup.as_deref() == Some("strip"),
+            cleanup,
+        }
+    }
+
+    /// Returns whether git removes comments.
+    fn strips(&self, in_editor: bool) -> bool {
+        match self.cleanup.as_deref() {
+            Some("strip") => true,
+            None | Some("default") => in_editor,
+            Some(_) => false,
         }
     }
 
@@ -193,7 +202,7 @@ impl Comments {
     /// Returns whether a message that no editor opens has nothing but trailers of these.
     pub(super) fn is_empty(&self, message: &str, trailers: &[String]) -> bool {
         let is_comment = |line: &str| {
-            self.always_stripped && self.prefixes.iter().any(|prefix| line.starts_with(prefix))
+            self.strips(false) && self.prefixes.iter().any(|prefix| line.starts_with(prefix))
         };
         message.lines().map(str::trim_end).all(|line| {
             line.is_empty()
@@ -226,6 +235,7 @@ impl Comments {
             comment_prefix: comment
                 .map(String::from)
                 .or_else(|| self.prefixes.last().cloned()),
+            strips_comments: self.strips(true),
             trailers: trailers.to_vec(),
         }
     }
@@ -371,7 +381,7 @@ mod tests {
         for prefix in ["#", ";", "//", ">", "-", "T"] {
             let comments = Comments {
                 prefixes: vec![prefix.to_owned()],
-                always_stripped: true,
+                cleanup: Some("strip".to_owned()),
             };
             for draft in ["#42: fix\n\n> ask\n", "; x\n\n- a\n", "// y\n", "Plain\n"] {
                 let template = format!("\n{prefix} Why:\n");
@@ -397,7 +407,7 @@ mod tests {
     fn a_message_of_trailers_alone_is_empty() {
         let comments = Comments {
             prefixes: vec!["#".to_owned()],
-            always_stripped: true,
+            cleanup: Some("strip".to_owned()),
         };
         let trailers = ["Teddy-Turn: 1 x".to_owned()];
         let check = |message: &str, expected| {

@@ -76,7 +76,11 @@ fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
     repo.git(&["stash", "push", "-q", "-m", "mine", ".gitignore"]);
     let id = repo.git(&["rev-parse", "stash"]);
     edit_landed(&repo);
-    hook(&repo, "pre-commit", "git stash pop -q; exit 0");
+    hook(
+        &repo,
+        "pre-commit",
+        "git stash pop -q; echo unstaged >> a.txt; exit 0",
+    );
     let out = repo.teddy(&["land", "-m", "Land"]);
     out.check(
         0,
@@ -87,6 +91,8 @@ fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
         repo.git(&["stash", "list", "--format=%gs"]),
         "On main: mine"
     );
+    // What a hook does not stage there stays there.
+    assert!(!repo.read("a.txt").contains("unstaged"));
     check_clean(&repo);
 }
 
@@ -168,15 +174,12 @@ fn edits_that_a_hook_loses_are_named_with_a_command_that_brings_them_back() {
 
 #[test]
 fn what_the_user_took_back_lands_only_if_they_say_so() {
-    let take_back: [(&str, &dyn Fn(&TestRepo)); 2] = [
-        ("a.txt", &|repo| {
-            drop(repo.git(&["checkout", "-q", "--", "a.txt"]))
-        }),
-        ("dir/b.txt", &|repo| repo.remove("dir/b.txt")),
-    ];
-    for (path, take_back) in take_back {
+    for path in ["a.txt", "dir/b.txt"] {
         let repo = three_turns();
-        take_back(&repo);
+        match path {
+            "a.txt" => drop(repo.git(&["checkout", "-q", "--", path])),
+            _ => repo.remove(path),
+        }
         let turn = if path == "a.txt" { 1 } else { 2 };
         let before = everything(&repo);
         let out = repo.teddy(&["land", "-m", "Land"]);
@@ -273,6 +276,15 @@ fn a_message_that_is_empty_but_for_trailers_is_refused() {
         screen.shown()
     );
     assert_eq!(everything(&repo), before);
+
+    // What git keeps is no comment.
+    repo.git(&["config", "commit.cleanup", "scissors"]);
+    let editor = "sed -i '1s/.*/#42 mine/'";
+    let options: &[(&str, &str)] = &[("GIT_EDITOR", editor)];
+    let mut screen = Screen::open_with(&repo, (100, 40), (&["land", "1"], options));
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "#42 mine");
+    let before = everything(&repo);
 
     repo.git(&["config", "commit.cleanup", "strip"]);
     for message in ["# a comment", "Signed-off-by: A <a@b>"] {
@@ -576,4 +588,77 @@ fn ten_thousand_files_land() {
     );
     repo.done(&["land", "-m", "Land"]);
     assert_eq!(status(&repo), "");
+}
+
+#[test]
+fn after_the_commit_a_hook_sees_the_index_of_the_commit() {
+    let repo = three_turns();
+    repo.write("own.txt", "own\n");
+    repo.git(&["add", "own.txt"]);
+    hook(
+        &repo,
+        "post-commit",
+        "git diff --cached --quiet && touch .git/same",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert!(repo.path().join(".git/same").exists());
+    assert_eq!(status(&repo), "A  own.txt");
+}
+
+#[test]
+fn a_hook_that_is_ended_has_time_to_put_things_back() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let repo = three_turns();
+    repo.write("own.txt", "own\n");
+    let sign = repo.beside("sign");
+    let script = format!(
+        "mv own.txt .git/aside\ntrap 'sleep 1; mv .git/aside own.txt; exit 1' TERM\n\
+         touch {}\nwhile :; do sleep 0.1; done",
+        sign.display()
+    );
+    hook(&repo, "pre-commit", &script);
+    let before = everything(&repo);
+    let mut command = repo.teddy_command(&["land", "-m", "x"]);
+    command
+        .current_dir(repo.path())
+        .stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    while !sign.exists() {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    Output::from(child.wait_with_output().unwrap()).check(130, &["interrupted"]);
+    assert_eq!(everything(&repo), before);
+}
+
+#[test]
+fn what_a_hook_lost_when_the_landing_was_killed_is_named() {
+    let repo = three_turns();
+    repo.write("own.txt", "precious\n");
+    let (began, go) = (repo.beside("began"), repo.beside("go"));
+    let script = format!(
+        "rm own.txt; touch {}; while ! test -e {}; do sleep 0.05; done; exit 1",
+        began.display(),
+        go.display()
+    );
+    hook(&repo, "pre-commit", &script);
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+    let mut child = command.current_dir(repo.path()).spawn().unwrap();
+    while !began.exists() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(&go, "").unwrap();
+
+    let out = repo.teddy(&["recover"]);
+    let said = "1 file changed while git committed: `own.txt`; `";
+    let (_, rest) = out.stderr.split_once(said).expect(&out.stderr);
+    let command = rest.split('`').next().unwrap();
+    let mut shell = repo.command("sh");
+    Output::of(shell.current_dir(repo.path()).args(["-c", command])).check(0, &[]);
+    assert_eq!(repo.read("own.txt"), "precious\n");
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    check_clean(&repo);
 }

@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use crate::land::{check_clean, status};
+use crate::packages::skipped;
 use crate::plans::{create, execute, plan};
 use crate::support::landing::{check_clean, status};
 use crate::support::{Output, TestRepo};
@@ -14,7 +16,7 @@ fn has(repo: &TestRepo, program: &str) -> bool {
     let found = command.arg("--version").output();
     let is_there = found.is_ok_and(|out| out.status.success());
     if !is_there {
-        eprintln!("skipped: `{program}` is not installed");
+        skipped(&format!("`{program}` is not installed"));
     }
     is_there
 }
@@ -92,7 +94,7 @@ fn lefthook() {
 #[test]
 fn husky_with_lint_staged_and_commitlint() {
     let Some(modules) = teddy::host::env::var_os("TEDDY_NODE_MODULES").map(PathBuf::from) else {
-        eprintln!("skipped: `TEDDY_NODE_MODULES` names no directory");
+        skipped("`TEDDY_NODE_MODULES` names no directory");
         return;
     };
     const PACKAGE: &str = r#"{"name": "x", "type": "module",
@@ -195,7 +197,7 @@ fn gpg() {
         "Test <test@localhost>",
     ];
     if gpg(&key).code != 0 {
-        eprintln!("skipped: gpg makes no key here");
+        skipped("gpg makes no key here");
         return;
     }
     repo.git(&["config", "commit.gpgSign", "true"]);
