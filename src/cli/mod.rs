@@ -210,6 +210,20 @@ commands! {
     "__lane" Lane => lane,
 }
 
+/// Returns an error as [`main`] would report it on stderr: its message, the model's question and the
+/// hint. The last line has the exit code.
+pub fn error_report(error: &anyhow::Error) -> String {
+    let diagnosis = failure::judge(error);
+    let question = failure::question(error).map(|question| format!("{question}\n"));
+    let hint = diagnosis.hint.map(|hint| format!("hint: {hint}\n"));
+    format!(
+        "error: {error:#}\n{}{}exit code {}\n",
+        question.unwrap_or_default(),
+        hint.unwrap_or_default(),
+        diagnosis.code.0
+    )
+}
+
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
     crate::host::panic::install();

@@ -321,6 +321,16 @@ fn options() -> gix::open::Options {
     gix::open::Options::default()
         .config_overrides(OVERRIDES)
         .object_store_slots(slots)
+        .permissions(permissions(gix::open::Permissions::default()))
+}
+
+/// What gix may read besides the repository itself: the usual, or nothing if the environment is
+/// pinned, because gix reads the real one.
+fn permissions(usual: gix::open::Permissions) -> gix::open::Permissions {
+    match env::pinned() {
+        Some(_) => gix::open::Permissions::isolated(),
+        None => usual,
+    }
 }
 
 /// Returns an extension of the repository's format that we do not know; git itself stops at one in
@@ -408,7 +418,7 @@ fn too_wide(top: &Path, home: Option<&Path>) -> Option<&'static str> {
 /// plan's command, see the same configuration. gix knows one permission for both groups; if the first
 /// group is set, `GIT_CONFIG_GLOBAL` and `GIT_ATTR_NOSYSTEM` are therefore ignored.
 pub(in crate::git) fn plain() -> gix::open::Options {
-    let mut permissions = gix::open::Permissions::all();
+    let mut permissions = permissions(gix::open::Permissions::all());
     let names_a_part = |name: &&str| env::var_os(name).is_some();
     if !ELSEWHERE.iter().any(names_a_part) && env::var_os("GIT_WORK_TREE").is_none() {
         return options().permissions(permissions);

@@ -1,7 +1,38 @@
 //! The environment: variables, arguments and XDG directories. No other module reads it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// Variables that replace the environment of this process, see [`pin`].
+static PINNED: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
+
+/// Replaces the environment of this process for all of TeDDy and the programs that it starts. Only
+/// the first call has an effect.
+///
+/// For tests that call workflows in their own process: changing the real environment is unsafe while
+/// other threads read it. A pinned process cannot run commands, because it cannot be a supervisor.
+#[cfg(all(feature = "failpoints", debug_assertions))]
+pub fn pin(variables: BTreeMap<OsString, OsString>) {
+    let _ = PINNED.set(variables);
+}
+
+/// Returns the variables given to [`pin`].
+pub fn pinned() -> Option<&'static BTreeMap<OsString, OsString>> {
+    PINNED.get()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one home of the environment"
+)]
+fn read(name: &str) -> Option<OsString> {
+    match pinned() {
+        Some(variables) => variables.get(std::ffi::OsStr::new(name)).cloned(),
+        None => std::env::var_os(name),
+    }
+}
 
 /// Returns a variable as text. `None` if it is unset, empty or not UTF-8.
 pub fn var(name: &str) -> Option<String> {
@@ -9,26 +40,22 @@ pub fn var(name: &str) -> Option<String> {
 }
 
 /// Returns a variable. `None` if it is unset or empty.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the one home of the environment"
-)]
 pub fn var_os(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
+    read(name).filter(|value| !value.is_empty())
 }
 
 /// Returns whether a variable is set, even if it is empty (`NO_COLOR`, `TEDDY_...` switches).
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the one home of the environment"
-)]
 pub fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some()
+    read(name).is_some()
 }
 
 /// Returns all variables.
 pub fn all() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os()
+    let all: Vec<_> = match pinned() {
+        Some(variables) => variables.clone().into_iter().collect(),
+        None => std::env::vars_os().collect(),
+    };
+    all.into_iter()
 }
 
 /// Returns the arguments, starting with the program name.
@@ -43,6 +70,11 @@ pub fn current_dir() -> std::io::Result<PathBuf> {
 
 /// Returns a path that starts this program again.
 pub fn current_exe() -> std::io::Result<PathBuf> {
+    // Such a process is not `teddy`: whatever it started would be the tests once more.
+    if pinned().is_some() {
+        return Ok(PathBuf::from("/nonexistent/teddy"));
+    }
+
     // The link works even if an update has replaced the file.
     let link = PathBuf::from("/proc/self/exe");
     if cfg!(target_os = "linux") && link.exists() {

@@ -55,7 +55,11 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 )]
 fn with_environment(program: &OsStr) -> Command {
     if let Some(path) = find(program) {
-        return Command::new(path);
+        let mut command = Command::new(path);
+        if let Some(variables) = env::pinned() {
+            command.env_clear().envs(variables);
+        }
+        return command;
     }
     let mut missing = Command::new(program);
     // Otherwise the system would search the relative directories of `PATH`, too.

@@ -1,8 +1,12 @@
 //! Temporary repositories, isolated from the configuration of the machine and the user.
 
-// Explicit paths, because the targets `worlds` and `peers` include this file too.
+// Paths are given because two targets include this file.
+#[path = "support/changes.rs"]
+pub mod changes;
 #[path = "support/fake.rs"]
 pub mod fake;
+#[path = "support/in_process.rs"]
+pub mod in_process;
 #[path = "support/killed_repo.rs"]
 pub mod killed_repo;
 #[path = "support/landing.rs"]
@@ -21,6 +25,8 @@ pub mod remotes;
 pub mod screen;
 #[path = "support/scripted_agent.rs"]
 pub mod scripted_agent;
+#[path = "support/scripted_user.rs"]
+pub mod scripted_user;
 #[path = "support/server.rs"]
 pub mod server;
 #[path = "support/source.rs"]

@@ -4,9 +4,11 @@
 use std::time::{Duration, Instant};
 
 use teddy::host::lock::Lock;
+use teddy::workflow::restore::OnOverlap;
 
 use crate::fake::{Fake, stream};
 use crate::plans::{chat, create, plan};
+use crate::support::in_process::{Reply, Workflow};
 use crate::support::{Output, TestRepo};
 
 const ANSWERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/change");
@@ -96,7 +98,7 @@ pub(crate) fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &st
 }
 
 fn phase(repo: &TestRepo, id: &str) -> String {
-    repo.json(&["change", "status", id], 0)["phase"]
+    repo.workflow().change_status(id)["phase"]
         .as_str()
         .unwrap()
         .to_owned()
@@ -132,32 +134,60 @@ fn refused(repo: &TestRepo, id: &str, args: &[&str], code: i32) -> Output {
     out
 }
 
+/// As [`refused`], in this process.
+#[track_caller]
+fn refuses(repo: &TestRepo, id: &str, call: impl FnOnce(Workflow<'_>) -> Reply) -> String {
+    let (before, files) = (tip(repo, id), repo.tree());
+    let reply = call(repo.workflow()).refused();
+    assert_eq!((tip(repo, id), repo.tree()), (before, files), "{reply}");
+    reply
+}
+
+/// Returns a document of a change.
+fn document(repo: &TestRepo, id: &str, name: &str) -> String {
+    repo.git(&["show", &format!("refs/teddy/changes/{id}:{name}")])
+}
+
 // The scenarios of the specification.
 
 #[test]
 fn initial_planning() {
     let repo = recorded();
-    let planned = repo.json(&["change", "plan", ID, "Greet people by name"], 0);
-    let field = |name: &str| planned[name].to_string();
-    assert_eq!(
-        [field("action"), field("phase"), field("iteration")],
-        ["\"planned\"", "\"challenged\"", "2"]
-    );
-    assert_eq!(
-        [
-            field("written"),
-            field("challenges"),
-            field("reproposals"),
-            field("verdict")
-        ],
-        ["3", "2", "1", "\"approved\""]
-    );
-    assert!(
-        planned["next"]
-            .as_str()
-            .unwrap()
-            .contains("teddy change impl greet-by-name")
-    );
+    let planned = repo
+        .workflow()
+        .plan_change(ID, Some("Greet people by name"));
+    insta::assert_snapshot!(planned.done(), @r#"
+    author: proposal.md
+    Asking recorded with about [n] tokens
+    author: specs/greeting.md
+    Asking recorded with about [n] tokens
+    author: tasks.md
+    Asking recorded with about [n] tokens
+    challenger: a review with a verdict
+    Asking recorded with about [n] tokens
+    author: documents in `<file>` blocks
+    Asking recorded with about [n] tokens
+    challenger: a review with a verdict
+    Asking recorded with about [n] tokens
+    {
+      "change": "greet-by-name",
+      "action": "planned",
+      "phase": "challenged",
+      "iteration": 2,
+      "written": 3,
+      "challenges": 2,
+      "reproposals": 1,
+      "verdict": "approved",
+      "issues": {
+        "high": 0,
+        "medium": 0,
+        "low": 0,
+        "unclear": 0
+      },
+      "only_minor_issues": false,
+      "next": "planning is complete; `teddy change impl greet-by-name` implements it"
+    }
+    "#);
     let expected = [
         "Propose: Greet people by name instead of all alike.",
         "Specify: greeting",
@@ -217,40 +247,59 @@ fn planning_with_reproposal_loop() {
     let repo = answering(&[
         a, b, c, &high, &revision, &high, &revision, &high, &revision, &low,
     ]);
-    let planned = repo.json(&["change", "plan", ID, "Greet"], 0);
-    let numbers =
-        ["challenges", "reproposals", "iteration"].map(|name| planned[name].as_u64().unwrap());
     // A9: with the limit of 3, exactly three reproposals and four challenges.
-    assert_eq!(numbers, [4, 3, 4]);
     // A10: at the limit, with only minor issues left, the phase stays.
-    assert_eq!(
-        (
-            planned["phase"].as_str(),
-            planned["only_minor_issues"].as_bool()
-        ),
-        (Some("proposed"), Some(true))
-    );
-    assert_eq!(
-        repo.json(&["change", "status", ID], 0)["only_minor_issues"],
-        true
-    );
-    // The user's decision is recorded.
-    repo.done(&[
-        "change",
-        "approve",
-        ID,
-        "--reason",
-        "only a matter of taste is left",
-    ]);
+    let planned = repo.workflow().plan_change(ID, Some("Greet"));
+    insta::assert_snapshot!(planned.done(), @r#"
+    author: proposal.md
+    Asking replay:[dir]/answers with about [n] tokens
+    author: specs/greeting.md
+    Asking replay:[dir]/answers with about [n] tokens
+    author: tasks.md
+    Asking replay:[dir]/answers with about [n] tokens
+    challenger: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    author: documents in `<file>` blocks
+    Asking replay:[dir]/answers with about [n] tokens
+    challenger: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    author: documents in `<file>` blocks
+    Asking replay:[dir]/answers with about [n] tokens
+    challenger: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    author: documents in `<file>` blocks
+    Asking replay:[dir]/answers with about [n] tokens
+    challenger: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    {
+      "change": "greet-by-name",
+      "action": "planned",
+      "phase": "proposed",
+      "iteration": 4,
+      "written": 3,
+      "challenges": 4,
+      "reproposals": 3,
+      "verdict": "needs_revision",
+      "issues": {
+        "high": 0,
+        "medium": 0,
+        "low": 1,
+        "unclear": 0
+      },
+      "only_minor_issues": true,
+      "next": "`teddy change plan greet-by-name` challenges it; `teddy change approve greet-by-name --reason '<why>'` overrides the challenge"
+    }
+    "#);
+    assert_eq!(repo.workflow().change_status(ID)["only_minor_issues"], true);
+    // The user decides, and that is on record.
+    let reason = "only a matter of taste is left";
+    repo.workflow().approve(ID, reason).done();
     assert_eq!(phase(&repo, ID), "challenged");
     assert_eq!(
         steps(&repo, ID).last().unwrap(),
         "Approve in place of the challenge: only a matter of taste is left"
     );
-    assert!(
-        repo.done(&["change", "show", ID, "STATE.yaml"])
-            .contains("reason: only a matter of taste is left")
-    );
+    assert!(document(&repo, ID, "STATE.yaml").contains("reason: only a matter of taste is left"));
 }
 
 #[test]
@@ -258,23 +307,59 @@ fn planning_complete() {
     let repo = project();
     put(&repo, ID, "challenged");
     // A4: no model is configured, so none is asked.
-    let planned = repo.json(&["change", "plan", ID, "something else"], 0);
-    assert_eq!(
-        (planned["action"].as_str(), planned["phase"].as_str()),
-        (Some("already_complete"), Some("challenged"))
-    );
-    repo.teddy(&["change", "plan", ID]).check(
-        0,
-        &["planning is complete", "teddy change impl greet-by-name"],
-    );
+    let planned = repo.workflow().plan_change(ID, Some("something else"));
+    insta::assert_snapshot!(planned.done(), @r#"
+    {
+      "change": "greet-by-name",
+      "action": "already_complete",
+      "phase": "challenged",
+      "iteration": 1,
+      "written": 0,
+      "challenges": 0,
+      "reproposals": 0,
+      "verdict": null,
+      "issues": {
+        "high": 0,
+        "medium": 0,
+        "low": 0,
+        "unclear": 0
+      },
+      "only_minor_issues": false,
+      "next": "planning is complete; `teddy change impl greet-by-name` implements it"
+    }
+    "#);
+    insta::assert_snapshot!(repo.workflow().plan_change(ID, None).done(), @r#"
+    {
+      "change": "greet-by-name",
+      "action": "already_complete",
+      "phase": "challenged",
+      "iteration": 1,
+      "written": 0,
+      "challenges": 0,
+      "reproposals": 0,
+      "verdict": null,
+      "issues": {
+        "high": 0,
+        "medium": 0,
+        "low": 0,
+        "unclear": 0
+      },
+      "only_minor_issues": false,
+      "next": "planning is complete; `teddy change impl greet-by-name` implements it"
+    }
+    "#);
     assert_eq!(steps(&repo, ID), ["by hand"]);
 }
 
 #[test]
 fn without_a_model_the_hint_is_one_that_helps_a_change() {
-    let out = project().teddy(&["change", "plan", ID, "Greet people"]);
-    out.check(1, &["no model is configured", "`change.roles`", "--model"]);
-    assert!(!out.stderr.contains("--from"), "{out}");
+    let repo = project();
+    let planned = repo.workflow().plan_change(ID, Some("Greet people"));
+    insta::assert_snapshot!(planned.refused(), @r"
+    error: no model is configured
+    hint: `teddy setup` sets one up, `change.roles` in your configuration names one for each role, and `--model` one for this call
+    exit code 1
+    ");
 }
 
 #[test]
@@ -282,13 +367,12 @@ fn rejected_proposal() {
     let repo = project();
     put(&repo, ID, "rejected");
     // A5: no model is asked; the review block is named.
-    refused(&repo, ID, &["change", "plan", ID], 1).check(
-        1,
-        &[
-            "the proposal of `greet-by-name` is rejected",
-            "teddy change show greet-by-name review",
-        ],
-    );
+    let refused = refuses(&repo, ID, |workflow| workflow.plan_change(ID, None));
+    insta::assert_snapshot!(refused, @r"
+    error: the proposal of `greet-by-name` is rejected
+    hint: `teddy change show greet-by-name review` has the reasons; change the proposal with `teddy change reproposal greet-by-name --from <file>` and run `teddy change challenge greet-by-name`, or override it with `teddy change approve greet-by-name --reason '<why>'`
+    exit code 1
+    ");
 }
 
 #[test]
@@ -316,15 +400,35 @@ fn continue_implementation() {
         &verdict("APPROVED", "Low"),
     ]);
     put(&repo, ID, "implementing");
-    let done = repo.json(&["change", "impl", ID, "-y"], 0);
-    assert_eq!(
-        (
-            done["phase"].as_str(),
-            done["done"].as_u64(),
-            done["reviews"].as_u64()
-        ),
-        (Some("complete"), Some(2), Some(1))
-    );
+    insta::assert_snapshot!(repo.workflow().implement(ID, true).done(), @r#"
+    task 1.1: Say what is wanted
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE test.sh
+      ✓ created, 1 line
+    task 2.1: Take a name
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE two.txt
+      ✓ created, 1 line
+    reviewer: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    {
+      "change": "greet-by-name",
+      "done": 2,
+      "fixes": 0,
+      "issues": {
+        "high": 0,
+        "low": 1,
+        "medium": 0,
+        "unclear": 0
+      },
+      "next": "`teddy change archive greet-by-name` merges its specs into the project's",
+      "phase": "complete",
+      "reviews": 1,
+      "stopped": null,
+      "tasks": 2,
+      "verdict": "approved"
+    }
+    "#);
     let expected = [
         "by hand",
         "Do 1.1: Say what is wanted (turn 1)",
@@ -338,12 +442,25 @@ fn continue_implementation() {
 #[test]
 fn implementation_not_ready() {
     let repo = project();
-    for phase in ["proposed", "rejected", "complete", "archived"] {
+    // A12: nothing is written.
+    let refused = ["proposed", "rejected", "complete", "archived"].map(|phase| {
         put(&repo, phase, phase);
-        // A12: nothing is written.
-        let message = format!("the change `{phase}` is {phase}, so `impl` is not possible");
-        refused(&repo, phase, &["change", "impl", phase, "-y"], 1).check(1, &[&message, "hint: "]);
-    }
+        refuses(&repo, phase, |workflow| workflow.implement(phase, true))
+    });
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: the change `proposed` is proposed, so `impl` is not possible
+    hint: `teddy change plan proposed` challenges it; `teddy change approve proposed --reason '<why>'` overrides the challenge
+    exit code 1
+    error: the change `rejected` is rejected, so `impl` is not possible
+    hint: `teddy change show rejected review` has the reasons; fix the proposal and run `teddy change challenge rejected`
+    exit code 1
+    error: the change `complete` is complete, so `impl` is not possible
+    hint: `teddy change archive complete` merges its specs into the project's
+    exit code 1
+    error: the change `archived` is archived, so `impl` is not possible
+    hint: it is archived; `teddy change show archived` still reads it
+    exit code 1
+    ");
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/sessions"]), "");
 }
 
@@ -385,7 +502,7 @@ fn archive_complete_change() {
 fn t23_the_turn_that_archives_a_change_has_no_plan() {
     let repo = project();
     put(&repo, ID, "complete");
-    repo.done(&["change", "archive", ID]);
+    repo.workflow().archive(ID, OnOverlap::Stop).done();
     let tip = "teddy/sessions/change/greet-by-name";
     let status = "--format=%s: %(trailers:key=Teddy-Status,valueonly,separator=)";
     assert_eq!(
@@ -394,24 +511,43 @@ fn t23_the_turn_that_archives_a_change_has_no_plan() {
     );
     let files = repo.git(&["ls-tree", "--name-only", tip]);
     assert!(!files.lines().any(|name| name == "plan.md"), "{files}");
-    repo.done(&["verify", "change/greet-by-name"]);
+    repo.workflow().verify().done();
 }
 
 #[test]
 fn archive_not_ready() {
     let repo = project();
-    for phase in [
+    // A14: nothing is moved.
+    let phases = [
         "proposed",
         "challenged",
         "rejected",
         "implementing",
         "archived",
-    ] {
+    ];
+    let refused = phases.map(|phase| {
         put(&repo, phase, phase);
-        // A14: no file is moved.
-        let message = format!("the change `{phase}` is {phase}, not complete");
-        refused(&repo, phase, &["change", "archive", phase], 1).check(1, &[&message, "hint: "]);
-    }
+        refuses(&repo, phase, |workflow| {
+            workflow.archive(phase, OnOverlap::Stop)
+        })
+    });
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: the change `proposed` is proposed, not complete
+    hint: `teddy change plan proposed` challenges it; `teddy change approve proposed --reason '<why>'` overrides the challenge
+    exit code 1
+    error: the change `challenged` is challenged, not complete
+    hint: planning is complete; `teddy change impl challenged` implements it
+    exit code 1
+    error: the change `rejected` is rejected, not complete
+    hint: `teddy change show rejected review` has the reasons; fix the proposal and run `teddy change challenge rejected`
+    exit code 1
+    error: the change `implementing` is implementing, not complete
+    hint: `teddy change impl implementing` goes on with it
+    exit code 1
+    error: the change `archived` is archived, not complete
+    hint: it is archived; `teddy change show archived` still reads it
+    exit code 1
+    ");
     assert!(!repo.path().join("specs").exists());
 }
 
@@ -518,8 +654,40 @@ fn a34_a_change_that_is_killed_at_each_answer_is_resumed() {
 fn a34_a_turn_whose_note_was_lost_is_not_done_again() {
     let repo = answering(&[&plan("One", &[create("test.sh", "true\n")])]);
     put(&repo, ID, "implementing");
-    repo.teddy(&["change", "implement", ID, "-y"])
-        .check(3, &["stopped: task 2.1: the plan was rejected"]);
+    insta::assert_snapshot!(repo.workflow().implement(ID, false).refused(), @r#"
+    task 1.1: Say what is wanted
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE test.sh
+      ✓ created, 1 line
+    task 2.1: Take a name
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 3 mistakes
+    plan.md:1: the plan has no level 1 heading
+        hint: start the plan with `# Title`
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:1: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    Asking replay:[dir]/answers with about [n] tokens
+    the model could not be asked again: all 2 recorded answers are used up
+    {
+      "change": "greet-by-name",
+      "done": 1,
+      "fixes": 0,
+      "issues": {
+        "high": 0,
+        "low": 0,
+        "medium": 0,
+        "unclear": 0
+      },
+      "next": "`teddy change impl greet-by-name` goes on with it",
+      "phase": "implementing",
+      "reviews": 0,
+      "stopped": "task 2.1: turn rejected",
+      "tasks": 2,
+      "verdict": null
+    }
+    "#);
     assert_eq!(
         steps(&repo, ID).last().unwrap(),
         "Do 1.1: Say what is wanted (turn 1)"
@@ -530,7 +698,7 @@ fn a34_a_turn_whose_note_was_lost_is_not_done_again() {
         &format!("refs/teddy/changes/{ID}"),
         &format!("{noted}~1"),
     ]);
-    repo.teddy(&["change", "implement", ID, "-y"]);
+    let _ = repo.workflow().implement(ID, false);
     assert_eq!(
         steps(&repo, ID)
             .iter()
@@ -538,12 +706,7 @@ fn a34_a_turn_whose_note_was_lost_is_not_done_again() {
             .count(),
         1
     );
-    assert_eq!(
-        repo.done(&["change", "show", ID, "tasks.md"])
-            .matches("[x]")
-            .count(),
-        1
-    );
+    assert_eq!(document(&repo, ID, "tasks.md").matches("[x]").count(), 1);
 }
 
 // Cases.
@@ -551,39 +714,66 @@ fn a34_a_turn_whose_note_was_lost_is_not_done_again() {
 #[test]
 fn a1_a_new_change_without_a_description_is_an_error() {
     let repo = recorded();
-    for args in [
-        &["change", "plan", ID][..],
-        &["change", "plan", ID, "  "],
-        &["change", "proposal", ID],
-    ] {
-        refused(&repo, ID, args, 1).check(
-            1,
-            &[
-                "the change `greet-by-name` is new and has no description",
-                "teddy change plan greet-by-name '<description>'",
-            ],
-        );
-    }
+    let refused = [
+        refuses(&repo, ID, |workflow| workflow.plan_change(ID, None)),
+        refuses(&repo, ID, |workflow| workflow.plan_change(ID, Some("  "))),
+        refuses(&repo, ID, |workflow| workflow.propose(ID, None)),
+    ];
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: the change `greet-by-name` is new and has no description
+    hint: say what it is for: `teddy change plan greet-by-name '<description>'`
+    exit code 1
+    error: the change `greet-by-name` is new and has no description
+    hint: say what it is for: `teddy change plan greet-by-name '<description>'`
+    exit code 1
+    error: the change `greet-by-name` is new and has no description
+    hint: say what it is for: `teddy change plan greet-by-name '<description>'`
+    exit code 1
+    ");
 }
 
 #[test]
 fn a3_a_proposed_change_is_challenged_and_not_written_again() {
     let repo = answering(&[&verdict("REJECTED", "High")]);
     put(&repo, ID, "proposed");
-    let planned = repo.json(&["change", "plan", ID, "Another description"], 1);
+    let planned = repo.workflow().plan_change(ID, Some("Another description"));
+    insta::assert_snapshot!(planned.refused(), @r#"
+    challenger: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    {
+      "change": "greet-by-name",
+      "action": "planned",
+      "phase": "rejected",
+      "iteration": 1,
+      "written": 0,
+      "challenges": 1,
+      "reproposals": 0,
+      "verdict": "rejected",
+      "issues": {
+        "high": 1,
+        "medium": 0,
+        "low": 0,
+        "unclear": 0
+      },
+      "only_minor_issues": false,
+      "next": "`teddy change show greet-by-name review` has the reasons; fix the proposal and run `teddy change challenge greet-by-name`"
+    }
+    "#);
     assert_eq!(
-        (planned["written"].as_u64(), planned["phase"].as_str()),
-        (Some(0), Some("rejected"))
-    );
-    assert_eq!(
-        repo.json(&["change", "list"], 0).as_array().unwrap().len(),
+        repo.git(&["for-each-ref", "refs/teddy/changes"])
+            .lines()
+            .count(),
         1
     );
     // All documents exist, so `proposal` does not call the model.
     put(&repo, "other", "proposed");
     repo.configure("");
-    repo.teddy(&["change", "proposal", "other"])
-        .check(0, &["Wrote 0 documents."]);
+    insta::assert_snapshot!(repo.workflow().propose("other", None).done(), @r#"
+    {
+      "phase": "proposed",
+      "written": 0
+    }
+    "#);
 }
 
 #[test]
@@ -591,7 +781,8 @@ fn a6_a_change_beyond_planning_is_told_so_and_left_alone() {
     let repo = project();
     for phase in ["implementing", "complete", "archived"] {
         put(&repo, phase, phase);
-        let planned = repo.json(&["change", "plan", phase], 0);
+        let planned = repo.workflow().plan_change(phase, None).done();
+        let planned: serde_json::Value = serde_json::from_str(&planned).unwrap();
         assert_eq!(
             (planned["action"].as_str(), planned["phase"].as_str()),
             (Some("beyond_planning"), Some(phase))
@@ -609,11 +800,14 @@ fn a7_a_challenge_puts_its_verdict_on_record() {
     ] {
         let repo = answering(&[&verdict(word, "Medium")]);
         put(&repo, ID, "proposed");
-        repo.teddy(&["change", "challenge", ID])
-            .check(i32::from(expected == "rejected"), &[expected]);
+        let reply = repo.workflow().challenge(ID);
+        match expected {
+            "rejected" => reply.refused(),
+            _ => reply.done(),
+        };
         assert_eq!(phase(&repo, ID), expected);
         assert!(
-            repo.done(&["change", "show", ID, "review"])
+            document(&repo, ID, "proposal.md")
                 .contains("<review iteration=\"1\" reviewer=\"challenger\""),
             "{word}"
         );
@@ -623,7 +817,7 @@ fn a7_a_challenge_puts_its_verdict_on_record() {
 #[test]
 fn a8_after_an_approval_the_state_says_challenged() {
     let repo = recorded();
-    repo.done(&["change", "plan", ID, "Greet"]);
+    repo.workflow().plan_change(ID, Some("Greet")).done();
     let state = repo.git(&["show", &format!("refs/teddy/changes/{ID}:STATE.yaml")]);
     assert!(
         state.contains("\nphase: challenged\n") && state.contains("\niteration: 2\n"),
@@ -643,8 +837,18 @@ fn a10_an_override_needs_a_reason() {
 fn a12_open_tasks_are_not_approved_away() {
     let repo = project();
     put(&repo, ID, "implementing");
-    refused(&repo, ID, &["change", "approve", ID, "--reason", "x"], 1).check(1, &["2 open tasks"]);
-    refused(&repo, ID, &["change", "review", ID], 1).check(1, &["2 open tasks"]);
+    let refused = [
+        refuses(&repo, ID, |workflow| workflow.approve(ID, "x")),
+        refuses(&repo, ID, |workflow| workflow.review(ID)),
+    ];
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: the change `greet-by-name` has 2 open tasks
+    hint: `teddy change impl greet-by-name` goes on with them
+    exit code 1
+    error: the change `greet-by-name` has 2 open tasks
+    hint: `teddy change impl greet-by-name` goes on with them
+    exit code 1
+    ");
 }
 
 #[test]
@@ -690,8 +894,12 @@ fn a18_an_unknown_verdict_never_advances() {
                 std::fs::write(&tasks, answer("03-tasks").replace("[ ]", "[x]")).unwrap();
                 put_again(&repo, id);
             }
-            refused(&repo, id, &["change", command, id], 1)
-                .check(1, &["the verdict is unknown", "nothing was recorded"]);
+            let said = refuses(&repo, id, |workflow| match command {
+                "review" => workflow.review(id),
+                _ => workflow.challenge(id),
+            });
+            assert!(said.contains("the verdict is unknown"), "{said}");
+            assert!(said.contains("nothing was recorded"), "{said}");
         }
     }
 }
@@ -729,11 +937,8 @@ fn put_again(repo: &TestRepo, id: &str) {
 fn a22_what_others_keep_in_the_state_stays() {
     let repo = answering(&[&verdict("APPROVED", "Low")]);
     put(&repo, ID, "proposed");
-    repo.done(&["change", "challenge", ID]);
-    assert!(
-        repo.done(&["change", "show", ID, "STATE.yaml"])
-            .contains("mood: good")
-    );
+    repo.workflow().challenge(ID).done();
+    assert!(document(&repo, ID, "STATE.yaml").contains("mood: good"));
 }
 
 #[test]
@@ -764,28 +969,37 @@ fn a24_a_wrong_id_is_refused() {
 fn a25_a_rejected_change_is_edited_and_challenged_again() {
     let repo = answering(&[&verdict("REJECTED", "High"), &verdict("APPROVED", "Low")]);
     put(&repo, ID, "proposed");
-    repo.teddy(&["change", "challenge", ID])
-        .check(1, &["rejected"]);
-    repo.write(
-        "mine/better.md",
-        answer("01-proposal").replace("instead of all alike", "and nobody else"),
-    );
-    repo.done(&["change", "reproposal", ID, "--from", "mine/better.md"]);
+    insta::assert_snapshot!(repo.workflow().challenge(ID).refused(), @r#"
+    challenger: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    {
+      "change": "greet-by-name",
+      "phase": "rejected",
+      "iteration": 1,
+      "verdict": "rejected",
+      "issues": {
+        "high": 1,
+        "medium": 0,
+        "low": 0,
+        "unclear": 0
+      },
+      "only_minor_issues": false
+    }
+    "#);
+    let better = answer("01-proposal").replace("instead of all alike", "and nobody else");
+    repo.workflow().revise(ID, "proposal.md", &better).done();
     assert_eq!(phase(&repo, ID), "proposed");
-    let text = repo.done(&["change", "show", ID, "proposal.md"]);
+    let text = document(&repo, ID, "proposal.md");
     assert!(
         text.contains("and nobody else") && text.contains("status=\"rejected\""),
         "{text}"
     );
-    // A27: the proposal has changed since the challenge.
-    assert_eq!(
-        repo.json(&["change", "status", ID], 0)["stale"][0],
-        "proposal.md"
-    );
-    repo.done(&["change", "challenge", ID]);
+    // A27: what was challenged is not what is there.
+    assert_eq!(repo.workflow().change_status(ID)["stale"][0], "proposal.md");
+    repo.workflow().challenge(ID).done();
     assert_eq!(phase(&repo, ID), "challenged");
     assert_eq!(
-        repo.json(&["change", "status", ID], 0)["stale"]
+        repo.workflow().change_status(ID)["stale"]
             .as_array()
             .unwrap()
             .len(),
@@ -825,13 +1039,34 @@ fn a28_an_answer_with_mistakes_is_asked_for_again_with_them() {
         &answer("02-spec"),
         &answer("03-tasks"),
     ]);
-    repo.teddy(&["change", "proposal", ID, "Greet"])
-        .check(0, &["has no section `## Why`"]);
-    assert_eq!(repo.json(&["change", "status", ID], 0)["usage"]["calls"], 4);
-    // The same mistake twice is an error, and nothing is recorded.
+    insta::assert_snapshot!(repo.workflow().propose(ID, Some("Greet")).done(), @r#"
+    author: proposal.md
+    Asking replay:[dir]/answers with about [n] tokens
+    the answer is not proposal.md; asking again:
+    proposal.md:1: error: has no section `## Why`
+    Asking replay:[dir]/answers with about [n] tokens
+    author: specs/greeting.md
+    Asking replay:[dir]/answers with about [n] tokens
+    author: tasks.md
+    Asking replay:[dir]/answers with about [n] tokens
+    {
+      "phase": "proposed",
+      "written": 3
+    }
+    "#);
+    assert_eq!(repo.workflow().change_status(ID)["usage"]["calls"], 4);
+    // Twice the same is an error, and nothing is there.
     let repo = answering(&[&wrong, &wrong]);
-    repo.teddy(&["change", "proposal", ID, "Greet"])
-        .check(1, &["nothing was recorded", "has no section `## Why`"]);
+    insta::assert_snapshot!(repo.workflow().propose(ID, Some("Greet")).refused(), @r"
+    author: proposal.md
+    Asking replay:[dir]/answers with about [n] tokens
+    the answer is not proposal.md; asking again:
+    proposal.md:1: error: has no section `## Why`
+    Asking replay:[dir]/answers with about [n] tokens
+    error: the author's answer is not proposal.md, so nothing was recorded (it is kept in `[dir]/repo/.git/teddy/changes/greet-by-name/answer.md`):
+    proposal.md:1: error: has no section `## Why`
+    exit code 1
+    ");
     assert_eq!(tip(&repo, ID), "");
 }
 
@@ -930,21 +1165,26 @@ fn a30_a_conflict_with_another_archived_change_is_shown_and_nothing_is_written()
     )
     .unwrap();
     put_again(&repo, "two");
-    repo.done(&["change", "archive", "one"]);
+    repo.workflow().archive("one", OnOverlap::Stop).done();
     let before = repo.read("specs/greeting.md");
-    let out = refused(&repo, "two", &["change", "archive", "two"], 4);
-    assert!(
-        out.stderr
-            .contains("`specs/greeting.md` was changed by somebody else"),
-        "{out}"
-    );
+    let refused = refuses(&repo, "two", |workflow| {
+        workflow.archive("two", OnOverlap::Stop)
+    });
+    insta::assert_snapshot!(refused, @r#"
+    {
+      "change": "two",
+      "phase": "complete",
+      "done": [],
+      "conflicts": [
+        "specs/greeting.md"
+      ]
+    }
+    "#);
     assert_eq!(
         (phase(&repo, "two").as_str(), repo.read("specs/greeting.md")),
         ("complete", before)
     );
-    let shown = repo.json(&["change", "archive", "two"], 4);
-    assert_eq!(shown["conflicts"][0], "specs/greeting.md");
-    repo.done(&["change", "archive", "two", "--theirs"]);
+    repo.workflow().archive("two", OnOverlap::Theirs).done();
     assert!(repo.read("specs/greeting.md").contains("Good day, Ada!"));
     assert_eq!(phase(&repo, "two"), "archived");
 }
@@ -965,8 +1205,9 @@ fn a30_what_others_did_to_the_specs_meanwhile_stays() {
     answers.iter().for_each(|text| {
         repo.reply(text);
     });
-    repo.done(&["change", "plan", ID, "Greet"]);
-    // Another person changes another line of the spec and adds a spec, and this user has an edit.
+    repo.workflow().plan_change(ID, Some("Greet")).done();
+    // Meanwhile somebody changes another line of the same spec, another spec, and this user has an
+    // edit of their own.
     repo.write(
         "specs/greeting.md",
         old.replace("# Spec: Greeting", "# Spec: How we greet"),
@@ -975,7 +1216,7 @@ fn a30_what_others_did_to_the_specs_meanwhile_stays() {
     repo.commit("meanwhile");
     repo.write("greet.sh", "mine\n");
     done_by_hand(&repo, ID);
-    repo.done(&["change", "archive", ID]);
+    repo.workflow().archive(ID, OnOverlap::Stop).done();
     let merged = old
         .replace("Hello, world!", "Hello, everybody!")
         .replace("# Spec: Greeting", "# Spec: How we greet");
@@ -1127,17 +1368,48 @@ fn reviews_that_never_approve_end_at_the_limit_and_the_user_decides() {
         &needs,
     ]);
     put(&repo, ID, "challenged");
-    let done = repo.json(&["change", "impl", ID, "-y"], 1);
-    assert_eq!(
-        (
-            done["reviews"].as_u64(),
-            done["fixes"].as_u64(),
-            done["phase"].as_str()
-        ),
-        (Some(3), Some(2), Some("implementing"))
-    );
-    assert!(done["stopped"].as_str().unwrap().contains("after 2 rounds"));
-    repo.done(&["change", "approve", ID, "--reason", "good enough"]);
+    insta::assert_snapshot!(repo.workflow().implement(ID, true).refused(), @r#"
+    task 1.1: Say what is wanted
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE a.txt
+      ✓ created, 1 line
+    task 2.1: Take a name
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    reviewer: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    fixing what review 1 found
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE fix1.txt
+      ✓ created, 1 line
+    reviewer: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    fixing what review 2 found
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE fix2.txt
+      ✓ created, 1 line
+    reviewer: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    {
+      "change": "greet-by-name",
+      "done": 2,
+      "fixes": 2,
+      "issues": {
+        "high": 1,
+        "low": 0,
+        "medium": 0,
+        "unclear": 0
+      },
+      "next": "`teddy change impl greet-by-name` goes on with it",
+      "phase": "implementing",
+      "reviews": 3,
+      "stopped": "after 2 rounds",
+      "tasks": 2,
+      "verdict": "needs_revision"
+    }
+    "#);
+    repo.workflow().approve(ID, "good enough").done();
     assert_eq!(
         (
             phase(&repo, ID).as_str(),
@@ -1152,15 +1424,17 @@ fn changes_go_on_side_by_side() {
     let repo = answering(&[&verdict("APPROVED", "Low"), &verdict("REJECTED", "High")]);
     put(&repo, "one", "proposed");
     put(&repo, "two", "proposed");
-    repo.done(&["change", "challenge", "one"]);
-    // Each change has its own position in the replay.
-    repo.done(&["change", "challenge", "two"]);
+    repo.workflow().challenge("one").done();
+    // A replay counts for each change by itself.
+    repo.workflow().challenge("two").done();
     assert_eq!(
         [phase(&repo, "one"), phase(&repo, "two")],
         ["challenged", "challenged"]
     );
     assert_eq!(
-        repo.json(&["change", "list"], 0).as_array().unwrap().len(),
+        repo.git(&["for-each-ref", "refs/teddy/changes"])
+            .lines()
+            .count(),
         2
     );
 }
@@ -1169,8 +1443,43 @@ fn changes_go_on_side_by_side() {
 fn a_rejected_plan_of_a_task_stops_with_its_exit_code() {
     let repo = answering(&["no plan at all"]);
     put(&repo, ID, "challenged");
-    repo.teddy(&["change", "impl", ID, "-y"])
-        .check(3, &["stopped: task 1.1: the plan was rejected"]);
+    insta::assert_snapshot!(repo.workflow().implement(ID, true).refused(), @r#"
+    task 1.1: Say what is wanted
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 3 mistakes
+    plan.md:1: the plan has no level 1 heading
+        hint: start the plan with `# Title`
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:1: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 3 mistakes
+    plan.md:1: the plan has no level 1 heading
+        hint: start the plan with `# Title`
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:1: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    the same mistake was made twice; say what to do with `teddy plan '<message>'`
+    {
+      "change": "greet-by-name",
+      "done": 0,
+      "fixes": 0,
+      "issues": {
+        "high": 0,
+        "low": 0,
+        "medium": 0,
+        "unclear": 0
+      },
+      "next": "`teddy change impl greet-by-name` goes on with it",
+      "phase": "implementing",
+      "reviews": 0,
+      "stopped": "task 1.1: turn rejected",
+      "tasks": 2,
+      "verdict": null
+    }
+    "#);
     assert_eq!(phase(&repo, ID), "implementing");
 }
 
@@ -1303,15 +1612,20 @@ fn a_link_in_the_place_of_a_spec_is_none() {
     std::fs::remove_file(&spec).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &spec).unwrap();
     put_again(&repo, ID);
-    refused(&repo, ID, &["change", "archive", ID], 1)
-        .check(1, &["specs/greeting.md:1: error: is missing"]);
+    let refused = refuses(&repo, ID, |workflow| workflow.archive(ID, OnOverlap::Stop));
+    insta::assert_snapshot!(refused, @r"
+    specs/greeting.md:1: error: is missing, and the proposal names it
+    error: the documents of `greet-by-name` have 1 mistake
+    hint: `teddy change validate greet-by-name` lists them; `teddy change reproposal greet-by-name --from <file>` takes a better document
+    exit code 1
+    ");
 }
 
 #[test]
 fn a34_an_archive_that_was_cut_short_behind_the_files_is_finished() {
     let repo = project();
     put(&repo, ID, "complete");
-    repo.done(&["change", "archive", ID]);
+    repo.workflow().archive(ID, OnOverlap::Stop).done();
     let turns = repo.git(&["rev-parse", "refs/teddy/sessions/change/greet-by-name"]);
     let archived = tip(&repo, ID);
     repo.git(&[
@@ -1319,11 +1633,8 @@ fn a34_an_archive_that_was_cut_short_behind_the_files_is_finished() {
         &format!("refs/teddy/changes/{ID}"),
         &format!("{archived}~1"),
     ]);
-    assert_eq!(
-        repo.done(&["change", "archive", ID]),
-        "greet-by-name archived\n"
-    );
-    // The files are already there, so no second turn is recorded.
+    repo.workflow().archive(ID, OnOverlap::Stop).done();
+    // The files were there already, so that no second turn is needed.
     assert_eq!(
         repo.git(&["rev-parse", "refs/teddy/sessions/change/greet-by-name"]),
         turns
@@ -1371,8 +1682,9 @@ fn promise_c1_the_work_of_a_change_is_before_the_model_that_corrects_a_plan_for_
         &plan("Two", &[create("b.txt", "b\n")]),
     ]);
     put(&repo, ID, "implementing");
-    repo.teddy(&["change", "implement", ID, "-y"]).check(0, &[]);
-    let sent = |turn: &str| repo.done(&["-s", "change/greet-by-name", "show", turn, "input.md"]);
+    repo.workflow().implement(ID, false).done();
+    let session = || repo.workflow().session("change/greet-by-name");
+    let sent = |turn: &str| session().artifact(turn, "input.md");
     let first = "Task 1.1 of change greet-by-name";
     let count = |turn: &str| sent(turn).matches(first).count();
     assert_eq!((count("1"), count("2"), count("3")), (0, 1, 0));
@@ -1391,13 +1703,35 @@ fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
         &verdict("MAJOR_ISSUES", "High"),
     ]);
     put(&repo, ID, "challenged");
-    repo.teddy(&["change", "impl", ID, "-y"]).check(
-        1,
-        &[
-            "implementing, 2 of 2 tasks done",
-            "stopped: the review rejects the implementation",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().implement(ID, true).refused(), @r#"
+    task 1.1: Say what is wanted
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE a.txt
+      ✓ created, 1 line
+    task 2.1: Take a name
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    reviewer: a review with a verdict
+    Asking replay:[dir]/answers with about [n] tokens
+    {
+      "change": "greet-by-name",
+      "done": 2,
+      "fixes": 0,
+      "issues": {
+        "high": 1,
+        "low": 0,
+        "medium": 0,
+        "unclear": 0
+      },
+      "next": "`teddy change impl greet-by-name` goes on with it",
+      "phase": "implementing",
+      "reviews": 1,
+      "stopped": "the review rejects it",
+      "tasks": 2,
+      "verdict": "rejected"
+    }
+    "#);
     assert_eq!(phase(&repo, ID), "implementing");
 }
 

@@ -2,6 +2,9 @@
 
 use serde_json::json;
 
+use teddy::workflow::pick::PickOptions;
+use teddy::workflow::restore::{OnOverlap, RestoreOptions};
+
 use crate::plans::{create, edit, plan};
 use crate::support::TestRepo;
 use crate::support::landing::{changed, everything, project, status};
@@ -9,12 +12,14 @@ use crate::support::landing::{changed, everything, project, status};
 /// Session `other` has two turns, both undone. Session `demo` is current.
 fn two_sessions() -> TestRepo {
     let repo = project();
-    repo.done(&["new", "other"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.done(&["undo", "2"]);
-    repo.done(&["switch", "demo"]);
+    repo.workflow().new_session("other").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow().undo(2).done();
+    repo.workflow().switch("demo").done();
     repo
 }
 
@@ -22,6 +27,8 @@ fn two_sessions() -> TestRepo {
 fn t18_a_turn_is_picked_as_a_turn_that_says_where_it_is_from() {
     let repo = two_sessions();
     repo.write("a.txt", "1\n2\n3\n4\n5\n6\n7\n8\nnine\n");
+    repo.teddy(&["pick", "other:1", "-n"])
+        .check(0, &["write a.txt", "Picking other:1 would change 1 file."]);
     let out = repo.teddy(&["pick", "other:1", "other:2"]);
     out.check(
         0,
@@ -32,12 +39,12 @@ fn t18_a_turn_is_picked_as_a_turn_that_says_where_it_is_from() {
         ],
     );
     assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n6\n7\n8\nnine\n");
-    let log = repo.json(&["log"], 0);
+    let log = repo.workflow().log();
     assert_eq!(log[1]["status"], "picked");
     assert_eq!(log[1]["title"], "Pick other:1: Change a");
     assert_eq!(log[1]["files"], json!(["a.txt"]));
-    let source = repo.json(&["show", "other:1"], 0);
-    let meta = repo.done(&["show", "1", "meta.yaml"]);
+    let source = repo.workflow().turn("other:1");
+    let meta = repo.workflow().artifact("1", "meta.yaml");
     for line in [
         "status: picked".to_owned(),
         "  session: other\n  turn: 1\n".to_owned(),
@@ -46,11 +53,11 @@ fn t18_a_turn_is_picked_as_a_turn_that_says_where_it_is_from() {
     ] {
         assert!(meta.contains(&line), "{line}: {meta}");
     }
-    repo.done(&["verify"]);
+    repo.workflow().verify().done();
 
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert!(!repo.path().join("d.txt").exists());
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     repo.done(&["land", "--each"]);
     assert_eq!(changed(&repo), "A\td.txt");
     assert_eq!(repo.git(&["log", "-2", "--format=%s"]), "Make d\nChange a");
@@ -63,24 +70,52 @@ fn a_pick_that_overlaps_changes_nothing_unless_it_is_told_what_to_do() {
     let own = "1\nzwei\n3\n4\n5\n6\n7\n8\n9\n";
     repo.write("a.txt", own);
     let before = everything(&repo);
-    let value = repo.json(&["pick", "other:2", "other:1"], 4);
-    assert_eq!(
-        (&value["picked"], &value["overlaps"]),
-        (&json!([]), &json!(["a.txt"]))
-    );
-    repo.teddy(&["pick", "other:1"])
-        .check(4, &["overlap a.txt", "--theirs"]);
+    let both = ["other:2", "other:1"];
+    let said = repo
+        .workflow()
+        .pick(&both, &PickOptions::default())
+        .refused();
+    insta::assert_snapshot!(said, @"  overlap a.txt");
+    let said = repo
+        .workflow()
+        .pick(&["other:1"], &PickOptions::default())
+        .refused();
+    insta::assert_snapshot!(said, @"  overlap a.txt");
     assert_eq!(everything(&repo), before);
 
-    repo.done(&["pick", "other:1", "--markers"]);
+    repo.workflow()
+        .pick(
+            &["other:1"],
+            &PickOptions {
+                on_overlap: OnOverlap::Markers,
+                dry_run: false,
+            },
+        )
+        .done();
     assert!(repo.read("a.txt").contains("<<<<<<< yours\nzwei\n"));
     assert_eq!(
-        repo.json(&["status"], 0)["workspace"]["marked"],
+        repo.workflow().status()["workspace"]["marked"],
         json!(["a.txt"])
     );
-    repo.done(&["undo", "--ours"]);
+    repo.workflow()
+        .undo_with(
+            1,
+            &RestoreOptions {
+                on_overlap: OnOverlap::Ours,
+                ..RestoreOptions::default()
+            },
+        )
+        .done();
     repo.write("a.txt", own);
-    repo.done(&["pick", "other:1", "--theirs"]);
+    repo.workflow()
+        .pick(
+            &["other:1"],
+            &PickOptions {
+                on_overlap: OnOverlap::Theirs,
+                dry_run: false,
+            },
+        )
+        .done();
     assert!(repo.read("a.txt").contains("\ntwo\n"));
 }
 
@@ -88,29 +123,58 @@ fn a_pick_that_overlaps_changes_nothing_unless_it_is_told_what_to_do() {
 fn what_cannot_be_picked_is_refused() {
     let repo = two_sessions();
     let before = everything(&repo);
-    for (turn, words) in [
-        ("nothing:1", "there is no session `nothing`"),
-        ("other:9", "has no turn `9`"),
-        ("other:0", "turn `other:0` changed no file"),
-    ] {
-        repo.teddy(&["pick", turn]).check(1, &[words]);
-    }
-    repo.teddy(&["pick"]).check(2, &[]);
-    repo.teddy(&["pick", "other:1", "-n"])
-        .check(0, &["write a.txt", "Picking other:1 would change 1 file."]);
+    let refused = ["nothing:1", "other:9", "other:0"].map(|turn| {
+        repo.workflow()
+            .pick(&[turn], &PickOptions::default())
+            .refused()
+    });
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: there is no session `nothing`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    error: session `other` has no turn `9`; its turns are 0 to 3
+    hint: `teddy log` lists the turns
+    exit code 1
+    error: turn `other:0` changed no file, so there is nothing of it to pick
+    exit code 1
+    ");
+    let said = repo
+        .workflow()
+        .pick(
+            &["other:1"],
+            &PickOptions {
+                on_overlap: OnOverlap::Stop,
+                dry_run: true,
+            },
+        )
+        .done();
+    insta::assert_snapshot!(said, @r"
+    picked other:1
+      write a.txt
+    ");
     assert_eq!(everything(&repo), before);
-    repo.done(&["pick", "other:1"]);
-    repo.teddy(&["pick", "other:1"])
-        .check(1, &["what turn `other:1` did is already in your files"]);
+    repo.workflow()
+        .pick(&["other:1"], &PickOptions::default())
+        .done();
+    let said = repo
+        .workflow()
+        .pick(&["other:1"], &PickOptions::default())
+        .refused();
+    insta::assert_snapshot!(said, @r"
+    error: what turn `other:1` did is already in your files
+    exit code 1
+    ");
 }
 
 #[test]
 fn a_plan_that_waits_goes_on_waiting_behind_a_pick() {
     let repo = two_sessions();
     repo.reply(&plan("Make e", &[create("e.txt", "e\n")]));
-    repo.done(&["plan", "-m", "make e"]);
-    repo.done(&["pick", "other:2"]);
-    assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Make e");
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("make e").done();
+    repo.workflow()
+        .pick(&["other:2"], &PickOptions::default())
+        .done();
+    assert_eq!(repo.workflow().status()["draft"]["title"], "Make e");
+    repo.workflow().execute().done();
     assert_eq!(repo.read("e.txt"), "e\n");
 }

@@ -1,6 +1,7 @@
 //! `record`: makes a turn of changes that the user made without TeDDy.
 
 use serde_json::json;
+use teddy::workflow::record::{self, RecordOptions, transcript};
 
 use crate::plans::{create, edit, plan};
 use crate::support::TestRepo;
@@ -9,7 +10,8 @@ use crate::support::landing::{changed, everything, project, status};
 #[test]
 fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
     let repo = project();
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     repo.write("d.txt", "d\nagent\n");
     repo.write("new/e.txt", "e\n");
     repo.write("note", "{\"role\":\"user\"}\n{\"role\":\"agent\"}\n");
@@ -32,7 +34,10 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
         ],
     );
 
-    let log = repo.json(&["log"], 0);
+    repo.teddy(&["record", "-m", "x"])
+        .check(1, &["nothing changed since turn 2", "--allow-empty"]);
+
+    let log = repo.workflow().log();
     assert_eq!(
         [&log[0]["status"], &log[0]["title"], &log[0]["files"]],
         [
@@ -41,23 +46,23 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
             &json!(["d.txt", "new/e.txt"])
         ]
     );
-    let meta = repo.done(&["show", "2", "meta.yaml"]);
+    let meta = repo.workflow().artifact("2", "meta.yaml");
     assert!(meta.contains("recorded:\n  by: aider\n"), "{meta}");
-    let report = repo.done(&["show", "2", "report.md"]);
+    let report = repo.workflow().artifact("2", "report.md");
     assert!(report.contains("**Done by:** aider\n"), "{report}");
-    let kept = repo.done(&["show", "2", "transcript.jsonl"]);
+    let kept = repo.workflow().artifact("2", "transcript.jsonl");
     assert_eq!(kept, "{\"role\":\"user\"}\n{\"role\":\"agent\"}\n");
     let requests = repo.git(&["show", "teddy/sessions/demo:next/requests.yaml"]);
     assert!(requests.contains("add e"), "{requests}");
-    repo.done(&["verify"]);
+    repo.workflow().verify().done();
 
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("d.txt"), "d\n");
     assert!(!repo.path().join("new/e.txt").exists());
-    repo.done(&["redo"]);
-    repo.done(&["restore", "1"]);
+    repo.workflow().redo(1).done();
+    repo.workflow().restore("1").done();
     assert_eq!(repo.read("d.txt"), "d\n");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     let blamed = repo.json(&["blame", "d.txt"], 0);
     assert_eq!([&blamed[0]["turn"], &blamed[1]["turn"]], [1, 2]);
     repo.done(&["land", "--each"]);
@@ -68,20 +73,21 @@ fn t21_what_changed_since_the_newest_turn_is_a_turn_like_any_other() {
 #[test]
 fn nothing_to_record_is_an_error_that_changes_nothing() {
     let repo = project();
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     let tip = repo.git(&["rev-parse", "teddy/sessions/demo"]);
-    repo.teddy(&["record", "-m", "x"]).check(
-        1,
-        &[
-            "nothing changed since turn 1 of session `demo`",
-            "--allow-empty",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().record("x").refused(), @r"
+    error: nothing changed since turn 1 of session `demo`
+    exit code 1
+    ");
     assert_eq!(repo.git(&["rev-parse", "teddy/sessions/demo"]), tip);
-    let done = repo.json(&["record", "-m", "x", "--allow-empty"], 0);
-    assert_eq!([&done["turn"], &done["written"]], [&json!(2), &json!([])]);
-    repo.done(&["verify"]);
-    repo.done(&["undo"]);
+    let empty = RecordOptions {
+        allow_empty: true,
+        ..RecordOptions::default()
+    };
+    insta::assert_snapshot!(repo.workflow().record_with(&empty).done(), @"turn 2 of demo");
+    repo.workflow().verify().done();
+    repo.workflow().undo(1).done();
     assert!(!repo.path().join("d.txt").exists());
 }
 
@@ -90,68 +96,73 @@ fn without_a_session_one_is_started_on_what_head_has() {
     let repo = TestRepo::new().file("a.txt", "1\n");
     repo.commit("init");
     let before = everything(&repo);
-    repo.teddy(&["record"])
-        .check(1, &["nothing changed since HEAD"]);
+    insta::assert_snapshot!(repo.workflow().record("").refused(), @r"
+    error: nothing changed since HEAD
+    hint: `--allow-empty` records a turn all the same
+    exit code 1
+    ");
     assert_eq!(everything(&repo), before);
 
     repo.write("a.txt", "2\n");
-    repo.teddy(&["record", "-m", "Make it two"]).check(
-        0,
-        &["Started session make-it-two.", "Recorded as turn 1: 1 file"],
-    );
-    repo.done(&["undo"]);
+    insta::assert_snapshot!(repo.workflow().record("Make it two").done(), @r"
+    turn 1 of make-it-two, started for it
+      write a.txt
+    ");
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "1\n");
 }
 
 #[test]
 fn without_a_commit_everything_is_new() {
     let repo = TestRepo::new().file("a.txt", "1\n");
-    repo.done(&["record", "-m", "begin"]);
-    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["a.txt"]));
-    repo.done(&["undo"]);
+    repo.workflow().record("begin").done();
+    assert_eq!(repo.workflow().log()[0]["files"], json!(["a.txt"]));
+    repo.workflow().undo(1).done();
     assert!(!repo.path().join("a.txt").exists());
-    repo.done(&["verify"]);
+    repo.workflow().verify().done();
 }
 
 #[test]
 fn what_another_session_brought_is_not_recorded_again() {
     let repo = project();
-    repo.done(&["new", "other"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
-    repo.done(&["switch", "demo"]);
+    repo.workflow().new_session("other").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.workflow().switch("demo").done();
     repo.write("b.txt", "agent\n");
-    repo.done(&["record", "-m", "write b"]);
-    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["b.txt"]));
-    repo.done(&["undo"]);
+    repo.workflow().record("write b").done();
+    assert_eq!(repo.workflow().log()[0]["files"], json!(["b.txt"]));
+    repo.workflow().undo(1).done();
     assert!(repo.read("a.txt").contains("two"));
-    repo.done(&["verify"]);
+    repo.workflow().verify().done();
 }
 
 #[test]
 fn a_branch_that_was_switched_to_is_nobodys_work() {
     let repo = project();
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     repo.git(&["checkout", "-q", "-b", "side"]);
     repo.write("theirs.txt", "theirs\n");
     repo.git(&["add", "theirs.txt"]);
     repo.git(&["commit", "-q", "-m", "theirs"]);
     repo.write("mine.txt", "mine\n");
-    repo.done(&["record", "-m", "mine"]);
-    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["mine.txt"]));
+    repo.workflow().record("mine").done();
+    assert_eq!(repo.workflow().log()[0]["files"], json!(["mine.txt"]));
 }
 
 #[test]
 fn a_plan_that_waits_goes_on_waiting_behind_a_recorded_turn() {
     let repo = project();
     repo.reply(&plan("Make e", &[create("e.txt", "e\n")]));
-    repo.done(&["plan", "-m", "make e"]);
+    repo.workflow().plan("make e").done();
     repo.write("b.txt", "agent\n");
-    repo.done(&["record"]);
-    let status = repo.json(&["status"], 0);
+    repo.workflow().record("").done();
+    let status = repo.workflow().status();
     assert_eq!(status["draft"]["title"], "Make e");
-    assert_eq!(repo.json(&["log"], 0)[0]["title"], "Record b.txt");
-    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.workflow().log()[0]["title"], "Record b.txt");
+    repo.workflow().execute().done();
     assert_eq!(repo.read("e.txt"), "e\n");
 }
 
@@ -164,14 +175,33 @@ fn a_transcript_is_a_regular_file_and_only_its_end_is_kept() {
     let link = repo.beside("link.md");
     std::os::unix::fs::symlink(&long, &link).unwrap();
     let record = |file: &std::path::Path| {
-        let file = file.to_str().unwrap();
-        repo.teddy(&["record", "--transcript", file])
+        repo.workflow().call(|project, user, out| {
+            let options = RecordOptions {
+                transcript: Some(transcript::read(file)?),
+                ..RecordOptions::default()
+            };
+            writeln!(
+                out,
+                "turn {}",
+                record::record(project, &options, user)?.turn
+            )?;
+            Ok(true)
+        })
     };
-    record(&link).check(1, &["cannot read"]);
-    record(&repo.beside("gone")).check(1, &["cannot read"]);
-    record(&repo.path()).check(1, &["not a regular file"]);
-    record(&long).check(0, &["Recorded as turn 1"]);
-    let kept = repo.done(&["show", "1", "transcript.md"]);
+    insta::assert_snapshot!(record(&link).refused(), @r"
+    error: cannot read `link.md`: too many levels of symbolic links
+    exit code 1
+    ");
+    insta::assert_snapshot!(record(&repo.beside("gone")).refused(), @r"
+    error: cannot read `gone`: no such file or directory
+    exit code 1
+    ");
+    insta::assert_snapshot!(record(&repo.path()).refused(), @r"
+    error: cannot read `repo`: it is not a regular file
+    exit code 1
+    ");
+    insta::assert_snapshot!(record(&long).done(), @"turn 1");
+    let kept = repo.workflow().artifact("1", "transcript.md");
     assert!(kept.starts_with("*(3145728 bytes left out)*\n\nline\n"));
     assert!(kept.len() < (2 << 20) + 100, "{}", kept.len());
 }
@@ -183,11 +213,14 @@ fn a_key_in_the_words_or_the_transcript_is_not_recorded() {
     repo.write("b.txt", "agent\n");
     let chat = repo.beside("chat.txt");
     std::fs::write(&chat, &key).unwrap();
-    let words = format!("use {key}");
-    let chat = chat.to_str().unwrap();
-    repo.done(&["record", "-m", &words, "--transcript", chat]);
+    let options = RecordOptions {
+        message: format!("use {key}"),
+        transcript: Some(transcript::read(&chat).unwrap()),
+        ..RecordOptions::default()
+    };
+    repo.workflow().record_with(&options).done();
     for name in ["transcript.txt", "user_prompt.txt", "meta.yaml"] {
-        let text = repo.done(&["show", "1", name]);
+        let text = repo.workflow().artifact("1", name);
         assert!(!text.contains(&key), "{name}: {text}");
     }
 }
@@ -215,34 +248,34 @@ fn what_a_program_changes_is_a_turn_without_what_had_changed_before() {
     assert_eq!(stdout, "hello\nkey=s3\n");
     assert!(stderr.contains("Recorded as turn 1: 1 file"), "{stderr}");
 
-    let row = &repo.json(&["log"], 0)[0];
+    let row = &repo.workflow().log()[0];
     assert_eq!(
         [&row["title"], &row["files"]],
         [&json!("write b"), &json!(["b.txt"])]
     );
-    let meta = repo.done(&["show", "1", "meta.yaml"]);
+    let meta = repo.workflow().artifact("1", "meta.yaml");
     assert!(meta.contains("  by: sh\n  exit_code: 3\n"), "{meta}");
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(repo.read("a.txt"), "mine\n");
     assert!(!repo.path().join("b.txt").exists());
-    repo.done(&["verify"]);
+    repo.workflow().verify().done();
 }
 
 #[test]
 fn what_other_turns_bring_while_a_program_runs_is_not_its_work() {
     let repo = project();
-    repo.done(&["new", "other"]);
+    repo.workflow().new_session("other").done();
     repo.reply(&plan("Make d", &[create("d.txt", "d\n")]));
-    repo.done(&["plan", "-m", "make d"]);
-    repo.done(&["switch", "demo"]);
+    repo.workflow().plan("make d").done();
+    repo.workflow().switch("demo").done();
     let teddy = env!("CARGO_BIN_EXE_teddy");
     let script = format!("echo 1 > one; {teddy} -s other execute -y; echo 2 > two");
     repo.done(&["run", "--", "sh", "-c", &script]);
-    assert_eq!(repo.json(&["log"], 0)[0]["files"], json!(["one", "two"]));
-    repo.done(&["undo"]);
+    assert_eq!(repo.workflow().log()[0]["files"], json!(["one", "two"]));
+    repo.workflow().undo(1).done();
     assert!(!repo.path().join("one").exists());
     assert_eq!(repo.read("d.txt"), "d\n");
-    repo.done(&["verify"]);
+    repo.workflow().verify().done();
 }
 
 #[test]
@@ -253,7 +286,7 @@ fn a_program_without_a_session_that_changes_nothing_leaves_none() {
         .check(0, &["No file changed; no turn is recorded."]);
     repo.teddy(&["run", "--", "no-such-program"])
         .check(1, &["cannot run `no-such-program`"]);
-    assert_eq!(repo.json(&["sessions"], 0), json!([]));
+    assert_eq!(repo.workflow().sessions(), json!([]));
     repo.teddy(&["run", "--", "sh", "-c", "echo b > b.txt"])
         .check(0, &["Started session sh.", "Recorded as turn 1"]);
 }
@@ -268,7 +301,7 @@ fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
     repo.teddy(&["run", "--", "sh", "-c", "kill -9 $$"])
         .check(137, &["No file changed"]);
     repo.teddy(&["run", "true"]).check(2, &[]);
-    assert_eq!(repo.json(&["status"], 0)["turn"], 0);
+    assert_eq!(repo.workflow().status()["turn"], 0);
     let value = repo.json(&["run", "--", "sh", "-c", "echo x; echo y > b.txt"], 0);
     assert_eq!(
         [&value["exit_code"], &value["recorded"]["written"]],
@@ -320,9 +353,9 @@ fn with_too_few_open_files_a_turn_is_whole_or_an_error() {
         repo.write(&format!("{a}/{b}/{number}/tracked"), "1\n");
     }
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.write("1/1/1/mine", "1\n");
-    repo.done(&["record", "-m", "mine"]);
+    repo.workflow().record("mine").done();
 
     let mut whole = 0;
     for limit in 12..36 {

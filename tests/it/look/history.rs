@@ -6,19 +6,20 @@ use crate::support::TestRepo;
 fn two_turns() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
     repo.reply(&plan("Make b", &[create("b.txt", "b\n")]));
-    repo.done(&["plan", "-m", "make b"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("make b").done();
+    repo.workflow().execute().done();
     repo
 }
 
 #[test]
 fn log_lists_the_turns_newest_first() {
     let repo = two_turns();
-    let rows = repo.json(&["log"], 0);
+    let rows = repo.workflow().log();
     let keys = [
         "number",
         "turn_id",
@@ -60,7 +61,8 @@ fn log_lists_the_turns_newest_first() {
         rows[0]["commit"].as_str().unwrap(),
         repo.git(&["rev-parse", "teddy/sessions/demo"])
     );
-    assert_eq!(repo.done(&["log", "-n", "1"]).lines().count(), 1);
+    let project = repo.workflow().open().unwrap();
+    assert_eq!(teddy::workflow::log::log(&project, 1).unwrap().len(), 1);
 }
 
 #[test]
@@ -147,9 +149,9 @@ fn diff_shows_a_turn_or_what_is_between_two() {
 fn status_says_what_waits_and_what_the_user_changed() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    assert_eq!(repo.json(&["status"], 0)["state"], "none");
-    repo.done(&["new", "demo"]);
-    let status = repo.json(&["status"], 0);
+    assert_eq!(repo.workflow().status()["state"], "none");
+    repo.workflow().new_session("demo").done();
+    let status = repo.workflow().status();
     for key in [
         "session",
         "ref",
@@ -171,7 +173,7 @@ fn status_says_what_waits_and_what_the_user_changed() {
     );
     repo.write("a.txt", "mine\n");
     assert_eq!(
-        repo.json(&["status"], 0)["workspace"]["changed"],
+        repo.workflow().status()["workspace"]["changed"],
         serde_json::json!(["a.txt"])
     );
     assert!(
@@ -184,7 +186,7 @@ fn status_says_what_waits_and_what_the_user_changed() {
 fn promise_d7_status_names_what_no_snapshot_has() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.configure("snapshot: { max_file_size: 10 }\n");
     let before = repo.done(&["status"]);
     assert!(!before.contains("snapshot"), "{before}");
@@ -195,7 +197,7 @@ fn promise_d7_status_names_what_no_snapshot_has() {
                     .env: untracked and named like a secret\n  big.csv: untracked and large (11 bytes)\n";
     assert!(status.ends_with(expected), "{status}");
     assert_eq!(
-        repo.json(&["status"], 0)["workspace"]["not_captured"],
+        repo.workflow().status()["workspace"]["not_captured"],
         serde_json::json!([
             { "path": ".env", "reason": "untracked and named like a secret" },
             { "path": "big.csv", "reason": "untracked and large (11 bytes)" },
@@ -251,7 +253,7 @@ fn export_writes_a_folder_for_each_turn() {
 #[test]
 fn export_takes_no_session_for_a_directory() {
     let repo = two_turns();
-    repo.done(&["new", "other"]);
+    repo.workflow().new_session("other").done();
     repo.teddy(&["export", "demo"]).check(
         2,
         &[

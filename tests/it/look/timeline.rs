@@ -22,12 +22,15 @@ pub fn project(repo: &TestRepo) -> Project {
 fn two_sessions() -> TestRepo {
     let repo = TestRepo::new().file("src/a.txt", "one\ntwo\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "src/a.txt"]);
-    repo.run_plan(&plan("Change a", &[edit("src/a.txt", "two", "2")]));
-    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
-    repo.done(&["branch", "1", "other"]);
-    repo.run_plan(&plan("Make c", &[create("src/c.txt", "c\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["src/a.txt"]);
+    repo.workflow()
+        .run_plan(&plan("Change a", &[edit("src/a.txt", "two", "2")]));
+    repo.workflow()
+        .run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.workflow().branch("1", "other").done();
+    repo.workflow()
+        .run_plan(&plan("Make c", &[create("src/c.txt", "c\n")]));
     repo
 }
 
@@ -69,7 +72,7 @@ fn a_turn_is_in_the_lane_of_the_session_in_which_it_was_made() {
 #[test]
 fn a_branch_without_turns_of_its_own_has_an_empty_lane() {
     let repo = two_sessions();
-    repo.done(&["branch", "1", "third"]);
+    repo.workflow().branch("1", "third").done();
     let all = timeline(&project(&repo), None).unwrap();
     assert_eq!(told(&all.sessions[0]), "*third from demo:1: ");
 }
@@ -80,7 +83,8 @@ fn a_turn_made_elsewhere_is_noticed() {
     let project = project(&repo);
     let before = mark(&project, None).unwrap();
     assert_eq!(mark(&project, None).unwrap(), before);
-    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     assert_ne!(mark(&project, None).unwrap(), before);
 }
 

@@ -6,9 +6,11 @@ use crate::support::TestRepo;
 fn two_turns() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "first"]);
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.workflow().new_session("first").done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo
 }
 
@@ -33,29 +35,50 @@ fn new_prints_the_ref_of_a_first_commit_without_parent_and_workspace() {
 fn a_taken_name_is_an_error_and_the_session_stays() {
     let repo = two_turns();
     let before = repo.git(&["for-each-ref"]);
-    repo.teddy(&["new", "first"]).check(
-        1,
-        &["there is a session `first` already", "teddy switch first"],
-    );
-    repo.teddy(&["branch", "1", "first"])
-        .check(1, &["there is a session `first` already"]);
-    repo.teddy(&["branch", "-s", "first", "first"])
-        .check(1, &["there is a session `first` already"]);
+    insta::assert_snapshot!(repo.workflow().new_session("first").refused(), @r"
+    error: there is a session `first` already
+    hint: `teddy switch first` goes on with it; or choose another name
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.workflow().branch("1", "first").refused(), @r"
+    error: there is a session `first` already
+    hint: `teddy switch first` goes on with it; or choose another name
+    exit code 1
+    ");
+    let own = repo.workflow().session("first").branch("@", "first");
+    insta::assert_snapshot!(own.refused(), @r"
+    error: there is a session `first` already
+    hint: `teddy switch first` goes on with it; or choose another name
+    exit code 1
+    ");
     assert_eq!(repo.git(&["for-each-ref"]), before);
 }
 
 #[test]
 fn a_name_that_is_not_kebab_case_is_refused_with_the_rule() {
     let repo = TestRepo::new();
-    for name in ["A B", "../x", "", "a_b", "-a", "a--b", "a.lock", "a/b", "é"] {
-        let out = repo.teddy(&["new", "--", name]);
-        assert_eq!(out.code, 2, "{name}: {out}");
-        assert!(
-            out.stderr.contains("not a valid session name")
-                || out.stderr.contains("session's name"),
-            "{name}: {out}"
-        );
-    }
+    let refused = ["A B", "../x", "", "a_b", "-a", "a--b", "a.lock", "a/b", "é"]
+        .map(|name| repo.workflow().new_session(name).refused());
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: `A B` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    error: `../x` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    error: `` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    error: `a_b` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    error: `-a` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    error: `a--b` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    error: `a.lock` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    error: `a/b` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    error: `é` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`
+    exit code 2
+    ");
     assert_eq!(repo.git(&["for-each-ref"]), "");
 }
 
@@ -85,16 +108,10 @@ fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached(
         "refs/teddy/sessions/1",
         "refs/teddy/sessions/first~1",
     ]);
-    repo.done(&["switch", "1"]);
-    assert_eq!(repo.json(&["status"], 0)["session"], "1");
-    assert_eq!(
-        repo.json(&["-s", "first", "show", "1:1"], 0)["title"],
-        "One"
-    );
-    assert_eq!(
-        repo.json(&["-s", "1", "show", "first:2"], 0)["title"],
-        "Two"
-    );
+    repo.workflow().switch("1").done();
+    assert_eq!(repo.workflow().status()["session"], "1");
+    assert_eq!(repo.workflow().session("first").turn("1:1")["title"], "One");
+    assert_eq!(repo.workflow().session("1").turn("first:2")["title"], "Two");
 }
 
 #[test]
@@ -108,18 +125,16 @@ fn an_unknown_agent_is_refused_before_anything_is_made() {
 #[test]
 fn a_branch_shares_the_turns_before_it_and_leaves_the_files() {
     let repo = two_turns();
-    assert_eq!(
-        repo.done(&["branch", "1", "other"]),
-        "refs/teddy/sessions/other\n"
-    );
+    repo.workflow().branch("1", "other").done();
     assert_eq!(
         repo.git(&["rev-parse", "teddy/sessions/other"]),
         repo.git(&["rev-parse", "teddy/sessions/first~1"])
     );
     assert_eq!(repo.read("two.txt"), "2\n");
-    repo.done(&["restore", "@"]);
+    repo.workflow().restore("@").done();
     assert!(!repo.path().join("two.txt").exists());
-    repo.run_plan(&plan("Other", &[create("other.txt", "o\n")]));
+    repo.workflow()
+        .run_plan(&plan("Other", &[create("other.txt", "o\n")]));
     let subjects = |session: &str| {
         repo.git(&[
             "log",
@@ -143,18 +158,18 @@ fn git_alone_makes_a_branch_too() {
         "refs/teddy/sessions/copy",
         "teddy/sessions/first~1",
     ]);
-    let log = repo.json(&["-s", "copy", "log"], 0);
+    let log = repo.workflow().session("copy").log();
     assert_eq!(log[0]["title"], "One");
 }
 
 #[test]
 fn switch_and_the_option_and_the_variable_choose_the_session() {
     let repo = two_turns();
-    repo.done(&["new", "second"]);
+    repo.workflow().new_session("second").done();
     let session = |args: &[&str]| repo.json(args, 0)["session"].as_str().unwrap().to_owned();
     assert_eq!(session(&["status"]), "second");
     assert_eq!(session(&["-s", "first", "status"]), "first");
-    repo.done(&["switch", "first"]);
+    repo.workflow().switch("first").done();
     assert_eq!(session(&["status"]), "first");
     let mut command = repo.teddy_command(&["--json", "status"]);
     let out = crate::support::Output::of(
@@ -174,15 +189,18 @@ fn switch_and_the_option_and_the_variable_choose_the_session() {
         1,
         &["stdin is not a terminal", "hint: `teddy switch <name>`"],
     );
-    repo.teddy(&["switch", "third"])
-        .check(1, &["there is no session `third`", "teddy sessions"]);
+    insta::assert_snapshot!(repo.workflow().switch("third").refused(), @r"
+    error: there is no session `third`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
 }
 
 #[test]
 fn sessions_lists_names_refs_and_turns() {
     let repo = two_turns();
-    repo.done(&["new", "second"]);
-    let rows = repo.json(&["sessions"], 0);
+    repo.workflow().new_session("second").done();
+    let rows = repo.workflow().sessions();
     let mut found: Vec<String> = rows
         .as_array()
         .unwrap()
@@ -212,16 +230,17 @@ fn sessions_lists_names_refs_and_turns() {
             .unwrap()
             .starts_with("2026-01-02T03:04:05")
     );
-    assert_eq!(repo.done(&["sessions"]).lines().count(), 2);
+    assert_eq!(rows.as_array().unwrap().len(), 2);
 }
 
 #[test]
 fn a_turn_of_another_session_is_named_with_a_colon() {
     let repo = two_turns();
-    repo.done(&["new", "second"]);
+    repo.workflow().new_session("second").done();
     assert!(
-        repo.done(&["show", "first:1"])
-            .contains("\n# Execution Report: One")
+        repo.workflow()
+            .artifact("first:1", "report.md")
+            .starts_with("# Execution Report: One\n")
     );
 }
 
@@ -233,7 +252,7 @@ fn start_without_a_person_makes_a_session_named_after_the_message_and_runs_one_t
         .check(0, &["turn 1 executed"]);
     assert_eq!(repo.read("hello.txt"), "hi\n");
     assert_eq!(
-        repo.json(&["sessions"], 0)[0]["name"],
+        repo.workflow().sessions()[0]["name"],
         "say-hello-to-everybody"
     );
     assert_eq!(
@@ -245,13 +264,15 @@ fn start_without_a_person_makes_a_session_named_after_the_message_and_runs_one_t
 #[test]
 fn promise_d7_an_adopted_session_is_the_one_in_use() {
     let repo = two_turns();
-    repo.done(&["new", "other"]);
-    let adopted = repo.teddy(&["adopt", "first"]);
-    adopted.check(0, &["Session first with 2 turns is now yours and in use."]);
-    assert_eq!(repo.json(&["status"], 0)["session"], "first");
-    repo.teddy(&["adopt", "nobody"])
-        .check(1, &["no session `nobody`"]);
-    assert_eq!(repo.json(&["status"], 0)["session"], "first");
+    repo.workflow().new_session("other").done();
+    insta::assert_snapshot!(repo.workflow().adopt("first").done(), @"adopted first: 2 turns");
+    assert_eq!(repo.workflow().status()["session"], "first");
+    insta::assert_snapshot!(repo.workflow().adopt("nobody").refused(), @r"
+    error: there is no session `nobody`
+    hint: `teddy sessions` lists the sessions
+    exit code 1
+    ");
+    assert_eq!(repo.workflow().status()["session"], "first");
 }
 
 /// A project with hundreds of sessions, each at its own commit.
@@ -284,7 +305,7 @@ fn hundreds() -> TestRepo {
 #[test]
 fn hundreds_of_sessions_are_listed_by_what_their_commits_say() {
     let repo = hundreds();
-    let rows = repo.json(&["sessions"], 0);
+    let rows = repo.workflow().sessions();
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len(), 301);
     for row in rows {

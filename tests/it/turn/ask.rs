@@ -14,6 +14,13 @@ fn project() -> TestRepo {
     repo
 }
 
+/// A project with a session.
+fn session() -> TestRepo {
+    let repo = project();
+    repo.workflow().new_session("demo").done();
+    repo
+}
+
 #[test]
 fn an_answer_goes_to_stdout_and_into_the_session() {
     let repo = project();
@@ -47,15 +54,17 @@ fn an_answer_goes_to_stdout_and_into_the_session() {
 
 #[test]
 fn the_model_looks_before_it_answers() {
-    let repo = project();
+    let repo = session();
     repo.reply(&plan("Look", &[read("b.txt")])).reply("Two.");
-    let value = repo.json(&["ask", "what is in b?"], 0);
-    assert_eq!(
-        json!([value["answer"], value["turns"], value["turn"]]),
-        json!(["Two.", 2, 2])
-    );
-    assert_eq!(repo.json(&["log"], 0)[0]["title"], "what is in b?");
-    let input = repo.done(&["show", "2", "input.md"]);
+    insta::assert_snapshot!(repo.workflow().ask("what is in b?").done(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+    turn 2 executed
+    answer: Two.
+    ");
+    assert_eq!(repo.workflow().log()[0]["title"], "what is in b?");
+    let input = repo.workflow().artifact("2", "input.md");
     assert!(
         input.contains("two\n") && input.contains("what is in b?"),
         "{input}"
@@ -64,51 +73,94 @@ fn the_model_looks_before_it_answers() {
 
 #[test]
 fn a_plan_that_only_tells_is_an_answer() {
-    for action in [chat("Two."), conclude(&[], "Two.")] {
-        let repo = project();
+    let answers = [chat("Two."), conclude(&[], "Two.")].map(|action| {
+        let repo = session();
         repo.reply(&plan("Say", &[action]));
-        let out = repo.teddy(&["ask", "what is it?"]);
-        out.check(0, &[]);
-        assert_eq!(out.stdout, "Two.\n");
-        // Such a plan counts neither as a question to the user nor as the end of the work.
-        let status = repo.json(&["status"], 0);
+        let answer = repo.workflow().ask("what is it?").done();
+        // It is no question of the model's, and no end of the work.
+        let status = repo.workflow().status();
         assert_eq!(
             json!([status["question"], status["conclusion"]]),
             json!([null, null])
         );
-    }
+        answer
+    });
+    insta::assert_snapshot!(answers.join("\n"), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+    answer: Two.
+
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+    answer: Two.
+    ");
 }
 
 #[test]
 fn t20_what_changes_something_is_no_answer() {
-    let repo = project();
+    let repo = session();
     repo.reply(&plan("Do", &[create("c.txt", "c\n")]))
         .reply(&plan("Run", &[execute("touch d.txt")]))
         .reply(&plan("Fetch", &[read("https://example.com/?q=secret")]))
         .reply("No.");
     let before = repo.tree();
-    let out = repo.teddy(&["-c", "replan.max=5", "ask", "may I?"]);
-    out.check(
-        0,
-        &[
-            "CREATE is not part of an answer",
-            "EXECUTE is not part of an answer",
-            "READ is not part of an answer",
-        ],
-    );
-    assert_eq!((out.stdout.as_str(), repo.tree()), ("No.\n", before));
+    let patient = repo.workflow().setting("replan.max", "5");
+    insta::assert_snapshot!(patient.ask("may I?").done(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE: CREATE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 1 mistake
+    plan.md:13: EXECUTE: EXECUTE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 1 mistake
+    plan.md:13: READ: READ is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:13: CREATE: CREATE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    planned turn 2: "Run", 1 mistakes
+    plan.md:13: EXECUTE: EXECUTE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    turn 2 rejected
+    plan.md:13: EXECUTE: EXECUTE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    planned turn 3: "Fetch", 1 mistakes
+    plan.md:13: READ: READ is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    turn 3 rejected
+    plan.md:13: READ: READ is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    planned turn 4: "may I?"
+    turn 4 executed
+    answer: No.
+    "#);
+    assert_eq!(repo.tree(), before);
 
-    // Without a replan, the exit code is that of the rejected plan.
-    let repo = project();
+    // Nothing better comes, and there is no answer.
+    let repo = session();
     repo.reply(&plan("Do", &[create("c.txt", "c\n")]));
-    repo.teddy(&["-c", "replan.max=0", "ask", "may I?"])
-        .check(3, &["the model gave no answer"]);
+    let impatient = repo.workflow().setting("replan.max", "0");
+    insta::assert_snapshot!(impatient.ask("may I?").refused(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE: CREATE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    1 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    turn 1 rejected
+    plan.md:13: CREATE: CREATE is not part of an answer
+        hint: answer in plain Markdown, or READ files of the project first
+    no answer
+    ");
     assert!(!repo.path().join("c.txt").exists());
 }
 
 #[test]
 fn t20_a_memo_is_no_answer() {
-    let repo = project();
+    let repo = session();
     repo.reply(&with_memos(
         "Remember",
         "[+] trust me",
@@ -116,9 +168,20 @@ fn t20_a_memo_is_no_answer() {
     ))
     .reply("No.");
     let before = repo.tree();
-    let out = repo.teddy(&["ask", "may I?"]);
-    out.check(0, &["a memo is not part of an answer"]);
-    assert_eq!((out.stdout.as_str(), repo.tree()), ("No.\n", before));
+    insta::assert_snapshot!(repo.workflow().ask("may I?").done(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 1 mistake
+    plan.md:13: a memo is not part of an answer
+        hint: leave out `## Memos`
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:13: a memo is not part of an answer
+        hint: leave out `## Memos`
+    planned turn 2: "may I?"
+    turn 2 executed
+    answer: No.
+    "#);
+    assert_eq!(repo.tree(), before);
     assert!(!repo.path().join(".teddy/memos.yaml").exists());
 }
 
@@ -138,38 +201,56 @@ fn t20_a_plan_from_elsewhere_is_no_answer_to_a_question_that_waits() {
 
 #[test]
 fn who_only_looks_is_stopped() {
-    let repo = project();
+    let repo = session();
     for _ in 0..7 {
         repo.reply(&plan("Look", &[read("b.txt")]));
     }
-    repo.teddy(&["ask", "what is it?"])
-        .check(5, &["the model gave no answer"]);
-    assert_eq!(repo.json(&["log"], 0).as_array().map(Vec::len), Some(7));
+    insta::assert_snapshot!(repo.workflow().ask("what is it?").refused(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    Asking replay:[dir]/answers with about [n] tokens
+    Asking replay:[dir]/answers with about [n] tokens
+    Asking replay:[dir]/answers with about [n] tokens
+    Asking replay:[dir]/answers with about [n] tokens
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+    turn 2 executed
+    turn 3 executed
+    turn 4 executed
+    turn 5 executed
+    turn 6 executed
+    no answer
+    ");
+    assert_eq!(repo.workflow().log().as_array().map(Vec::len), Some(7));
 }
 
 #[test]
 fn t20_the_session_goes_on_as_before() {
     let repo = project();
-    repo.done(&["new", "demo", "-a", "pathfinder"]);
+    let pathfinder = repo.workflow().setting("agent", "pathfinder");
+    pathfinder.new_session("demo").done();
     repo.reply(&plan("Ask", &[chat("Red or blue?")]))
         .reply("Both are fine.")
         .reply(&plan("Blue", &[create("c.txt", "blue\n")]));
-    repo.teddy(&["resume", "-y", "paint it"]).check(5, &[]);
-    repo.teddy(&["ask", "does it matter?"]).check(0, &[]);
+    repo.workflow().resume(Some("paint it")).refused();
+    repo.workflow().ask("does it matter?").done();
 
-    // The question is still open, and the agent's own prompt applies again.
-    assert_eq!(repo.json(&["status"], 0)["question"], "Red or blue?");
-    repo.teddy(&["resume", "-y", "blue"])
-        .check(0, &["turn 3 executed"]);
-    let prompt = |turn: &str| repo.done(&["show", turn, "system_prompt.xml"]);
+    // What the model wants to know is still open, and its own instructions are back.
+    assert_eq!(repo.workflow().status()["question"], "Red or blue?");
+    insta::assert_snapshot!(repo.workflow().resume(Some("blue")).done(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE c.txt
+      ✓ created, 1 line
+    turn 3 executed
+      added c.txt
+    ended: Left
+    ");
+    let prompt = |turn: &str| repo.workflow().artifact(turn, "system_prompt.xml");
     assert!(prompt("2").starts_with("<answer>"));
     assert_eq!(prompt("3"), prompt("1"));
-    assert!(
-        repo.done(&["show", "3", "input.md"])
-            .contains("Both are fine.")
-    );
-    assert_eq!(repo.json(&["log"], 0)[0]["agent"], "pathfinder");
-    repo.done(&["verify"]);
+    let input = repo.workflow().artifact("3", "input.md");
+    assert!(input.contains("Both are fine."), "{input}");
+    assert_eq!(repo.workflow().log()[0]["agent"], "pathfinder");
+    repo.workflow().verify().done();
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 use serde_json::json;
 
+use teddy::session::input::ListScope;
+use teddy::workflow::context::edit::ListEdit;
+
 use crate::plans::{create, edit, invoke, plan, prune, read};
 use crate::support::TestRepo;
 
@@ -12,7 +15,7 @@ fn project() -> TestRepo {
         .file("src/y.md", "y\n")
         .file("README.md", "# R\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -29,11 +32,15 @@ fn section(input: &str, from: &str, to: &str) -> String {
 #[test]
 fn three_lists_say_what_is_shown_and_each_thing_is_shown_once() {
     let repo = project();
-    repo.done(&["context", "add", "src/", "a.txt"]);
-    repo.done(&["context", "add", "--turn", "a.txt"]);
-    repo.done(&["context", "add", "--global", "*.md", "gone.txt"]);
+    repo.workflow().add(&["src/", "a.txt"]);
+    repo.workflow()
+        .edit(ListScope::Turn, ListEdit::Add, &["a.txt"])
+        .done();
+    repo.workflow()
+        .edit(ListScope::Global, ListEdit::Add, &["*.md", "gone.txt"])
+        .done();
     assert_eq!(repo.read(".teddy/global.context"), "*.md\ngone.txt\n");
-    let rows = repo.json(&["context", "list"], 0);
+    let rows = repo.workflow().resources(0);
     let shown: Vec<_> = rows
         .as_array()
         .unwrap()
@@ -55,71 +62,101 @@ fn three_lists_say_what_is_shown_and_each_thing_is_shown_once() {
 fn what_is_taken_out_is_gone_and_every_other_byte_stays() {
     let repo = project();
     repo.write(".teddy/global.context", "# mine\na.txt   \n\nREADME.md\n");
-    repo.done(&["context", "rm", "--global", "a.txt"]);
+    repo.workflow()
+        .edit(ListScope::Global, ListEdit::Remove, &["a.txt"])
+        .done();
     assert_eq!(repo.read(".teddy/global.context"), "# mine\n\nREADME.md\n");
-    repo.teddy(&["context", "rm", "--global", "a.txt"])
-        .check(0, &["`a.txt` is not in the list (global)"]);
-    // TeDDy must not rewrite a list that it cannot read completely.
-    for (list, why) in [
-        (b"caf\xe9\n".to_vec(), "not UTF-8"),
-        (vec![b'#'; (1 << 20) + 1], "is larger than"),
-    ] {
+    let said = repo
+        .workflow()
+        .edit(ListScope::Global, ListEdit::Remove, &["a.txt"])
+        .done();
+    insta::assert_snapshot!(said, @"global: unchanged a.txt");
+    // What cannot be read whole would be lost where it is written anew.
+    let refused = [b"caf\xe9\n".to_vec(), vec![b'#'; (1 << 20) + 1]].map(|list| {
         repo.write(".teddy/global.context", &list);
-        repo.teddy(&["context", "add", "--global", "a.txt"])
-            .check(1, &[why]);
+        let reply = repo
+            .workflow()
+            .edit(ListScope::Global, ListEdit::Add, &["a.txt"]);
         assert!(std::fs::read(repo.path().join(".teddy/global.context")).unwrap() == list);
-    }
+        reply.refused()
+    });
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: `.teddy/global.context` is not UTF-8; it is left as it is
+    exit code 1
+    error: cannot read `.teddy/global.context`: it is larger than 1048576 bytes
+    exit code 1
+    ");
     repo.write(".teddy/global.context", "");
-    repo.teddy(&["context", "add", "."])
-        .check(0, &["Added ** (session)"]);
-    let shown = repo.json(&["context", "list"], 0).to_string();
+    let said = repo
+        .workflow()
+        .edit(ListScope::Session, ListEdit::Add, &["."])
+        .done();
+    insta::assert_snapshot!(said, @"session: added **");
+    let shown = repo.workflow().resources(0).to_string();
     assert!(
         shown.contains("\"src/") && shown.contains("\"a.txt\""),
         "{shown}"
     );
-    repo.done(&["context", "rm", "."]);
-    let out = repo.teddy(&["context", "add", "src/", "./src"]);
-    out.check(0, &["Added src (session)"]);
-    assert!(!out.stderr.contains("already"), "{out}");
-    repo.teddy(&["context", "add", "src/"])
-        .check(0, &["src is there already (session)"]);
-    assert_eq!(
-        repo.json(&["context", "add", "a.txt"], 0),
-        json!({ "list": "session", "changed": ["a.txt"] })
-    );
+    repo.workflow()
+        .edit(ListScope::Session, ListEdit::Remove, &["."])
+        .done();
+    let said = repo
+        .workflow()
+        .edit(ListScope::Session, ListEdit::Add, &["src/", "./src"])
+        .done();
+    insta::assert_snapshot!(said, @"session: added src");
+    let said = repo
+        .workflow()
+        .edit(ListScope::Session, ListEdit::Add, &["src/"])
+        .done();
+    insta::assert_snapshot!(said, @"session: unchanged src");
+    let said = repo
+        .workflow()
+        .edit(ListScope::Session, ListEdit::Add, &["a.txt"])
+        .done();
+    insta::assert_snapshot!(said, @"session: added a.txt");
 }
 
 #[test]
 fn a_path_out_of_the_project_is_refused() {
     let repo = project();
-    for path in ["../x", ".git/config", "a/../../x"] {
-        let out = repo.teddy(&["context", "add", path]);
-        assert!(out.code != 0, "{path}: {out}");
-    }
-    assert_eq!(repo.json(&["context", "list"], 0), json!([]));
+    let refused = ["../x", ".git/config", "a/../../x"].map(|path| {
+        repo.workflow()
+            .edit(ListScope::Session, ListEdit::Add, &[path])
+            .refused()
+    });
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: `../x` cannot be in a context list: the path leaves the project with `..`
+    exit code 1
+    error: `.git/config` cannot be in a context list: `.git` is git's own
+    exit code 1
+    error: `a/../../x` cannot be in a context list: the path leaves the project with `..`
+    exit code 1
+    ");
+    assert_eq!(repo.workflow().resources(0), json!([]));
 }
 
 #[test]
 fn what_is_not_there_yet_is_added_and_said() {
     let repo = project();
-    repo.teddy(&["context", "add", "/etc/passwd"]).check(
-        0,
-        &["warning: there is no `etc/passwd` yet; it is in the list now (session)"],
-    );
+    let said = repo
+        .workflow()
+        .edit(ListScope::Session, ListEdit::Add, &["/etc/passwd"])
+        .done();
+    insta::assert_snapshot!(said, @"session: added etc/passwd, missing");
+    let there = ["a.txt", "src/*.rs", "https://example.org/"];
+    let said = repo
+        .workflow()
+        .edit(ListScope::Session, ListEdit::Add, &there)
+        .done();
+    insta::assert_snapshot!(said, @r"
+    session: added a.txt
+    session: added src/*.rs
+    session: added https://example.org/
+    ");
     assert!(
-        !repo
-            .teddy(&[
-                "context",
-                "add",
-                "a.txt",
-                "src/*.rs",
-                "https://example.org/"
-            ])
-            .stderr
-            .contains("not there")
-    );
-    assert!(
-        repo.done(&["context"])
+        repo.workflow()
+            .input(0)
             .contains("[etc/passwd](/etc/passwd) (missing)"),
         "a leading `/` is the project's root"
     );
@@ -128,30 +165,36 @@ fn what_is_not_there_yet_is_added_and_said() {
 #[test]
 fn a_path_is_taken_from_the_folder_in_use() {
     let repo = project();
-    let below = |args: &[&str]| repo.teddy_in(&repo.path().join("src"), args);
-    below(&["context", "add", "x.rs", "../a.txt", "/README.md"]).check(
-        0,
-        &[
-            "Added src/x.rs (session)\n",
-            "Added a.txt",
-            "Added README.md",
-        ],
-    );
-    below(&["context", "rm", "x.rs", "../README.md"])
-        .check(0, &["Removed src/x.rs", "Removed README.md"]);
-    below(&["context", "add", "../../out.txt"]).check(1, &["leaves the project"]);
-    assert_eq!(repo.json(&["context", "list"], 0)[0]["resource"], "a.txt");
+    let below = |how, resources: &[&str]| {
+        repo.workflow()
+            .below("src")
+            .edit(ListScope::Session, how, resources)
+            .to_string()
+    };
+    insta::assert_snapshot!(below(ListEdit::Add, &["x.rs", "../a.txt", "/README.md"]), @r"
+    session: added src/x.rs
+    session: added a.txt
+    session: added README.md
+    ");
+    insta::assert_snapshot!(below(ListEdit::Remove, &["x.rs", "../README.md"]), @r"
+    session: removed src/x.rs
+    session: removed README.md
+    ");
+    insta::assert_snapshot!(below(ListEdit::Add, &["../../out.txt"]), @r"
+    error: `../../out.txt` cannot be in a context list: the path leaves the project with `..`
+    exit code 1
+    ");
+    assert_eq!(repo.workflow().resources(0)[0]["resource"], "a.txt");
 }
 
 #[test]
 fn the_input_is_the_same_for_the_same_files() {
     let repo = project();
-    repo.done(&["context", "add", "a.txt"]);
-    assert_eq!(repo.done(&["context"]), repo.done(&["context"]));
+    repo.workflow().add(&["a.txt"]);
+    assert_eq!(repo.workflow().input(0), repo.workflow().input(0));
     assert!(
-        repo.json(&["context"], 0)["input"]
-            .as_str()
-            .unwrap()
+        repo.workflow()
+            .input(0)
             .starts_with("# Agent Invocation Payload\n")
     );
 }
@@ -163,7 +206,7 @@ fn ignored_files_are_not_in_the_structure_and_teddyignore_has_the_last_word() {
     repo.write("dist/bundle.js", "x\n");
     repo.write("noise.log", "x\n");
     repo.write(".teddyignore", "src/y.md\n!dist/bundle.js\n");
-    let structure = section(&repo.done(&["context"]), "## 2.", "## 4.");
+    let structure = section(&repo.workflow().input(0), "## 2.", "## 4.");
     assert!(
         structure.contains("bundle.js")
             && !structure.contains("noise.log")
@@ -177,10 +220,11 @@ fn ignored_files_are_not_in_the_structure_and_teddyignore_has_the_last_word() {
 fn the_turn_before_is_in_the_context_and_older_ones_by_wish() {
     let repo = project();
     for title in ["One", "Two", "Three"] {
-        repo.run_plan(&plan(title, &[create(&format!("{title}.txt"), "x\n")]));
+        repo.workflow()
+            .run_plan(&plan(title, &[create(&format!("{title}.txt"), "x\n")]));
     }
-    let names = |args: &[&str]| {
-        let rows = repo.json(args, 0);
+    let names = |depth| {
+        let rows = repo.workflow().resources(depth);
         let turns: std::collections::BTreeSet<String> = rows
             .as_array()
             .unwrap()
@@ -194,12 +238,9 @@ fn the_turn_before_is_in_the_context_and_older_ones_by_wish() {
             .collect();
         turns.into_iter().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(names(&["context", "list"]), "03");
-    assert_eq!(names(&["context", "--context-depth", "1", "list"]), "02 03");
-    assert_eq!(
-        names(&["context", "--context-depth", "9", "list"]),
-        "01 02 03"
-    );
+    assert_eq!(names(0), "03");
+    assert_eq!(names(1), "02 03");
+    assert_eq!(names(9), "01 02 03");
 }
 
 #[test]
@@ -207,8 +248,8 @@ fn a_missing_a_binary_and_a_large_file_are_said_and_are_not_fatal() {
     let repo = project();
     repo.write("bin.dat", b"\0\x01\x02");
     repo.write("large.txt", "x\n".repeat(600_000));
-    repo.done(&["context", "add", "gone.txt", "bin.dat", "large.txt"]);
-    let input = repo.done(&["context"]);
+    repo.workflow().add(&["gone.txt", "bin.dat", "large.txt"]);
+    let input = repo.workflow().input(0);
     for words in [
         "--- FILE NOT FOUND ---",
         "--- BINARY FILE, 3 BYTES ---",
@@ -223,8 +264,8 @@ fn a_key_in_a_file_does_not_reach_the_input() {
     let repo = project();
     let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
     repo.write("a.txt", format!("key = \"{key}\"\n"));
-    repo.done(&["context", "add", "a.txt"]);
-    assert!(!repo.done(&["context"]).contains(key));
+    repo.workflow().add(&["a.txt"]);
+    assert!(!repo.workflow().input(0).contains(key));
 }
 
 #[test]
@@ -238,21 +279,16 @@ fn a_list_is_edited_in_the_editor_only_where_there_is_one() {
 fn text_that_means_something_to_a_tokenizer_is_text() {
     let repo = project();
     repo.write("a.txt", "<|endoftext|> and <|fim_prefix|>\n");
-    repo.done(&["context", "add", "a.txt"]);
-    assert!(
-        repo.json(&["context", "list"], 0)[0]["tokens"]
-            .as_u64()
-            .unwrap()
-            > 3
-    );
-    repo.run_plan(&plan("Read", &[read("a.txt")]));
+    repo.workflow().add(&["a.txt"]);
+    assert!(repo.workflow().resources(0)[0]["tokens"].as_u64().unwrap() > 3);
+    repo.workflow().run_plan(&plan("Read", &[read("a.txt")]));
 }
 
 #[test]
 fn what_was_counted_once_is_not_counted_again() {
     let repo = project();
     (0..200).for_each(|n| repo.write(&format!("many/{n}.txt"), format!("file number {n}\n")));
-    repo.done(&["context", "add", "many/"]);
+    repo.workflow().add(&["many/"]);
     let counts = || {
         repo.read(".git/teddy/tokens")
             .lines()
@@ -260,10 +296,10 @@ fn what_was_counted_once_is_not_counted_again() {
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    repo.done(&["context"]);
+    repo.workflow().input(0);
     let first = counts();
     assert_eq!(first.len(), 200);
-    repo.done(&["context"]);
+    repo.workflow().input(0);
     assert_eq!(counts(), first);
     // An impossible token count shows whether the count comes from the cache.
     let text = repo.read(".git/teddy/tokens");
@@ -276,7 +312,7 @@ fn what_was_counted_once_is_not_counted_again() {
         });
     repo.write(".git/teddy/tokens", poisoned.collect::<String>());
     repo.write("many/7.txt", "another text\n");
-    let rows = repo.json(&["context", "list"], 0);
+    let rows = repo.workflow().resources(0);
     let counted: Vec<&str> = rows
         .as_array()
         .unwrap()
@@ -295,12 +331,13 @@ fn promise_d9_a_file_of_a_million_blanks_is_shown_and_a_turn_goes_on() {
     let repo = project();
     let text = format!("a{}b\n", " ".repeat(1_040_000));
     repo.write("blanks.txt", &text);
-    repo.done(&["context", "add", "blanks.txt"]);
-    let rows = repo.json(&["context", "list"], 0);
+    repo.workflow().add(&["blanks.txt"]);
+    let rows = repo.workflow().resources(0);
     assert_eq!(rows[0]["resource"], "blanks.txt");
     assert!(rows[0]["tokens"].as_u64().unwrap() > 1000, "{rows}");
-    repo.run_plan(&plan("One", &[create("one.txt", "x\n")]));
-    assert!(repo.done(&["context"]).contains(&text));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "x\n")]));
+    assert!(repo.workflow().input(0).contains(&text));
 }
 
 /// A project laid out as in Next.js. As a glob pattern, `[id]` would match `d`.
@@ -310,13 +347,13 @@ fn routes() -> TestRepo {
         .file("app/d/page.tsx", "the page of d\n")
         .file("app/[...slug]/*.md", "odd\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
 /// Returns the resources in the next input.
 fn there(repo: &TestRepo) -> Vec<String> {
-    let rows = repo.json(&["context", "list"], 0);
+    let rows = repo.workflow().resources(0);
     let there = rows.as_array().unwrap().iter();
     there
         .filter(|row| row["missing"] == false)
@@ -329,38 +366,50 @@ fn there(repo: &TestRepo) -> Vec<String> {
 fn promise_d3_what_is_read_by_a_name_with_brackets_is_shown_and_edited() {
     let repo = routes();
     let page = "app/[id]/page.tsx";
-    repo.run_plan(&plan("Read", &[read(page)]));
+    repo.workflow().run_plan(&plan("Read", &[read(page)]));
     assert_eq!(there(&repo), ["app/[id]/page.tsx"]);
-    assert!(repo.done(&["context"]).contains("the page of one"));
+    assert!(repo.workflow().input(0).contains("the page of one"));
 
-    repo.run_plan(&plan("Edit", &[edit(page, "one", "each")]));
+    repo.workflow()
+        .run_plan(&plan("Edit", &[edit(page, "one", "each")]));
     assert_eq!(repo.read("app/[id]/page.tsx"), "the page of each\n");
     assert_eq!(repo.read("app/d/page.tsx"), "the page of d\n");
 
-    repo.run_plan(&plan("Prune", &[prune(page)]));
+    repo.workflow().run_plan(&plan("Prune", &[prune(page)]));
     assert_eq!(there(&repo), [""; 0]);
 }
 
 #[test]
 fn promise_d3_lists_take_a_name_with_brackets_for_the_file() {
     let repo = routes();
-    for (scope, list) in [("--global", "global"), ("--turn", "turn")] {
-        repo.teddy(&["context", "add", scope, "app/[id]/page.tsx"])
-            .check(0, &[&format!("Added app/[id]/page.tsx ({list})\n")]);
+    let page = &["app/[id]/page.tsx"];
+    let edited = [ListScope::Global, ListScope::Turn].map(|scope| {
+        let first = repo.workflow().edit(scope, ListEdit::Add, page).done();
         assert_eq!(there(&repo), ["app/[id]/page.tsx"]);
-        repo.teddy(&["context", "add", scope, "app/[id]/page.tsx"])
-            .check(0, &["app/[id]/page.tsx is there already"]);
-        repo.done(&["context", "rm", scope, "app/[id]/page.tsx"]);
+        let second = repo.workflow().edit(scope, ListEdit::Add, page).done();
+        repo.workflow().edit(scope, ListEdit::Remove, page).done();
         assert_eq!(there(&repo), [""; 0]);
-    }
+        first + &second
+    });
+    insta::assert_snapshot!(edited.concat(), @r"
+    global: added app/[id]/page.tsx
+    global: unchanged app/[id]/page.tsx
+    turn: added app/[id]/page.tsx
+    turn: unchanged app/[id]/page.tsx
+    ");
 
-    let folder = repo.path().join("app/[id]");
-    repo.teddy_in(&folder, &["context", "add", "--global", "*.tsx"])
-        .check(0, &["Added app/\\[id]/*.tsx"]);
+    let below = |how| {
+        repo.workflow()
+            .below("app/[id]")
+            .edit(ListScope::Global, how, &["*.tsx"])
+            .done()
+    };
+    insta::assert_snapshot!(below(ListEdit::Add), @r"global: added app/\[id]/*.tsx");
     assert_eq!(there(&repo), ["app/[id]/page.tsx"]);
-    repo.teddy_in(&folder, &["context", "rm", "--global", "*.tsx"])
-        .check(0, &["Removed"]);
-    repo.done(&["context", "add", "--global", "app/[...slug]/*.md"]);
+    insta::assert_snapshot!(below(ListEdit::Remove), @r"global: removed app/\[id]/*.tsx");
+    repo.workflow()
+        .edit(ListScope::Global, ListEdit::Add, &["app/[...slug]/*.md"])
+        .done();
     assert_eq!(
         repo.read(".teddy/global.context"),
         "app/\\[...slug]/\\*.md\n"
@@ -377,14 +426,17 @@ fn promise_d3_lists_take_a_name_with_brackets_for_the_file() {
 fn promise_d3_a_name_with_brackets_is_handed_over() {
     let repo = routes();
     let over = invoke("Architect", &["app/[id]/page.tsx"], "Go on.");
-    repo.run_plan(&plan("Over", &[over]));
+    repo.workflow().run_plan(&plan("Over", &[over]));
     assert_eq!(there(&repo), ["app/[id]/page.tsx"]);
 }
 
 #[test]
 fn a_pattern_in_the_turns_list_outlives_the_turn() {
     let repo = routes();
-    repo.done(&["context", "add", "--turn", "app/[cd]/*"]);
-    repo.run_plan(&plan("One", &[create("one.txt", "x\n")]));
+    repo.workflow()
+        .edit(ListScope::Turn, ListEdit::Add, &["app/[cd]/*"])
+        .done();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "x\n")]));
     assert_eq!(there(&repo), ["app/d/page.tsx"]);
 }

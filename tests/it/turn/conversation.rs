@@ -2,6 +2,9 @@
 //! user's requests, which every input contains.
 
 use serde_json::{Value, json};
+use teddy::workflow::plan::PlanOptions;
+use teddy::workflow::restore::RestoreOptions;
+use teddy::workflow::resume::ResumeOptions;
 
 use crate::plans::{chat, conclude, create, edit, execute, invoke, plan, read};
 use crate::screen::Screen;
@@ -10,7 +13,7 @@ use crate::support::{Output, TestRepo};
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -23,12 +26,12 @@ fn make(name: &str) -> String {
 
 /// Returns the number of the newest turn.
 fn turns(repo: &TestRepo) -> u64 {
-    repo.json(&["status"], 0)["turn"].as_u64().unwrap()
+    repo.workflow().status()["turn"].as_u64().unwrap()
 }
 
 /// Returns the waiting question and the conclusion.
 fn stands(repo: &TestRepo) -> Value {
-    let status = repo.json(&["status"], 0);
+    let status = repo.workflow().status();
     json!([status["question"], status["conclusion"]])
 }
 
@@ -70,25 +73,33 @@ fn promise_a7_work_that_is_done_goes_on_with_a_new_message() {
     let repo = project();
     repo.reply(&plan("All", &[conclude(&[], "Done.")]))
         .reply(&make("more"));
-    repo.teddy(&["resume", "-y", "-m", "go"]).check(0, &[]);
-    repo.teddy(&["resume", "-y", "-m", "more"])
-        .check(0, &["turn 2 executed"]);
+    repo.workflow().resume(Some("go")).done();
+    insta::assert_snapshot!(repo.workflow().resume(Some("more")).done(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE more.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added more.txt
+    ended: Left
+    ");
     assert_eq!(stands(&repo), json!([null, null]));
-    // After an undo the work counts as done again.
-    repo.done(&["undo"]);
+    // Whoever goes back to where it was done is where it was done.
+    repo.workflow().undo(1).done();
     assert_eq!(stands(&repo), json!([null, "Done."]));
 }
 
 #[test]
 fn promise_a7_who_was_called_returns_and_ends_nothing() {
     let repo = project();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Hand over",
         &[invoke("Architect", &[], "Design it.")],
     ));
-    repo.run_plan(&plan("Designed", &[conclude(&[], "Here it is.")]));
+    repo.workflow()
+        .run_plan(&plan("Designed", &[conclude(&[], "Here it is.")]));
     assert_eq!(stands(&repo), json!([null, null]));
-    repo.run_plan(&plan("Done", &[conclude(&[], "All of it.")]));
+    repo.workflow()
+        .run_plan(&plan("Done", &[conclude(&[], "All of it.")]));
     assert_eq!(stands(&repo), json!([null, "All of it."]));
 }
 
@@ -96,7 +107,7 @@ fn promise_a7_who_was_called_returns_and_ends_nothing() {
 fn promise_a7_a_question_beside_the_conclusion_keeps_the_work_open() {
     let repo = project();
     repo.reply(&plan("All", &[chat("Is it good?"), conclude(&[], "Done.")]));
-    repo.teddy(&["resume", "--yolo", "-m", "go"]).check(5, &[]);
+    repo.workflow().resume_yolo("go").refused();
     assert_eq!(stands(&repo), json!(["Is it good?", null]));
 }
 
@@ -111,37 +122,94 @@ fn promise_a7_a_file_that_is_no_plan_is_refused_without_a_turn_and_a_model() {
     repo.write("empty.md", "\n\n");
     repo.write("sorry.md", "Sorry, I cannot do that.\n");
     repo.write("main.rs", "fn main() {}\n");
-    repo.done(&["plan", "-m", "make b"]);
+    repo.workflow().plan("make b").done();
     let before = refs(&repo);
-    for file in ["README.md", "empty.md", "sorry.md", "main.rs"] {
-        for flags in [&["-y"][..], &["-y", "--no-replan"], &[]] {
-            let out = repo.teddy(&[&["execute", file], flags].concat());
-            out.check(3, &["this is not a plan; nothing was recorded"]);
-            assert_eq!(refs(&repo), before, "{file}");
-        }
-        let value = repo.json(&["execute", file, "-y"], 3);
-        assert_eq!(
-            json!([value["status"], value["commit"], value["replanned"]]),
-            json!(["rejected", null, null])
-        );
-    }
-    // The waiting plan is still there.
-    repo.done(&["execute", "-y"]);
+    let refused = ["README.md", "empty.md", "sorry.md", "main.rs"].map(|file| {
+        let reply = repo.workflow().execute_file(file, true).refused();
+        let alone = repo.workflow().execute_file(file, false).refused();
+        assert_eq!(reply, alone);
+        assert_eq!(refs(&repo), before, "{file}");
+        format!("{file}: {reply}")
+    });
+    insta::assert_snapshot!(refused.concat(), @r#"
+    README.md: not a plan in demo
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:3: unknown level 2 heading "Usage"
+        hint: a plan has `## Rationale`, `## Memos` if needed, and `## Action Plan`; put other headings into a code block
+    plan.md:7: unknown level 3 heading "Read this"
+        hint: a plan has `## Rationale`, `## Memos` if needed, and `## Action Plan`; put other headings into a code block
+    plan.md:9: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    empty.md: not a plan in demo
+    plan.md:1: the plan is empty
+        hint: start with `# Title`
+    sorry.md: not a plan in demo
+    plan.md:1: the plan has no level 1 heading
+        hint: start the plan with `# Title`
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:1: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    main.rs: not a plan in demo
+    plan.md:1: the plan has no level 1 heading
+        hint: start the plan with `# Title`
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:1: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    "#);
+    // The plan that waited still does.
+    repo.workflow().execute().done();
     assert_eq!(repo.read("b.txt"), "b\n");
 }
 
 #[test]
 fn promise_a7_a_plan_with_mistakes_is_still_a_turn_and_goes_back_to_the_model() {
-    for text in [
+    let refused = [
         "# T\n\n## Rationale\n````\nr\n````\n".to_owned(),
         "### `READ`\n- **Resource:** [a.txt](/../a.txt)\n".to_owned(),
         plan("Wrong", &[edit("a.txt", "nine", "9")]),
-    ] {
+    ]
+    .map(|text| {
         let repo = project();
         repo.reply(&make("b"));
-        repo.teddy_reads(&["execute", "-", "-y"], &text)
-            .check(3, &["turn 1 rejected", "The model wrote another plan"]);
-    }
+        repo.workflow().execute_text(&text).refused()
+    });
+    insta::assert_snapshot!(refused.join("\n"), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:6: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:6: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    planned turn 2: "Make b"
+
+    The plan was not accepted: 1 mistake
+    plan.md:11: READ [a.txt](/../a.txt): the link's text `a.txt` and its destination `/../a.txt` differ: "[a.txt](/../a.txt)"
+        hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:11: READ [a.txt](/../a.txt): the link's text `a.txt` and its destination `/../a.txt` differ: "[a.txt](/../a.txt)"
+        hint: write `[path/from/root](/path/from/root)`, text and destination alike, inside the project
+    planned turn 2: "Make b"
+
+    The plan was not accepted: 2 mistakes
+    plan.md:13: EDIT a.txt: `a.txt` is in no context list
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:13: EDIT a.txt: `a.txt` is in no context list
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Make b"
+    "#);
 }
 
 #[test]
@@ -150,16 +218,19 @@ fn promise_c2_a_question_ends_an_unattended_loop_with_a_code_of_its_own() {
     let question = "Which colour?\n\n- red\n- blue\n\nI need to know before I go on.";
     repo.reply(&plan("Ask", &[chat(question)]))
         .reply(&make("blue"));
-    repo.teddy(&["resume", "--yolo", "-m", "paint it"]).check(
-        5,
-        &[
-            "turn 1 executed",
-            "the model waits for your answer",
-            "Which colour?",
-            "I need to know before I go on.",
-            "teddy resume -m",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().resume_yolo("paint it").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CHAT_WITH_USER Which colour?
+      ✓ the user is asked
+    turn 1 executed
+      asks (Open): Which colour?
+
+    - red
+    - blue
+
+    I need to know before I go on.
+    ended: Question("Which colour?\n\n- red\n- blue\n\nI need to know before I go on.")
+    "#);
     assert_eq!(stands(&repo), json!([question, null]));
     repo.teddy(&["status"]).check(
         0,
@@ -168,9 +239,15 @@ fn promise_c2_a_question_ends_an_unattended_loop_with_a_code_of_its_own() {
             "Next: teddy resume -m '<answer>'",
         ],
     );
-    repo.teddy(&["resume", "--yolo", "-m", "blue", "--max-turns", "1"])
-        .check(5, &["turn 2 executed"]);
-    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
+    insta::assert_snapshot!(repo.workflow().resume_turns(Some("blue"), 1).refused(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE blue.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added blue.txt
+    ended: Turns(1)
+    ");
+    assert_eq!(repo.workflow().artifact("2", "user_prompt.txt"), "blue");
     assert_eq!(stands(&repo), json!([null, null]));
 }
 
@@ -179,20 +256,29 @@ fn promise_c2_no_call_runs_past_a_question_that_waits() {
     let repo = project();
     repo.reply(&plan("Ask", &[chat("Red or blue?")]))
         .reply(&make("never"));
-    repo.teddy(&["resume", "--yolo", "-m", "paint it"])
-        .check(5, &[]);
+    repo.workflow().resume_yolo("paint it").refused();
     let before = refs(&repo);
-    for args in [
-        &["resume", "--yolo"][..],
-        &["resume", "-y"],
-        &["resume"],
-        &["continue", "--yolo"],
-        &["plan"],
-    ] {
-        repo.teddy(args)
-            .check(5, &["the model waits for your answer", "Red or blue?"]);
-        assert_eq!(refs(&repo), before, "{args:?}");
-    }
+    let yolo = ResumeOptions {
+        yolo: true,
+        alone: true,
+        ..ResumeOptions::default()
+    };
+    let replies = [
+        repo.workflow().resume_with(yolo).refused(),
+        repo.workflow().resume(None).refused(),
+        repo.workflow().plan_with(PlanOptions::default()).refused(),
+    ];
+    assert_eq!(refs(&repo), before);
+    insta::assert_snapshot!(replies.join("\n"), @r#"
+    ended: Question("Red or blue?")
+
+    ended: Question("Red or blue?")
+
+    error: the model waits for your answer
+    Red or blue?
+    hint: `teddy resume -m '<answer>'` answers and goes on
+    exit code 5
+    "#);
 }
 
 #[test]
@@ -200,8 +286,7 @@ fn promise_c2_the_next_loop_shows_the_question_whole_and_waits() {
     let repo = project();
     repo.reply(&plan("Ask", &[chat("Red or blue?\n\nSay why, too.")]))
         .reply(&make("blue"));
-    repo.teddy(&["resume", "--yolo", "-m", "paint it"])
-        .check(5, &[]);
+    repo.workflow().resume_yolo("paint it").refused();
     for flags in [&["resume"][..], &["resume", "--yolo"], &["plan"]] {
         let mut screen = Screen::open(&repo, (100, 30), flags);
         let shown = screen.wait_for("Your answer:");
@@ -227,57 +312,73 @@ fn promise_c2_the_next_loop_shows_the_question_whole_and_waits() {
 #[test]
 fn promise_c2_a_plan_from_elsewhere_leaves_the_question_open() {
     let repo = project();
-    repo.run_plan(&make("b"));
-    repo.teddy_reads(
-        &["execute", "-", "-y"],
-        plan("Ask", &[chat("Red?"), chat("Or blue?")]),
-    )
-    .check(5, &["Red?", "Or blue?"]);
-    repo.teddy_reads(&["execute", "-", "-y"], make("c"))
-        .check(5, &["turn 3 executed", "Red?", "Or blue?"]);
+    repo.workflow().run_plan(&make("b"));
+    let said = repo
+        .workflow()
+        .execute_text(&plan("Ask", &[chat("Red?"), chat("Or blue?")]))
+        .refused();
+    insta::assert_snapshot!(said, @r"
+    ▶ 1. CHAT_WITH_USER Red?
+      ✓ the user is asked
+    ▶ 2. CHAT_WITH_USER Or blue?
+      ✓ the user is asked
+    turn 2 executed
+      asks (Open): Red?
+
+    Or blue?
+    ");
+    insta::assert_snapshot!(repo.workflow().execute_text(&make("c")).refused(), @r"
+    ▶ 1. CREATE c.txt
+      ✓ created, 1 line
+    turn 3 executed
+      added c.txt
+      asks (Open): Red?
+
+    Or blue?
+    ");
     assert_eq!(stands(&repo), json!(["Red?\n\nOr blue?", null]));
 }
 
 #[test]
 fn t12_what_is_asked_and_what_was_concluded_is_handed_on() {
     let repo = project();
-    repo.teddy_reads(&["execute", "-", "-y"], plan("Ask", &[chat("Red?")]))
-        .check(5, &[]);
+    repo.workflow()
+        .execute_text(&plan("Ask", &[chat("Red?")]))
+        .refused();
     let next = |turn: &str| {
-        let value = repo.json(&["show", turn], 0);
-        let names = value["artifacts"].as_array().unwrap().clone();
+        let names = repo.workflow().artifacts(turn);
+        let wanted = ["next/question.md", "next/conclusion.md"];
         names
             .iter()
-            .filter_map(Value::as_str)
-            .filter(|name| ["next/question.md", "next/conclusion.md"].contains(name))
-            .map(|name| format!("{name}: {}", repo.done(&["show", turn, name])))
+            .filter(|name| wanted.contains(&name.as_str()))
+            .map(|name| format!("{name}: {}", repo.workflow().artifact(turn, name)))
             .collect::<Vec<_>>()
     };
     assert_eq!(next("1"), ["next/question.md: Red?"]);
-    repo.teddy_reads(&["execute", "-", "-y"], make("c"))
-        .check(5, &[]);
+    repo.workflow().execute_text(&make("c")).refused();
     assert_eq!(next("2"), ["next/question.md: Red?"]);
     repo.reply(&plan("All", &[conclude(&[], "Done.")]));
-    repo.done(&["plan", "-m", "red, and that is all"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("red, and that is all").done();
+    repo.workflow().execute().done();
     assert_eq!(next("3"), ["next/conclusion.md: Done."]);
 }
 
 #[test]
 fn promise_c2_a_question_follows_branches_and_restores() {
     let repo = project();
-    repo.run_plan(&make("b"));
-    repo.teddy_reads(&["execute", "-", "-y"], plan("Ask", &[chat("Red?")]))
-        .check(5, &[]);
+    repo.workflow().run_plan(&make("b"));
+    repo.workflow()
+        .execute_text(&plan("Ask", &[chat("Red?")]))
+        .refused();
     repo.reply(&make("c"));
-    repo.done(&["plan", "-m", "red"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("red").done();
+    repo.workflow().execute().done();
     assert_eq!(stands(&repo), json!([null, null]));
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(stands(&repo), json!(["Red?", null]));
-    repo.done(&["restore", "1"]);
+    repo.workflow().restore("1").done();
     assert_eq!(stands(&repo), json!([null, null]));
-    repo.done(&["branch", "2", "other"]);
+    repo.workflow().branch("2", "other").done();
     assert_eq!(stands(&repo), json!(["Red?", null]));
 }
 
@@ -546,7 +647,7 @@ fn promise_c2_what_a_plan_asks_is_asked_when_it_is_executed() {
     ] {
         let repo = project();
         repo.reply(&answer());
-        repo.done(&["plan", "-m", "go"]);
+        repo.workflow().plan("go").done();
         let value = repo.json(&["execute", "-y"], code);
         let question = (code == 5).then_some("Red or blue?");
         assert_eq!(value["question"], json!(question), "{value}");
@@ -600,7 +701,7 @@ fn promise_c2_at_a_terminal_who_leaves_at_the_question_leaves_it_open() {
     }
     let repo = project();
     repo.reply(&ask());
-    repo.done(&["plan", "-m", "go"]);
+    repo.workflow().plan("go").done();
     let mut screen = Screen::open(&repo, (100, 30), &["execute", "-y"]);
     screen.wait_for("Your answer:");
     screen.press("\x04");
@@ -611,33 +712,49 @@ fn promise_c2_at_a_terminal_who_leaves_at_the_question_leaves_it_open() {
 fn promise_c2_the_answer_to_a_question_survives_later_words() {
     let repo = project();
     repo.reply(&ask()).reply(&make("b"));
-    repo.done(&["plan", "-m", "go"]);
+    repo.workflow().plan("go").done();
     let mut screen = Screen::open(&repo, (100, 30), &["execute", "-y"]);
     screen.wait_for("Your answer:");
     screen.press("blue\r");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert_eq!(repo.json(&["status"], 0)["message"], "blue");
+    assert_eq!(repo.workflow().status()["message"], "blue");
     assert_eq!(stands(&repo), json!([null, null]));
-    repo.teddy(&["resume", "-y"]).check(0, &["turn 2 executed"]);
-    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
+    insta::assert_snapshot!(repo.workflow().resume(None).done(), @r"
+    Using the waiting message: blue
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added b.txt
+    ended: Left
+    ");
+    assert_eq!(repo.workflow().artifact("2", "user_prompt.txt"), "blue");
 }
 
 #[test]
 fn promise_c2_feedback_that_waits_for_a_model_stays_the_machines_words() {
     let repo = project();
     repo.reply(&wrong());
-    repo.done(&["context", "add", "a.txt"]);
-    repo.teddy(&["plan", "-m", "make it 9"]).check(3, &[]);
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow().plan("make it 9").refused();
     repo.teddy(&["execute", "-y", "--model", "command:false"])
         .check(3, &["the model could not be asked again"]);
     repo.reply(&plan("Better", &[edit("a.txt", "one", "9")]));
-    repo.teddy(&["resume", "-y"]).check(0, &["turn 2 executed"]);
-    let meta = repo.done(&["show", "2", "meta.yaml"]);
+    insta::assert_snapshot!(repo.workflow().resume(None).done(), @r"
+    Using the waiting message: The previous plan failed validation. Please review the errors and the original p...
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. EDIT a.txt
+      ✓ changed 1 place: 1 line added, 1 removed
+    turn 2 executed
+      modified a.txt
+    ended: Left
+    ");
+    let meta = repo.workflow().artifact("2", "meta.yaml");
     assert!(meta.contains("origin: validation\n"), "{meta}");
 }
 
 fn input(repo: &TestRepo) -> String {
-    repo.done(&["context"])
+    repo.workflow().input(0)
 }
 
 /// Returns the last section of an input.
@@ -658,8 +775,8 @@ fn headings(input: &str) -> Vec<&str> {
 /// Plans with a message and executes, with any result.
 fn turn(repo: &TestRepo, message: &str, answer: &str) {
     repo.reply(answer);
-    repo.teddy(&["plan", "-m", message]);
-    repo.teddy(&["execute", "-y", "--no-replan"]);
+    let _ = repo.workflow().plan(message);
+    let _ = repo.workflow().execute_with(None, false);
 }
 
 #[test]
@@ -669,8 +786,8 @@ fn promise_c1_every_input_shows_each_request_once_whatever_the_depth() {
     for (message, name) in [("request-a", "b"), ("request-b", "c"), ("request-c", "d")] {
         turn(&repo, message, &make(name));
     }
-    for depth in ["0", "1", "9"] {
-        let input = repo.done(&["context", "--context-depth", depth]);
+    for depth in [0, 1, 9] {
+        let input = repo.workflow().input(depth);
         assert_eq!(headings(&input), ["Turn 1", "Turn 2", "Turn 3"], "{depth}");
         for message in ["request-a", "request-b", "request-c"] {
             assert_eq!(
@@ -682,7 +799,7 @@ fn promise_c1_every_input_shows_each_request_once_whatever_the_depth() {
     }
     // The current message is sent separately from the input.
     repo.reply(&make("e"));
-    repo.done(&["plan", "-m", "request-d"]);
+    repo.workflow().plan("request-d").done();
     let sent = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
     assert_eq!(headings(&sent), ["Turn 1", "Turn 2", "Turn 3"]);
     assert!(!sent.contains("request-d"), "{sent}");
@@ -697,10 +814,11 @@ fn promise_c1_every_input_shows_each_request_once_whatever_the_depth() {
 fn promise_c1_an_unattended_loop_keeps_the_request_before_the_model() {
     let repo = project();
     repo.reply(&make("b")).reply(&make("c")).reply(&make("d"));
-    repo.teddy(&["resume", "--yolo", "--max-turns", "3", "-m", "build it all"])
-        .check(5, &[]);
+    repo.workflow()
+        .resume_turns(Some("build it all"), 3)
+        .refused();
     for turn in ["2", "3"] {
-        let sent = repo.done(&["show", turn, "input.md"]);
+        let sent = repo.workflow().artifact(turn, "input.md");
         assert_eq!(sent.matches("build it all").count(), 1, "{sent}");
         assert!(!sent.contains("Continue with the next step"), "{sent}");
     }
@@ -709,14 +827,24 @@ fn promise_c1_an_unattended_loop_keeps_the_request_before_the_model() {
 #[test]
 fn promise_c1_feedback_stands_in_one_input_beside_the_users_words() {
     let repo = project();
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().add(&["a.txt"]);
     let faulty = plan("Faulty", &[edit("a.txt", "nine", "9")]);
     repo.reply(&faulty)
         .reply(&plan("Better", &[edit("a.txt", "one", "9")]))
         .reply(&make("b"));
-    repo.teddy(&["plan", "-m", "make it nine-fold"])
-        .check(3, &[]);
-    repo.teddy(&["execute", "-y"]).check(3, &["another plan"]);
+    repo.workflow().plan("make it nine-fold").refused();
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Better"
+    "#);
 
     // The input of the correction.
     let sent = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
@@ -725,10 +853,10 @@ fn promise_c1_feedback_stands_in_one_input_beside_the_users_words() {
     assert!(!message.contains("make it nine-fold"), "{message}");
     assert_eq!(format!("{sent}{message}").matches("# Faulty").count(), 1);
 
-    // Later inputs.
-    repo.done(&["execute", "-y"]);
-    for depth in ["0", "3"] {
-        let input = repo.done(&["context", "--context-depth", depth]);
+    // What comes after it.
+    repo.workflow().execute().done();
+    for depth in [0, 3] {
+        let input = repo.workflow().input(depth);
         assert_eq!(headings(&input), ["Turn 1"]);
         assert!(!input.contains("failed validation"), "{input}");
         assert!(!input.contains("Original Faulty Plan"), "{input}");
@@ -736,7 +864,8 @@ fn promise_c1_feedback_stands_in_one_input_beside_the_users_words() {
     }
     // The turn still records it.
     assert!(
-        repo.done(&["show", "2", "user_prompt.txt"])
+        repo.workflow()
+            .artifact("2", "user_prompt.txt")
             .contains("## Original Faulty Plan")
     );
 }
@@ -761,11 +890,11 @@ fn promise_c1_what_was_undone_is_said_and_what_is_redone_holds_again() {
     let repo = project();
     turn(&repo, "first", &make("b"));
     turn(&repo, "second", &make("c"));
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(headings(&input(&repo)), ["Turn 1", "Turn 2 (undone since)"]);
-    repo.done(&["redo"]);
+    repo.workflow().redo(1).done();
     assert_eq!(headings(&input(&repo)), ["Turn 1", "Turn 2"]);
-    repo.done(&["restore", "0"]);
+    repo.workflow().restore("0").done();
     assert_eq!(
         headings(&input(&repo)),
         ["Turn 1 (undone since)", "Turn 2 (undone since)"]
@@ -775,8 +904,16 @@ fn promise_c1_what_was_undone_is_said_and_what_is_redone_holds_again() {
         headings(&input(&repo)),
         ["Turn 1 (undone since)", "Turn 2 (undone since)", "Turn 6"]
     );
-    // `--files-only` does not change the conversation.
-    repo.done(&["restore", "2", "--files-only"]);
+    // Files alone go back; the conversation does not.
+    repo.workflow()
+        .restore_with(
+            "2",
+            &RestoreOptions {
+                files_only: true,
+                ..RestoreOptions::default()
+            },
+        )
+        .done();
     assert_eq!(headings(&input(&repo)).last(), Some(&"Turn 6"));
 }
 
@@ -785,10 +922,10 @@ fn promise_c1_a_branch_has_the_requests_of_the_turns_that_it_shares() {
     let repo = project();
     turn(&repo, "first", &make("b"));
     turn(&repo, "second", &make("c"));
-    repo.done(&["branch", "1", "other"]);
+    repo.workflow().branch("1", "other").done();
     turn(&repo, "elsewhere", &make("d"));
     assert_eq!(headings(&input(&repo)), ["Turn 1 of demo", "Turn 2"]);
-    let own = repo.done(&["-s", "demo", "context"]);
+    let own = repo.workflow().session("demo").input(0);
     assert_eq!(headings(&own), ["Turn 1", "Turn 2"]);
     assert!(!own.contains("elsewhere"), "{own}");
 }
@@ -797,15 +934,15 @@ fn promise_c1_a_branch_has_the_requests_of_the_turns_that_it_shares() {
 fn promise_c1_words_whose_plan_was_replaced_are_not_lost() {
     let repo = project();
     repo.reply(&make("b")).reply(&make("c"));
-    repo.done(&["plan", "-m", "paint the shed"]);
-    repo.done(&["plan", "-m", "but blue"]);
+    repo.workflow().plan("paint the shed").done();
+    repo.workflow().plan("but blue").done();
     let sent = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
     assert_eq!(
         headings(&sent),
         ["Turn 1 (said before the turn's own message; nothing ran for it)"]
     );
     assert_eq!(sent.matches("paint the shed").count(), 1, "{sent}");
-    repo.done(&["execute", "-y"]);
+    repo.workflow().execute().done();
     assert_eq!(headings(&input(&repo)).last(), Some(&"Turn 1"));
 }
 
@@ -815,24 +952,24 @@ fn promise_c1_a_retry_sends_what_was_sent() {
     turn(&repo, "first", &make("b"));
     turn(&repo, "second", &make("c"));
     repo.remove("c.txt");
-    repo.done(&["retry", "2"]);
+    repo.workflow().retry("2", None).done();
     let sent = repo.git(&["show", "refs/teddy/drafts/demo-retry-1:input.md"]);
     assert_eq!(headings(&sent), ["Turn 1"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().execute().done();
     assert_eq!(headings(&input(&repo)), ["Turn 1 of demo", "Turn 2"]);
 }
 
 #[test]
 fn promise_c1_one_setting_limits_the_requests_and_the_first_stays() {
     let repo = project();
-    let setting = "context.max_requests_size=700";
+    let limited = || repo.workflow().setting("context.max_requests_size", "700");
     for n in 1..=9 {
         repo.reply(&make(&format!("f{n}")));
         let message = format!("request {n} {}", "x".repeat(60));
-        repo.done(&["-c", setting, "plan", "-m", &message]);
-        repo.done(&["-c", setting, "execute", "-y"]);
+        limited().plan(&message).done();
+        limited().execute().done();
     }
-    let input = repo.done(&["-c", setting, "context"]);
+    let input = limited().input(0);
     assert_eq!(
         headings(&input),
         ["Turn 1", "Turn 6", "Turn 7", "Turn 8", "Turn 9"]
@@ -841,7 +978,7 @@ fn promise_c1_one_setting_limits_the_requests_and_the_first_stays() {
         requests(&input).contains("(4 requests left out)"),
         "{input}"
     );
-    let kept = repo.done(&["show", "9", "next/requests.yaml"]);
+    let kept = repo.workflow().artifact("9", "next/requests.yaml");
     assert!(kept.len() < 2000, "{kept}");
 }
 
@@ -899,13 +1036,12 @@ fn promise_c1_a_session_of_an_earlier_version_has_its_requests_too() {
 #[test]
 fn q2_only_words_of_the_user_are_requests() {
     let repo = project();
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().add(&["a.txt"]);
     repo.reply(&plan("Faulty", &[edit("a.txt", "nine", "9")]))
         .reply(&make("b"))
         .reply(&make("c"));
-    repo.teddy(&["resume", "--yolo", "--max-turns", "3", "-m", "go"])
-        .check(5, &[]);
-    repo.run_plan(&make("d"));
+    repo.workflow().resume_turns(Some("go"), 3).refused();
+    repo.workflow().run_plan(&make("d"));
     assert_eq!(turns(&repo), 4);
     assert_eq!(headings(&input(&repo)), ["Turn 1"]);
 }
@@ -915,7 +1051,7 @@ fn q3_a_turn_hands_on_what_it_got_and_its_own() {
     let repo = project();
     turn(&repo, "first", &make("b"));
     turn(&repo, "second", &make("c"));
-    let list = |turn: &str, name: &str| repo.done(&["show", turn, name]);
+    let list = |turn: &str, name: &str| repo.workflow().artifact(turn, name);
     assert_eq!(list("2", "requests.yaml"), list("1", "next/requests.yaml"));
     let handed_on = list("2", "next/requests.yaml");
     assert!(

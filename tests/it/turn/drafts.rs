@@ -1,16 +1,19 @@
 //! Drafts: unique turn ids, names for git and `show`, and what remains of a plan that never ran.
 
 use std::collections::{BTreeMap, BTreeSet};
+use teddy::workflow::plan::PlanOptions;
 
 use crate::fake::{Fake, stream};
 use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
+use crate::support::in_process::{Reply, Workflow};
 
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("First", &[create("1.txt", "1\n")]));
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .run_plan(&plan("First", &[create("1.txt", "1\n")]));
     repo
 }
 
@@ -21,9 +24,9 @@ fn makes(path: &str) -> String {
 /// Returns the commits of all sessions by turn id.
 fn turns_by_id(repo: &TestRepo) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for session in repo.json(&["sessions"], 0).as_array().unwrap() {
+    for session in repo.workflow().sessions().as_array().unwrap() {
         let name = session["name"].as_str().unwrap();
-        for row in repo.json(&["-s", name, "log"], 0).as_array().unwrap() {
+        for row in repo.workflow().session(name).log().as_array().unwrap() {
             let text = |key: &str| row[key].as_str().unwrap().to_owned();
             found
                 .entry(text("turn_id"))
@@ -46,10 +49,12 @@ fn check_unique(repo: &TestRepo) {
 #[test]
 fn promise_b4_turns_after_a_fork_have_ids_of_their_own() {
     let repo = project();
-    repo.done(&["branch", "1", "alt"]);
+    repo.workflow().branch("1", "alt").done();
     for session in ["alt", "demo"] {
-        repo.teddy_reads(&["-s", session, "execute", "-", "-y"], makes(session))
-            .check(0, &[]);
+        repo.workflow()
+            .session(session)
+            .execute_text(&makes(session))
+            .done();
     }
     check_unique(&repo);
 }
@@ -58,25 +63,23 @@ fn promise_b4_turns_after_a_fork_have_ids_of_their_own() {
 fn promise_b4_a_retried_turn_has_an_id_of_its_own() {
     let repo = project();
     repo.reply(&makes("2.txt"));
-    repo.done(&["plan", "-m", "go"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("go").done();
+    repo.workflow().execute().done();
     repo.git(&["clean", "-fdq"]);
-    repo.done(&["retry", "2"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().retry("2", None).done();
+    repo.workflow().execute().done();
     check_unique(&repo);
 }
 
 #[test]
 fn promise_b4_turns_after_a_copied_ref_have_ids_of_their_own() {
-    for step in [
-        ["execute", "-y"].as_slice(),
-        &["execute", "../other.md", "-y"],
-        &["undo"],
-    ] {
+    let execute: fn(Workflow<'_>) -> Reply = |workflow| workflow.execute();
+    let other: fn(Workflow<'_>) -> Reply = |workflow| workflow.execute_text(&makes("3.txt"));
+    let undo: fn(Workflow<'_>) -> Reply = |workflow| workflow.undo(1);
+    for (step, is_undo) in [(execute, false), (other, false), (undo, true)] {
         let repo = project();
         std::fs::write(repo.beside("plan.md"), makes("2.txt")).unwrap();
-        std::fs::write(repo.beside("other.md"), makes("3.txt")).unwrap();
-        repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
+        repo.workflow().plan_file(Some("go"), "plan.md").done();
         for kind in ["sessions", "drafts"] {
             let (old, new) = (
                 format!("refs/teddy/{kind}/demo"),
@@ -84,12 +87,12 @@ fn promise_b4_turns_after_a_copied_ref_have_ids_of_their_own() {
             );
             repo.git(&["update-ref", &new, &old]);
         }
-        repo.done(&["adopt", "copy"]);
+        repo.workflow().adopt("copy").done();
         for session in ["copy", "demo"] {
-            repo.done(&[&["-s", session], step].concat());
-            // After the undo in one session, the other session's undo would have nothing to undo.
-            if step == ["undo"] {
-                repo.done(&["-s", session, "redo"]);
+            step(repo.workflow().session(session)).done();
+            // What one of them took back is not there to be taken back by the other.
+            if is_undo {
+                repo.workflow().session(session).redo(1).done();
             }
             // The files of one session would conflict with the same plan in the other.
             repo.git(&["clean", "-fdq"]);
@@ -101,11 +104,11 @@ fn promise_b4_turns_after_a_copied_ref_have_ids_of_their_own() {
 #[test]
 fn promise_b4_a_turn_names_the_turn_that_it_continues() {
     let repo = project();
-    repo.done(&["branch", "1", "alt"]);
-    repo.run_plan(&makes("2.txt"));
-    repo.done(&["undo"]);
+    repo.workflow().branch("1", "alt").done();
+    repo.workflow().run_plan(&makes("2.txt"));
+    repo.workflow().undo(1).done();
     let meta = |turn: &str, key: &str| {
-        let meta = repo.done(&["show", turn, "meta.yaml"]);
+        let meta = repo.workflow().artifact(turn, "meta.yaml");
         let line = meta.lines().find_map(|line| line.strip_prefix(key));
         line.unwrap_or_default().to_owned()
     };
@@ -118,7 +121,7 @@ fn promise_b4_a_turn_names_the_turn_that_it_continues() {
 fn waiting() -> TestRepo {
     let repo = project();
     repo.reply(&makes("2.txt"));
-    repo.done(&["plan", "-m", "make 2"]);
+    repo.workflow().plan("make 2").done();
     repo
 }
 
@@ -143,8 +146,8 @@ fn t15_a_draft_means_one_thing_for_git() {
         repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]),
         "make 2"
     );
-    repo.done(&["execute", "-y"]);
-    // git must not find another ref or file under the same name.
+    repo.workflow().execute().done();
+    // It is gone, and no file of ours answers in its place.
     let said = draft_for_git(&repo).1;
     assert!(said.contains("unknown revision"), "{said}");
 }
@@ -152,8 +155,8 @@ fn t15_a_draft_means_one_thing_for_git() {
 #[test]
 fn promise_b6_no_file_of_ours_shadows_a_ref_of_ours() {
     let repo = waiting();
-    repo.done(&["undo"]);
-    repo.done(&["branch", "1", "alt"]);
+    repo.workflow().undo(1).done();
+    repo.workflow().branch("1", "alt").done();
     let refs = repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
     assert!(refs.lines().count() > 3, "{refs}");
     for full in refs.lines() {
@@ -175,11 +178,15 @@ fn promise_b6_the_notes_of_an_older_version_are_taken_over() {
         repo.path().join(".git/teddy/own-drafts"),
     );
     std::fs::rename(new, &old).unwrap();
-    repo.done(&["recover"]);
+    repo.workflow().recover().done();
     assert!(!old.exists());
     assert_eq!(draft_for_git(&repo).1, "");
-    repo.teddy(&["execute", "-y"])
-        .check(0, &["turn 2 executed"]);
+    insta::assert_snapshot!(repo.workflow().execute().done(), @r"
+    ▶ 1. CREATE 2.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added 2.txt
+    ");
 }
 
 #[test]
@@ -236,7 +243,7 @@ fn promise_b6_only_what_ran_can_be_gone_back_to() {
             "{args:?}"
         );
     }
-    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
+    assert_eq!(repo.workflow().status()["state"], "planned");
     assert_eq!(
         repo.json(&["show", "3"], 1)["error"]["kind"],
         "TurnNotFound"
@@ -256,8 +263,8 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
         ],
     );
     std::fs::write(repo.beside("plan.md"), both).unwrap();
-    repo.done(&["context", "add", "a.txt"]);
-    repo.done(&["plan", "-m", "x", "--from", "../plan.md"]);
+    repo.workflow().add(&["a.txt"]);
+    repo.workflow().plan_file(Some("x"), "plan.md").done();
     assert_eq!(
         repo.json(&["diff", "draft"], 0),
         serde_json::json!([
@@ -272,8 +279,8 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     repo.write("a.txt", "four\n");
     repo.teddy(&["diff", "draft"]).check(0, &["+c\n", "a.txt"]);
     // A draft without a plan has nothing to compare.
-    repo.done(&["new", "other"]);
-    repo.done(&["context"]);
+    repo.workflow().undo(1).done();
+    repo.workflow().input(0);
     repo.teddy(&["diff", "draft"])
         .check(1, &["has no plan yet"]);
     repo.teddy(&["show", "draft", "input.md"]).check(0, &[]);
@@ -293,9 +300,12 @@ fn t14_a_plan_that_is_replaced_stays_on_record() {
         std::fs::write(repo.beside("other.md"), makes("3.txt")).unwrap();
         repo.done(step);
         if step[0] == "plan" {
-            repo.done(&["execute", "-y"]);
+            repo.workflow().execute().done();
         }
-        let read = |name: &str| repo.done(&["show", "2", &format!("replaced/01/{name}")]);
+        let read = |name: &str| {
+            repo.workflow()
+                .artifact("2", &format!("replaced/01/{name}"))
+        };
         assert_eq!(read("plan.md").trim_end(), replaced, "{step:?}");
         assert_eq!(read("user_prompt.txt"), "make 2");
         assert_eq!(read("input.md").trim_end(), input);
@@ -304,8 +314,8 @@ fn t14_a_plan_that_is_replaced_stays_on_record() {
             meta.contains("status: declined\n") && meta.contains("asked: replay:"),
             "{meta}"
         );
-        // The plan came from a file, so its model is unknown.
-        assert!(repo.json(&["show", "2"], 0)["model"].is_null(), "{step:?}");
+        // The plan that ran was made by nobody that TeDDy knows.
+        assert!(repo.workflow().turn("2")["model"].is_null(), "{step:?}");
     }
 }
 
@@ -324,26 +334,30 @@ fn promise_b6_what_a_replaced_plan_cost_stays_on_record() {
     let repo = project();
     let answer = |path: &str, tokens| stream(&makes(path), "stop", (tokens, 1));
     let fake = paid(&repo, &[answer("2.txt", 1000), answer("3.txt", 2000)]);
-    repo.done(&["plan", "-m", "make 2"]);
-    repo.done(&["plan", "-m", "make 3"]);
-    // The third call fails, and the waiting plan is kept.
+    repo.workflow().plan("make 2").done();
+    repo.workflow().plan("make 3").done();
+    // The third call fails, and the plan that waited is not lost to it.
     drop(fake);
-    repo.teddy(&["plan", "-m", "make 4"])
-        .check(1, &["cannot reach"]);
+    insta::assert_snapshot!(repo.workflow().plan("make 4").refused(), @r"
+    Asking paid with about [n] tokens, $0.0391 and the answer
+    error: cannot reach http://[host]: Connection refused (os error 111)
+    hint: check `base_url`, the network and the proxy; for a local model, that its server runs
+    exit code 1
+    ");
     let plans = |number: &str| {
         let name = format!("replaced/{number}/plan.md");
-        repo.done(&["show", "draft", &name])
+        repo.workflow().artifact("draft", &name)
     };
     assert!(plans("01").contains("2.txt") && plans("02").contains("3.txt"));
     let cost = |name: &str| {
         let meta: serde_yaml::Value =
-            serde_yaml::from_str(&repo.done(&["show", "2", name])).unwrap();
+            serde_yaml::from_str(&repo.workflow().artifact("2", name)).unwrap();
         (meta["model"]["cost"].as_f64(), meta["spent"].as_f64())
     };
-    repo.done(&["undo"]);
+    repo.workflow().undo(1).done();
     assert_eq!(cost("replaced/01/meta.yaml"), (Some(0.01), Some(0.01)));
     assert_eq!(cost("replaced/02/meta.yaml"), (Some(0.02), Some(0.03)));
-    assert_eq!(repo.json(&["show", "2"], 0)["spent"], 0.03);
+    assert_eq!(repo.workflow().turn("2")["spent"], 0.03);
 }
 
 #[test]
@@ -356,10 +370,19 @@ fn promise_b6_what_arrived_of_an_answer_stays_on_record() {
             stream(&makes("2.txt"), "stop", (1000, 1)),
         ],
     );
-    repo.teddy(&["plan", "-m", "make 2"]).check(1, &["cut"]);
-    repo.done(&["plan"]);
-    repo.done(&["execute", "-y"]);
-    let read = |name: &str| repo.done(&["show", "2", &format!("replaced/01/{name}")]);
+    insta::assert_snapshot!(repo.workflow().plan("make 2").refused(), @r"
+    Asking paid with about [n] tokens, $0.0384 and the answer
+    what arrived was not taken as a plan; `teddy -s demo show draft reply.md` shows it
+    error: the answer was cut at the limit of tokens
+    hint: raise the model's `max_tokens`, or ask for a smaller step
+    exit code 1
+    ");
+    repo.workflow().plan_with(PlanOptions::default()).done();
+    repo.workflow().execute().done();
+    let read = |name: &str| {
+        repo.workflow()
+            .artifact("2", &format!("replaced/01/{name}"))
+    };
     assert_eq!(read("reply.md").trim_end(), "# Half");
     assert!(read("meta.yaml").contains("failure: the answer was cut"));
 }
@@ -382,17 +405,22 @@ fn promise_b6_a_crash_loses_no_answer_that_was_paid_for() {
     let reply = format!("Here you are.\n\n{}", makes("2.txt"));
     let _fake = paid(&repo, &[stream(&reply, "stop", (1000, 1))]);
     killed(&repo, "after-answer", &["plan", "-m", "make 2"]);
-    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
-    repo.teddy(&["execute", "-y"])
-        .check(0, &["turn 2 executed"]);
-    let row = repo.json(&["show", "2"], 0);
+    assert_eq!(repo.workflow().status()["state"], "planned");
+    insta::assert_snapshot!(repo.workflow().execute().done(), @r"
+    ▶ 1. CREATE 2.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added 2.txt
+    ");
+    let row = repo.workflow().turn("2");
     assert_eq!(
         (&row["cost"], &row["title"]),
         (&0.01.into(), &"Make 2.txt".into())
     );
     assert!(
         !repo
-            .done(&["show", "2", "plan.md"])
+            .workflow()
+            .artifact("2", "plan.md")
             .contains("Here you are")
     );
 
@@ -406,17 +434,24 @@ fn promise_b6_a_crash_loses_no_answer_that_was_paid_for() {
     ] {
         killed(&repo, "before-draft-ref", args);
     }
-    repo.teddy(&["execute", "-y"])
-        .check(0, &["turn 2 executed"]);
+    insta::assert_snapshot!(repo.workflow().execute().done(), @r"
+    ▶ 1. CREATE 2.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added 2.txt
+    ");
     assert_eq!(repo.read("2.txt"), "made\n");
 }
 
 #[test]
 fn promise_b6_a_waiting_plan_stays_with_its_session() {
     let repo = waiting();
-    repo.done(&["branch", "1", "alt"]);
-    repo.teddy(&["show", "draft"])
-        .check(1, &["session `alt` has no turn in progress"]);
+    repo.workflow().branch("1", "alt").done();
+    insta::assert_snapshot!(repo.workflow().find_turn("draft").refused(), @r"
+    error: session `alt` has no turn in progress
+    hint: `teddy plan -m <message>` begins one
+    exit code 1
+    ");
     assert!(repo.done(&["show", "demo:draft"]).contains("Make 2.txt"));
     repo.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     let linked = repo.beside("linked");
@@ -433,7 +468,7 @@ fn promise_b6_a_waiting_plan_stays_with_its_session() {
 
     // TeDDy's note about the draft is deleted with its session.
     repo.reply(&makes("5.txt"));
-    repo.done(&["-s", "alt", "plan", "-m", "x"]);
+    repo.workflow().session("alt").plan("x").done();
     repo.done(&["gc", "alt", "-y"]);
     let notes = repo.path().join(".git/teddy/own-drafts");
     assert_eq!(std::fs::read_dir(notes).unwrap().count(), 0);

@@ -1,5 +1,8 @@
 //! Rules of `docs/formats/` that need the whole program. Each test is named after its rule.
 
+use teddy::session::input::ListScope;
+use teddy::workflow::context::edit::ListEdit;
+
 use crate::plans::{create, edit, execute, plan, read};
 use crate::support::TestRepo;
 
@@ -10,14 +13,14 @@ fn project() -> TestRepo {
         .file(".teddyignore", "docs/\n")
         .file("docs/x", "");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
 /// Returns a file of the newest turn.
 fn artifact(repo: &TestRepo, name: &str) -> String {
-    repo.done(&["show", "@", name])
+    repo.workflow().artifact("@", name)
 }
 
 /// The session's newest turn.
@@ -50,8 +53,9 @@ fn t2_the_first_commit_has_no_parent() {
 fn t3_the_parents_are_the_turn_before_the_code_after_and_what_is_in_the_files() {
     let repo = project();
     let start = repo.git(&["rev-parse", TIP]);
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    let after = repo.json(&["log"], 0)[0]["after"]
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let after = repo.workflow().log()[0]["after"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -68,19 +72,19 @@ fn t3_the_parents_are_the_turn_before_the_code_after_and_what_is_in_the_files() 
 fn t4_a_number_is_the_distance_from_the_start() {
     let repo = project();
     for title in ["One", "Two", "Three"] {
-        repo.run_plan(&plan(title, &[read("a.txt")]));
+        repo.workflow().run_plan(&plan(title, &[read("a.txt")]));
         let count: u64 = repo
             .git(&["rev-list", "--count", "--first-parent", TIP])
             .parse()
             .unwrap();
-        assert_eq!(repo.json(&["status"], 0)["turn"], count - 1);
+        assert_eq!(repo.workflow().status()["turn"], count - 1);
     }
 }
 
 #[test]
 fn t5_a_file_that_is_not_known_is_left_alone() {
     let repo = project();
-    repo.run_plan(&plan("One", &[read("a.txt")]));
+    repo.workflow().run_plan(&plan("One", &[read("a.txt")]));
     let blob = repo.git(&["hash-object", "-w", "a.txt"]);
     let index = [("GIT_INDEX_FILE", repo.beside("other-index"))];
     let git = |args: &[&str]| {
@@ -113,16 +117,19 @@ fn t5_a_file_that_is_not_known_is_left_alone() {
         &message,
     ]);
     repo.git(&["update-ref", "refs/teddy/sessions/demo", &commit]);
-    assert_eq!(repo.done(&["show", "@", "notes/mine.txt"]), "one\ntwo\n");
-    repo.run_plan(&plan("Two", &[read("a.txt")]));
+    assert_eq!(
+        repo.workflow().artifact("@", "notes/mine.txt"),
+        "one\ntwo\n"
+    );
+    repo.workflow().run_plan(&plan("Two", &[read("a.txt")]));
 }
 
 #[test]
 fn t6_a_turn_starts_from_what_the_one_before_it_left() {
     let repo = project();
-    repo.run_plan(&plan("One", &[read("a.txt")]));
+    repo.workflow().run_plan(&plan("One", &[read("a.txt")]));
     let next = artifact(&repo, "next/turn.context");
-    repo.run_plan(&plan("Two", &[read("a.txt")]));
+    repo.workflow().run_plan(&plan("Two", &[read("a.txt")]));
     assert_eq!(artifact(&repo, "turn.context"), next);
 }
 
@@ -130,10 +137,10 @@ fn t6_a_turn_starts_from_what_the_one_before_it_left() {
 fn t7_the_message_says_what_was_asked_and_done() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("one.txt", "1\n")]));
-    repo.done(&["plan", "-m", "please\nmake it"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("please\nmake it").done();
+    repo.workflow().execute().done();
     let message = repo.git(&["show", "-s", "--format=%B", TIP]);
-    let model = repo.json(&["log"], 0)[0]["model"]
+    let model = repo.workflow().log()[0]["model"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -152,22 +159,24 @@ fn t8_facts_have_the_version_of_their_format() {
 #[test]
 fn t9_a_workspace_commit_is_made_only_where_none_fits() {
     let repo = project();
-    let workspace = |key: &str| repo.json(&["log"], 0)[0][key].as_str().unwrap().to_owned();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let workspace = |key: &str| repo.workflow().log()[0][key].as_str().unwrap().to_owned();
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     assert_eq!(workspace("before"), repo.git(&["rev-parse", "HEAD"]));
     let after = workspace("after");
     assert_eq!(
         repo.git(&["rev-parse", &format!("{after}^")]),
         workspace("before")
     );
-    repo.run_plan(&plan("Two", &[read("a.txt")]));
+    repo.workflow().run_plan(&plan("Two", &[read("a.txt")]));
     assert_eq!(
         (workspace("before"), workspace("after")),
         (after.clone(), after.clone()),
         "nothing changed"
     );
     repo.write("mine.txt", "mine\n");
-    repo.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
+    repo.workflow()
+        .run_plan(&plan("Three", &[create("three.txt", "3\n")]));
     assert_eq!(
         repo.git(&["rev-parse", &format!("{}^", workspace("before"))]),
         after
@@ -183,12 +192,10 @@ fn t9_a_workspace_commit_is_made_only_where_none_fits() {
 fn t10_a_rejected_plan_is_a_turn_that_changed_nothing() {
     let repo = project();
     let tree = repo.tree();
-    repo.teddy_reads(
-        &["execute", "-", "-y"],
-        plan("Wrong", &[edit("a.txt", "nine", "9")]),
-    )
-    .check(3, &[]);
-    let row = &repo.json(&["log"], 0)[0];
+    repo.workflow()
+        .execute_text(&plan("Wrong", &[edit("a.txt", "nine", "9")]))
+        .refused();
+    let row = &repo.workflow().log()[0];
     assert_eq!(
         (row["status"].as_str(), &row["before"]),
         (Some("rejected"), &row["after"])
@@ -199,7 +206,8 @@ fn t10_a_rejected_plan_is_a_turn_that_changed_nothing() {
 #[test]
 fn t11_a_sessions_code_is_merged_like_any_branch() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n")]));
     repo.git(&["stash", "-q", "-u"]);
     repo.git(&["merge", "-q", "--no-edit", &format!("{TIP}^2")]);
     assert_eq!(repo.read("one.txt"), "1\n");
@@ -212,7 +220,8 @@ fn t11_a_sessions_code_is_merged_like_any_branch() {
 #[test]
 fn r1_the_head_has_status_plan_times_and_counts() {
     let repo = project();
-    repo.run_plan(&plan("One", &[create("one.txt", "1\n"), read("a.txt")]));
+    repo.workflow()
+        .run_plan(&plan("One", &[create("one.txt", "1\n"), read("a.txt")]));
     let expected = "# Execution Report: One\n- **Overall Status:** Completed 🟢\n\
         - **Approved By:** the user beforehand, with `-y`\n\
         - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)\n\
@@ -315,8 +324,7 @@ fn r9_every_mistake_is_listed_with_a_hint() {
         "Wrong",
         &[edit("a.txt", "nine", "9"), edit("none.txt", "x", "y")],
     );
-    repo.teddy_reads(&["execute", "-", "-y"], wrong)
-        .check(3, &[]);
+    repo.workflow().execute_text(&wrong).refused();
     let report = artifact(&repo, "report.md");
     assert!(
         report.contains("## Validation Errors")
@@ -348,7 +356,8 @@ fn r10_a_key_that_a_command_prints_is_taken_out() {
 fn i1_the_sections_keep_their_numbers() {
     let repo = project();
     let headings = || {
-        repo.done(&["context"])
+        repo.workflow()
+            .input(0)
             .lines()
             .filter(|line| line.starts_with("## "))
             .collect::<Vec<_>>()
@@ -366,7 +375,8 @@ fn i1_the_sections_keep_their_numbers() {
 fn i2_the_structure_follows_both_ignore_files() {
     let repo = project();
     assert!(
-        repo.done(&["context"])
+        repo.workflow()
+            .input(0)
             .contains("## 2. Project Structure\n````\n.teddyignore\na.txt\n````\n")
     );
 }
@@ -374,8 +384,10 @@ fn i2_the_structure_follows_both_ignore_files() {
 #[test]
 fn i3_a_resource_stands_once_in_the_first_list_that_names_it() {
     let repo = project();
-    repo.done(&["context", "add", "--turn", "a.txt"]);
-    let input = repo.done(&["context"]);
+    repo.workflow()
+        .edit(ListScope::Turn, ListEdit::Add, &["a.txt"])
+        .done();
+    let input = repo.workflow().input(0);
     assert_eq!(
         input.matches("[a.txt](/a.txt)").count(),
         2,
@@ -391,9 +403,10 @@ fn i3_a_resource_stands_once_in_the_first_list_that_names_it() {
 fn i4_a_folder_stands_for_the_files_in_it() {
     let repo = project();
     repo.write("src/deep/x.rs", "fn x() {}\n");
-    repo.done(&["context", "add", "src"]);
+    repo.workflow().add(&["src"]);
     assert!(
-        repo.done(&["context"])
+        repo.workflow()
+            .input(0)
             .contains("````rust\nfn x() {}\n````")
     );
 }
@@ -401,8 +414,8 @@ fn i4_a_folder_stands_for_the_files_in_it() {
 #[test]
 fn i5_what_is_missing_is_said_in_its_place() {
     let repo = project();
-    repo.done(&["context", "add", "gone.md"]);
-    assert!(repo.done(&["context"]).contains(
+    repo.workflow().add(&["gone.md"]);
+    assert!(repo.workflow().input(0).contains(
         "**Resource:** `[gone.md](/gone.md)`\n**Tokens:** 0\n````\n--- FILE NOT FOUND ---\n````\n"
     ));
 }
@@ -410,7 +423,7 @@ fn i5_what_is_missing_is_said_in_its_place() {
 #[test]
 fn i6_tokens_are_counted_for_each_resource() {
     let repo = project();
-    let rows = repo.json(&["context", "list"], 0);
+    let rows = repo.workflow().resources(0);
     assert_eq!(
         rows[0]["tokens"],
         teddy::model::token::count("one\ntwo\n") as u64
@@ -422,7 +435,8 @@ fn i7_a_fence_is_longer_than_any_run_inside() {
     let repo = project();
     repo.write("a.txt", "`````\nx\n`````\n");
     assert!(
-        repo.done(&["context"])
+        repo.workflow()
+            .input(0)
             .contains("``````text\n`````\nx\n`````\n``````\n")
     );
 }
@@ -430,32 +444,28 @@ fn i7_a_fence_is_longer_than_any_run_inside() {
 #[test]
 fn i8_the_turn_before_is_in_it() {
     let repo = project();
-    repo.run_plan(&plan("One", &[read("a.txt")]));
+    repo.workflow().run_plan(&plan("One", &[read("a.txt")]));
     let shown = |turn: &str| {
-        let input = repo.done(&["context"]);
+        let input = repo.workflow().input(0);
         ["report.md", "plan.md", "user_prompt.txt"]
             .map(|name| input.contains(&format!("**Resource:** `[.teddy/demo/{turn}/{name}]")))
     };
     assert_eq!(shown("01"), [true, true, false]);
-    repo.teddy_reads(
-        &["plan", "-m", "again", "--from", "-"],
-        plan("Two", &[read("a.txt")]),
-    )
-    .check(0, &[]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow()
+        .plan_from("again", &plan("Two", &[read("a.txt")]))
+        .done();
+    repo.workflow().execute().done();
     assert_eq!(shown("02"), [true, true, true]);
 }
 
 #[test]
 fn i11_what_the_user_asked_for_stands_last_and_nowhere_else() {
     let repo = project();
-    repo.teddy_reads(
-        &["plan", "-m", "a wish\n```\ncode\n````", "--from", "-"],
-        plan("One", &[read("a.txt")]),
-    )
-    .check(0, &[]);
-    repo.done(&["execute", "-y"]);
-    let input = repo.done(&["context"]);
+    repo.workflow()
+        .plan_from("a wish\n```\ncode\n````", &plan("One", &[read("a.txt")]))
+        .done();
+    repo.workflow().execute().done();
+    let input = repo.workflow().input(0);
     assert!(
         input.ends_with(
             "\n## 7. User Requests\n\nWhat the user asked for before, oldest first. A later request goes before an earlier one.\n\n### Turn 1\n`````text\na wish\n```\ncode\n````\n`````\n"
@@ -469,7 +479,11 @@ fn i11_what_the_user_asked_for_stands_last_and_nowhere_else() {
         ),
         "{input}"
     );
-    assert!(repo.done(&["show"]).contains("a wish"));
+    assert!(
+        repo.workflow()
+            .artifact("@", "user_prompt.txt")
+            .contains("a wish")
+    );
 }
 
 #[test]
@@ -487,26 +501,25 @@ fn i10_a_key_in_a_file_is_taken_out() {
     let repo = project();
     let key = "AKIAQ4X7MZ2LK9WPTR3D";
     repo.write("a.txt", format!("id = {key}\n"));
-    assert!(!repo.done(&["context"]).contains(key));
+    assert!(!repo.workflow().input(0).contains(key));
 }
 
 #[test]
 fn cf1_later_layers_win() {
     let repo = TestRepo::new();
-    let agent = |repo: &TestRepo, args: &[&str], name: &str| {
-        repo.json(&[args, &["new", name]].concat(), 0)["agent"]
-            .as_str()
-            .unwrap()
-            .to_owned()
+    let agent = |name: &str| {
+        let reply = repo.workflow().new_session(name).done();
+        reply.trim_end().rsplit(' ').next().unwrap().to_owned()
     };
-    assert_eq!(agent(&repo, &[], "a"), "assistant");
+    assert_eq!(agent("a"), "assistant");
     repo.git(&["config", "teddy.agent", "architect"]);
-    assert_eq!(agent(&repo, &[], "b"), "architect");
+    assert_eq!(agent("b"), "architect");
     repo.configure("agent: debugger\n");
-    assert_eq!(agent(&repo, &[], "c"), "debugger");
+    assert_eq!(agent("c"), "debugger");
     repo.write(".teddy/config.yaml", "agent: developer\n");
-    assert_eq!(agent(&repo, &[], "d"), "developer");
-    assert_eq!(agent(&repo, &["-c", "agent=assistant"], "e"), "assistant");
+    assert_eq!(agent("d"), "developer");
+    let called = repo.workflow().setting("agent", "assistant");
+    assert_eq!(called.new_session("e").done(), "started e with assistant\n");
 }
 
 #[test]
@@ -548,20 +561,29 @@ fn cf9_git_spells_a_setting_without_an_underscore() {
 #[test]
 fn cf2_an_unknown_key_is_named_with_its_file() {
     let repo = TestRepo::new();
-    repo.configure("replan: { most: 3 }\n")
-        .teddy(&["status"])
-        .check(1, &["teddy.yaml", "most"]);
+    repo.configure("replan: { most: 3 }\n");
+    insta::assert_snapshot!(repo.workflow().find_turn("@").refused(), @r"
+    error: [dir]/teddy.yaml, line 1: unknown setting `replan.most`
+    hint: correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it
+    exit code 1
+    ");
 }
 
 #[test]
 fn cf3_a_file_has_a_largest_size_and_is_a_mapping() {
     let repo = TestRepo::new();
-    repo.configure(&"# x\n".repeat(20_000))
-        .teddy(&["status"])
-        .check(1, &["at most 65536 are read"]);
-    repo.configure("- a\n")
-        .teddy(&["status"])
-        .check(1, &["must be a mapping"]);
+    repo.configure(&"# x\n".repeat(20_000));
+    insta::assert_snapshot!(repo.workflow().find_turn("@").refused(), @r"
+    error: [dir]/teddy.yaml: the file has 80000 bytes; at most 65536 are read
+    hint: correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it
+    exit code 1
+    ");
+    repo.configure("- a\n");
+    insta::assert_snapshot!(repo.workflow().find_turn("@").refused(), @r"
+    error: [dir]/teddy.yaml: must be a mapping of settings
+    hint: correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it
+    exit code 1
+    ");
 }
 
 #[test]
@@ -570,8 +592,8 @@ fn cf4_what_a_repository_may_not_say_is_left_out_and_named() {
         ".teddy/config.yaml",
         "execute: { sandbox: off, output_limit: 5 }\nmodel: x\n",
     );
-    repo.teddy(&["status"])
-        .check(0, &["ignored: execute.sandbox, model"]);
+    let ignored = repo.workflow().open().unwrap().ignored;
+    assert_eq!(ignored, ["execute.sandbox", "model"]);
 }
 
 #[test]

@@ -12,14 +12,14 @@ fn two_levels() -> TestRepo {
         .file("b.txt", "b\n")
         .file("brief.md", "do it\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("Look", &[read("a.txt")]));
-    repo.run_plan(&plan(
+    repo.workflow().new_session("demo").done();
+    repo.workflow().run_plan(&plan("Look", &[read("a.txt")]));
+    repo.workflow().run_plan(&plan(
         "Hand over",
         &[invoke("Architect", &["brief.md"], "Please design it.")],
     ));
-    repo.run_plan(&plan("Design", &[read("b.txt")]));
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan("Design", &[read("b.txt")]));
+    repo.workflow().run_plan(&plan(
         "Ask for help",
         &[invoke("Debugger", &[], "Please look into it.")],
     ));
@@ -28,7 +28,7 @@ fn two_levels() -> TestRepo {
 
 /// Returns the next turn's context, without files that the last turn added.
 fn context(repo: &TestRepo) -> Vec<String> {
-    let list = repo.done(&["show", "@", "next/turn.context"]);
+    let list = repo.workflow().artifact("@", "next/turn.context");
     list.lines()
         .filter(|line| !line.starts_with(".teddy/"))
         .map(ToOwned::to_owned)
@@ -37,7 +37,7 @@ fn context(repo: &TestRepo) -> Vec<String> {
 
 /// Returns the agent of the next turn.
 fn agent(repo: &TestRepo) -> String {
-    let meta = repo.done(&["show", "@", "next/meta.yaml"]);
+    let meta = repo.workflow().artifact("@", "next/meta.yaml");
     meta.lines()
         .find_map(|line| line.strip_prefix("agent: "))
         .unwrap()
@@ -47,11 +47,11 @@ fn agent(repo: &TestRepo) -> String {
 #[test]
 fn an_invoked_agent_starts_with_its_prompt_and_what_was_handed_over() {
     let repo = two_levels();
-    let next = repo.done(&["show", "2", "next/turn.context"]);
+    let next = repo.workflow().artifact("2", "next/turn.context");
     assert_eq!(next, "brief.md\n.teddy/demo/02/report.md\n");
     assert_eq!(
-        repo.done(&["show", "2", "next/system_prompt.xml"]),
-        repo.done(&["get-prompt", "architect"])
+        repo.workflow().artifact("2", "next/system_prompt.xml"),
+        repo.workflow().prompt("architect")
     );
     assert!(repo.done(&["show", "2"]).contains("Please design it."));
 }
@@ -60,7 +60,7 @@ fn an_invoked_agent_starts_with_its_prompt_and_what_was_handed_over() {
 fn concluding_returns_to_the_caller_level_by_level() {
     let repo = two_levels();
     assert_eq!(agent(&repo), "debugger");
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Found",
         &[
             create("rca.md", "found\n"),
@@ -78,18 +78,20 @@ fn concluding_returns_to_the_caller_level_by_level() {
             ]
         )
     );
-    repo.run_plan(&plan("Designed", &[conclude(&["brief.md"], "Here it is.")]));
+    repo.workflow()
+        .run_plan(&plan("Designed", &[conclude(&["brief.md"], "Here it is.")]));
     assert_eq!(
         (agent(&repo).as_str(), context(&repo)),
         ("assistant", vec!["a.txt".to_owned(), "brief.md".to_owned()])
     );
     assert_eq!(
-        repo.done(&["show", "@", "next/system_prompt.xml"]),
-        repo.done(&["get-prompt", "assistant"])
+        repo.workflow().artifact("@", "next/system_prompt.xml"),
+        repo.workflow().prompt("assistant")
     );
     assert!(
         !repo
-            .done(&["show", "@", "next/meta.yaml"])
+            .workflow()
+            .artifact("@", "next/meta.yaml")
             .contains("caller_turn_id")
     );
 }
@@ -97,10 +99,12 @@ fn concluding_returns_to_the_caller_level_by_level() {
 #[test]
 fn the_ledger_says_who_called_and_log_shows_the_nesting() {
     let repo = two_levels();
-    repo.run_plan(&plan("Found", &[conclude(&[], "It was this.")]));
-    repo.run_plan(&plan("Designed", &[conclude(&[], "Here it is.")]));
-    repo.run_plan(&plan("Go on", &[read("b.txt")]));
-    let rows = repo.json(&["log"], 0);
+    repo.workflow()
+        .run_plan(&plan("Found", &[conclude(&[], "It was this.")]));
+    repo.workflow()
+        .run_plan(&plan("Designed", &[conclude(&[], "Here it is.")]));
+    repo.workflow().run_plan(&plan("Go on", &[read("b.txt")]));
+    let rows = repo.workflow().log();
     let shown: Vec<_> = rows
         .as_array()
         .unwrap()
@@ -130,23 +134,38 @@ fn the_ledger_says_who_called_and_log_shows_the_nesting() {
 #[test]
 fn an_agent_that_is_not_there_is_a_mistake_of_the_plan_and_the_names_are_listed() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
-    repo.teddy_reads(
-        &["execute", "-", "-y"],
-        plan("Nobody", &[invoke("Nobody", &[], "Hi.")]),
-    )
-    .check(3, &["architect", "developer"]);
+    repo.workflow().new_session("demo").done();
+    let said = repo
+        .workflow()
+        .execute_text(&plan("Nobody", &[invoke("Nobody", &[], "Hi.")]))
+        .refused();
+    insta::assert_snapshot!(said, @r"
+    The plan was not accepted: 1 mistake
+    plan.md:13: INVOKE Nobody: there is no agent `Nobody`
+        hint: the agents are `architect`, `assistant`, `debugger`, `developer`, `pathfinder`, `prototyper`
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:13: INVOKE Nobody: there is no agent `Nobody`
+        hint: the agents are `architect`, `assistant`, `debugger`, `developer`, `pathfinder`, `prototyper`
+    ");
 }
 
 #[test]
 fn handing_over_is_the_last_action() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let early = plan(
         "Early",
         &[invoke("Architect", &[], "Hi."), create("a.txt", "a\n")],
     );
-    repo.teddy_reads(&["execute", "-", "-y"], early)
-        .check(3, &["INVOKE"]);
+    insta::assert_snapshot!(repo.workflow().execute_text(&early).refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:13: INVOKE Architect: INVOKE is not the last action
+        hint: put it at the end: nothing of this plan runs after it
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:13: INVOKE Architect: INVOKE is not the last action
+        hint: put it at the end: nothing of this plan runs after it
+    ");
     assert!(!repo.path().join("a.txt").exists());
 }

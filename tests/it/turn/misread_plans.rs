@@ -24,8 +24,8 @@ fn project() -> TestRepo {
         .file("a.txt", "one\ntwo\n")
         .file("README.md", "# Project\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
@@ -140,7 +140,7 @@ fn promise_a1_blocks_with_prose_between_them_stay_one_file_in_markdown() {
         "{}### `CREATE`\n- **File Path:** [tool.md](/tool.md)\n- **Description:** d\n```markdown\n{content}```\n",
         plan("Say how", &[])
     );
-    repo.run_plan(&text);
+    repo.workflow().run_plan(&text);
     assert_eq!(repo.read("tool.md"), content);
 }
 
@@ -218,12 +218,24 @@ fn promise_a2_the_model_is_asked_again_with_the_reason() {
     let repo = project();
     let whole = plan("Change", &[edit("a.txt", "two", "2")]);
     repo.reply(&up_to("touch r")).reply(&whole);
-    repo.teddy(&["plan", "-m", "go"]).check(3, &[]);
-    repo.teddy(&["execute", "-y"])
-        .check(3, &["the answer was cut off"]);
-    repo.teddy(&["execute", "-y"])
-        .check(0, &["turn 2 executed"]);
-    let asked = repo.done(&["show", "2", "user_prompt.txt"]);
+    repo.workflow().plan("go").refused();
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:42: the answer was cut off: it ends inside the block that starts here
+        hint: write the whole plan again, up to its end; if it is too long for one answer, plan less
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:42: the answer was cut off: it ends inside the block that starts here
+        hint: write the whole plan again, up to its end; if it is too long for one answer, plan less
+    planned turn 2: "Change"
+    "#);
+    insta::assert_snapshot!(repo.workflow().execute().done(), @r"
+    ▶ 1. EDIT a.txt
+      ✓ changed 1 place: 1 line added, 1 removed
+    turn 2 executed
+      modified a.txt
+    ");
+    let asked = repo.workflow().artifact("2", "user_prompt.txt");
     assert!(asked.contains("the answer was cut off"), "{asked}");
     assert_eq!(repo.read("a.txt"), "one\n2\n");
 }
@@ -302,16 +314,15 @@ fn promise_d1_a_find_that_lacks_its_closer_does_not_lose_a_line() {
     let old = "Use:\n```\nmake\n```\n";
     let repo = TestRepo::new().file("a.md", format!("{old}end\n"));
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.md"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.md"]);
     let head = "### `EDIT`\n- **File Path:** [a.md](/a.md)\n- **Description:** d\n\n";
     let new = "Use:\n```\nmake all\n```\n";
     let text = format!(
         "{}{head}`FIND:`\n```markdown\n{old}`REPLACE:`\n```markdown\n{new}```\n",
         plan("Change", &[])
     );
-    repo.teddy_reads(&["execute", "-", "-y"], &text)
-        .check(3, &[]);
+    repo.workflow().execute_text(&text).refused();
     assert_eq!(repo.read("a.md"), format!("{old}end\n"));
 }
 

@@ -6,9 +6,9 @@ use crate::support::TestRepo;
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    // The model can only edit files in its context.
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    // Only a file whose text is before the model may be edited.
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
@@ -17,9 +17,10 @@ fn a_plan_is_a_draft_and_changes_no_file() {
     let repo = project();
     let text = plan("Make it", &[create("b.txt", "b\n")]);
     repo.reply(&text);
-    assert_eq!(repo.done(&["plan", "-m", "make b"]), text);
+    repo.workflow().plan("make b").done();
+    assert_eq!(repo.workflow().artifact("draft", "plan.md"), text);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
-    let status = repo.json(&["status"], 0);
+    let status = repo.workflow().status();
     assert_eq!(
         (
             status["state"].as_str(),
@@ -38,8 +39,8 @@ fn a_plan_is_a_draft_and_changes_no_file() {
 fn the_draft_is_gone_when_the_turn_is_complete_and_its_files_are_in_the_turn() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
-    repo.done(&["plan", "-m", "make b"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("make b").done();
+    repo.workflow().execute().done();
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
     let names = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/demo"]);
     let expected = "input.md meta.yaml next/meta.yaml next/requests.yaml next/system_prompt.xml next/turn.context plan.md report.md requests.yaml session.context system_prompt.xml turn.context user_prompt.txt";
@@ -72,11 +73,15 @@ fn an_answer_from_elsewhere_is_repaired_and_the_raw_one_kept() {
     let text = plan("Make it", &[create("b.md", "```sh\nls\n```\n")]);
     let wrong = text.replace("`````", "```").replace("````", "```");
     std::fs::write(repo.beside("answer.md"), &wrong).unwrap();
-    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 0);
-    assert_ne!(value["repair"], "clean");
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan_file(Some("x"), "answer.md").done();
+    let meta = repo.workflow().artifact("draft", "meta.yaml");
+    assert!(
+        meta.contains("repair:") && !meta.contains("repair: clean"),
+        "{meta}"
+    );
+    repo.workflow().execute().done();
     assert_eq!(repo.read("b.md"), "```sh\nls\n```\n");
-    assert_eq!(repo.done(&["show", "1", "reply.md"]), wrong);
+    assert_eq!(repo.workflow().artifact("1", "reply.md"), wrong);
 }
 
 #[test]
@@ -84,13 +89,21 @@ fn what_is_not_a_plan_does_not_replace_one_that_waits() {
     let repo = project();
     let text = plan("Make it", &[create("b.txt", "b\n")]);
     std::fs::write(repo.beside("answer.md"), &text).unwrap();
-    repo.done(&["plan", "--from", "../answer.md", "-m", "x"]);
-    for wrong in ["", "Nothing of a plan.\n"] {
+    repo.workflow().plan_file(Some("x"), "answer.md").done();
+    let refused = ["", "Nothing of a plan.\n"].map(|wrong| {
         std::fs::write(repo.beside("answer.md"), wrong).unwrap();
-        repo.teddy(&["plan", "--from", "../answer.md"])
-            .check(3, &["this is not a plan", "hint: `--from` takes a file"]);
-        assert_eq!(repo.done(&["show", "draft", "plan.md"]), text);
-    }
+        let reply = repo.workflow().plan_file(None, "answer.md").refused();
+        assert_eq!(repo.workflow().artifact("draft", "plan.md"), text);
+        reply
+    });
+    insta::assert_snapshot!(refused.concat(), @r"
+    error: this is not a plan; the plan that is waiting was not replaced
+    hint: `--from` takes a file with a model's answer; `teddy execute` runs the plan that is waiting
+    exit code 3
+    error: this is not a plan; the plan that is waiting was not replaced
+    hint: `--from` takes a file with a model's answer; `teddy execute` runs the plan that is waiting
+    exit code 3
+    ");
 }
 
 #[test]
@@ -130,13 +143,14 @@ fn a_wrong_plan_exits_with_3_and_says_every_mistake_at_once() {
             crate::plans::edit("none.txt", "x", "y"),
         ],
     );
-    std::fs::write(repo.beside("answer.md"), wrong).unwrap();
-    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
-    let diagnostics = value["diagnostics"].as_array().unwrap();
-    assert_eq!(diagnostics.len(), 2, "{value}");
-    for key in ["line", "action", "message", "hint"] {
-        assert!(diagnostics[0].get(key).is_some(), "no `{key}` in {value}");
-    }
+    insta::assert_snapshot!(repo.workflow().plan_from("x", &wrong).refused(), @r#"
+    planned turn 1: "Wrong", 2 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    plan.md:26: EDIT none.txt: there is no file `none.txt`
+        hint: use CREATE for a new file
+    "#);
 }
 
 #[test]
@@ -148,9 +162,9 @@ fn planning_again_replaces_the_draft() {
             plan(title, &[create("b.txt", "b\n")]),
         )
         .unwrap();
-        repo.done(&["plan", "--from", "../answer.md", "-m", title]);
+        repo.workflow().plan_file(Some(title), "answer.md").done();
     }
-    assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Two");
+    assert_eq!(repo.workflow().status()["draft"]["title"], "Two");
     assert_eq!(
         repo.git(&[
             "rev-list",
@@ -187,10 +201,22 @@ fn resume_executes_what_waits_and_plans_otherwise() {
     let repo = project();
     repo.reply(&plan("One", &[create("one.txt", "1\n")]))
         .reply(&plan("Two", &[create("two.txt", "2\n")]));
-    repo.done(&["plan", "-m", "one"]);
-    repo.teddy(&["resume", "-y"]).check(0, &["turn 1 executed"]);
-    repo.teddy(&["continue", "-y", "-m", "two"])
-        .check(0, &["turn 2 executed"]);
+    repo.workflow().plan("one").done();
+    insta::assert_snapshot!(repo.workflow().resume(None).done(), @r"
+    ▶ 1. CREATE one.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added one.txt
+    ended: Left
+    ");
+    insta::assert_snapshot!(repo.workflow().resume(Some("two")).done(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE two.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added two.txt
+    ended: Left
+    ");
     assert_eq!(repo.read("two.txt"), "2\n");
 }
 
@@ -201,8 +227,24 @@ fn an_unattended_loop_goes_on_until_the_model_asks() {
     repo.reply(&plan("Two", &[create("two.txt", "2\n")]));
     repo.reply(&plan("Ask", &[chat("What next?")]));
     repo.reply(&plan("Never", &[create("never.txt", "n\n")]));
-    repo.teddy(&["resume", "--yolo", "-m", "go"])
-        .check(5, &["turn 3 executed", "the model waits for your answer"]);
+    insta::assert_snapshot!(repo.workflow().resume_yolo("go").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE one.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added one.txt
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE two.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added two.txt
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CHAT_WITH_USER What next?
+      ✓ the user is asked
+    turn 3 executed
+      asks (Open): What next?
+    ended: Question("What next?")
+    "#);
     assert!(repo.path().join("two.txt").exists() && !repo.path().join("never.txt").exists());
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
 }
@@ -223,16 +265,22 @@ fn a_question_of_the_model_is_answered_by_the_next_message() {
     let repo = project();
     repo.reply(&plan("Ask", &[chat("Which colour?")]))
         .reply(&plan("Blue", &[create("blue.txt", "\n")]));
-    repo.done(&["plan", "-m", "paint"]);
-    repo.teddy(&["execute", "-y"]).check(5, &["Which colour?"]);
-    assert!(repo.done(&["show"]).contains("Which colour?"));
-    repo.done(&["resume", "-y", "-m", "blue"]);
-    let input = repo.done(&["show", "2", "input.md"]);
+    repo.workflow().plan("paint").done();
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r"
+    ▶ 1. CHAT_WITH_USER Which colour?
+      ✓ the user is asked
+    turn 1 executed
+      asks (Open): Which colour?
+    ");
+    let report = repo.workflow().artifact("1", "report.md");
+    assert!(report.contains("Which colour?"), "{report}");
+    repo.workflow().resume(Some("blue")).done();
+    let input = repo.workflow().artifact("2", "input.md");
     assert!(
         input.contains("Which colour?"),
         "the question is in the history: {input}"
     );
-    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
+    assert_eq!(repo.workflow().artifact("2", "user_prompt.txt"), "blue");
 }
 
 #[test]
@@ -260,39 +308,39 @@ fn every_command_tells_a_mistake_in_one_form() {
 fn a_mistake_has_one_owner() {
     let repo = project();
     let nul = plan("Wrong", &[create("b.txt", "a\0b\n")]);
-    std::fs::write(repo.beside("answer.md"), nul).unwrap();
-    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
-    assert_eq!(value["diagnostics"].as_array().unwrap().len(), 1, "{value}");
+    insta::assert_snapshot!(repo.workflow().plan_from("x", &nul).refused(), @r#"
+    planned turn 1: "Wrong", 1 mistakes
+    plan.md:17: CREATE b.txt: the plan has a NUL character
+        hint: make binary files with EXECUTE, as with `base64 -d`
+    "#);
     let empty = plan(
         "Wrong",
         &[execute(" "), crate::plans::edit("a.txt", "", "x")],
     );
-    std::fs::write(repo.beside("answer.md"), empty).unwrap();
-    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
-    assert_eq!(value["diagnostics"].as_array().unwrap().len(), 2, "{value}");
+    insta::assert_snapshot!(repo.workflow().plan_from("x", &empty).refused(), @r#"
+    planned turn 1: "Wrong", 2 mistakes
+    plan.md:13: EXECUTE: there is no command
+        hint: put the command into the code block
+    plan.md:24: EDIT a.txt: FIND is blank
+        hint: FIND names the lines to change; to add lines, repeat a line next to them in FIND and in REPLACE
+    "#);
     let repo = project();
-    std::fs::write(repo.beside("answer.md"), "Sorry, that cannot be done.\n").unwrap();
-    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
-    let messages: Vec<&str> = value["diagnostics"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|d| d["message"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        messages,
-        [
-            "the plan has no level 1 heading",
-            "the plan has no `## Rationale`",
-            "the plan has no `## Action Plan`"
-        ]
-    );
+    let sorry = "Sorry, that cannot be done.\n";
+    insta::assert_snapshot!(repo.workflow().plan_from("x", sorry).refused(), @r#"
+    planned turn 1: "", 3 mistakes
+    plan.md:1: the plan has no level 1 heading
+        hint: start the plan with `# Title`
+    plan.md:1: the plan has no `## Rationale`
+        hint: add `## Rationale` with one code block before `## Action Plan`
+    plan.md:1: the plan has no `## Action Plan`
+        hint: add `## Action Plan` and at least one action
+    "#);
 }
 
 #[test]
 fn an_empty_message_is_refused_before_a_model_is_asked() {
     let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.reply("no plan");
     for args in [
         &["plan", "-m", ""][..],
@@ -312,7 +360,7 @@ fn an_empty_message_is_refused_before_a_model_is_asked() {
 fn promise_b7_the_first_snapshot_of_a_session_says_what_comes_along_and_what_does_not() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     let key = format!("token = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
     repo.put("notes.txt", "x\n")
         .put("more/notes.txt", "y\n")

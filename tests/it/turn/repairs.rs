@@ -7,7 +7,7 @@ use crate::support::TestRepo;
 fn answered(reply: &str) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.reply(reply);
     repo
 }
@@ -19,9 +19,19 @@ fn a_doubtful_plan_is_not_run_by_a_second_command_either() {
         "{header}\n### `CREATE`\n- **File Path:** [a.md](/a.md)\n- **Description:** d\n```markdown\nx\n```\nThat is all.\n\n\
          ### `CREATE`\n- **File Path:** [b](/b)\n- **Description:** d\n```\ny\n```\n"
     ));
-    repo.teddy(&["plan", "-m", "go"]).check(3, &[]);
-    repo.teddy(&["execute", "-y", "--no-replan"])
-        .check(3, &["rejected"]);
+    repo.workflow().plan("go").refused();
+    insta::assert_snapshot!(repo.workflow().execute_with(None, false).refused(), @r#"
+    The plan was not accepted: 2 mistakes
+    plan.md:19: the fences can be read in two ways: line 19 closes its block, or line 27 closes its block
+        hint: write the plan again; the fence of each block must be longer than any run of its character inside
+    plan.md:20: CREATE a.md: unexpected text "That is all."
+        hint: CREATE has a list and one code block; leave everything else out
+    turn 1 rejected
+    plan.md:19: the fences can be read in two ways: line 19 closes its block, or line 27 closes its block
+        hint: write the plan again; the fence of each block must be longer than any run of its character inside
+    plan.md:20: CREATE a.md: unexpected text "That is all."
+        hint: CREATE has a list and one code block; leave everything else out
+    "#);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 

@@ -1,8 +1,12 @@
 //! Rejected plans: recorded, and sent back to the model separately from the user's message, a
 //! limited number of times.
 
+use teddy::session::input::ListScope;
+use teddy::workflow::context::edit::ListEdit;
+
 use crate::plans::{create, edit, plan, prune, read};
 use crate::support::TestRepo;
+use crate::support::in_process::{Reply, Workflow};
 
 /// A project with a session and `a.txt` in its context.
 fn project() -> TestRepo {
@@ -10,8 +14,10 @@ fn project() -> TestRepo {
         .file("a.txt", "one\ntwo\n")
         .file("b.txt", "b\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "--turn", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow()
+        .edit(ListScope::Turn, ListEdit::Add, &["a.txt"])
+        .done();
     repo
 }
 
@@ -28,20 +34,29 @@ fn a_rejected_plan_is_a_turn_and_the_corrected_one_waits() {
     let repo = project();
     repo.reply(&wrong("nine"))
         .reply(&plan("Better", &[edit("a.txt", "two", "2")]));
-    repo.teddy(&["plan", "-m", "make it 2"])
-        .check(3, &["FIND is not in `a.txt`"]);
-    let value = repo.json(&["execute", "-y"], 3);
-    assert_eq!(
-        (
-            &value["status"],
-            &value["turn"],
-            &value["replanned"]["title"]
-        ),
-        (&"rejected".into(), &1.into(), &"Better".into())
-    );
+    insta::assert_snapshot!(repo.workflow().plan("make it 2").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 1: "Change nine", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    "#);
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Better"
+    "#);
     assert_eq!(repo.read("a.txt"), "one\ntwo\n");
-    assert!(repo.done(&["show", "1"]).contains("## Validation Errors"));
-    repo.done(&["execute", "-y"]);
+    let report = repo.workflow().artifact("1", "report.md");
+    assert!(report.contains("## Validation Errors"), "{report}");
+    repo.workflow().execute().done();
     assert_eq!(repo.read("a.txt"), "one\n2\n");
 }
 
@@ -50,18 +65,22 @@ fn what_the_machine_says_is_never_taken_for_the_users_words() {
     let repo = project();
     repo.reply(&wrong("nine"))
         .reply(&plan("Better", &[edit("a.txt", "two", "2")]));
-    repo.teddy(&["plan", "-m", "make it 2"]);
-    repo.teddy(&["execute", "-y"]).check(3, &[]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan("make it 2").refused();
+    repo.workflow().execute().refused();
+    repo.workflow().execute().done();
     let found = repo.json(&["bisect", "run", "grep -q two a.txt"], 0);
     let culprit = &found["culprits"][0];
     assert_eq!(
         (&culprit["turn"], &culprit["request"]),
         (&2.into(), &"make it 2".into())
     );
-    assert_eq!(repo.done(&["show", "1", "user_prompt.txt"]), "make it 2");
+    assert_eq!(
+        repo.workflow().artifact("1", "user_prompt.txt"),
+        "make it 2"
+    );
     assert!(
-        repo.done(&["show", "1", "meta.yaml"])
+        repo.workflow()
+            .artifact("1", "meta.yaml")
             .contains("origin: user\n")
     );
     assert!(
@@ -79,14 +98,15 @@ fn what_the_machine_says_is_never_taken_for_the_users_words() {
         repo.done(&["find", "failed validation", "--in", "input"])
             .contains("demo:2:user_prompt.txt:1: ")
     );
-    let feedback = repo.done(&["show", "2", "user_prompt.txt"]);
+    let feedback = repo.workflow().artifact("2", "user_prompt.txt");
     assert!(
         feedback.starts_with("The previous plan failed validation.")
             && feedback.contains("# Change nine"),
         "{feedback}"
     );
     assert!(
-        repo.done(&["show", "2", "meta.yaml"])
+        repo.workflow()
+            .artifact("2", "meta.yaml")
             .contains("origin: validation\n")
     );
 }
@@ -96,24 +116,48 @@ fn nothing_of_a_rejected_plan_applies_and_its_report_stays_out() {
     let repo = project();
     repo.reply(&wrong("nine"))
         .reply(&plan("Better", &[edit("a.txt", "two", "2")]));
-    repo.teddy(&["plan", "-m", "x"]);
-    repo.teddy(&["execute", "-y"]).check(3, &[]);
-    assert_eq!(repo.done(&["show", "1", "next/turn.context"]), "a.txt\n");
+    repo.workflow().plan("x").refused();
+    repo.workflow().execute().refused();
+    assert_eq!(
+        repo.workflow().artifact("1", "next/turn.context"),
+        "a.txt\n"
+    );
 }
 
 #[test]
 fn no_replan_and_a_limit_of_zero_ask_nobody() {
-    for args in [
-        &["execute", "-y", "--no-replan"][..],
-        &["-c", "replan.max=0", "execute", "-y"],
-    ] {
+    let alone: fn(Workflow<'_>) -> Reply = |workflow| workflow.execute_with(None, false);
+    let limited: fn(Workflow<'_>) -> Reply =
+        |workflow| workflow.setting("replan.max", "0").execute();
+    let replies = [alone, limited].map(|execute| {
         let repo = project();
         repo.reply(&wrong("nine"))
             .reply(&plan("Better", &[edit("a.txt", "two", "2")]));
-        repo.teddy(&["plan", "-m", "x"]);
-        repo.teddy(args).check(3, &["turn 1 rejected"]);
-        assert_eq!(repo.json(&["status"], 0)["state"], "ready");
-    }
+        repo.workflow().plan("x").refused();
+        let reply = execute(repo.workflow()).refused();
+        assert_eq!(repo.workflow().status()["state"], "ready");
+        reply
+    });
+    insta::assert_snapshot!(replies.join("\n"), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    1 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
 }
 
 #[test]
@@ -122,16 +166,63 @@ fn after_so_many_rejections_in_a_row_the_person_has_the_word() {
     for word in ["three", "four", "five", "six", "seven", "eight"] {
         repo.reply(&wrong(word));
     }
-    repo.teddy(&["plan", "-m", "x"]);
-    for _ in 0..3 {
-        repo.teddy(&["execute", "-y"])
-            .check(3, &["wrote another plan"]);
-    }
-    repo.teddy(&["execute", "-y"]).check(
-        3,
-        &["4 plans in a row were rejected", "`teddy plan '<message>'`"],
-    );
-    assert_eq!(repo.json(&["status"], 0)["state"], "ready");
+    repo.workflow().plan("x").refused();
+    let replies = [(); 3].map(|()| repo.workflow().execute().refused());
+    insta::assert_snapshot!(replies.join("\n"), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Change four", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 2 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 3: "Change five", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 3 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 4: "Change six", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    "#);
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    4 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    turn 4 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
+    assert_eq!(repo.workflow().status()["state"], "ready");
 }
 
 #[test]
@@ -140,11 +231,33 @@ fn the_same_wrong_find_twice_ends_the_loop() {
     repo.reply(&wrong("nine"))
         .reply(&wrong("nine"))
         .reply(&plan("Never", &[create("x", "x\n")]));
-    repo.teddy(&["plan", "-m", "x"]);
-    repo.teddy(&["execute", "-y"])
-        .check(3, &["wrote another plan"]);
-    repo.teddy(&["execute", "-y"])
-        .check(3, &["the same mistake was made twice"]);
+    repo.workflow().plan("x").refused();
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Change nine", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    "#);
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    the same mistake was made twice; say what to do with `teddy plan '<message>'`
+    turn 2 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
 }
 
 #[test]
@@ -154,18 +267,35 @@ fn a_plan_that_comes_again_word_for_word_ends_the_loop() {
     repo.reply(&taken)
         .reply(&taken)
         .reply(&plan("Never", &[create("x", "x\n")]));
-    repo.teddy(&["plan", "-m", "x"]);
-    repo.teddy(&["execute", "-y"])
-        .check(3, &["wrote another plan"]);
-    repo.teddy(&["execute", "-y"])
-        .check(3, &["the same mistake was made twice"]);
+    repo.workflow().plan("x").refused();
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE a.txt: `a.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:13: CREATE a.txt: `a.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    planned turn 2: "Taken", 1 mistakes
+    plan.md:13: CREATE a.txt: `a.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    "#);
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:13: CREATE a.txt: `a.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    the same mistake was made twice; say what to do with `teddy plan '<message>'`
+    turn 2 rejected
+    plan.md:13: CREATE a.txt: `a.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    ");
 }
 
 #[test]
 fn a_model_that_cannot_be_reached_leaves_the_rejection_and_a_session_to_go_on_with() {
     let repo = project();
     std::fs::write(repo.beside("answer.md"), wrong("nine")).unwrap();
-    repo.teddy(&["plan", "--from", "../answer.md", "-m", "x"]);
+    let _ = repo.workflow().plan_file(Some("x"), "answer.md");
     repo.teddy(&["execute", "-y", "--model", "command:false"])
         .check(3, &["the model could not be asked again"]);
     assert!(repo.done(&["show", "1"]).contains("## Validation Errors"));
@@ -174,8 +304,8 @@ fn a_model_that_cannot_be_reached_leaves_the_rejection_and_a_session_to_go_on_wi
         plan("Better", &[edit("a.txt", "two", "2")]),
     )
     .unwrap();
-    repo.done(&["plan", "--from", "../answer.md"]);
-    repo.done(&["execute", "-y"]);
+    repo.workflow().plan_file(None, "answer.md").done();
+    repo.workflow().execute().done();
     assert_eq!(repo.read("a.txt"), "one\n2\n");
 }
 
@@ -183,10 +313,23 @@ fn a_model_that_cannot_be_reached_leaves_the_rejection_and_a_session_to_go_on_wi
 fn a_file_that_the_model_had_wrong_is_before_it_the_next_time() {
     let repo = project();
     let unseen = plan("Unseen", &[edit("b.txt", "x", "y")]);
-    repo.teddy_reads(&["execute", "-", "-y"], unseen)
-        .check(3, &["`b.txt` is in no context list"]);
+    insta::assert_snapshot!(repo.workflow().execute_text(&unseen).refused(), @r"
+    The plan was not accepted: 2 mistakes
+    plan.md:13: EDIT b.txt: `b.txt` is in no context list
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add b.txt` adds it
+    plan.md:17: EDIT b.txt: FIND is not in `b.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:13: EDIT b.txt: `b.txt` is in no context list
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add b.txt` adds it
+    plan.md:17: EDIT b.txt: FIND is not in `b.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
     assert_eq!(
-        repo.done(&["show", "1", "next/turn.context"]),
+        repo.workflow().artifact("1", "next/turn.context"),
         "a.txt\nb.txt\n"
     );
 }
@@ -206,10 +349,25 @@ fn the_faulty_plan_goes_back_in_a_fence_that_is_longer_than_any_inside() {
     );
     repo.reply(&faulty)
         .reply(&plan("Better", &[edit("a.txt", "two", "2")]));
-    repo.teddy(&["plan", "-m", "x"])
-        .check(3, &["FIND is not in `a.txt`"]);
-    repo.teddy(&["execute", "-y"])
-        .check(3, &["wrote another plan"]);
+    insta::assert_snapshot!(repo.workflow().plan("x").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 1: "Fences", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    "#);
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Better"
+    "#);
     let feedback = repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]);
     assert!(
         feedback.ends_with(&format!(
@@ -229,11 +387,33 @@ fn a_smaller_limit_ends_the_loop_sooner() {
     repo.reply(&wrong("three"))
         .reply(&wrong("four"))
         .reply(&plan("Never", &[create("x", "x\n")]));
-    repo.teddy(&["plan", "-m", "x"]);
-    repo.teddy(&["-c", "replan.max=1", "execute", "-y"])
-        .check(3, &["wrote another plan"]);
-    repo.teddy(&["-c", "replan.max=1", "execute", "-y"])
-        .check(3, &["2 plans in a row were rejected"]);
+    repo.workflow().plan("x").refused();
+    insta::assert_snapshot!(repo.workflow().setting("replan.max", "1").execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Change four", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    "#);
+    insta::assert_snapshot!(repo.workflow().setting("replan.max", "1").execute().refused(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    2 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    turn 2 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ");
 }
 
 #[test]
@@ -242,14 +422,26 @@ fn a_plan_whose_fences_are_in_doubt_goes_back_with_the_lines() {
     let doubtful = plan("Doubt", &["### `CREATE`\n- **File Path:** [n.md](/n.md)\n```markdown\nbegin with\n```\nend so\n```\n".to_owned()]);
     repo.reply(&doubtful)
         .reply(&plan("Better", &[create("n.md", "n\n")]));
-    repo.teddy(&["plan", "-m", "x"])
-        .check(3, &["plan.md:", "the fences can be read in two ways"]);
-    repo.teddy(&["execute", "-y"])
-        .check(3, &["wrote another plan"]);
+    insta::assert_snapshot!(repo.workflow().plan("x").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 1: "Doubt", 1 mistakes
+    plan.md:19: the fences can be read in two ways: line 19 closes its block, or line 19 follows a block whose closing fence is missing
+        hint: write the plan again; the fence of each block must be longer than any run of its character inside
+    "#);
+    insta::assert_snapshot!(repo.workflow().execute().refused(), @r#"
+    The plan was not accepted: 1 mistake
+    plan.md:19: the fences can be read in two ways: line 19 closes its block, or line 19 follows a block whose closing fence is missing
+        hint: write the plan again; the fence of each block must be longer than any run of its character inside
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:19: the fences can be read in two ways: line 19 closes its block, or line 19 follows a block whose closing fence is missing
+        hint: write the plan again; the fence of each block must be longer than any run of its character inside
+    planned turn 2: "Better"
+    "#);
     assert!(
         repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"])
             .contains("the fences can be read in two ways")
     );
-    repo.done(&["execute", "-y"]);
+    repo.workflow().execute().done();
     assert_eq!(repo.read("n.md"), "n\n");
 }

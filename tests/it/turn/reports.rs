@@ -6,19 +6,19 @@ use crate::support::TestRepo;
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
 fn of_turn(repo: &TestRepo, name: &str) -> String {
-    repo.done(&["show", "@", name])
+    repo.workflow().artifact("@", name)
 }
 
 #[test]
 fn promise_a4_each_written_file_is_in_the_report_as_a_difference() {
     let repo = project();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Make",
         &[create("b.txt", "b\n"), edit("a.txt", "two", "2")],
     ));
@@ -67,7 +67,8 @@ fn promise_a4_a_long_line_and_a_key_do_not_get_into_the_report() {
     // One copy of the key is where the report truncates the line.
     let long = format!("{} {key} {}", "x".repeat(480), "x".repeat(10_000));
     let content = format!("{long}\nid = {key}\n");
-    repo.run_plan(&plan("Make", &[create("b.txt", &content)]));
+    repo.workflow()
+        .run_plan(&plan("Make", &[create("b.txt", &content)]));
     let (report, whole) = (
         of_turn(&repo, "report.md"),
         of_turn(&repo, "changes/01.diff"),
@@ -83,7 +84,8 @@ fn promise_a4_a_long_line_and_a_key_do_not_get_into_the_report() {
 #[test]
 fn promise_a4_who_approved_is_on_record() {
     let repo = project();
-    repo.run_plan(&plan("Make", &[create("b.txt", "b\n")]));
+    repo.workflow()
+        .run_plan(&plan("Make", &[create("b.txt", "b\n")]));
     assert!(
         of_turn(&repo, "meta.yaml").contains("\napproved_by: -y\n"),
         "{}",
@@ -93,7 +95,7 @@ fn promise_a4_who_approved_is_on_record() {
         of_turn(&repo, "report.md").contains("- **Approved By:** the user beforehand, with `-y`\n")
     );
     repo.reply(&plan("Make", &[create("c.txt", "c\n")]));
-    repo.teddy(&["resume", "--yolo", "--max-turns", "1", "-m", "go"]);
+    let _ = repo.workflow().resume_turns(Some("go"), 1);
     assert!(
         of_turn(&repo, "meta.yaml").contains("\napproved_by: --yolo\n"),
         "{}",

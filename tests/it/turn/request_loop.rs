@@ -1,15 +1,18 @@
 //! The loop of `start` and `resume`, with and without a user.
 
+use teddy::workflow::resume::ResumeOptions;
+
 use crate::fake::{Act, Fake, begun, stream};
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::screen::Screen;
 use crate::support::TestRepo;
+use crate::support::scripted_user::{Scripted, ScriptedUser};
 
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
@@ -59,20 +62,25 @@ fn turns(repo: &TestRepo) -> String {
 fn without_a_person_the_loop_goes_on_by_itself_to_its_limit() {
     let repo = project();
     repo.reply(&make("b")).reply(&make("c")).reply(&make("d"));
-    let out = repo.teddy(&["resume", "--yolo", "-m", "go", "--max-turns", "2"]);
-    out.check(
-        5,
-        &[
-            "turn 1 executed",
-            "turn 2 executed",
-            "stopped after 2 turns",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().resume_turns(Some("go"), 2).refused(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added b.txt
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE c.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added c.txt
+    ended: Turns(2)
+    ");
     assert_eq!(turns(&repo), "Make c, Make b, Start session demo");
     let prompt = |turn: &str| {
         (
-            repo.done(&["show", turn, "user_prompt.txt"]),
-            repo.done(&["show", turn, "meta.yaml"])
+            repo.workflow().artifact(turn, "user_prompt.txt"),
+            repo.workflow()
+                .artifact(turn, "meta.yaml")
                 .contains("origin: user\n"),
         )
     };
@@ -82,8 +90,20 @@ fn without_a_person_the_loop_goes_on_by_itself_to_its_limit() {
         prompt("2"),
         ("Continue with the next step.".to_owned(), false)
     );
-    repo.teddy(&["-c", "limits.turns=1", "resume", "--yolo"])
-        .check(5, &["stopped after 1 turn"]);
+    let limited = repo.workflow().setting("limits.turns", "1");
+    let yolo = ResumeOptions {
+        yolo: true,
+        alone: true,
+        ..ResumeOptions::default()
+    };
+    insta::assert_snapshot!(limited.resume_with(yolo).refused(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE d.txt
+      ✓ created, 1 line
+    turn 3 executed
+      added d.txt
+    ended: Turns(1)
+    ");
     assert_eq!(turns(&repo), "Make d, Make c, Make b, Start session demo");
 }
 
@@ -93,11 +113,23 @@ fn a_question_of_the_model_stops_it_and_the_next_message_answers() {
     repo.reply(&plan("Ask", &[chat("Red or blue?")]))
         .reply(&make("blue"))
         .reply(&make("never"));
-    repo.teddy(&["resume", "--yolo", "-m", "paint it"])
-        .check(5, &["the model waits for your answer", "teddy resume -m"]);
-    repo.teddy(&["resume", "-y", "-m", "blue"])
-        .check(0, &["turn 2 executed"]);
-    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
+    insta::assert_snapshot!(repo.workflow().resume_yolo("paint it").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CHAT_WITH_USER Red or blue?
+      ✓ the user is asked
+    turn 1 executed
+      asks (Open): Red or blue?
+    ended: Question("Red or blue?")
+    "#);
+    insta::assert_snapshot!(repo.workflow().resume(Some("blue")).done(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE blue.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added blue.txt
+    ended: Left
+    ");
+    assert_eq!(repo.workflow().artifact("2", "user_prompt.txt"), "blue");
     assert_eq!(turns(&repo), "Make blue, Ask, Start session demo");
 }
 
@@ -108,19 +140,50 @@ fn a_second_rejected_correction_in_a_row_stops_it() {
         .reply(&wrong("three"))
         .reply(&wrong("four"))
         .reply(&make("never"));
-    let out = repo.teddy(&["resume", "--yolo", "-m", "go"]);
-    out.check(
-        3,
-        &[
-            "3 plans in a row were rejected",
-            "stopped: the plan was rejected",
-        ],
-    );
+    insta::assert_snapshot!(repo.workflow().resume_yolo("go").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Change three", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 2 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 3: "Change four", 1 mistakes
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    The plan was not accepted: 1 mistake
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    3 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    turn 3 rejected
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    ended: Rejected
+    "#);
     assert_eq!(
         turns(&repo),
         "Change four, Change three, Change two, Start session demo"
     );
-    assert_eq!(repo.json(&["status"], 0)["state"], "ready");
+    assert_eq!(repo.workflow().status()["state"], "ready");
 }
 
 #[test]
@@ -129,8 +192,7 @@ fn one_rejected_plan_is_corrected_and_the_loop_goes_on() {
     repo.reply(&wrong("two"))
         .reply(&make("b"))
         .reply(&make("c"));
-    repo.teddy(&["resume", "--yolo", "-m", "go", "--max-turns", "3"])
-        .check(5, &[]);
+    repo.workflow().resume_turns(Some("go"), 3).refused();
     assert_eq!(
         turns(&repo),
         "Make c, Make b, Change two, Start session demo"
@@ -150,17 +212,36 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
         fake.origin
     );
     repo.configure(&format!("model: fake\nmodels:\n  fake: {model}\n"));
-    repo.teddy(&["resume", "--yolo", "-m", "go", "--max-cost", "2"])
-        .check(
-            5,
-            &["stopped: the session has cost $2.00, and the limit is $2.00"],
-        );
+    let resume = || {
+        repo.workflow().resume_with(ResumeOptions {
+            message: Some("go".to_owned()),
+            yolo: true,
+            alone: true,
+            max_cost: Some(2.0),
+            ..ResumeOptions::default()
+        })
+    };
+    insta::assert_snapshot!(resume().refused(), @r"
+    Asking fake with about [n] tokens, $0.0034 and the answer
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added b.txt
+    Asking fake with about [n] tokens, $0.0040 and the answer
+    ▶ 1. CREATE c.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added c.txt
+    ended: Cost { spent: 2.0, limit: 2.0 }
+    ");
     assert_eq!(
         (turns(&repo).as_str(), fake.requests().len()),
         ("Make c, Make b, Start session demo", 2)
     );
-    repo.teddy(&["resume", "--yolo", "-m", "go", "--max-cost", "2"])
-        .check(5, &["stopped: the call would cost"]);
+    insta::assert_snapshot!(resume().refused(), @r#"
+    Asking fake with about [n] tokens, $0.0039 and the answer
+    ended: NextCall("the call would cost about $0.00, $2.00 is spent, and the limit is $2.00; nothing was sent")
+    "#);
     assert_eq!(fake.requests().len(), 2);
 }
 
@@ -174,30 +255,54 @@ fn a_model_that_fails_loses_no_turn_before_it() {
         "model: replay:{}\n",
         repo.beside("answers").display()
     ));
-    let out = repo.teddy(&["resume", "--yolo", "-m", "go"]);
-    out.check(
-        1,
-        &[
-            "turn 1 executed",
-            "turn 2 executed",
-            "all 2 recorded answers are used up",
-        ],
-    );
-    let value = repo.json(&["resume", "--yolo", "-m", "more"], 1);
-    assert_eq!(value["turns"].as_array().map(Vec::len), Some(0));
+    insta::assert_snapshot!(repo.workflow().resume_yolo("go").refused(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added b.txt
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE c.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added c.txt
+    Asking replay:[dir]/answers with about [n] tokens
+    error: all 2 recorded answers are used up
+    hint: add another answer, or use another model with `--model`
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.workflow().resume_yolo("more").refused(), @r"
+    Asking replay:[dir]/answers with about [n] tokens
+    error: all 2 recorded answers are used up
+    hint: add another answer, or use another model with `--model`
+    exit code 1
+    ");
 }
 
 #[test]
 fn a_message_behind_a_waiting_plan_is_kept_for_the_turn_after_it() {
     let repo = project();
     repo.reply(&make("b")).reply(&make("c"));
-    repo.done(&["plan", "-m", "one"]);
-    repo.teddy(&["resume", "-y", "-m", "two"]).check(
-        0,
-        &["turn 1 executed", "your message is kept for the next turn"],
-    );
-    repo.teddy(&["resume", "-y"]).check(0, &["turn 2 executed"]);
-    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "two");
+    repo.workflow().plan("one").done();
+    insta::assert_snapshot!(repo.workflow().resume(Some("two")).done(), @r"
+    a plan is waiting and comes first; your message is for the turn after it
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 1 executed
+      added b.txt
+    your message is kept for the next turn
+    ended: Left
+    ");
+    insta::assert_snapshot!(repo.workflow().resume(None).done(), @r"
+    Using the waiting message: two
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE c.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added c.txt
+    ended: Left
+    ");
+    assert_eq!(repo.workflow().artifact("2", "user_prompt.txt"), "two");
 }
 
 #[test]
@@ -207,8 +312,8 @@ fn without_a_person_the_flag_that_answers_is_named() {
     repo.teddy(&["resume"]).check(1, &["`-m "]);
     repo.teddy(&["resume", "-m", "go"])
         .check(1, &["`-y` approves it"]);
-    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
-    // Don't create a session that cannot continue.
+    assert_eq!(repo.workflow().status()["state"], "planned");
+    // Nothing is begun that cannot go on.
     repo.teddy(&["start", "more"]).check(
         1,
         &["`more` was taken as the session's name; `-m more` makes it"],
@@ -216,10 +321,7 @@ fn without_a_person_the_flag_that_answers_is_named() {
     repo.configure("");
     repo.teddy(&["start", "more", "-m", "go"])
         .check(1, &["no model is configured"]);
-    assert_eq!(
-        repo.json(&["sessions"], 0).as_array().map(Vec::len),
-        Some(1)
-    );
+    assert_eq!(repo.workflow().sessions().as_array().map(Vec::len), Some(1));
 }
 
 #[test]
@@ -243,9 +345,10 @@ fn a_person_is_asked_again_and_again_and_leaves_with_ctrl_d() {
     screen.press("\x04");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(turns(&repo), "Make blue, Ask, Make b, Start session demo");
-    assert_eq!(repo.done(&["show", "3", "user_prompt.txt"]), "blue");
+    assert_eq!(repo.workflow().artifact("3", "user_prompt.txt"), "blue");
     assert!(
-        repo.done(&["show", "3", "meta.yaml"])
+        repo.workflow()
+            .artifact("3", "meta.yaml")
             .contains("origin: user\n")
     );
 }
@@ -254,17 +357,27 @@ fn a_person_is_asked_again_and_again_and_leaves_with_ctrl_d() {
 fn a_skipped_plan_is_made_again_with_the_persons_words() {
     let repo = project();
     repo.reply(&make("b")).reply(&make("c"));
-    let mut screen = Screen::open(&repo, (100, 40), &["resume", "-m", "make b"]);
-    screen.wait_for("(q)uit ›");
-    screen.press("s");
-    asked(&mut screen, "Skipped Make b. What should be done instead?");
-    screen.press("rather c\r");
-    reviewed(&mut screen, "Make c");
-    screen.press("q");
-    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let user =
+        ScriptedUser::deciding([Scripted::Skip(None), Scripted::Quit]).answering(Some("rather c"));
+    let options = ResumeOptions {
+        message: Some("make b".to_owned()),
+        ..ResumeOptions::default()
+    };
+    let said = repo.workflow().with(user).resume_with(options);
+    insta::assert_snapshot!(said, @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    review "Make b": Skip(None)
+    asked what to do instead of `Make b`: Some("rather c")
+    turn 1 declined
+      declined: rather c
+    Asking replay:[dir]/answers with about [n] tokens
+    review "Make c": Quit
+    ended: Undecided(2)
+    "#);
     assert_eq!(turns(&repo), "Make b, Start session demo");
     assert!(
-        repo.done(&["show", "1", "meta.yaml"])
+        repo.workflow()
+            .artifact("1", "meta.yaml")
             .contains("status: declined")
     );
     assert_eq!(
@@ -272,6 +385,16 @@ fn a_skipped_plan_is_made_again_with_the_persons_words() {
         "rather c"
     );
     assert!(!repo.path().join("b.txt").exists());
+}
+
+#[test]
+#[should_panic(expected = "the script does not decide on `Make b`")]
+fn a_user_who_is_there_decides_on_every_plan() {
+    let repo = project();
+    repo.reply(&make("b"));
+    repo.workflow().plan("make b").done();
+    let silent = ScriptedUser::deciding([]);
+    repo.workflow().with(silent).execute().done();
 }
 
 #[test]
@@ -286,7 +409,7 @@ fn ctrl_c_leaves_with_130_wherever_the_person_is() {
     screen.wait_for("(q)uit ›");
     screen.press("\x03");
     assert_eq!(screen.end(), 130, "{}", screen.shown());
-    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
+    assert_eq!(repo.workflow().status()["state"], "planned");
 }
 
 #[test]
@@ -315,8 +438,15 @@ fn ctrl_c_while_the_model_writes_leaves_the_loop_and_keeps_what_arrived() {
     );
     // The next call uses the message.
     repo.reply(&make("never")).reply(&make("c"));
-    repo.teddy(&["resume", "-y"])
-        .check(0, &["Using the waiting message: make c", "turn 2 executed"]);
+    insta::assert_snapshot!(repo.workflow().resume(None).done(), @r"
+    Using the waiting message: make c
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE c.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added c.txt
+    ended: Left
+    ");
 }
 
 #[test]
@@ -333,5 +463,5 @@ fn an_unattended_loop_at_a_terminal_waits_for_the_answer_and_goes_on() {
     screen.press("blue\r");
     assert_eq!(screen.end(), 5, "{}", screen.shown());
     assert_eq!(turns(&repo), "End, Ask, Start session demo");
-    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
+    assert_eq!(repo.workflow().artifact("2", "user_prompt.txt"), "blue");
 }

@@ -9,7 +9,7 @@ const SEARCH: &str = "#!/bin/sh\n# The query is the last argument.\nprintf '[{\"
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo
 }
 
@@ -48,23 +48,47 @@ fn promise_a3_without_an_engine_a_search_is_refused_before_anything_runs() {
 #[test]
 fn promise_a3_an_engine_that_lacks_something_is_refused_too() {
     let repo = project();
-    for (engine, why) in [
-        ("{ engine: brave }", "`BRAVE_API_KEY` is not set"),
-        (
-            "{ engine: tavily, api_key_env: MY_KEY }",
-            "`MY_KEY` is not set",
-        ),
-        (
-            "{ engine: searxng }",
-            "`research.base_url` does not say where SearXNG is",
-        ),
-        ("{ engine: command }", "`research.run` names no program"),
-    ] {
+    let refused = [
+        "{ engine: brave }",
+        "{ engine: tavily, api_key_env: MY_KEY }",
+        "{ engine: searxng }",
+        "{ engine: command }",
+    ]
+    .map(|engine| {
         repo.configure(&format!("research: {engine}\n"));
         let text = plan("Look", &[research(&["how"])]);
-        repo.teddy_reads(&["execute", "-", "-y"], &text)
-            .check(3, &[why]);
-    }
+        repo.workflow().execute_text(&text).refused()
+    });
+    insta::assert_snapshot!(refused.concat(), @r"
+    The plan was not accepted: 1 mistake
+    plan.md:13: RESEARCH how: RESEARCH cannot search: the search engine's key is missing; `BRAVE_API_KEY` is not set
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    no model is configured to correct the plan
+    turn 1 rejected
+    plan.md:13: RESEARCH how: RESEARCH cannot search: the search engine's key is missing; `BRAVE_API_KEY` is not set
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    The plan was not accepted: 1 mistake
+    plan.md:13: RESEARCH how: RESEARCH cannot search: the search engine's key is missing; `MY_KEY` is not set
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    no model is configured to correct the plan
+    turn 2 rejected
+    plan.md:13: RESEARCH how: RESEARCH cannot search: the search engine's key is missing; `MY_KEY` is not set
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    The plan was not accepted: 1 mistake
+    plan.md:13: RESEARCH how: RESEARCH cannot search: `research.base_url` does not say where SearXNG is
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    no model is configured to correct the plan
+    turn 3 rejected
+    plan.md:13: RESEARCH how: RESEARCH cannot search: `research.base_url` does not say where SearXNG is
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    The plan was not accepted: 1 mistake
+    plan.md:13: RESEARCH how: RESEARCH cannot search: `research.run` names no program
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    4 plans in a row were rejected; say what to do with `teddy plan '<message>'`
+    turn 4 rejected
+    plan.md:13: RESEARCH how: RESEARCH cannot search: `research.run` names no program
+        hint: leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says
+    ");
 }
 
 #[test]
@@ -72,24 +96,17 @@ fn promise_a3_the_prompt_speaks_of_research_as_soon_as_it_can_work() {
     let repo = project();
     let speaks = |file: &str| {
         std::fs::write(repo.beside("plan.md"), plan("Make", &[create(file, "x\n")])).unwrap();
-        repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
-        repo.done(&["execute", "-y"]);
-        let prompt = repo.done(&["show", "@", "system_prompt.xml"]);
+        repo.workflow().plan_file(Some("go"), "plan.md").done();
+        repo.workflow().execute().done();
+        let prompt = repo.workflow().artifact("@", "system_prompt.xml");
         prompt.contains("### `RESEARCH`")
     };
     assert!(!speaks("b.txt"));
     set_up(&repo);
     assert!(speaks("c.txt"));
-    assert!(
-        repo.done(&["get-prompt", "pathfinder"])
-            .contains("RESEARCH")
-    );
+    assert!(repo.workflow().prompt("pathfinder").contains("RESEARCH"));
     repo.configure("");
-    assert!(
-        !repo
-            .done(&["get-prompt", "pathfinder"])
-            .contains("RESEARCH")
-    );
+    assert!(!repo.workflow().prompt("pathfinder").contains("RESEARCH"));
 }
 
 #[test]
@@ -105,12 +122,12 @@ fn promise_a3_a_comprehensive_plan_runs_with_a_search_command_of_three_lines() {
         );
     repo.commit("init");
     set_up(&repo);
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "prompts/pathfinder.xml"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["prompts/pathfinder.xml"]);
     let text = include_str!("../../../fixtures/comprehensive.md");
     let out = repo.teddy_reads(&["execute", "-", "-y"], text);
     out.check(out.code, &["2 of 2 queries have results"]);
-    let report = repo.done(&["show", "1", "report.md"]);
+    let report = repo.workflow().artifact("1", "report.md");
     assert!(
         report.contains("On software development release manager responsibilities"),
         "{report}"

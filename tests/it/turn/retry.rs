@@ -4,17 +4,18 @@ use crate::fake::{Fake, response, stream};
 use crate::plans::{conclude, create, edit, execute, execute_with, invoke, plan, research};
 use crate::screen::Screen;
 use crate::support::TestRepo;
+use crate::support::scripted_user::{Scripted, ScriptedUser};
 
 /// Turn 1 created `b.txt`.
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
+    repo.workflow().new_session("demo").done();
     repo.reply(&plan("Make b", &[create("b.txt", "b\n")]))
         .reply(&plan("Make c", &[create("c.txt", "c\n")]));
     for message in ["make b", "make c"] {
-        repo.done(&["plan", "-m", message]);
-        repo.done(&["execute", "-y"]);
+        repo.workflow().plan(message).done();
+        repo.workflow().execute().done();
     }
     repo
 }
@@ -73,18 +74,31 @@ fn the_recorded_input_is_sent_again_byte_for_byte() {
         repo.git(&["rev-parse", "teddy/sessions/demo-retry-1"]),
         repo.git(&["rev-parse", "teddy/sessions/demo~1"])
     );
-    repo.done(&["execute", "-y"]);
+    repo.workflow().execute().done();
     assert_eq!(repo.read("d.txt"), "d\n");
 }
 
 #[test]
 fn without_a_model_the_turns_own_is_asked_and_a_replay_says_the_same() {
     let repo = project();
-    repo.teddy(&["retry", "1"]).check(3, &["b.txt"]);
-    assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Make b");
-    repo.done(&["switch", "demo"]);
-    repo.teddy(&["retry", "1"])
-        .check(3, &["Session demo-retry-2 is in use now"]);
+    insta::assert_snapshot!(repo.workflow().retry("1", None).refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    planned turn 1: "Make b", 1 mistakes
+    plan.md:13: CREATE b.txt: `b.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    in use: demo-retry-1
+    "#);
+    assert_eq!(repo.workflow().status()["draft"]["title"], "Make b");
+    repo.workflow().switch("demo").done();
+    insta::assert_snapshot!(repo.workflow().retry("1", None).refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    planned turn 1: "Make b", 1 mistakes
+    plan.md:13: CREATE b.txt: `b.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    in use: demo-retry-2
+    "#);
 }
 
 fn messages(request: &str) -> serde_json::Value {
@@ -114,9 +128,16 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     let fake = Fake::answering(&answers.map(|answer| stream(answer, "stop", (1, 1))));
     repo.configure(&other(&fake));
     repo.done(&["plan", "-m", "make d", "--pipeline", "two"]);
-    repo.done(&["execute", "-y"]);
-    repo.teddy(&["retry", "3"])
-        .check(0, &["Step 1 of 2: think", "Planned turn 3: \"Make e\""]);
+    repo.workflow().execute().done();
+    insta::assert_snapshot!(repo.workflow().retry("3", None).done(), @r#"
+    Step 1 of 2: think
+    Asking other with about [n] tokens, price unknown
+    Step 2 of 2: plan
+    Asking other with about [n] tokens, price unknown
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    planned turn 3: "Make e"
+    in use: demo-retry-1
+    "#);
     let requests = fake.requests();
     assert_eq!(
         (messages(&requests[0]), messages(&requests[1])),
@@ -138,24 +159,36 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
         repo.git(&["show", "refs/teddy/drafts/demo-retry-1:meta.yaml"])
             .contains("pipeline: two")
     );
-    repo.done(&["execute", "-y"]);
+    repo.workflow().execute().done();
     assert_eq!(repo.read("e.txt"), "e\n");
-    repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
-    // A changed pipeline sends other prompts, which TeDDy reports.
+    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    ▶ 1. CREATE e.txt
+      ✓ created, 1 line
+    turn 3 same []
+    ");
+    // A pipeline that is not what it was sends something else, and that is said.
     std::fs::write(own.join("two.yaml"), two.replace("Think }", "Think hard }")).unwrap();
-    repo.teddy(&["switch", "demo"]);
+    let _ = repo.workflow().switch("demo");
     let fake = Fake::answering(&answers.map(|answer| stream(answer, "stop", (1, 1))));
     repo.configure(&other(&fake));
-    repo.teddy(&["retry", "3"]).check(
-        3,
-        &["pipeline `two` is not as it was: step `think` was sent something else"],
-    );
+    insta::assert_snapshot!(repo.workflow().retry("3", None).refused(), @r#"
+    Step 1 of 2: think
+    Asking other with about [n] tokens, price unknown
+    Step 2 of 2: plan
+    Asking other with about [n] tokens, price unknown
+    pipeline `two` is not as it was: step `think` was sent something else
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    planned turn 3: "Make d", 1 mistakes
+    plan.md:13: CREATE d.txt: `d.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    in use: demo-retry-2
+    "#);
 }
 
 #[test]
 fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
     let repo = project();
-    repo.run_plan(&plan(
+    repo.workflow().run_plan(&plan(
         "Hand over",
         &[invoke("Debugger", &["a.txt"], "Please look into it.")],
     ));
@@ -168,11 +201,14 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
     );
     let fake = Fake::answering(&[&found, &found].map(|answer| stream(answer, "stop", (1, 1))));
     repo.configure(&other(&fake));
-    repo.done(&["plan", "-m", "go on"]);
-    repo.done(&["execute", "-y"]);
-    repo.done(&["restore", "3"]);
-    repo.teddy(&["retry", "4"])
-        .check(0, &["Planned turn 4: \"Found\""]);
+    repo.workflow().plan("go on").done();
+    repo.workflow().execute().done();
+    repo.workflow().restore("3").done();
+    insta::assert_snapshot!(repo.workflow().retry("4", None).done(), @r#"
+    Asking other with about [n] tokens, price unknown
+    planned turn 4: "Found"
+    in use: demo-retry-1
+    "#);
     let requests = fake.requests();
     assert_eq!(messages(&requests[0]), messages(&requests[1]));
     let prompt = requests[1].contains("You are the Debugger.");
@@ -181,13 +217,20 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
         prompt && meta.contains("agent: debugger") && meta.contains("caller_turn_id: "),
         "{meta}"
     );
-    // A conclusion returns to the same caller.
-    repo.done(&["execute", "-y"]);
+    // What it concludes returns to the same caller.
+    repo.workflow().execute().done();
     assert!(
-        repo.done(&["show", "@", "next/meta.yaml"])
+        repo.workflow()
+            .artifact("@", "next/meta.yaml")
             .contains("agent: assistant")
     );
-    repo.teddy(&["replay", "@"]).check(0, &["turn 4 same"]);
+    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    ▶ 1. CREATE rca.md
+      ✓ created, 1 line
+    ▶ 2. CONCLUDE It was this.
+      ✓ concluded
+    turn 4 same []
+    ");
 }
 
 #[test]
@@ -233,12 +276,15 @@ fn a_retry_that_fails_leaves_the_session_in_use() {
             "does not accept the key",
         ],
     );
-    assert_eq!(repo.json(&["status"], 0)["session"], "demo");
+    assert_eq!(repo.workflow().status()["session"], "demo");
     repo.teddy(&["retry", "--model", "openai:x"])
         .check(1, &["has no key"]);
-    repo.teddy(&["retry", "0"])
-        .check(1, &["turn 0 has no input"]);
-    repo.run_plan(&plan("By hand", &[create("e.txt", "e\n")]));
+    insta::assert_snapshot!(repo.workflow().retry("0", None).refused(), @r"
+    error: turn 0 has no input: it is the session's start
+    exit code 1
+    ");
+    repo.workflow()
+        .run_plan(&plan("By hand", &[create("e.txt", "e\n")]));
     repo.teddy(&["retry"])
         .check(1, &["turn 3 has no recorded input: no model was asked"]);
 }
@@ -246,9 +292,15 @@ fn a_retry_that_fails_leaves_the_session_in_use() {
 #[test]
 fn a_turn_of_another_session_is_asked_and_run_again_wherever_it_is_named() {
     let repo = project();
-    repo.done(&["new", "other"]);
-    repo.teddy(&["retry", "demo:1"])
-        .check(3, &["Session demo-retry-1 is in use now"]);
+    repo.workflow().new_session("other").done();
+    insta::assert_snapshot!(repo.workflow().retry("demo:1", None).refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
+    planned turn 1: "Make b", 1 mistakes
+    plan.md:13: CREATE b.txt: `b.txt` already exists
+        hint: change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole
+    in use: demo-retry-1
+    "#);
 
     // A new worktree has no current session.
     let tree = repo.beside("tree");
@@ -294,25 +346,49 @@ fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
     let repo = project();
     repo.configure("research: { engine: command, run: [sh, -c, 'exit 1'] }\n");
     let plan = plan("Look", &[research(&["how"]), create("x.txt", "x\n")]);
-    repo.teddy_reads(&["execute", "-", "-y"], &plan)
-        .check(1, &["no result for `how`"]);
-    repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
+    insta::assert_snapshot!(repo.workflow().execute_text(&plan).refused(), @r"
+    ▶ 1. RESEARCH how
+      ✗ no result for `how`: the search engine cannot be asked: `sh` ended with exit status: 1: 
+      - 2. skipped because an action before it failed
+    turn 3 failed
+    ");
+    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    ▶ 1. RESEARCH how
+      ✗ no result for `how`: there was nothing when the turn ran
+      - 2. skipped because an action before it failed
+    turn 3 same []
+    ");
     let page = format!(
         "### `READ`\n- **Resource:** [{0}]({0})\n- **Description:** Look at it.\n",
         "http://127.0.0.1:1/x"
     );
     let plan = crate::plans::plan("Read", &[page, create("y.txt", "y\n")]);
-    repo.teddy_reads(&["execute", "-", "-y"], &plan)
-        .check(1, &["cannot be read"]);
-    repo.teddy(&["replay", "@"]).check(0, &["turn 4 same"]);
-    // The recorded search results are used, even without a search engine.
+    insta::assert_snapshot!(repo.workflow().execute_text(&plan).refused(), @r"
+    ▶ 1. READ http://[host]/x
+      ✗ `http://[host]/x` cannot be read: `127.0.0.1` is not a public address (127.0.0.1); list it under the allowed hosts of your own configuration to fetch it
+      - 2. skipped because an action before it failed
+    turn 4 failed
+    ");
+    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    ▶ 1. READ http://[host]/x
+      ✗ `http://[host]/x` cannot be read: there was nothing when the turn ran
+      - 2. skipped because an action before it failed
+    turn 4 same []
+    ");
+    // What was found then is found again, though nothing is configured any more.
     repo.configure("research: { engine: command, run: [sh, -c, \"echo '[]'\"] }\n");
-    repo.run_plan(&crate::plans::plan(
+    repo.workflow().run_plan(&crate::plans::plan(
         "Find",
         &[research(&["how"]), create("z.txt", "z\n")],
     ));
     repo.configure("");
-    repo.teddy(&["replay", "@"]).check(0, &["turn 5 same"]);
+    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    ▶ 1. RESEARCH how
+      ✓ the query has results
+    ▶ 2. CREATE z.txt
+      ✓ created, 1 line
+    turn 5 same []
+    ");
 }
 
 #[test]
@@ -354,32 +430,39 @@ fn a_replay_compares_exit_codes() {
 #[test]
 fn a_turn_in_which_nothing_ran_cannot_be_replayed() {
     let repo = project();
-    repo.done(&["undo", "-y"]);
-    repo.teddy(&["replay", "3"])
-        .check(1, &["no plan ran in turn 3: it is `restored`"]);
-    repo.teddy(&["replay", "0"])
-        .check(1, &["no plan ran in turn 0"]);
+    repo.workflow().undo(1).done();
+    insta::assert_snapshot!(repo.workflow().replay("3").refused(), @r"
+    error: no plan ran in turn 3: it is `restored`
+    exit code 1
+    ");
+    insta::assert_snapshot!(repo.workflow().replay("0").refused(), @r"
+    error: no plan ran in turn 0: it is `started`
+    exit code 1
+    ");
 }
 
 #[test]
 fn what_the_user_left_out_stays_out() {
     let repo = project();
-    std::fs::write(
-        repo.beside("plan.md"),
-        plan("Two", &[create("d.txt", "d\n"), create("e.txt", "e\n")]),
-    )
-    .unwrap();
-    let mut screen = Screen::open(&repo, (100, 30), &["execute", "../plan.md"]);
-    screen.wait_for("(q)uit ›");
-    screen.press("m");
-    screen.wait_for("2 of 2 actions");
-    screen.press("G s");
-    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let two = plan("Two", &[create("d.txt", "d\n"), create("e.txt", "e\n")]);
+    let first = ScriptedUser::deciding([Scripted::ApproveOnly(vec![0])]);
+    insta::assert_snapshot!(repo.workflow().with(first).execute_text(&two).done(), @r#"
+    review "Two": ApproveOnly([0])
+    ▶ 1. CREATE d.txt
+      ✓ created, 1 line
+      - 2. skipped by the user
+    turn 3 executed
+      added d.txt
+    "#);
     assert!(repo.path().join("d.txt").exists() && !repo.path().join("e.txt").exists());
-    let approved = repo.done(&["show", "@", "approved.md"]);
+    let approved = repo.workflow().artifact("@", "approved.md");
     assert!(
         approved.contains("d.txt") && !approved.contains("e.txt"),
         "{approved}"
     );
-    repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
+    insta::assert_snapshot!(repo.workflow().replay("@").done(), @r"
+    ▶ 1. CREATE d.txt
+      ✓ created, 1 line
+    turn 3 same []
+    ");
 }

@@ -1,0 +1,148 @@
+//! Calls of the workflows of changes, in the test's own process.
+
+use serde_json::{Value, json};
+use teddy::change::id::ChangeId;
+use teddy::change::phase::ChangePhase;
+use teddy::change::verdict::ReviewVerdict;
+use teddy::workflow::change::implement::ImplementStop;
+use teddy::workflow::change::proposal::Idea;
+use teddy::workflow::change::work::WorkStop;
+use teddy::workflow::change::{self, ChangeOptions};
+use teddy::workflow::project::Project;
+use teddy::workflow::restore::OnOverlap;
+use teddy::workflow::user::User;
+
+use super::in_process::{Reply, Workflow};
+
+/// Calls of the workflows of changes. What they return is in the reply, as `--json` has it.
+impl Workflow<'_> {
+    /// Makes a call whose result is shown as JSON.
+    fn change<T: serde::Serialize>(
+        &self,
+        id: &str,
+        act: impl FnOnce(&mut Project, &ChangeId, &mut dyn User) -> anyhow::Result<(T, bool)>,
+    ) -> Reply {
+        self.call(|project, user, out| {
+            let (value, is_done) = act(project, &ChangeId::parse(id)?, user)?;
+            writeln!(out, "{}", serde_json::to_string_pretty(&value)?)?;
+            Ok(is_done)
+        })
+    }
+
+    /// Plans a change as its phase says.
+    pub fn plan_change(&self, id: &str, description: Option<&str>) -> Reply {
+        self.change(id, |project, id, user| {
+            let idea = Idea { id, description };
+            let planned = change::plan::plan(project, &idea, &ChangeOptions::default(), user)?;
+            let is_done = planned.phase != ChangePhase::Rejected;
+            Ok((planned, is_done))
+        })
+    }
+
+    /// Writes the documents of a change that are missing.
+    pub fn propose(&self, id: &str, description: Option<&str>) -> Reply {
+        self.change(id, |project, id, user| {
+            let idea = Idea { id, description };
+            let options = ChangeOptions::default();
+            let (change, written) = change::proposal::proposal(project, &idea, &options, user)?;
+            let phase = change.state.phase;
+            Ok((json!({ "written": written, "phase": phase }), true))
+        })
+    }
+
+    /// Challenges a change.
+    pub fn challenge(&self, id: &str) -> Reply {
+        self.change(id, |project, id, user| {
+            let options = ChangeOptions::default();
+            let judged = change::challenge::challenge(project, id, &options, user)?;
+            let is_done = judged.verdict != ReviewVerdict::Rejected;
+            Ok((judged, is_done))
+        })
+    }
+
+    /// Has the implementation of a change reviewed.
+    pub fn review(&self, id: &str) -> Reply {
+        self.change(id, |project, id, user| {
+            let judged = change::review::review(project, id, &ChangeOptions::default(), user)?;
+            let is_done = judged.verdict != ReviewVerdict::Rejected;
+            Ok((judged, is_done))
+        })
+    }
+
+    /// Implements a change; `reviews` asks for the reviews, too.
+    pub fn implement(&self, id: &str, reviews: bool) -> Reply {
+        let implement = if reviews {
+            change::implement::implement_and_review
+        } else {
+            change::implement::implement
+        };
+        self.change(id, |project, id, user| {
+            let done = implement(project, id, &ChangeOptions::default(), user)?;
+            let stopped = done.stopped.as_ref().map(why_stopped);
+            let is_done = done.stopped.is_none();
+            let mut value = serde_json::to_value(&done)?;
+            value["stopped"] = json!(stopped);
+            Ok((value, is_done))
+        })
+    }
+
+    /// Overrides a verdict.
+    pub fn approve(&self, id: &str, reason: &str) -> Reply {
+        self.change(id, |project, id, user| {
+            let change = change::approve::approve(project, id, reason, user)?;
+            Ok((json!({ "phase": change.state.phase }), true))
+        })
+    }
+
+    /// Takes documents of the user's into a change.
+    pub fn revise(&self, id: &str, name: &str, text: &str) -> Reply {
+        self.change(id, |project, id, user| {
+            let files = vec![(name.to_owned(), text.to_owned())];
+            let change = change::reproposal::edit(project, id, files, user)?;
+            Ok((json!({ "phase": change.state.phase }), true))
+        })
+    }
+
+    /// Archives a change.
+    pub fn archive(&self, id: &str, on_overlap: OnOverlap) -> Reply {
+        self.change(id, |project, id, user| {
+            let archived = change::archive::archive(project, id, on_overlap, user)?;
+            let is_done = archived.conflicts.is_empty();
+            Ok((archived, is_done))
+        })
+    }
+
+    /// Returns where a change stands, as `change status --json` has it.
+    #[track_caller]
+    pub fn change_status(&self, id: &str) -> Value {
+        self.read(|project| {
+            let status = change::look::change_standing(project, &ChangeId::parse(id)?)?;
+            Ok(serde_json::to_value(status)?)
+        })
+    }
+
+    /// Looks for a change; the reply says why there is none.
+    pub fn find_change(&self, id: &str) -> Reply {
+        self.change(id, |project, id, _| {
+            let change = change::change(project, id)?;
+            Ok((json!({ "phase": change.state.phase }), true))
+        })
+    }
+}
+
+/// Returns why an implementation stopped.
+fn why_stopped(stop: &ImplementStop) -> String {
+    let work = |why: &WorkStop| match why {
+        WorkStop::NothingPlanned => "nothing planned".to_owned(),
+        WorkStop::Question(question) => format!("asks {question}"),
+        WorkStop::Undecided => "undecided".to_owned(),
+        WorkStop::Turn(recorded) => format!("turn {}", recorded.status().word()),
+        WorkStop::Unfinished(turns) => format!("unfinished after {turns} turns"),
+    };
+    match stop {
+        ImplementStop::Task { number, why } => format!("task {number}: {}", work(why)),
+        ImplementStop::Fix { review, why } => format!("fix of review {review}: {}", work(why)),
+        ImplementStop::TooManyRounds(rounds) => format!("after {rounds} rounds"),
+        ImplementStop::ReviewRejects => "the review rejects it".to_owned(),
+    }
+}
