@@ -17,6 +17,9 @@ use crate::workflow::land::latest::{Latest, latest};
 use crate::workflow::project::Project;
 use crate::workspace::changed::{Changed, changed_since};
 
+/// What is said of a rewritten session.
+pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git filter-repo`, has rewritten this session; its turns are shown with the commits that exist now";
+
 /// A session, as `sessions` lists it.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionRow {
@@ -68,6 +71,9 @@ pub struct SessionStatus {
     pub landed: Option<Latest>,
     /// The user's files.
     pub workspace: Changed,
+    /// Another tool, such as `git filter-repo`, rewrote the session.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rewritten: bool,
     /// What went wrong in the hooks of agents since they recorded a turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hook_troubles: Vec<String>,
@@ -98,6 +104,12 @@ pub fn changed(project: &Project) -> anyhow::Result<(Turn, Changed)> {
     let tip = project.store().tip(&project.session()?)?;
     let changed = changed_since(&project.checkout(), &tip);
     Ok((tip, changed))
+}
+
+/// Returns whether another tool rewrote a session; its newest turn was rewritten then, too.
+pub fn is_rewritten(project: &Project, session: &SessionName) -> bool {
+    let tip = project.store().tip(session);
+    tip.is_ok_and(|tip| tip.rewritten)
 }
 
 /// Returns the files at the start of a session: those before its first turn.
@@ -213,5 +225,6 @@ pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
         failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
         landed: latest(project, &tip)?,
         workspace: changed_since(&project.checkout(), &tip),
+        rewritten: tip.rewritten,
     })
 }

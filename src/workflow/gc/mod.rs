@@ -16,6 +16,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::git::incoming::quarantine;
+use crate::git::object::CommitId;
 use crate::git::refs::Reference;
 use crate::session::name::SessionName;
 use crate::workflow::confine;
@@ -65,6 +66,9 @@ pub struct GcResult {
     pub caches: bool,
     /// The bytes of the files that were removed; objects are not among them.
     pub bytes: u64,
+    /// Refs that still reach something of the sessions that were deleted for good.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_by: Vec<String>,
 }
 
 /// A worktree that goes.
@@ -99,6 +103,7 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
     };
 
     let _lock = project.enter("gc", user)?;
+    let commits = deleted_commits(project, wish)?;
     for session in &sessions {
         session::forget(project, session)?;
     }
@@ -112,12 +117,24 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
     // Said before it is gone: afterwards nobody knows its size.
     let told = found.told();
     found.remove(project)?;
+    // Before packing, which can prune them.
+    let held_by = session::still_held(project, &sessions, &commits)?;
     pack::pack(&project.repository)?;
     Ok(GcResult {
         sessions: sessions.iter().map(ToString::to_string).collect(),
         archived,
+        held_by,
         ..told
     })
+}
+
+/// Returns the commits of the sessions that are to be deleted for good.
+fn deleted_commits(project: &Project, wish: &GcOptions) -> anyhow::Result<Vec<CommitId>> {
+    let mut commits = Vec::new();
+    for session in wish.sessions.iter().filter(|_| wish.no_bundle) {
+        commits.extend(session::commits(project, session)?);
+    }
+    Ok(commits)
 }
 
 /// Returns what [`gc`] would do now; does nothing and takes no lock of the repository.
@@ -136,7 +153,9 @@ pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
         });
     }
 
+    let commits = deleted_commits(project, wish)?;
     Ok(GcResult {
+        held_by: session::still_held(project, &sessions, &commits)?,
         sessions: sessions.iter().map(ToString::to_string).collect(),
         archived,
         ..look(project, wish)?.told()
@@ -218,6 +237,7 @@ impl Waste {
             snapshots: self.snapshots.iter().map(|it| it.old).sum(),
             caches: self.caches.is_some(),
             bytes,
+            held_by: Vec::new(),
         }
     }
 }
