@@ -23,6 +23,7 @@ use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
+use crate::workflow::sum::sum;
 use crate::workflow::user::User;
 
 /// What a reviewer is told.
@@ -136,8 +137,8 @@ pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
     ))
 }
 
-/// Returns the trees before the first turn of a change's session and after its newest one;
-/// nothing where no turn ran.
+/// Returns the files without and with what the turns of a change's session did, the user's own edits
+/// left out. `None` if no turn ran.
 ///
 /// # Errors
 /// Where the repository cannot be read.
@@ -147,22 +148,11 @@ pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeI
         return Ok(None);
     }
 
-    let tip = project.store().tip(&session)?;
-    let Some(after) = tip.workspace else {
-        return Ok(None);
-    };
-    let mut before = after;
-
-    for turn in project.store().history(tip) {
-        if let Some(workspace) = turn?.meta.workspace {
-            before = workspace.before;
-        }
-    }
-
-    Ok(Some((
-        project.repository.commit(before)?.tree,
-        project.repository.commit(after)?.tree,
-    )))
+    let turns = project.store().history(project.store().tip(&session)?);
+    let mut turns = turns.collect::<anyhow::Result<Vec<_>>>()?;
+    turns.reverse();
+    let sum = sum(&project.repository, None, &turns)?;
+    Ok(sum.map(|sum| (sum.before, sum.after)))
 }
 
 /// Returns what a change's session did to the code, as a unified diff.
