@@ -22,6 +22,7 @@ use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::history::start_tree;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
+use crate::workflow::sum::sum;
 
 /// Show what a turn changed, or how two turns differ
 ///
@@ -29,7 +30,7 @@ use crate::workflow::project::Project;
 /// or its number), shows what the waiting plan would change.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff draft                  what the plan that waits would change\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  teddy diff --session              what the session changed, from its start to now\n  teddy diff 0 @ --stat -- src      the same, by file, below src\n  git show teddy/sessions/add-auth^2"
+    after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff draft                  what the plan that waits would change\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  teddy diff --session              what the session changed, without your own edits\n  teddy diff 0 @ --stat -- src      the same, by file, below src\n  git show teddy/sessions/add-auth^2"
 )]
 pub(super) struct Args {
     /// A turn; the newest one if omitted
@@ -38,7 +39,7 @@ pub(super) struct Args {
     /// Another turn
     #[arg(add = complete::with(complete::turns))]
     other: Option<String>,
-    /// What the session changed, from its start to its newest turn; `--session` without a name is
+    /// What the turns of the session changed, without your own edits; `--session` without a name is
     /// the same
     #[arg(long, conflicts_with = "turn")]
     whole: bool,
@@ -176,7 +177,14 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     };
 
     if args.whole {
-        return Ok((start_tree(project, &project.session()?)?, after("@")?));
+        let session = project.session()?;
+        let turns = store.history(store.tip(&session)?);
+        let mut turns = turns.collect::<anyhow::Result<Vec<Turn>>>()?;
+        turns.reverse();
+        return match sum(&project.repository, None, &turns)? {
+            Some(sum) => Ok((sum.before, sum.after)),
+            None => Ok((start_tree(project, &session)?, after("@")?)),
+        };
     }
 
     if let (Some(old), Some(new)) = (&args.turn, &args.other) {

@@ -7,7 +7,7 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use super::number;
-use crate::session::name::SessionName;
+use crate::session::name::{SESSIONS, SessionName};
 use crate::text::counted;
 use crate::text::shell_word::shell_word;
 use crate::text::sized;
@@ -136,6 +136,10 @@ fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
         app.say(&way_back(archived, &folder, is_plan));
     }
 
+    for name in &done.held_by {
+        app.warn(&still_held(name));
+    }
+
     let size = sized(done.bytes);
     match is_plan {
         true => app.say(&format!(
@@ -146,7 +150,28 @@ fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Explains where a deleted session was archived and how to restore it.
+/// Says that a ref still reaches what is deleted, and how it goes.
+fn still_held(name: &str) -> String {
+    let session = name.strip_prefix(SESSIONS);
+    let session = session.and_then(|name| SessionName::from_ref(name).ok());
+    let (delete, name) = (shell_word(name), visible(name));
+    let way = match session {
+        Some(session) => format!("`teddy gc {session} --no-bundle` deletes that session, too"),
+        None if name.starts_with("refs/teddy/published/") => format!(
+            "it says which turns are in your files, and undoing them needs it; `git update-ref -d {delete}` deletes it"
+        ),
+        None if name.starts_with("refs/teddy/snapshots/") => {
+            format!("it keeps the snapshots of your files; `git update-ref -d {delete}` deletes it")
+        }
+        None if name.starts_with("refs/teddy/") || name.starts_with("refs/original/") => {
+            format!("`git update-ref -d {delete}` deletes it")
+        }
+        None => "it is your own, so it stays".to_owned(),
+    };
+    format!("`{name}` still has some of it: {way}")
+}
+
+/// Says where a session is now, and how it comes back.
 fn way_back(archived: &ArchivedSession, folder: &Path, is_plan: bool) -> String {
     let file = archived.file.strip_prefix(folder).unwrap_or(&archived.file);
     let file = shell_word(file.as_os_str().as_encoded_bytes());

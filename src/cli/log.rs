@@ -14,6 +14,7 @@ use crate::text::shell_word::shell_word;
 use crate::ui::log_row;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
+use crate::workflow::history;
 use crate::workflow::log::choose::{GraphLine, ListedTurn, LogFilter, choose, draw};
 use crate::workflow::log::{LogRow, log};
 use crate::workflow::paths;
@@ -62,6 +63,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if let Some(name) = &args.of {
         let session = named(app, &project, name)?;
         project.work_on(&session);
+    }
+
+    if let Ok(session) = project.session()
+        && history::is_rewritten(&project, &session)
+    {
+        app.warn(history::REWRITTEN);
     }
 
     let lines = if args.graph {

@@ -12,6 +12,7 @@ use crate::text::shell_word::{shell_operand, shell_word};
 use crate::text::visible::visible;
 use crate::ui::missing::lines;
 use crate::ui::restore_note::restore_note;
+use crate::workflow::history;
 use crate::workflow::project::Project;
 use crate::workflow::restore::note::RestoreNote;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
@@ -138,6 +139,12 @@ fn carry_out(
     (how, wish): (&RestoreFlags, RestoreOptions),
     (named, act): NamedRestore<'_>,
 ) -> anyhow::Result<ExitCode> {
+    if let Ok(session) = project.session()
+        && history::is_rewritten(project, &session)
+    {
+        app.warn(history::REWRITTEN);
+    }
+
     let name = |done: &RestoreResult| {
         named.map_or_else(|| done.turn.to_string(), |name| visible(name).into_owned())
     };

@@ -13,7 +13,7 @@ use crate::ui::drift::lines;
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::at_work::{IN_REVIEW, RUNNING};
 use crate::workflow::history;
-use crate::workflow::history::SessionStatus;
+use crate::workflow::history::{REWRITTEN, SessionStatus};
 use crate::workflow::land::latest::Latest;
 use crate::workflow::land::turns;
 use crate::workflow::project::Project;
@@ -35,6 +35,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     tell_troubles(app, &standing.hook_troubles);
+    if standing.rewritten {
+        app.warn(REWRITTEN);
+    }
     let (Some(session), Some(turn)) = (&standing.session, standing.turn) else {
         app.print("No session is in use here.\n")?;
         app.say("`teddy start '<what you want>'` starts one; `teddy sessions` lists them.");

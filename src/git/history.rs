@@ -1,9 +1,14 @@
 //! Commit graphs and dates, as git displays and parses them.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context as _;
 
 use super::repository::Repository;
 use crate::git::object::CommitId;
+
+/// Commits that are named in one call of git: arguments are limited in size.
+const MAX_CONTAINED: usize = 500;
 
 /// A line of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +53,35 @@ pub fn graph(
 
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines().map(drawn).collect()
+}
+
+/// Returns the names of all refs that reach one of these commits, sorted. Ignores commits that do not
+/// exist.
+pub fn refs_that_reach(
+    repository: &Repository,
+    commits: &[CommitId],
+) -> anyhow::Result<BTreeSet<String>> {
+    let commits: Vec<CommitId> = commits
+        .iter()
+        .copied()
+        .filter(|id| repository.has(*id))
+        .collect();
+    let mut names = BTreeSet::new();
+    for some in commits.chunks(MAX_CONTAINED) {
+        let mut git = repository.git()?;
+        git.args(["for-each-ref", "--format=%(refname)"]);
+        git.args(some.iter().map(|id| format!("--contains={id}")));
+        let output = git.output().context("starting git for-each-ref")?;
+        anyhow::ensure!(
+            output.status.success(),
+            "git cannot tell which refs reach the session: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        let listed = String::from_utf8_lossy(&output.stdout);
+        names.extend(listed.lines().map(str::to_owned));
+    }
+
+    Ok(names)
 }
 
 /// Parses a date like `git log --since`; returns seconds since 1970.

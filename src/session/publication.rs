@@ -14,6 +14,8 @@ pub const SCHEMA: u32 = 1;
 const MAX_SIZE: u64 = 64 << 20;
 // Paths per list. A diff is limited to the same number.
 const MAX_PATHS: usize = 1_000_000;
+// Commits of one turn that are searched for `before`.
+const MAX_BETWEEN: usize = 100;
 const SUBJECT: &str = "Files after turn ";
 
 /// The patches applied to a set of files, as a stack that is identified by its top patches.
@@ -97,6 +99,30 @@ pub struct Delta {
     pub after: CommitId,
 }
 
+impl Delta {
+    /// Returns the patch after another tool rewrote its commits, and `after` with them.
+    ///
+    /// Nothing records what became of `before`. If `after` does not descend from it any more, the
+    /// parent of `after` is taken: only commits that commands of the turn made can be between them.
+    pub fn rewritten(self, repository: &Repository, after: CommitId) -> Delta {
+        if self.before == self.after {
+            return Delta {
+                before: after,
+                after,
+            };
+        }
+
+        let parent = |id: CommitId| repository.commit(id).ok()?.parents.first().copied();
+        let ancestors = std::iter::successors(parent(after), |id| parent(*id)).take(MAX_BETWEEN);
+        let is_kept = ancestors.into_iter().any(|id| id == self.before);
+        let before = match is_kept {
+            true => self.before,
+            false => parent(after).unwrap_or(after),
+        };
+        Delta { before, after }
+    }
+}
+
 /// A record of what one turn or restore applied to a checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publication {
@@ -134,8 +160,9 @@ impl Publication {
             size <= MAX_SIZE,
             "publication {id} has {size} bytes, and no more than {MAX_SIZE} are read"
         );
-        let message = repository.commit(id)?.message;
-        let Some((_, body)) = message
+        let commit = repository.commit(id)?;
+        let Some((_, body)) = commit
+            .message
             .split_once("\n\n")
             .filter(|(subject, _)| subject.starts_with(SUBJECT))
         else {
@@ -150,7 +177,37 @@ impl Publication {
             );
         }
 
-        Ok(serde_json::from_str(body).ok())
+        let publication: Option<Publication> = serde_json::from_str(body).ok();
+        Ok(publication.and_then(|it| it.with_parents(repository, &commit.parents)))
+    }
+
+    /// Replaces the ids of the message by those of the commit's parents, if they differ.
+    ///
+    /// `git filter-branch` gives a commit new parents and leaves its message as it is. The order of
+    /// the parents tells which is which. `None` if it does not, because parents became equal.
+    fn with_parents(self, repository: &Repository, parents: &[CommitId]) -> Option<Publication> {
+        let recorded = self.parents();
+        if recorded == parents {
+            return Some(self);
+        }
+        if recorded.len() != parents.len() {
+            let are_there = recorded.iter().all(|id| repository.has(*id));
+            return are_there.then_some(self);
+        }
+
+        let current: BTreeMap<CommitId, CommitId> =
+            recorded.into_iter().zip(parents.iter().copied()).collect();
+        let name = |id: CommitId| current.get(&id).copied().unwrap_or(id);
+        let change = self.change.map(|change| match name(change.after) {
+            after if after == change.after => change,
+            after => change.rewritten(repository, after),
+        });
+        Some(Publication {
+            change,
+            below: self.below.map(name),
+            target: self.target.as_ref().map(|target| target.map(name)),
+            ..self
+        })
     }
 
     /// Returns the commit message.

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::artifact::{self, Artifacts, MAX_SAID};
 use super::meta::{self, Meta, NextMeta, RestoreCommand, Restored, SCHEMA, Status};
 use super::name::SessionName;
+use super::publication::Delta;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::text::beginning;
@@ -38,6 +39,9 @@ pub struct Turn {
     pub seconds: i64,
     /// `true` for a turn of a record, which comes without its workspace commits.
     pub without_code: bool,
+    /// `true` if another tool, such as `git filter-repo`, rewrote its workspace commits. `meta` names
+    /// the commits that exist now.
+    pub rewritten: bool,
 }
 
 /// Returns the title of the turn that archives a change.
@@ -48,6 +52,29 @@ pub fn archive_title(id: &str) -> String {
 impl Turn {
     /// Reads the turn of a commit. Fails if the commit is not a turn.
     pub fn read(
+        repository: &Repository,
+        session: &SessionName,
+        id: CommitId,
+    ) -> anyhow::Result<Turn> {
+        let mut turn = Turn::read_as_recorded(repository, session, id)?;
+        if let (Some(workspace), Some(after)) = (&mut turn.meta.workspace, turn.workspace)
+            && workspace.after != after
+        {
+            let recorded = Delta {
+                before: workspace.before,
+                after: workspace.after,
+            };
+            let current = recorded.rewritten(repository, after);
+            (workspace.before, workspace.after) = (current.before, current.after);
+            turn.rewritten = true;
+        }
+
+        Ok(turn)
+    }
+
+    /// Like [`Turn::read`], with the workspace commits that `meta.yaml` names, even if they are not
+    /// those of the commit.
+    pub fn read_as_recorded(
         repository: &Repository,
         session: &SessionName,
         id: CommitId,
@@ -93,6 +120,7 @@ impl Turn {
             meta,
             seconds,
             without_code,
+            rewritten: false,
         })
     }
 

@@ -128,7 +128,7 @@ pub fn check_newest(
     let mut next = Some(tip);
     // Read one more turn, to check what the oldest one says about its predecessor.
     while let Some(id) = next.filter(|_| checked.turns.len() <= most) {
-        match Turn::read(repository, session, id) {
+        match Turn::read_as_recorded(repository, session, id) {
             Ok(turn) => {
                 next = turn.previous;
                 let is_wanted = checked.turns.len() < most;

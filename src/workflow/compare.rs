@@ -18,6 +18,7 @@ use crate::session::turn::Turn;
 use crate::text::diff::counts;
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
+use crate::workflow::sum::sum;
 use crate::workflow::trial::Trials;
 use crate::workflow::user::User;
 
@@ -196,7 +197,8 @@ fn leave_shared_out(chosen: &mut [ComparedSide]) -> Option<CommitId> {
     base
 }
 
-/// Measures a side against `base`, or against the files before its first turn.
+/// Measures what the turns of a side changed, without the user's own edits, in the files that all sides
+/// come from if there are such.
 fn measure(
     project: &Project,
     chosen: &ComparedSide,
@@ -205,13 +207,11 @@ fn measure(
     let repository = &project.repository;
     let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
     let (turn, workspace) = last(chosen)?;
-    let first = chosen.own().iter().rev();
-    let first = first.filter_map(|turn| turn.meta.workspace.as_ref()).next();
-    let (before, after) = (
-        tree(base.unwrap_or(first.unwrap_or(workspace).before))?,
-        tree(workspace.after)?,
-    );
-    let changes = diff::changes(repository, before, after)?;
+    let (base, after) = (base.map(tree).transpose()?, tree(workspace.after)?);
+    let changes = match sum(repository, base, chosen.own().iter().rev())? {
+        Some(sum) => diff::changes(repository, sum.before, sum.after)?,
+        None => Vec::new(),
+    };
     let mut lines = Some((0, 0));
 
     for change in &changes {

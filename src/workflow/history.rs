@@ -19,7 +19,10 @@ use crate::workflow::land::latest::{Latest, latest};
 use crate::workflow::project::Project;
 use crate::workspace::changed::{Changed, changed_since};
 
-/// A session in `sessions`.
+/// What is said of a rewritten session.
+pub const REWRITTEN: &str = "another tool, such as `git filter-branch` or `git filter-repo`, has rewritten this session; its turns are shown with the commits that exist now";
+
+/// A session, as `sessions` lists it.
 #[derive(Debug, Clone, Serialize)]
 pub struct SessionRow {
     /// Its name.
@@ -70,9 +73,9 @@ pub struct SessionStatus {
     pub landed: Option<Latest>,
     /// The user's files.
     pub workspace: Changed,
-    /// Another process that is at work in the session: it reviews or runs a plan, for example.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_work: Option<LockHolder>,
+    /// Another tool, such as `git filter-repo`, rewrote the session.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rewritten: bool,
     /// What went wrong in the hooks of agents since they recorded a turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hook_troubles: Vec<String>,
@@ -101,7 +104,16 @@ pub fn changed(project: &Project) -> anyhow::Result<(Turn, Changed)> {
     Ok((tip, changed))
 }
 
-/// The tree before the first turn of a session.
+/// Returns whether another tool rewrote a session; its newest turn was rewritten then, too.
+pub fn is_rewritten(project: &Project, session: &SessionName) -> bool {
+    let tip = project.store().tip(session);
+    tip.is_ok_and(|tip| tip.rewritten)
+}
+
+/// Returns the files at the start of a session: those before its first turn.
+///
+/// # Errors
+/// There is no such session, or nothing has run in it yet.
 pub fn start_tree(project: &Project, session: &SessionName) -> anyhow::Result<TreeId> {
     let store = project.store();
     let mut first = None;
@@ -200,5 +212,6 @@ pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
         landed: latest(project, &tip)?,
         at_work: at_work(project, &session),
         workspace: changed_since(&project.checkout(), &tip),
+        rewritten: tip.rewritten,
     })
 }

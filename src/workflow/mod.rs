@@ -50,6 +50,7 @@ pub mod resume;
 pub mod retry;
 pub mod setup;
 pub mod sign;
+pub mod sum;
 pub mod summary;
 mod trial;
 pub mod trust;

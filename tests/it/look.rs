@@ -9,6 +9,7 @@ mod json;
 mod log_drawing;
 mod summary;
 mod timeline;
+mod users_edits;
 mod verify;
 pub mod web;
 mod web_files;

@@ -1,5 +1,11 @@
-//! Denies system calls that Landlock does not cover, with seccomp: network access, and calls that
-//! reach other processes.
+//! Denies system calls that Landlock does not cover, with seccomp: network access, calls that reach
+//! other processes, and calls that make the kernel write or delete for the caller.
+//!
+//! Landlock checks what a process opens, not what the kernel does itself. An overlay empties the
+//! directory `work` of its work directory, quotas and process accounting write files, and some
+//! `ioctl` change a file that is open for reading only. So a command creates no namespace (in one of
+//! users it would have all capabilities), mounts nothing, and calls nothing that needs a
+//! capability of the system.
 //!
 //! `connect` is denied for local sockets, too: a service such as a container engine or the session
 //! bus could do what the sandbox forbids. Datagram sockets are denied because they send without
@@ -19,15 +25,108 @@ use super::{Network, Policy};
 // Marks the x32 system calls of a 64-bit x86 kernel.
 const X32: c_long = 0x4000_0000;
 
-// The kernel's keyrings are shared by all processes of a user.
-const KEYS: [c_long; 3] = [libc::SYS_add_key, libc::SYS_keyctl, libc::SYS_request_key];
-// Always denied without network. `io_uring` can create and connect sockets without system calls.
-const CONNECTING: [c_long; 4] = [
-    libc::SYS_connect,
-    libc::SYS_io_uring_setup,
+// Numbers that x32 does not share with the 64-bit calls.
+#[cfg(target_arch = "x86_64")]
+const X32_NUMBERS: [(c_long, c_long); 4] = [
+    (libc::SYS_ioctl, 514),
+    (libc::SYS_rt_sigqueueinfo, 524),
+    (libc::SYS_kexec_load, 528),
+    (libc::SYS_rt_tgsigqueueinfo, 536),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const X32_NUMBERS: [(c_long, c_long); 0] = [];
+
+// `open_tree_attr` (Linux 6.15) and `file_setattr` (6.17), which `libc` does not name. These numbers
+// are the same on all architectures.
+const OPEN_TREE_ATTR: c_long = 467;
+const FILE_SETATTR: c_long = 469;
+// Numbers of later kernels. What such a call does is unknown here, and programs use older ones after
+// `ENOSYS`. From 512 on, x86 has numbers of x32.
+const LATER: std::ops::Range<c_long> = 470..512;
+
+// A command has no use for these. Most need a capability, which a process could have in a user
+// namespace. The kernel's keyrings are shared by all processes of a user. `io_uring` makes system
+// calls that no filter sees. `open_by_handle_at` names a file without a path.
+const DENIED: [c_long; 37] = [
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_delete_module,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
+    FILE_SETATTR,
+    libc::SYS_perf_event_open,
+    libc::SYS_pivot_root,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setns,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_umount2,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
 ];
+
+// `kexec_file_load`, which `libc` does not name for musl on Arm.
+const KEXEC_FILE_LOAD: c_long = if cfg!(target_arch = "x86_64") {
+    320
+} else {
+    294
+};
+
+// `CLONE_NEWNS`, `NEWCGROUP`, `NEWUTS`, `NEWIPC`, `NEWUSER`, `NEWPID`, `NEWNET`.
+const NAMESPACES: [u64; 7] = [
+    0x0002_0000,
+    0x0200_0000,
+    0x0400_0000,
+    0x0800_0000,
+    0x1000_0000,
+    0x2000_0000,
+    0x4000_0000,
+];
+// `CLONE_NEWTIME`, for `unshare` only: `clone` reads these bits as a signal.
+const NEW_TIME: u64 = 0x80;
+
+// These `ioctl` change a file or a directory that is open for reading only, so Landlock does not see
+// them: the attributes of `chattr`, project quotas, a generation, encryption of a directory, and
+// `FS_IOC_ENABLE_VERITY`, which makes a file unwritable for good.
+// The others are for btrfs: to create, delete or change a subvolume.
+const CHANGING: [u64; 13] = [
+    0x4008_6602,
+    0x4004_6602,
+    0x401c_5820,
+    0x4008_7602,
+    0x800c_6613,
+    0x4080_6685,
+    0x5000_9401,
+    0x5000_940e,
+    0x5000_940f,
+    0x5000_9417,
+    0x5000_9418,
+    0x5000_943f,
+    0x4008_941a,
+];
+
 // Allowed families: local sockets, and queries to the kernel.
 const LOCAL: [c_int; 2] = [libc::AF_UNIX, libc::AF_NETLINK];
 // The type in the second argument of `socket`; the other bits are flags.
@@ -39,6 +138,16 @@ const DATAGRAMS: [c_int; 2] = [libc::SOCK_DGRAM, libc::SOCK_RAW];
 const PRIO_USER: u64 = 2;
 // The same for `ioprio_set`.
 const IOPRIO_WHO_USER: u64 = 3;
+// Calls that change how a process is scheduled, and the argument that names it. 0 is the caller. A
+// filter does not know the ids of a command's own processes and threads, so it refuses those, too.
+const SCHEDULING: [(c_long, u8); 6] = [
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setscheduler, 0),
+];
 
 // `F_SETOWN` and `F_SETOWN_EX`: choose the process that receives a descriptor's signals.
 const OWNERS: [u64; 2] = [8, 15];
@@ -83,16 +192,15 @@ impl Denied {
 
         let words = |e: seccompiler::BackendError| e.to_string();
         let target = TargetArch::try_from(std::env::consts::ARCH).map_err(words)?;
-        let sets = if cfg!(target_arch = "x86_64") {
-            &[0, X32][..]
-        } else {
-            &[0]
-        };
-
-        let mut rules = BTreeMap::new();
-        for set in sets {
-            let numbered = self.calls.iter();
-            rules.extend(numbered.map(|(call, denied)| (call | set, denied.clone())));
+        let mut rules = self.calls;
+        if cfg!(target_arch = "x86_64") {
+            let numbered = rules.iter().map(|(&call, denied)| {
+                let other = X32_NUMBERS.iter().find(|(usual, _)| *usual == call);
+                let number = other.map_or(call, |&(_, number)| number);
+                (number | X32, denied.clone())
+            });
+            let numbered: Vec<_> = numbered.collect();
+            rules.extend(numbered);
         }
 
         let answer = SeccompAction::Errno(error.unsigned_abs());
@@ -108,12 +216,13 @@ pub(super) fn check() -> Result<(), String> {
     if !status.lines().any(|line| line.starts_with("Seccomp:")) {
         return Err("kernel without seccomp".to_owned());
     }
-    everywhere().program(libc::EPERM).map(drop)
+    everywhere().program(libc::EPERM)?;
+    unknown().program(libc::ENOSYS).map(drop)
 }
 
 /// Restricts this thread. `others` are the processes that supervise it.
 pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Result<(), String> {
-    let mut denied = everywhere();
+    let (mut denied, mut unknown) = (everywhere(), unknown());
     if policy.network == Network::Off {
         network(&mut denied);
     }
@@ -124,13 +233,11 @@ pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Resul
 
     if kernel.landlock < TRUNCATE {
         truncation(&mut denied);
-        // A filter cannot see the flags of `openat2`, which are in memory. Programs fall back to
-        // `openat` after `ENOSYS`.
-        let mut unknown = Denied::default();
+        // Its flags are in memory, like those of `clone3`.
         unknown.all(&[libc::SYS_openat2]);
-        apply(&unknown.program(libc::ENOSYS)?)?;
     }
 
+    apply(&unknown.program(libc::ENOSYS)?)?;
     apply(&denied.program(libc::EPERM)?)
 }
 
@@ -138,11 +245,36 @@ fn apply(program: &BpfProgram) -> Result<(), String> {
     apply_filter(program).map_err(|e| e.to_string())
 }
 
-/// Denied on every kernel: keyrings, and limits and priorities of other processes.
+/// Calls that programs do without after `ENOSYS`.
+fn unknown() -> Denied {
+    let mut unknown = Denied::default();
+    // A filter cannot see the flags of `clone3`, which are in memory. C libraries fall back to
+    // `clone`.
+    unknown.all(&[libc::SYS_clone3]);
+    unknown.all(&LATER.collect::<Vec<_>>());
+    unknown
+}
+
+/// Denied on every kernel.
 fn everywhere() -> Denied {
     let mut denied = Denied::default();
-    denied.all(&KEYS);
+    denied.all(&DENIED);
+    denied.all(&[KEXEC_FILE_LOAD]);
+    for namespace in NAMESPACES {
+        for call in [libc::SYS_clone, libc::SYS_unshare] {
+            denied.when(call, &[(0, SeccompCmpOp::MaskedEq(namespace), namespace)]);
+        }
+    }
+    let new_time = [(0, SeccompCmpOp::MaskedEq(NEW_TIME), NEW_TIME)];
+    denied.when(libc::SYS_unshare, &new_time);
+    for command in CHANGING {
+        denied.when(libc::SYS_ioctl, &[(1, SeccompCmpOp::Eq, command)]);
+    }
+
     denied.when(libc::SYS_prlimit64, &[(0, SeccompCmpOp::Ne, 0)]);
+    for (call, process) in SCHEDULING {
+        denied.when(call, &[(process, SeccompCmpOp::Ne, 0)]);
+    }
     denied.when(libc::SYS_setpriority, &[(0, SeccompCmpOp::Eq, PRIO_USER)]);
     denied.when(
         libc::SYS_ioprio_set,
@@ -154,7 +286,7 @@ fn everywhere() -> Denied {
 
 /// Denies sockets except local ones, all connections, and datagrams.
 fn network(denied: &mut Denied) {
-    denied.all(&CONNECTING);
+    denied.all(&[libc::SYS_connect]);
     let foreign = LOCAL.map(|family| (0, SeccompCmpOp::Ne, number(family)));
     denied.when(libc::SYS_socket, &foreign);
     for kind in DATAGRAMS {

@@ -23,6 +23,7 @@ use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
+use crate::workflow::sum::sum;
 use crate::workflow::user::User;
 
 const REVIEWER: &str = include_str!("../../../prompts/change/reviewer.md");
@@ -130,30 +131,22 @@ pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
     ))
 }
 
-/// The trees before the first turn of a change's session and after the newest. `None` if no turn
-/// recorded files.
+/// Returns the files without and with what the turns of a change's session did, the user's own edits
+/// left out. `None` if no turn ran.
+///
+/// # Errors
+/// Where the repository cannot be read.
 pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
     let session = id.session();
     if refs::read(&project.repository, &session.reference())?.is_none() {
         return Ok(None);
     }
 
-    let tip = project.store().tip(&session)?;
-    let Some(after) = tip.workspace else {
-        return Ok(None);
-    };
-    let mut before = after;
-
-    for turn in project.store().history(tip) {
-        if let Some(workspace) = turn?.meta.workspace {
-            before = workspace.before;
-        }
-    }
-
-    Ok(Some((
-        project.repository.commit(before)?.tree,
-        project.repository.commit(after)?.tree,
-    )))
+    let turns = project.store().history(project.store().tip(&session)?);
+    let mut turns = turns.collect::<anyhow::Result<Vec<_>>>()?;
+    turns.reverse();
+    let sum = sum(&project.repository, None, &turns)?;
+    Ok(sum.map(|sum| (sum.before, sum.after)))
 }
 
 fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {

@@ -7,6 +7,16 @@ use crate::host::sandbox::{Network, Policy};
 
 const TAIL: usize = 64 * 1024;
 const TERMINAL: [&str; 3] = ["out of pty devices", "openpty", "forkpty"];
+/// What programs say that were refused a namespace, a mount, or a change of another process.
+const SYSTEM: [&str; 6] = [
+    "unshare",
+    "namespace",
+    "bwrap",
+    "mount:",
+    "sched_set",
+    "setpriority",
+];
+/// What programs say that were refused a socket, or find no name server.
 const NETWORK: [&str; 12] = [
     "Operation not permitted",
     "EPERM",
@@ -42,6 +52,12 @@ fn blame(policy: &Policy, text: &str) -> Option<&'static str> {
     if says(text, &TERMINAL) {
         return Some(
             "the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it",
+        );
+    }
+
+    if text.contains("Operation not permitted") && says(text, &SYSTEM) {
+        return Some(
+            "the sandbox has no namespaces and no mounts, and no command changes how another process is scheduled; `execute.sandbox: off` in your own configuration runs commands without it",
         );
     }
 
@@ -106,6 +122,16 @@ mod tests {
             "curl: (6) Could not resolve host: example.org",
             None,
         );
+    }
+
+    #[test]
+    fn a_refused_namespace_names_the_sandbox_itself() {
+        for output in [
+            "unshare: unshare failed: Operation not permitted",
+            "bwrap: No permissions to create new namespace: Operation not permitted",
+        ] {
+            check(Network::Off, output, Some("execute.sandbox"));
+        }
     }
 
     #[test]

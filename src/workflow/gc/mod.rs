@@ -16,6 +16,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::git::incoming::quarantine;
+use crate::git::object::CommitId;
 use crate::git::refs::Reference;
 use crate::session::name::SessionName;
 use crate::workflow::confine;
@@ -64,6 +65,9 @@ pub struct GcResult {
     pub caches: bool,
     /// Size of removed files in bytes, without objects.
     pub bytes: u64,
+    /// Refs that still reach something of the sessions that were deleted for good.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_by: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -92,6 +96,7 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
     };
 
     let _lock = project.enter("gc", user)?;
+    let commits = deleted_commits(project, wish)?;
     for session in &sessions {
         session::forget(project, session)?;
     }
@@ -105,15 +110,30 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
     // Measure before the removal.
     let told = found.told();
     found.remove(project)?;
+    // Before packing, which can prune them.
+    let held_by = session::still_held(project, &sessions, &commits)?;
     pack::pack(&project.repository)?;
     Ok(GcResult {
         sessions: sessions.iter().map(ToString::to_string).collect(),
         archived,
+        held_by,
         ..told
     })
 }
 
-/// Returns what [`gc`] would do. Changes nothing and does not take the repository lock.
+/// Returns the commits of the sessions that are to be deleted for good.
+fn deleted_commits(project: &Project, wish: &GcOptions) -> anyhow::Result<Vec<CommitId>> {
+    let mut commits = Vec::new();
+    for session in wish.sessions.iter().filter(|_| wish.no_bundle) {
+        commits.extend(session::commits(project, session)?);
+    }
+    Ok(commits)
+}
+
+/// Returns what [`gc`] would do now; does nothing and takes no lock of the repository.
+///
+/// # Errors
+/// Where a named session is not there, or something cannot be read.
 pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
     let sessions: BTreeSet<_> = wish.sessions.iter().collect();
     let mut archived = Vec::new();
@@ -126,7 +146,9 @@ pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
         });
     }
 
+    let commits = deleted_commits(project, wish)?;
     Ok(GcResult {
+        held_by: session::still_held(project, &sessions, &commits)?,
         sessions: sessions.iter().map(ToString::to_string).collect(),
         archived,
         ..look(project, wish)?.told()
@@ -202,6 +224,7 @@ impl Waste {
             snapshots: self.snapshots.iter().map(|it| it.old).sum(),
             caches: self.caches.is_some(),
             bytes,
+            held_by: Vec::new(),
         }
     }
 }

@@ -1,24 +1,31 @@
 //! Deletes a session after writing it to a bundle.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::worktrees::remove_files;
-use crate::git::keep::store_access::{self, ReadExtent};
+use crate::git::history;
+use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};
 use crate::host::file::make_folders;
 use crate::session::name::SessionName;
 use crate::session::record::record_reference;
+use crate::session::turn::Turn;
 use crate::session::verify::check;
 use crate::workflow::archive::export::{Drafts, Existing, collect};
 use crate::workflow::hinted::with_hint;
 use crate::workflow::log;
 use crate::workflow::model::spent::forget_spent;
 use crate::workflow::project::Project;
+use crate::workspace::stack::is_patch;
 
 /// Directory for bundles of deleted sessions, below `teddy/`.
 pub(in crate::workflow) const ARCHIVE: &str = "archive";
+/// Where `git filter-branch` keeps the refs that it rewrote.
+const ORIGINAL: &str = "refs/original/";
+/// So many digits of an id are in a name.
 const SHORT: usize = 8;
 
 /// A bundled session.
@@ -83,20 +90,62 @@ pub(super) fn free_file(project: &Project, session: &SessionName) -> anyhow::Res
     Ok(file)
 }
 
-/// Removes a session: its refs, the copy of its tip, its worktree. The caller holds the session
-/// lock.
+/// Returns the refs of a session, and copies of them that `git filter-branch` made.
+fn references(session: &SessionName) -> Vec<String> {
+    let names = [
+        session.reference(),
+        session.draft_reference(),
+        session.signed_reference(),
+        record_reference(session),
+    ];
+    let copies = names.each_ref().map(|name| format!("{ORIGINAL}{name}"));
+    names.into_iter().chain(copies).collect()
+}
+
+/// Returns the commits that have something of a session: its turns, what they did to the files, and
+/// what was published of them.
+pub(super) fn commits(project: &Project, session: &SessionName) -> anyhow::Result<Vec<CommitId>> {
+    let mut commits = Vec::new();
+    for name in references(session) {
+        let Some(tip) = refs::held(&project.repository, &name)? else {
+            continue;
+        };
+        // A signature is a tag, and a damaged turn cannot be read: neither has turns below it.
+        let Ok(tip) = Turn::read_as_recorded(&project.repository, session, tip) else {
+            continue;
+        };
+        for turn in project.store().history(tip).map_while(Result::ok) {
+            commits.push(turn.commit);
+            if is_patch(&turn) {
+                commits.extend(turn.workspace.into_iter().chain(turn.publication));
+                commits.extend(turn.meta.workspace.map(|workspace| workspace.after));
+            }
+        }
+    }
+
+    Ok(commits)
+}
+
+/// Returns the refs that reach one of these commits, besides those of the sessions themselves.
+pub(super) fn still_held(
+    project: &Project,
+    sessions: &BTreeSet<&SessionName>,
+    commits: &[CommitId],
+) -> anyhow::Result<Vec<String>> {
+    let own: BTreeSet<String> = sessions.iter().flat_map(|name| references(name)).collect();
+    let reaching = history::refs_that_reach(&project.repository, commits)?;
+    Ok(reaching.difference(&own).cloned().collect())
+}
+
+/// Removes a session, which is locked: its refs, the copy of its tip, its worktree.
 pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let repository = &project.repository;
     let tip = project.store().tip_id(session)?;
     remove_files(project, &session.folder())?;
     refs::delete(repository, &session.reference(), Expected::At(tip))?;
 
-    // These refs would keep its turns reachable.
-    for name in [
-        session.draft_reference(),
-        session.signed_reference(),
-        record_reference(session),
-    ] {
+    // Each of them would keep turns.
+    for name in references(session) {
         if refs::held(repository, &name)?.is_some() {
             refs::delete(repository, &name, Expected::Any)?;
         }

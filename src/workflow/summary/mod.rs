@@ -22,6 +22,7 @@ use crate::text::diff::counts;
 use crate::text::path::lossy;
 use crate::text::redact::redact;
 use crate::workflow::project::Project;
+use crate::workflow::sum::sum;
 pub use decisions::{DecisionKind, UserDecision};
 pub use runs::CommandRun;
 
@@ -207,16 +208,14 @@ fn cost(turns: &[Turn]) -> Option<f64> {
     (!known.is_empty()).then(|| known.iter().sum())
 }
 
+/// Returns the files that the turns changed, without the user's own edits.
 fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>> {
     let repository = &project.repository;
-    let mut workspaces = turns.iter().filter_map(|turn| turn.meta.workspace.as_ref());
-    let Some(first) = workspaces.next() else {
+    let Some(sum) = sum(repository, None, turns)? else {
         return Ok(Vec::new());
     };
-    let last = workspaces.next_back().unwrap_or(first);
-    let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
 
-    let changes = diff::changes(repository, tree(first.before)?, tree(last.after)?)?;
+    let changes = diff::changes(repository, sum.before, sum.after)?;
     let mut found = Vec::with_capacity(changes.len());
     for (at, change) in changes.iter().enumerate() {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());

@@ -70,6 +70,109 @@ const DATAGRAMS: &[&str] = &[
     "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendmsg([b'x'], [], 0, path)",
 ];
 
+/// Attacks in which the kernel deletes for the caller: the work directory of an overlay is emptied when
+/// the overlay is created, wherever it is. `path` is the directory that contains `work`.
+const OVERLAY_ATTACK: &str = r#"
+import ctypes, os, sys, threading
+path, upper = sys.argv[1:3]
+libc = ctypes.CDLL(None, use_errno=True)
+user, group = os.getuid(), os.getgid()
+if libc.unshare(0x10000000 | 0x20000) == 0:
+    open('/proc/self/setgroups', 'w').write('deny')
+    open('/proc/self/uid_map', 'w').write(f'{user} {user} 1')
+    open('/proc/self/gid_map', 'w').write(f'{group} {group} 1')
+for name in ('lower', 'upper'):
+    os.makedirs(upper + '/' + name, exist_ok=True)
+context = libc.syscall(430, b'overlay', 0)
+for key, value in (('lowerdir', upper + '/lower'), ('upperdir', upper + '/upper'), ('workdir', path)):
+    libc.syscall(431, context, 1, key.encode(), value.encode(), 0)
+libc.syscall(431, context, 0, b'userxattr', None, 0)
+libc.syscall(431, context, 6, None, None, 0)
+options = f'userxattr,lowerdir={upper}/lower,upperdir={upper}/upper,workdir={path}'
+libc.mount(b'overlay', (upper + '/lower').encode(), b'overlay', 0, options.encode())
+"#;
+
+/// Calls that the filter refuses, in Python: each is true if the kernel accepted it, or refused it
+/// for another reason than that no such call is allowed.
+const REFUSED_CALLS: &[(&str, &str)] = &[
+    ("a user namespace", "libc.unshare(0x10000000) == 0"),
+    ("a mount namespace", "libc.unshare(0x20000) == 0"),
+    ("a time namespace", "libc.unshare(0x80) == 0"),
+    // CLONE_NEWUSER | SIGCHLD
+    ("a process in a user namespace", "clones(0x10000000 | 17)"),
+    ("clone3", "passes(435, 0, 0)"),
+    ("setns", "passes(NUMBERS['setns'], -1, 0)"),
+    ("fsopen", "passes(430, b'overlay', 0)"),
+    ("fsconfig", "passes(431, -1, 6, 0, 0, 0)"),
+    ("fsmount", "passes(432, -1, 0, 0)"),
+    ("fspick", "passes(433, -1, b'/', 0)"),
+    ("open_tree", "passes(428, -100, b'/', 0)"),
+    ("move_mount", "passes(429, -1, b'', -1, b'', 0)"),
+    ("mount_setattr", "passes(442, -1, b'', 0, 0, 0)"),
+    ("open_tree_attr", "passes(467, -1, b'', 0, 0, 0)"),
+    ("file_setattr", "passes(469, -1, b'', 0, 0, 0)"),
+    ("a call of a later kernel", "passes(500)"),
+    ("io_uring_setup", "passes(425, 1, 0)"),
+    ("quotactl_fd", "passes(443, -1, 0, 0, 0)"),
+    ("userfaultfd", "passes(NUMBERS['userfaultfd'], 1)"),
+    ("bpf", "passes(NUMBERS['bpf'], -1, 0, 0)"),
+    (
+        "perf_event_open",
+        "passes(NUMBERS['perf'], 0, 0, -1, -1, 0)",
+    ),
+    ("open_by_handle_at", "passes(NUMBERS['handle'], -1, 0, 0)"),
+    // FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY, BTRFS_IOC_SNAP_DESTROY
+    ("chattr", "passes(NUMBERS['ioctl'], -1, 0x40086602, 0)"),
+    (
+        "a project quota",
+        "passes(NUMBERS['ioctl'], -1, 0x401c5820, 0)",
+    ),
+    ("verity", "passes(NUMBERS['ioctl'], -1, 0x40806685, 0)"),
+    ("a subvolume", "passes(NUMBERS['ioctl'], -1, 0x5000940f, 0)"),
+    ("a priority", "passes(NUMBERS['setpriority'], 0, OTHER, 5)"),
+    ("an affinity", "affects(NUMBERS['affinity'])"),
+    ("a scheduler", "affects(NUMBERS['scheduler'], 3)"),
+    (
+        "scheduler attributes",
+        "passes(NUMBERS['attributes'], OTHER, 0, 0)",
+    ),
+    (
+        "scheduler parameters",
+        "passes(NUMBERS['parameters'], OTHER, 0)",
+    ),
+    (
+        "an i/o priority",
+        "passes(NUMBERS['io'], 1, OTHER, 3 << 13)",
+    ),
+];
+
+/// What [`REFUSED_CALLS`] use. `passes` tells whether a call was let through to the kernel.
+const CALLS: &str = r#"
+import ctypes, os, platform, sys
+libc = ctypes.CDLL(None, use_errno=True)
+OTHER = int(sys.argv[1])
+NUMBERS = {
+    'x86_64': dict(setns=308, userfaultfd=323, bpf=321, perf=298, handle=304, ioctl=16,
+        setpriority=141, affinity=203, scheduler=144, attributes=314, parameters=142, io=251),
+    'aarch64': dict(setns=268, userfaultfd=282, bpf=280, perf=241, handle=265, ioctl=29,
+        setpriority=140, affinity=122, scheduler=119, attributes=274, parameters=118, io=30),
+}[platform.machine()]
+def passes(*arguments):
+    ctypes.set_errno(0)
+    result = libc.syscall(*arguments)
+    return result != -1 or ctypes.get_errno() not in (1, 38)
+def affects(call, policy=8):
+    return passes(call, OTHER, policy, ctypes.byref(ctypes.create_string_buffer(b'', 128)))
+def clones(flags):
+    ctypes.set_errno(0)
+    call = {'x86_64': 56, 'aarch64': 220}[platform.machine()]
+    child = libc.syscall(call, flags, 0, 0, 0, 0)
+    if child == 0:
+        os._exit(0)
+    return child != -1
+"#;
+
+/// Returns a file in the home folder with a text, its folders made.
 fn in_home(ground: &Ground, name: &str, text: &str) -> PathBuf {
     let path = ground.repo.beside("home").join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -294,6 +397,80 @@ fn sandbox_the_kernels_keys_are_out_of_reach() {
     let statement = format!("assert ctypes.CDLL(None).syscall({keyctl}, 0, -4, 1) != -1");
     let (code, said) = execute(&ground, &python(&statement, &ground.outside()), &[]);
     assert_eq!(code, Some(1), "{said}");
+}
+
+#[test]
+fn sandbox_no_overlay_empties_a_directory() {
+    if !is_there("python3") {
+        return;
+    }
+    for backend in ["overlay", "checkout"] {
+        let ground = Ground::new();
+        let file = in_home(&ground, "work/file", "mine");
+        let inside = ground.outside().join("work/file");
+        std::fs::create_dir(inside.parent().unwrap()).unwrap();
+        std::fs::write(&inside, "mine").unwrap();
+        let homes = [ground.repo.beside("home"), ground.outside()];
+        let attacks =
+            homes.map(|home| format!("python3 -c \"$ATTACK\" '{}' \"$TMPDIR\"; ", home.display()));
+        let command = format!(
+            "ATTACK=$(cat <<'END'{OVERLAY_ATTACK}END\n)\n{}true",
+            attacks.concat()
+        );
+        let tried = ground.execute_with(
+            plan(&run(&command)),
+            &["-c", &format!("worktree.backend={backend}")],
+        );
+        for file in [file, inside] {
+            let text = std::fs::read(&file).unwrap_or_default();
+            assert_eq!(text, b"mine", "{backend}: {}", tried.words);
+        }
+    }
+}
+
+#[test]
+fn sandbox_calls_that_act_for_a_command_are_refused() {
+    if !is_there("python3") {
+        return;
+    }
+    for network in [false, true] {
+        let ground = Ground::new();
+        let mut other = ground.repo.command("sleep").arg("300").spawn().unwrap();
+        let checks = REFUSED_CALLS
+            .iter()
+            .map(|(name, call)| format!("if {call}: print('pas' + 'sed:', \"{name}\")\n"));
+        let script = format!("{CALLS}{}print('tried all')", checks.collect::<String>());
+        let command = format!("python3 - {} <<'END'\n{script}\nEND", other.id());
+        let setting = format!("execute.network={network}");
+        let tried = ground.execute_with(plan(&run(&command)), &["-c", &setting]);
+        let report = ground.ok(&["show"]);
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(tried.code, 0, "{}", tried.words);
+        assert!(report.contains("tried all"), "{report}");
+        assert!(!report.contains("passed:"), "{report}");
+    }
+}
+
+#[test]
+fn sandbox_threads_and_processes_work() {
+    if !is_there("python3") {
+        return;
+    }
+    let script = "import multiprocessing, os, subprocess, threading
+thread = threading.Thread(target=lambda: print('thread'))
+thread.start()
+thread.join()
+print(multiprocessing.Pool(2).map(abs, [-1, -2]))
+print(subprocess.check_output(['echo', 'program']).decode())
+os.nice(1)
+os.sched_setaffinity(0, os.sched_getaffinity(0))";
+    let command = format!("cat > t.py <<'END'\n{script}\nEND\npython3 t.py && nice -n 3 true");
+    let (code, said) = execute(&Ground::new(), &command, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    for part in ["thread", "[1, 2]", "program"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
 }
 
 #[test]

@@ -1,0 +1,140 @@
+//! What turns did to the files together, without the user's own edits between them.
+//!
+//! Like `teddy land`, it applies the change of each turn to the result of those before it. An undo or
+//! restore is a change like any other, so what is undone cancels out. If a turn changes the same lines
+//! as an edit of the user's, the edit counts as part of the files that the turn started from.
+
+use std::collections::BTreeMap;
+
+use crate::git::diff;
+use crate::git::merge::{self, Merged};
+use crate::git::object::{TreeEntry, TreeId};
+use crate::git::repository::Repository;
+use crate::session::meta::Workspace;
+use crate::session::turn::Turn;
+
+/// The files without and with the changes of some turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnsSum {
+    /// The files without them.
+    pub before: TreeId,
+    /// The files with them.
+    pub after: TreeId,
+}
+
+type Edits = BTreeMap<Vec<u8>, Option<TreeEntry>>;
+
+/// Sums up consecutive turns, oldest first, in the files `start`, or in those before the first turn.
+/// `None` if none of them has files.
+pub fn sum<'a>(
+    repository: &Repository,
+    start: Option<TreeId>,
+    turns: impl IntoIterator<Item = &'a Turn>,
+) -> anyhow::Result<Option<TurnsSum>> {
+    // A landing only records what hooks changed in files that are the user's by then.
+    let turns = turns.into_iter().filter(|turn| turn.meta.landed.is_none());
+    let workspaces: Vec<&Workspace> = turns
+        .filter_map(|turn| turn.meta.workspace.as_ref())
+        .collect();
+    let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
+    let Some(first) = workspaces.first() else {
+        return Ok(None);
+    };
+
+    let first = tree(first.before)?;
+    let start = start.unwrap_or(first);
+    let mut adding = Adding {
+        repository,
+        sum: TurnsSum {
+            before: start,
+            after: start,
+        },
+        users: first,
+    };
+    for (at, workspace) in workspaces.iter().enumerate() {
+        let (before, after) = (tree(workspace.before)?, tree(workspace.after)?);
+        let Some(next) = workspaces.get(at + 1) else {
+            adding.turn(before, after)?;
+            break;
+        };
+        let next = tree(next.before)?;
+        adding.turn(before, kept(repository, before, after, next)?)?;
+        adding.user(after, next)?;
+    }
+
+    Ok(Some(adding.sum))
+}
+
+/// Returns `after` without the changes that the next turn did not find in the files, as they were not
+/// applied.
+fn kept(
+    repository: &Repository,
+    before: TreeId,
+    after: TreeId,
+    next: TreeId,
+) -> anyhow::Result<TreeId> {
+    if next == after {
+        return Ok(after);
+    }
+    let mut lost = Edits::new();
+    for change in diff::changes(repository, before, after)? {
+        if repository.entry(next, &change.path)? == change.old {
+            lost.insert(change.path, change.old);
+        }
+    }
+    diff::tree_with(repository, after, &lost)
+}
+
+/// A sum to which turns and the user's edits are added in their order.
+struct Adding<'a> {
+    repository: &'a Repository,
+    sum: TurnsSum,
+    /// The files with nothing but the user's edits.
+    users: TreeId,
+}
+
+impl Adding<'_> {
+    /// Adds the change of a turn.
+    fn turn(&mut self, before: TreeId, after: TreeId) -> anyhow::Result<()> {
+        if before == after {
+            return Ok(());
+        }
+        let repository = self.repository;
+        match merge::merge(repository, before, self.sum.after, after)? {
+            Merged::Clean(tree) => self.sum.after = tree,
+            Merged::Overlap { paths, theirs, .. } => {
+                let mut edits = Edits::new();
+                for path in paths {
+                    let edited = repository.entry(self.users, &path)?;
+                    edits.insert(path, edited);
+                }
+                self.sum.before = diff::tree_with(repository, self.sum.before, &edits)?;
+                self.sum.after = theirs;
+            }
+        }
+
+        Ok(())
+    }
+
+    /// Adds what the user did between two turns, after the one and before the other. It counts only
+    /// if it takes back what turns did.
+    fn user(&mut self, after: TreeId, next: TreeId) -> anyhow::Result<()> {
+        if after == next {
+            return Ok(());
+        }
+        let repository = self.repository;
+        let mut edits = Edits::new();
+        for change in diff::changes(repository, after, next)? {
+            if change.new == repository.entry(self.sum.before, &change.path)? {
+                edits.insert(change.path, change.new);
+            }
+        }
+        self.sum.after = diff::tree_with(repository, self.sum.after, &edits)?;
+        self.users = match merge::merge(repository, after, self.users, next)? {
+            Merged::Clean(tree) => tree,
+            // Edits in what turns wrote.
+            Merged::Overlap { ours, .. } => ours,
+        };
+        Ok(())
+    }
+}

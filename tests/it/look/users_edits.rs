@@ -1,0 +1,90 @@
+//! What a session did, without the edits that the user made before, between and after its turns.
+
+use crate::plans::{create, edit, execute, plan};
+use crate::support::TestRepo;
+
+/// A project in which the user works beside two turns: on files of their own, and on those of the
+/// turns.
+fn project() -> TestRepo {
+    let lines: String = (1..=20).map(|number| format!("l{number}\n")).collect();
+    let repo = TestRepo::new()
+        .file("shared.txt", &lines)
+        .file("mine.txt", "1\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "shared.txt", "--session"]);
+    repo.write("before.txt", "mine\n");
+    repo.run_plan(&plan(
+        "One",
+        &[
+            edit("shared.txt", "l3", "three"),
+            create("turn.txt", "turn\n"),
+        ],
+    ));
+    repo.write("mine.txt", "2\n");
+    repo.write("between.txt", "mine\n");
+    let shared = repo.read("shared.txt").replace("l18", "eighteen");
+    repo.write("shared.txt", shared);
+    repo.run_plan(&plan("Two", &[execute("echo two > two.txt")]));
+    repo.write("after.txt", "mine\n");
+    repo
+}
+
+/// Returns the files that a summary, a difference and a comparison count, and the lines.
+#[track_caller]
+fn check(repo: &TestRepo, files: &[&str], lines: (u64, u64)) {
+    let diff = repo.done(&["diff", "--session", "--name-only"]);
+    assert_eq!(diff.lines().collect::<Vec<_>>(), files, "diff");
+
+    let summary = repo.json(&["export", "--format", "json"], 0);
+    let rows = summary["files"].as_array().unwrap();
+    let named: Vec<&str> = rows
+        .iter()
+        .map(|row| row["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(named, files, "export");
+    let sum = |key: &str| {
+        rows.iter()
+            .map(|row| row[key].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    assert_eq!((sum("added"), sum("removed")), lines, "export");
+
+    let sides = repo.json(&["compare", "demo", "demo"], 0);
+    let side = &sides[0];
+    assert_eq!(side["files"], files.len(), "compare: {sides}");
+    let counted = (&side["added"], &side["removed"]);
+    assert_eq!(counted, (&lines.0.into(), &lines.1.into()), "compare");
+}
+
+#[test]
+fn the_users_own_files_and_lines_are_not_counted() {
+    let repo = project();
+    check(&repo, &["shared.txt", "turn.txt", "two.txt"], (3, 1));
+}
+
+#[test]
+fn what_landed_is_counted_and_what_is_undone_is_not() {
+    let repo = project();
+    repo.done(&["land", "--no-edit"]);
+    check(&repo, &["shared.txt", "turn.txt", "two.txt"], (3, 1));
+    repo.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
+    repo.done(&["undo"]);
+    repo.write("later.txt", "mine\n");
+    repo.run_plan(&plan("Four", &[create("four.txt", "4\n")]));
+    check(
+        &repo,
+        &["four.txt", "shared.txt", "turn.txt", "two.txt"],
+        (4, 1),
+    );
+}
+
+#[test]
+fn what_the_user_took_back_or_changed_on_the_same_line_is_not_the_sessions() {
+    let repo = project();
+    repo.remove("turn.txt");
+    let shared = repo.read("shared.txt").replace("l10", "mine");
+    repo.write("shared.txt", shared);
+    repo.run_plan(&plan("Three", &[edit("shared.txt", "mine", "theirs")]));
+    check(&repo, &["shared.txt", "two.txt"], (3, 2));
+}
