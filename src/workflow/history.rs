@@ -73,6 +73,9 @@ pub struct SessionStatus {
     pub landed: Option<Latest>,
     /// The user's files.
     pub workspace: Changed,
+    /// Another process that is at work in the session: it reviews or runs a plan, for example.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_work: Option<LockHolder>,
     /// Another tool, such as `git filter-repo`, rewrote the session.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rewritten: bool,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::worktrees::remove_files;
 use crate::git::history;
+use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};
 use crate::host::file::make_folders;

@@ -4,11 +4,9 @@
 
 use std::path::PathBuf;
 
-use crate::land::{check_clean, status};
-use crate::packages::skipped;
 use crate::plans::{create, execute, plan};
 use crate::support::landing::{check_clean, status};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, skipped};
 
 /// Returns whether a program is installed; says so if it is not.
 fn has(repo: &TestRepo, program: &str) -> bool {

@@ -279,8 +279,8 @@ fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
     repo.write("a.txt", "four\n");
     repo.teddy(&["diff", "draft"]).check(0, &["+c\n", "a.txt"]);
     // A draft without a plan has nothing to compare.
-    repo.workflow().undo(1).done();
-    repo.workflow().input(0);
+    repo.done(&["new", "other"]);
+    repo.done(&["context"]);
     repo.teddy(&["diff", "draft"])
         .check(1, &["has no plan yet"]);
     repo.teddy(&["show", "draft", "input.md"]).check(0, &[]);
