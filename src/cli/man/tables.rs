@@ -13,7 +13,7 @@ pub(super) const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "4",
-        "the turn is recorded, but your files were not updated, because it overlaps with your own edits; or land changed nothing, because a turn overlaps with HEAD",
+        "the turn is recorded, but your files were not updated, because it overlaps with your own edits; or land changed nothing, because a turn overlaps with HEAD, or your files lack what would land",
     ),
     (
         "5",
