@@ -1,5 +1,7 @@
 //! What happened on the way that a user should hear of; `ui` has the words.
 
+use std::path::PathBuf;
+
 use crate::change::finding::Finding;
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
@@ -10,6 +12,14 @@ use crate::workspace::notice::FilesNotice;
 pub enum Notice {
     /// Something about the user's files.
     Files(FilesNotice),
+    /// No hook runs, because the directory in `core.hooksPath` does not exist; the configuration file
+    /// that names it.
+    NoHooks {
+        /// The directory.
+        dir: PathBuf,
+        /// The configuration file.
+        file: PathBuf,
+    },
     /// A session was started for a plan.
     SessionStarted(SessionName),
     /// The message that waits is used; its first line.

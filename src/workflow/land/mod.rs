@@ -166,6 +166,10 @@ fn commit(
         Verify::Yes
     };
 
+    if let Some((dir, file)) = repository.missing_hooks_dir().filter(|_| !wish.no_verify) {
+        user.tell(Event::Notice(Notice::NoHooks { dir, file }));
+    }
+
     let folder = scratch_folder(&project.checkout(), &tip.session);
     let scratch = LandingWorktree::make(repository, &folder, target.base, verify)?;
     let made = commits::make(project, &scratch, (target, planned), wish)?;
