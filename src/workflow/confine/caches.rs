@@ -8,6 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::host::file::make_folders;
 use crate::host::sandbox::Network;
 use crate::host::{clock, env};
 
@@ -36,7 +37,7 @@ const OWN: [&str; 14] = [
 /// # Errors
 /// The folder cannot be made.
 pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+    make_folders(folder)?;
     // Says to `gc` when a command could last use it.
     std::fs::File::open(folder)?.set_modified(clock::now().timestamp().into())?;
     let entries = env::cache_home()
