@@ -168,7 +168,7 @@ fn without_network_there_is_no_socket_but_a_pair() {
 }
 
 /// The test below.
-const PROBE: &str = "sandbox::the_test_program_is_a_probe";
+const PROBE: &str = "worktree::sandbox::the_test_program_is_a_probe";
 
 /// Says which sockets it gets when the test program is started as a probe; a test without content
 /// otherwise.
