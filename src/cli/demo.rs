@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
 use super::app::App;
 use super::exit;
 use crate::host::screen;
+use crate::host::temporary::named_folder;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible_block;
 use crate::ui::style::{self, StyledLine, Tone};
@@ -28,11 +27,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let folder = match args.folder {
         Some(folder) => app.folder()?.join(folder),
-        None => tempfile::Builder::new()
-            .prefix("teddy-demo-")
-            .tempdir()
-            .context("making a temporary folder")?
-            .keep(),
+        None => named_folder("teddy-demo-")?.keep(),
     };
     let project = demo(&folder, &mut Printed { app })?;
     if app.global.json {

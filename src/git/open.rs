@@ -1,18 +1,18 @@
 //! How a repository is found and opened, and why one is not fit.
 
-use std::path::{Path, PathBuf};
+mod error;
+mod misplaced;
+
+use std::path::Path;
 
 use gix::bstr::BString;
 
-use super::irregular::{self, Irregular};
+use super::irregular;
 use super::repository::Repository;
 use super::{During, command};
 use crate::host::env;
-use crate::host::file::read_regular_text;
-use crate::text::shell_word::shell_word;
-
-/// Git's configuration files are far smaller.
-const MAX_CONFIG: u64 = 16 << 20;
+pub use error::OpenError;
+use misplaced::{file_that_sets, is_bare, is_elsewhere, is_said_bare, wrongly_bare};
 
 /// Settings that hold for our own handle, whatever the configuration says: a file that does not
 /// round-trip is recorded all the same, and a log line needs somebody who wrote it.
@@ -63,81 +63,6 @@ enum Purpose {
     Record,
 }
 
-/// Why a folder is not fit.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// There is none.
-    #[error("`{0}` is not in a git repository")]
-    None(PathBuf),
-    /// It has no worktree.
-    #[error("`{0}` is a bare repository: it has no files to work on")]
-    Bare(PathBuf),
-    /// It is bare, and the user's git takes such a one only where it is named.
-    #[error("`{0}` is a bare repository, which `safe.bareRepository` says must be named")]
-    Unnamed(PathBuf),
-    /// It stores refs in a way that we cannot read.
-    #[error("`{0}` stores its refs as `{1}`, which TeDDy cannot read")]
-    RefFormat(PathBuf, String),
-    /// It says that who does not know something must not touch it, and we do not.
-    #[error("`{0}` needs the extension `{1}` of git, which TeDDy does not know")]
-    Extension(PathBuf, String),
-    /// The worktree is a home directory or a file system's root.
-    #[error("`{0}` is {1}: TeDDy does not record it as a project")]
-    TooWide(PathBuf, &'static str),
-    /// Its configuration says that its files are in a folder that knows nothing of it.
-    #[error("`{0}` has its files in `{1}` (`core.worktree`), and nothing there leads back to it")]
-    Elsewhere(PathBuf, PathBuf),
-    /// One of git's files is none.
-    #[error(transparent)]
-    Irregular(#[from] Irregular),
-    /// It belongs to somebody else.
-    #[error("`{0}` belongs to another user")]
-    Foreign(PathBuf),
-    /// It is damaged.
-    #[error("cannot open the repository at `{0}`: {1}")]
-    Damaged(PathBuf, String),
-}
-
-impl OpenError {
-    /// Returns what the user can do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            OpenError::None(_) => {
-                "run `teddy init` to start one here, or use `-C <dir>` to name another directory"
-                    .to_owned()
-            }
-            OpenError::Bare(_) => {
-                "use a clone with a worktree, or `git worktree add`; what only reads sessions works here, such as `teddy sessions`, `log` and `show`"
-                    .to_owned()
-            }
-            OpenError::Unnamed(git_dir) => {
-                format!("set `GIT_DIR={}` if you trust it", quoted(git_dir))
-            }
-            OpenError::RefFormat(..) | OpenError::Extension(..) => {
-                "a newer TeDDy may know it".to_owned()
-            }
-            OpenError::TooWide(..) => "give the project a directory of its own".to_owned(),
-            OpenError::Elsewhere(git_dir, _) => format!(
-                "`git --git-dir={} config --unset core.worktree`, or set `GIT_WORK_TREE` to the directory",
-                quoted(git_dir)
-            ),
-            OpenError::Irregular(found) => {
-                format!("`ls -lL {}` shows what it is", quoted(&found.path))
-            }
-            OpenError::Foreign(path) => format!(
-                "if you trust it: `git config --global --add safe.directory {}`",
-                quoted(path)
-            ),
-            OpenError::Damaged(..) => "`git fsck` tells what is wrong".to_owned(),
-        }
-    }
-}
-
-/// Returns a path as one word of a command.
-fn quoted(path: &Path) -> String {
-    shell_word(path.as_os_str().as_encoded_bytes())
-}
-
 impl Repository {
     /// Finds the repository of a folder as git does, `GIT_DIR` and `GIT_WORK_TREE` included.
     ///
@@ -145,6 +70,11 @@ impl Repository {
     /// [`OpenError`], each with a hint.
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
         Repository::find(start, home, Purpose::Files)
+    }
+
+    /// Returns why git sees no files in this repository, although it has some.
+    pub fn wrongly_bare(&self) -> Option<OpenError> {
+        wrongly_bare(&self.gix)
     }
 
     /// As [`Repository::discover`], but a bare repository will do: for what reads the record only.
@@ -256,8 +186,13 @@ impl Repository {
         wanted: Purpose,
     ) -> Result<Repository, OpenError> {
         let git_dir = gix.git_dir().to_owned();
+        let elsewhere = |workdir: &Path| OpenError::Elsewhere {
+            git_dir: git_dir.clone(),
+            workdir: workdir.to_owned(),
+            file: file_that_sets(&gix, "worktree").unwrap_or_else(|| git_dir.join("config")),
+        };
         if let Some(workdir) = gix.workdir().filter(|workdir| !workdir.exists()) {
-            return Err(OpenError::Elsewhere(git_dir, workdir.to_owned()));
+            return Err(elsewhere(workdir));
         }
 
         if gix.git_dir_trust() != gix::sec::Trust::Full {
@@ -271,9 +206,21 @@ impl Repository {
             return Err(OpenError::Extension(git_dir, name));
         }
 
-        let is_bare = gix.workdir().is_none();
-        if is_bare && wanted == Purpose::Files {
-            return Err(OpenError::Bare(git_dir));
+        let wrongly_bare = wrongly_bare(&gix);
+        if gix.workdir().is_none() && git_dir.ends_with(".git") && !is_said_bare(&gix) {
+            // gix does not ask `config.worktree`.
+            let top = git_dir.parent().map(Path::to_owned);
+            let set = top.map(|top| gix.set_workdir(top)).transpose();
+            set.map_err(|error| OpenError::Damaged(git_dir.clone(), error.to_string()))?;
+        }
+        let is_bare = gix.workdir().is_none() || is_bare(&gix);
+        if wanted == Purpose::Files {
+            if let Some(error) = wrongly_bare {
+                return Err(error);
+            }
+            if is_bare {
+                return Err(OpenError::Bare(git_dir));
+            }
         }
 
         if is_bare && must_be_named(&gix) {
@@ -283,7 +230,11 @@ impl Repository {
         let workdir = gix.workdir().unwrap_or(&git_dir);
         let workdir = workdir.canonicalize().unwrap_or(workdir.to_owned());
         if is_elsewhere(&gix, &workdir) {
-            return Err(OpenError::Elsewhere(git_dir, workdir));
+            return Err(OpenError::Elsewhere {
+                file: file_that_sets(&gix, "worktree").unwrap_or_else(|| git_dir.join("config")),
+                git_dir,
+                workdir,
+            });
         }
 
         if let Some(what) = too_wide(&workdir, home) {
@@ -381,25 +332,6 @@ fn must_be_named(gix: &gix::Repository) -> bool {
     let last = value.and_then(|values| values.last().map(ToString::to_string));
 
     last.is_some_and(|value| value.eq_ignore_ascii_case("explicit"))
-}
-
-/// Returns whether `core.worktree` leads to a folder whose `.git` does not lead back, as that of a
-/// submodule does. Whoever is in the repository would see other files change than those around
-/// them.
-fn is_elsewhere(gix: &gix::Repository, workdir: &Path) -> bool {
-    let is_set = gix.config_snapshot().string("core.worktree").is_some();
-    if !is_set || env::var_os("GIT_WORK_TREE").is_some() {
-        return false;
-    }
-
-    let link = workdir.join(".git");
-    let target = read_regular_text(&link, MAX_CONFIG)
-        .ok()
-        .and_then(|text| Some(workdir.join(text.trim_end().strip_prefix("gitdir: ")?)))
-        .unwrap_or(link);
-    let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
-
-    same(&target, gix.git_dir()) != Some(true)
 }
 
 /// Returns what a folder is that is too much for a project.

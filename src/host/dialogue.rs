@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use super::file::make_folders;
 use super::shell::{CommandEnvironment, Marker, VARIABLE};
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
@@ -47,7 +48,7 @@ impl DialogueFolder {
     pub fn new() -> io::Result<DialogueFolder> {
         let folder = temporary_folder()?;
         let made = DialogueFolder { folder };
-        std::fs::create_dir(made.temporary())?;
+        make_folders(&made.temporary())?;
         Ok(made)
     }
 

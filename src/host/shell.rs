@@ -12,6 +12,7 @@ mod stragglers;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -26,6 +27,7 @@ use interpreter::DEFAULT_SHELL;
 pub use interpreter::interpreter;
 pub use stragglers::end_orphans;
 
+use super::file::{PRIVATE_FILE, make_folders};
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
@@ -201,10 +203,14 @@ impl ScriptFiles {
     fn new(text: &str) -> io::Result<ScriptFiles> {
         let folder = temporary_folder()?;
         let scratch = ScriptFiles { folder };
-        let mut file = std::fs::File::create(scratch.script())?;
+        let mut file = std::fs::File::options()
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE_FILE)
+            .open(scratch.script())?;
         // A file and not `sh -c`: Linux limits a single argument to 128 KiB.
         file.write_all(text.as_bytes())?;
-        std::fs::create_dir(scratch.temporary())?;
+        make_folders(&scratch.temporary())?;
         Ok(scratch)
     }
 

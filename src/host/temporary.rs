@@ -1,10 +1,22 @@
 //! Creates temporary directories, which are removed when dropped.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::file::PRIVATE;
 
 /// Creates a directory in `TMPDIR` that only this user can read. The error names `TMPDIR`.
 pub fn temporary_folder() -> io::Result<tempfile::TempDir> {
-    let made = tempfile::Builder::new().prefix("teddy-").tempdir();
+    named_folder("teddy-")
+}
+
+/// Like [`temporary_folder`], with another beginning of its name.
+pub fn named_folder(prefix: &str) -> io::Result<tempfile::TempDir> {
+    let made = tempfile::Builder::new()
+        .prefix(prefix)
+        .permissions(Permissions::from_mode(PRIVATE))
+        .tempdir();
     made.map_err(|error| {
         let place = std::env::temp_dir();
         let kind = error.kind();

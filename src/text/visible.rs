@@ -22,6 +22,21 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     show(text, Shape::Line)
 }
 
+/// Shows blank characters other than the space, the tab and line ends as `\u{..}`: to a shell, a
+/// no-break space is part of a word.
+pub fn visible_blanks(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| !matches!(c, ' ' | '\t' | '\n' | '\r') && is_blank(c);
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+
+    let shown = text.chars().map(|c| match hidden(c) {
+        true => format!("\\u{{{:x}}}", u32::from(c)),
+        false => c.to_string(),
+    });
+    Cow::Owned(shown.collect())
+}
+
 /// Like [`visible`], but keeps tabs, so that the line can be copied.
 pub fn visible_tabbed(text: &str) -> String {
     text.split('\t').map(visible).collect::<Vec<_>>().join("\t")
@@ -260,6 +275,13 @@ fn string_length(text: &str, kind: char) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_blank_that_is_no_space_is_shown() {
+        let shown = visible_blanks("rm\u{a0}-rf \u{2003}x\t\u{3000}\u{2800}\n");
+        assert_eq!(shown, "rm\\u{a0}-rf \\u{2003}x\t\\u{3000}\\u{2800}\n");
+        assert!(matches!(visible_blanks("a b\t\r\n"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn json_says_the_same_without_a_character_that_hides() {

@@ -25,6 +25,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         Notice::Files(notice) => is_files_warning(notice),
         Notice::NotReplanned(why) => matches!(why, NoReplan::Failed(_)),
         Notice::MessageNotUsed
+        | Notice::NoHooks { .. }
         | Notice::AgentWorkLeftOut(_)
         | Notice::AgentSettings(_)
         | Notice::WorktreeDiskFull(_)
@@ -189,6 +190,11 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::TurnTried { turn, exit_code } => {
             format!("{}: {}", turn_words(turn.as_ref()), verdict(*exit_code))
         }
+        Notice::NoHooks { dir, file } => format!(
+            "no hook runs: `core.hooksPath` is `{}`, which does not exist; `git config --file {} --unset-all core.hooksPath` brings those of the repository back",
+            visible(&dir.display().to_string()),
+            shell_word(file.as_os_str().as_encoded_bytes())
+        ),
         Notice::WorktreeInUse(session) => {
             format!("session `{session}` is in use; its worktree stays")
         }

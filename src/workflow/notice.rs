@@ -1,5 +1,7 @@
 //! Events during a workflow that `ui` shows to the user.
 
+use std::path::PathBuf;
+
 use crate::change::finding::Finding;
 use crate::git::land::shared::SharedChanges;
 use crate::session::meta::NotCaptured;
@@ -11,15 +13,14 @@ use crate::workspace::notice::FilesNotice;
 pub enum Notice {
     /// Concerns the user's files.
     Files(FilesNotice),
-    /// Hooks changed HEAD, the stash or other refs while git committed.
-    SharedChanged {
-        /// What they changed.
-        changes: Box<SharedChanges>,
-        /// Whether the stash and HEAD were put back.
-        restored: bool,
+    /// No hook runs, because the directory in `core.hooksPath` does not exist; the configuration file
+    /// that names it.
+    NoHooks {
+        /// The directory.
+        dir: PathBuf,
+        /// The configuration file.
+        file: PathBuf,
     },
-    /// New files that only commands made are about to be committed.
-    MadeByCommands(Vec<String>),
     /// A session was started for a plan.
     SessionStarted(SessionName),
     /// The message in the draft is used. Contains its first line.

@@ -19,7 +19,7 @@ use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
 use crate::host::fault;
-use crate::host::file::{Root, read_regular_text, write_atomic};
+use crate::host::file::{Root, make_folders, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
 use crate::host::process;
 use crate::model::manual::{Give, Take};
@@ -287,8 +287,7 @@ impl Project {
         self.wanted = Some(session.clone());
         let path = self.last_used();
         let folder = path.parent().expect("the note has a folder");
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("making `{}`", folder.display()))?;
+        make_folders(folder).with_context(|| format!("making `{}`", folder.display()))?;
         if read_regular_text(&path, MAX_NAME).is_ok_and(|text| text.trim() == session.as_str()) {
             return Ok(());
         }

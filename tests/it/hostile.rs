@@ -7,6 +7,7 @@ mod disk;
 mod git_settings;
 pub mod ground;
 mod markdown;
+mod modes;
 mod objects;
 mod paths;
 mod private;

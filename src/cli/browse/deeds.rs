@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::cli::app::{App, choices};
 use crate::cli::{exit, run_below};
+use crate::host::temporary::named_folder;
 use crate::host::{clipboard, screen};
 use crate::session::name::SessionName;
 use crate::ui::ask;
@@ -193,7 +194,7 @@ impl<'a> Deeds<'a> {
             return Ok(format!("`{}` is no text that can be opened", file.path));
         };
 
-        let folder = tempfile::Builder::new().prefix("teddy-browse-").tempdir()?;
+        let folder = named_folder("teddy-browse-")?;
         let name = Path::new(&file.path).file_name();
         let path = folder.path().join(name.unwrap_or("file".as_ref()));
         std::fs::write(&path, text)?;

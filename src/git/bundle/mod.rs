@@ -14,6 +14,7 @@ use crate::git::During as _;
 use crate::git::incoming::examine::examine;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
+use crate::host::temporary::temporary_folder;
 use borrowing::BorrowingRepository;
 pub use header::BundledRef;
 pub use receive::{OpenedBundle, ReceivedBundle, SizeLimit, open};
@@ -112,7 +113,7 @@ pub fn write(
         !is_shallow.during("reading `shallow`")?,
         BundleError::Shallow
     );
-    let folder = tempfile::Builder::new().prefix("teddy-").tempdir()?;
+    let folder = temporary_folder()?;
     let scratch = BorrowingRepository::make(repository, folder)?;
     let about = about(&scratch, contents)?;
     let about = [(contents.about.to_owned(), about)];

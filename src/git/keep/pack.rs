@@ -28,7 +28,7 @@ use crate::git::keep::durable;
 use crate::git::keep::fresh;
 use crate::git::object::large::Hashed;
 use crate::git::repository::Repository;
-use crate::host::file::{make_folders, open_regular};
+use crate::host::file::{make_shared_folders, open_regular};
 use index::PackedObject;
 pub(in crate::git) use own::is_own;
 
@@ -173,7 +173,7 @@ fn copy(source: &mut dyn Read, out: &mut dyn Write) -> std::io::Result<u64> {
 
 impl Pack {
     pub(in crate::git) fn new(folder: &Path) -> anyhow::Result<Pack> {
-        make_folders(folder).context("making the folder of packs")?;
+        make_shared_folders(folder).context("making the folder of packs")?;
         let mut file = BufWriter::new(temporary(folder).context("starting a pack")?);
         file.write_all(HEADER).context("starting a pack")?;
         Ok(Pack {
@@ -320,7 +320,7 @@ impl Sealed {
     pub(in crate::git) fn copied(repository: &Repository, pack: &Path) -> anyhow::Result<Sealed> {
         durable::note_written();
         let folder = keep::pack_folder(repository);
-        make_folders(&folder)?;
+        make_shared_folders(&folder)?;
         let copy = |ending: &str| {
             let mut file = temporary(&folder)?;
             std::io::copy(&mut open_regular(&pack.with_extension(ending))?, &mut file)?;

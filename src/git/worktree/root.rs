@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::host::file::{FileKind, FileMode, Root};
+use crate::host::file::{FileKind, FileMode, Root, make_folders};
 use crate::host::file::{open_up, remove_below};
 
 /// Our subdirectory, with one directory for each session that has a worktree.
@@ -43,20 +43,16 @@ pub(super) struct WorktreeRoot {
 impl WorktreeRoot {
     /// Opens the directory, creating it if necessary.
     pub(super) fn make(path: &Path, owner: &Path) -> anyhow::Result<WorktreeRoot> {
-        use std::os::unix::fs::DirBuilderExt as _;
-
         // The project is possibly private, so its copy must be, too.
-        let made = std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path);
-        made.with_context(|| format!("cannot make `{}`", path.display()))?;
+        make_folders(path).with_context(|| format!("cannot make `{}`", path.display()))?;
         let path = path
             .canonicalize()
             .with_context(|| format!("cannot use `{}`", path.display()))?;
         let during = || format!("the folder of worktrees `{}`", path.display());
         let folder = Root::open_strictly(&path).with_context(during)?;
-        let own = folder.make_folder(Path::new(OWN)).with_context(during)?;
+        let own = folder
+            .make_private_folder(Path::new(OWN))
+            .with_context(during)?;
 
         let rules = Path::new(".gitignore");
         if folder.kind(rules).with_context(during)?.is_none() {
@@ -109,7 +105,7 @@ impl WorktreeRoot {
     /// Records that the session's worktree is ours, before it is created. Returns our directory for
     /// the session.
     pub(super) fn claim(&self, session: &str) -> anyhow::Result<Root> {
-        let own = self.own.make_folder(Path::new(session))?;
+        let own = self.own.make_private_folder(Path::new(session))?;
         if !self.is_ours(session) {
             remove_below(&own, OsStr::new(OWNER))?;
             own.create_new(Path::new(OWNER), &self.owner, FileMode::Plain)?;
@@ -118,11 +114,11 @@ impl WorktreeRoot {
     }
 
     pub(super) fn worktree(&self, session: &str) -> std::io::Result<Root> {
-        self.folder.make_folder(Path::new(session))
+        self.folder.make_private_folder(Path::new(session))
     }
 
     pub(super) fn layer(&self, session: &str) -> anyhow::Result<Root> {
-        Ok(self.claim(session)?.make_folder(Path::new(LAYER))?)
+        Ok(self.claim(session)?.make_private_folder(Path::new(LAYER))?)
     }
 
     pub(super) fn layer_place(&self, session: &str) -> PathBuf {

@@ -12,7 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::failure;
+use super::{PRIVATE_FILE, failure};
 
 // Initial buffer limit. Larger files grow it.
 const FIRST: u64 = 1 << 24;
@@ -93,15 +93,27 @@ pub fn append_regular(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written.map_err(|error| failure("write", path, error))
 }
 
+/// Like [`append_regular`], for a file of git's: a new one has the permissions of the umask.
+pub fn append_shared(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::APPEND;
+    let mut file = open_with_mode(path, flags, Mode::from_raw_mode(0o666))?;
+    let written = file.write_all(bytes);
+    written.map_err(|error| failure("write", path, error))
+}
+
 /// Opens a regular file of ours for writing. Creates it if it does not exist. Fails with
 /// `InvalidInput` if it is a link or another type. Never blocks on a FIFO.
 pub fn open_own(path: &Path, flags: OFlags) -> io::Result<File> {
+    open_with_mode(path, flags, Mode::from_raw_mode(PRIVATE_FILE))
+}
+
+fn open_with_mode(path: &Path, flags: OFlags, mode: Mode) -> io::Result<File> {
     let always =
         OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let during = |error: io::Error| failure("write", path, error);
     let other = |why: &str| during(io::Error::new(io::ErrorKind::InvalidInput, why));
 
-    let opened = rustix::fs::openat(CWD, path, flags | always, Mode::from_raw_mode(0o666));
+    let opened = rustix::fs::openat(CWD, path, flags | always, mode);
     let file = match opened {
         Err(Errno::LOOP) => return Err(other("it is a symbolic link")),
         opened => File::from(opened.map_err(|errno| during(errno.into()))?),

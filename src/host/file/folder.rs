@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, Dir, Mode as Bits, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::{Root, beneath, failure};
+use super::{PRIVATE, Root, beneath, failure};
 
 pub(super) const LISTED: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -45,6 +45,15 @@ impl Root {
         let opened = beneath::make_folder(&self.folder, path);
         let folder = opened.map_err(|errno| self.fail("make", path, errno))?;
         Ok(Root { folder })
+    }
+
+    /// Opens a subdirectory. Creates it for this user alone if it does not exist.
+    pub fn make_private_folder(&self, name: &Path) -> io::Result<Root> {
+        let mode = Bits::from_raw_mode(PRIVATE);
+        match rustix::fs::mkdirat(&self.folder, name, mode) {
+            Ok(()) | Err(Errno::EXIST) => self.folder(name),
+            Err(errno) => Err(self.fail("make", name, errno)),
+        }
     }
 
     /// Returns the names in the directory, sorted.

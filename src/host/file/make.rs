@@ -1,11 +1,31 @@
 //! Creates directories, but never a `.git` directory.
 
 use std::ffi::OsStr;
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-/// Creates a directory and its parents. Fails if the path is below a `.git` that does not exist.
+/// Permissions of a directory that only this user can enter.
+pub const PRIVATE: u32 = 0o700;
+/// The same for a file.
+pub const PRIVATE_FILE: u32 = 0o600;
+/// Reduced by the umask.
+const SHARED: u32 = 0o777;
+
+/// Creates a directory and its parents for this user alone. Fails if the path is below a `.git` that
+/// does not exist.
 pub fn make_folders(path: &Path) -> io::Result<()> {
+    make(path, PRIVATE)
+}
+
+/// Like [`make_folders`], with the permissions of the umask: for directories of git's and of the
+/// user's.
+pub fn make_shared_folders(path: &Path) -> io::Result<()> {
+    make(path, SHARED)
+}
+
+fn make(path: &Path, mode: u32) -> io::Result<()> {
     let git = path
         .ancestors()
         .find(|folder| folder.file_name() == Some(OsStr::new(".git")));
@@ -16,7 +36,7 @@ pub fn make_folders(path: &Path) -> io::Result<()> {
             let why = format!("the git directory `{}` is gone", git.display());
             Err(io::Error::new(io::ErrorKind::NotFound, why))
         }
-        _ => std::fs::create_dir_all(path),
+        _ => DirBuilder::new().recursive(true).mode(mode).create(path),
     }
 }
 
@@ -38,6 +58,20 @@ mod tests {
             "{path}"
         );
         assert_eq!(top.path().join(path).is_dir(), expected.is_ok(), "{path}");
+    }
+
+    #[test]
+    fn directories_of_ours_are_private() {
+        let top = tempfile::tempdir().unwrap();
+        let mode = |path: &str| {
+            let metadata = std::fs::metadata(top.path().join(path)).unwrap();
+            std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777
+        };
+        make_folders(&top.path().join("a/b")).unwrap();
+        assert_eq!([mode("a"), mode("a/b")], [PRIVATE; 2]);
+        std::fs::create_dir(top.path().join("c")).unwrap();
+        make_shared_folders(&top.path().join("d")).unwrap();
+        assert_eq!(mode("c"), mode("d"));
     }
 
     #[test]

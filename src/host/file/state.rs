@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::write::{New, Permissions, write_file};
-use super::{FileInfo, failure};
+use super::{FileInfo, PRIVATE_FILE, failure};
 use crate::host::file::TEMPORARY;
 
 /// Writes a file atomically and durably: temporary file, fsync, rename, fsync of the directory.
@@ -48,7 +48,7 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
     let permissions = match rustix::fs::statat(&folder, name, AtFlags::empty()) {
         Ok(old) => Permissions::Exactly(FileInfo::from(&old).permissions),
-        Err(_) => Permissions::New(super::FileMode::Plain),
+        Err(_) => Permissions::Exactly(PRIVATE_FILE),
     };
     write_file(
         &folder,

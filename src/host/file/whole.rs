@@ -14,7 +14,9 @@ use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 use super::write_cache;
-use super::{FileMode, Root, TEMPORARY, failure, make_folders, read_regular, read_regular_text};
+use super::{
+    FileMode, Root, TEMPORARY, failure, make_shared_folders, read_regular, read_regular_text,
+};
 
 // In bytes. We never write a larger record.
 const MAX_RECORD: u64 = 64 << 20;
@@ -50,7 +52,7 @@ impl WholeFolder {
             .filter(|above| !above.as_os_str().is_empty());
         let above = above.unwrap_or(Path::new("."));
         let during = |error| failure("make", above, error);
-        make_folders(above).map_err(during)?;
+        make_shared_folders(above).map_err(during)?;
         let place = above.canonicalize().map_err(during)?;
         let place = place.join(target.file_name().unwrap_or_default());
         let earlier = records.map(|records| WholeRecord::of(&place, records));

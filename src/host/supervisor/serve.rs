@@ -24,7 +24,7 @@ use super::Adoption;
 use super::order::{CommandEnding, Order, SupervisorMessage};
 use super::tree;
 use super::{GRACE, WORD};
-use crate::host::file::reason;
+use crate::host::file::{PRIVATE_FILE, reason};
 use crate::host::raw::RawText;
 use crate::host::{descriptors, fault, process, sandbox};
 
@@ -320,6 +320,7 @@ fn hold(path: &OsStr) -> Result<File, String> {
         .write(true)
         .create(true)
         .truncate(false)
+        .mode(PRIVATE_FILE)
         .open(path)
         .map_err(|error| words(&reason(&error)))?;
     // While this lock is held, other TeDDy processes do not use the worktree.

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::count;
-use crate::host::file::read_regular_text;
+use crate::host::file::{make_folders, read_regular_text};
 
 /// Maximum number of entries. The least recently used ones are dropped first.
 pub const MAX_ENTRIES: usize = 20_000;
@@ -85,7 +84,7 @@ impl TokenCache {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
+        make_folders(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(self.render().as_bytes())?;
         file.persist(&self.path).map_err(|error| error.error)?;
@@ -126,6 +125,8 @@ fn is_id(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn id(n: usize) -> String {

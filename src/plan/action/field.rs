@@ -116,6 +116,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
             rest = Some(number);
             break;
         }
+        value.push(joint(lines, number));
         value.push(line.trim());
     }
 
@@ -123,7 +124,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
     let field = Field {
         line: item.first,
         key,
-        value: value.join(" ").trim().to_owned(),
+        value: value.concat().trim().to_owned(),
         items: nested(lines, item),
     };
     Some(FieldItem { field, rest })
@@ -191,14 +192,19 @@ fn item_text(lines: &Lines<'_>, item: &Item) -> String {
         .filter(|b| b.node == BlockKind::Paragraph)
         .map_or(item.first, |b| b.last);
     let (_, first) = split_marker(lines.get(item.first));
-    let more = (item.first + 1..=last).map(|n| lines.get(n).trim());
+    let more = (item.first + 1..=last).flat_map(|n| [joint(lines, n), lines.get(n).trim()]);
+    let text: String = std::iter::once(first.trim()).chain(more).collect();
+    text.trim().to_owned()
+}
 
-    std::iter::once(first.trim())
-        .chain(more)
-        .collect::<Vec<_>>()
-        .join(" ")
-        .trim()
-        .to_owned()
+/// Returns what joins a line to the one before it.
+fn joint(lines: &Lines<'_>, number: usize) -> &'static str {
+    // A carriage return alone ends a line for CommonMark, and for no editor: a path with one would be
+    // another path than the reader sees.
+    match lines.raw(number - 1).ends_with('\r') {
+        true => "\r",
+        false => " ",
+    }
 }
 
 /// Splits an item's first line after its bullet. Returns the width of the first part in columns,

@@ -9,6 +9,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::host::file::make_folders;
 use crate::host::sandbox::Network;
 use crate::host::{clock, env};
 
@@ -34,8 +35,8 @@ const OWN: [&str; 14] = [
 /// Creates or updates the directory. `opened` lists caches that commands can write to anyway; they
 /// are linked too.
 pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    // `gc` reads this as the time of the last use.
+    make_folders(folder)?;
+    // Says to `gc` when a command could last use it.
     std::fs::File::open(folder)?.set_modified(clock::now().timestamp().into())?;
     let entries = env::cache_home()
         .and_then(|caches| std::fs::read_dir(caches).ok())

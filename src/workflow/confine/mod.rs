@@ -16,6 +16,7 @@ use policy::RunPaths;
 use crate::config::settings::Sandbox;
 use crate::git::snapshot::secrets::secrets_in;
 use crate::git::worktree::SessionWorktree;
+use crate::host::file::make_folders;
 use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
@@ -83,8 +84,7 @@ pub fn policy_for_agent(
     // Landlock can only allow paths that exist. A name with an extension is assumed to be a file.
     let is_lost = |path: &&PathBuf| !path.exists() && path.extension().is_none();
     for folder in state.iter().filter(is_lost) {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("making `{}`", folder.display()))?;
+        make_folders(folder).with_context(|| format!("making `{}`", folder.display()))?;
     }
 
     policy.network = Network::On;

@@ -1,4 +1,4 @@
-//! Finds git hooks and aliases that push all refs, and with them sessions and snapshots.
+//! Hooks and aliases of git that would send sessions by accident, and hooks that cannot run.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,21 @@ pub(super) fn look(repository: &Repository) -> Vec<HealthCheck> {
         HealthCheck::warning("push", reason).remedy(remedy)
     });
 
-    aliases.chain(hooks).collect()
+    aliases.chain(hooks).chain(gone(repository)).collect()
+}
+
+/// Looks at whether there is a directory of hooks where the configuration says.
+fn gone(repository: &Repository) -> Option<HealthCheck> {
+    let (dir, file) = repository.missing_hooks_dir()?;
+    let reason = format!(
+        "`core.hooksPath` is `{}`, which does not exist: neither git nor `teddy land` runs any hook",
+        shown(&dir)
+    );
+    let remedy = format!(
+        "git config --file {} --unset-all core.hooksPath",
+        path_word(&file)
+    );
+    Some(HealthCheck::warning("hooks", reason).remedy(remedy))
 }
 
 fn hooks(repository: &Repository) -> Vec<PathBuf> {

@@ -27,6 +27,9 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     };
     let repository = &project.repository;
     let mut checks = vec![head(repository), decoration(repository)];
+    if let Some(error) = repository.wrongly_bare() {
+        checks.push(HealthCheck::problem("bare", error.to_string()).remedy(error.hint()));
+    }
     for (name, settings) in remotes(repository.config_section("remote")) {
         checks.extend(pushed(&name, &settings));
         checks.extend(fetched(&name, &settings, repository.is_bare()));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::fix::Repair;
 use super::{HealthCheck, Patient, path_word, shown, stray};
 use crate::git::refs;
+use crate::git::repository::Repository;
 use crate::git::worktree::{self, RememberedWorktree, former};
 use crate::host::file::read_regular_text;
 use crate::host::lock::{Lock, LockError};
@@ -20,6 +21,9 @@ use crate::workspace::recover;
 /// In seconds. An older lock of git's was left by a dead process.
 const OLD: u64 = 60 * 60;
 const MAX_HOLDER: u64 = 400;
+/// More of a record of git's than this is not read.
+const MAX_RECORD: u64 = 64 << 10;
+/// As many of a kind are told one by one.
 const MOST: usize = 5;
 
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
@@ -60,6 +64,8 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
         checks.push(HealthCheck::note("worktrees", reason).remedy("teddy recover"));
     }
 
+    checks.extend(locked_and_gone(&project.repository));
+
     if checks.is_empty() {
         let reason = counted(there.len(), "worktree");
         checks.push(HealthCheck::ok("worktrees", reason));
@@ -67,6 +73,40 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
+/// Finds the user's own linked worktrees that are gone and locked: git keeps their records, and their
+/// branches count as checked out.
+fn locked_and_gone(repository: &Repository) -> Vec<HealthCheck> {
+    let records = std::fs::read_dir(repository.common_dir().join("worktrees"));
+    let mut records: Vec<PathBuf> = records
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    records.sort();
+    let gone = records.into_iter().filter_map(|record| {
+        let text = read_regular_text(&record.join("gitdir"), MAX_RECORD).ok()?;
+        let link = record.join(text.trim_end());
+        let top = link.parent()?.to_owned();
+        let is_gone = record.join("locked").exists() && !link.exists();
+        is_gone.then(|| {
+            let head = read_regular_text(&record.join("HEAD"), MAX_RECORD).unwrap_or_default();
+            let branch = head.trim_end().strip_prefix("ref: refs/heads/");
+            let keeps = branch.map_or_else(String::new, |branch| {
+                format!(", and `{}` counts as checked out there", visible(branch))
+            });
+            let reason = format!(
+                "the linked worktree `{}` is not there and is locked, so git keeps its record{keeps}; if it is on a disk that is not mounted, all is well",
+                shown(&top)
+            );
+            let remedy = format!("git worktree remove --force --force {}", path_word(&top));
+            HealthCheck::note("linked", reason).remedy(remedy)
+        })
+    });
+    gone.take(MOST).collect()
+}
+
+/// Tells of a worktree that is remembered and not there.
 fn lost_one(listed: &RememberedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree of `{}` is gone, and what was known of its files is not ({}); it is made anew when it is needed",

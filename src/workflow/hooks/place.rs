@@ -160,7 +160,7 @@ impl HookFile {
             "`{}` changed meanwhile; try again",
             self.path().display()
         );
-        crate::host::file::make_folders(&self.root)?;
+        crate::host::file::make_shared_folders(&self.root)?;
         let root = Root::open(&self.root)?;
         match (&change.before, &change.after) {
             (Some(_), Some(after)) => root.replace(&self.below, after.as_bytes())?,

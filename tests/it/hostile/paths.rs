@@ -52,6 +52,10 @@ const OUT: &[Row] = &[
     ("[src//evil](/src//evil)", "empty or `.`"),
     ("[src/./evil](/src/./evil)", "empty or `.`"),
     ("[.](/.)", ""),
+    // A carriage return alone is no line end for whoever reads the plan.
+    ("[src/x\ry](/src/x\ry)", "U+000D"),
+    ("[src/x\ry](</src/x\ry>)", "U+000D"),
+    ("`src/x\ry`", "U+000D"),
 ];
 
 /// Paths reserved for git or TeDDy.

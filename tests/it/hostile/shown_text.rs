@@ -273,6 +273,18 @@ fn nothing_of_a_model_moves_the_cursor() {
 }
 
 #[test]
+fn a_blank_in_a_command_that_is_no_space_is_shown() {
+    let ground = Ground::new();
+    for blank in ['\u{a0}', '\u{202f}', '\u{2003}', '\u{3000}', '\u{2800}'] {
+        let command = format!("printf %s a{blank}b > made.txt");
+        let tried = ground.execute(plan(&run(&command)));
+        let shown = format!("a\\u{{{:x}}}b", u32::from(blank));
+        assert_eq!(tried.words.matches(&shown).count(), 2, "{}", tried.words);
+        assert_eq!(ground.repo.read("made.txt"), format!("a{blank}b"));
+    }
+}
+
+#[test]
 fn a_command_that_is_suggested_has_its_names_quoted() {
     let ground = Ground::new();
     let make = "echo x > 'a;touch pwned'; echo y > ./-rf; mkdir 'd $(id)'; echo z > 'd $(id)/x'";

@@ -166,8 +166,8 @@ fn without_network_there_is_no_socket_but_a_pair() {
     place.check(&probe, "can pair\n");
 }
 
-/// Name of the test below.
-const PROBE: &str = "sandbox::the_test_program_is_a_probe";
+/// The test below.
+const PROBE: &str = "worktree::sandbox::the_test_program_is_a_probe";
 
 /// Started as a probe, prints which sockets it can create. Otherwise does nothing.
 #[test]

@@ -17,7 +17,7 @@ use super::FileRefs;
 use crate::git::During as _;
 use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
-use crate::host::file::{make_folders, read_regular_text};
+use crate::host::file::{make_shared_folders, read_regular_text};
 
 const MAX_REF: u64 = 8 << 10;
 
@@ -140,7 +140,7 @@ fn remove_empty(folder: &Path) -> std::io::Result<()> {
 fn create(lock: &Path) -> std::io::Result<File> {
     let started = Instant::now();
     loop {
-        let made = lock.parent().map_or(Ok(()), make_folders);
+        let made = lock.parent().map_or(Ok(()), make_shared_folders);
         match made.and_then(|()| File::options().write(true).create_new(true).open(lock)) {
             // `git pack-refs` can remove the directory, which is empty, between both calls.
             Err(error)

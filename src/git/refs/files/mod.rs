@@ -26,7 +26,7 @@ use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::host::clock;
-use crate::host::file::{append_regular, is_out_of_reach, make_folders, read_regular};
+use crate::host::file::{append_shared, make_shared_folders, read_regular};
 
 /// Upper bound for reading a ref until two results agree.
 const LOOKS: u32 = 5;
@@ -116,11 +116,11 @@ impl FileRefs {
         message: &str,
     ) -> std::io::Result<()> {
         let path = self.log_of(name);
-        make_folders(path.parent().unwrap_or(&path))?;
+        make_shared_folders(path.parent().unwrap_or(&path))?;
         let seconds = clock::now().timestamp().as_second();
         let old = old.map_or_else(|| self.gix.object_hash().null(), Into::into);
         let line = format!("{old} {new} TeDDy <teddy@localhost> {seconds} +0000\t{message}\n");
-        append_regular(&path, line.as_bytes())
+        append_shared(&path, line.as_bytes())
     }
 }
 

@@ -20,6 +20,7 @@ use crate::plan::spelling::key::COMMAND;
 use crate::plan::validate::{Judge, Step};
 use crate::text::diff::Counts;
 use crate::text::link;
+use crate::text::visible::visible_blanks;
 pub use command::Execute;
 
 /// Table entry of EXECUTE.
@@ -127,7 +128,7 @@ impl Behavior for Execute {
     }
 
     fn target(&self) -> String {
-        first_line(&self.command)
+        visible_blanks(&first_line(&self.command)).into_owned()
     }
 
     fn command(&self) -> Option<&Execute> {
