@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 use teddy::session::input::{ListScope, ResourceBody};
@@ -777,18 +778,22 @@ fn show_paths(out: &mut dyn Write, rows: &[(&str, &Vec<String>)]) -> std::io::Re
     Ok(())
 }
 
+/// What differs between runs or with every change of a prompt, and what stands for it.
+static FILTERS: LazyLock<[(regex::Regex, &str); 3]> = LazyLock::new(|| {
+    let filter = |pattern: &str| regex::Regex::new(pattern).unwrap();
+    [
+        (filter(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b"), "[id]"),
+        (filter(r"about [0-9,]+ tokens"), "about [n] tokens"),
+        (filter(r"127\.0\.0\.1:[0-9]+"), "[host]"),
+    ]
+});
+
 /// Replaces what differs between runs or with every change of a prompt.
 fn filtered(repo: &TestRepo, text: &str) -> String {
     let base = repo.beside("");
     let base = base.display().to_string();
     let text = text.replace(base.trim_end_matches('/'), "[dir]");
-    let filters = [
-        (r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b", "[id]"),
-        (r"about [0-9,]+ tokens", "about [n] tokens"),
-        (r"127\.0\.0\.1:[0-9]+", "[host]"),
-    ];
-    filters.iter().fold(text, |text, (pattern, replacement)| {
-        let pattern = regex::Regex::new(pattern).unwrap();
+    FILTERS.iter().fold(text, |text, (pattern, replacement)| {
         pattern.replace_all(&text, *replacement).into_owned()
     })
 }

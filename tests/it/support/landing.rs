@@ -10,8 +10,8 @@ pub fn project() -> TestRepo {
         .file("c.txt", "c\n")
         .file(".gitignore", "*.log\n");
     repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo.done(&["context", "add", "a.txt"]);
+    repo.workflow().new_session("demo").done();
+    repo.workflow().add(&["a.txt"]);
     repo
 }
 
