@@ -31,7 +31,7 @@ pub use beneath::{Mounts, open_beneath};
 pub use bounded::{append_regular, append_shared, is_null_device, open_own, open_regular};
 pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
 pub use end::{FileEnd, read_end};
-pub use failure::{failure, reason};
+pub use failure::{failure, is_out_of_reach, reason};
 pub use make::{PRIVATE, PRIVATE_FILE, make_folders, make_shared_folders};
 pub use place::{exchange, put_link, read_link, remove_empty_above, remove_file};
 pub use remove::{open_up, remove_at, remove_below};

@@ -13,6 +13,15 @@ use crate::workspace::notice::FilesNotice;
 pub enum Notice {
     /// Concerns the user's files.
     Files(FilesNotice),
+    /// Hooks changed HEAD, the stash or other refs while git committed.
+    SharedChanged {
+        /// What they changed.
+        changes: Box<SharedChanges>,
+        /// Whether the stash and HEAD were put back.
+        restored: bool,
+    },
+    /// New files that only commands made are about to be committed.
+    MadeByCommands(Vec<String>),
     /// No hook runs, because the directory in `core.hooksPath` does not exist; the configuration file
     /// that names it.
     NoHooks {

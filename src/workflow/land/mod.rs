@@ -176,6 +176,11 @@ pub fn land(
         user.tell(Event::Notice(Notice::MadeByCommands(files)));
     }
 
+    let missing = project.repository.missing_hooks_dir();
+    if let Some((dir, file)) = missing.filter(|_| !wish.no_verify) {
+        user.tell(Event::Notice(Notice::NoHooks { dir, file }));
+    }
+
     let landing = landing(project, &tip, &target, &planned, &files);
     let dirs = landing::landings_dir(&project.checkout());
     let dir = LandingDir::make(&project.repository, &dirs, &tip.session.folder())?;
@@ -217,14 +222,31 @@ fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Re
     }
 }
 
-    if let Some((dir, file)) = repository.missing_hooks_dir().filter(|_| !wish.no_verify) {
-        user.tell(Event::Notice(Notice::NoHooks { dir, file }));
+/// Returns the new files of commits that no action of a plan names: a command left them behind.
+fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<String>> {
+    let repository = &project.repository;
+    let mut found = Vec::new();
+    for landing in planned.iter().flat_map(|commit| &commit.landings) {
+        let Some(text) = landing.turn.text(repository, artifact::PLAN)? else {
+            continue;
+        };
+        let (plan, _) = plan::parse(&text);
+        let named: Vec<String> = plan
+            .actions
+            .iter()
+            .filter_map(|action| action.kind.path().map(ToString::to_string))
+            .collect();
+        for change in diff::changes(repository, landing.before, landing.after)? {
+            let path = lossy(&change.path);
+            if change.old.is_none() && !named.contains(&path) {
+                found.push(path);
+            }
+        }
     }
-
-    let folder = scratch_folder(&project.checkout(), &tip.session);
-    let scratch = LandingWorktree::make(repository, &folder, target.base, verify)?;
-    let made = commits::make(project, &scratch, (target, planned), wish)?;
-    fault::point("after-commit")?;
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
 
 /// Returns the note of what is about to be committed.
 fn landing(

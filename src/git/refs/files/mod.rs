@@ -26,7 +26,7 @@ use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::host::clock;
-use crate::host::file::{append_shared, make_shared_folders, read_regular};
+use crate::host::file::{append_shared, is_out_of_reach, make_shared_folders, read_regular};
 
 /// Upper bound for reading a ref until two results agree.
 const LOOKS: u32 = 5;
