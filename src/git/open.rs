@@ -99,9 +99,13 @@ impl Repository {
             match_ceiling_dir_or_error: false,
             ..Default::default()
         };
-        let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(
-            start, upwards, trust,
-        );
+        let found = match env::pinned() {
+            // gix would read the real environment.
+            Some(_) => gix::ThreadSafeRepository::discover_opts(start, upwards, trust),
+            None => gix::ThreadSafeRepository::discover_with_environment_overrides_opts(
+                start, upwards, trust,
+            ),
+        };
         let found = found.map(|found| found.to_thread_local()).and_then(plainly);
         let found = found.map_err(|error| why_not(start, &error))?;
         let repository = Repository::judge(found, home, wanted)?;

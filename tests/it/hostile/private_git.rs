@@ -82,11 +82,11 @@ fn with_large_files(process: bool) -> Ground {
         // In the sandbox the filter can only write to the command's `TMPDIR`. Outside it uses the
         // home directory of the test.
         let (home, server) = (repo.beside("home"), server.display());
-        let setting = format!("TMPDIR=${{TMPDIR:-{}}} sh {server}", home.display());
+        let setting = format!("TMPDIR=\"${{TMPDIR:-{}}}\" sh '{server}'", home.display());
         repo.git(&["config", "filter.lfs.process", &setting]);
     } else {
         for way in ["clean", "smudge"] {
-            let (key, value) = (format!("filter.lfs.{way}"), format!("sh {text} {way}"));
+            let (key, value) = (format!("filter.lfs.{way}"), format!("sh '{text}' {way}"));
             repo.git(&["config", &key, &value]);
         }
     }

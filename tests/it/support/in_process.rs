@@ -57,7 +57,7 @@ fn pin_environment() {
     let path = teddy::host::env::var_os("PATH").unwrap_or_default();
     let variables = [
         ("PATH", path),
-        ("HOME", OsString::from("/nonexistent")),
+        ("HOME", OsString::from("/dev/null")),
         ("GIT_CONFIG_NOSYSTEM", OsString::from("1")),
         ("GIT_CONFIG_GLOBAL", OsString::from("/dev/null")),
         ("GIT_ATTR_NOSYSTEM", OsString::from("1")),
