@@ -324,7 +324,7 @@ fn a_model_that_changes_files_while_it_is_asked_is_named() {
     let answer = plan("Make d", &[create("d.txt", "d\n")]);
     std::fs::write(repo.beside("answer.md"), answer).unwrap();
     let run = format!(
-        "cat > /dev/null; echo x > b.txt; cat {}",
+        "cat > /dev/null; echo x > b.txt; cat '{}'",
         repo.beside("answer.md").display()
     );
     std::fs::write(repo.beside("agent.sh"), run).unwrap();

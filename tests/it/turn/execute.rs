@@ -246,7 +246,7 @@ fn an_edit_of_the_same_line_during_the_run_is_an_overlap_and_no_byte_of_it_is_lo
     let mine = repo.path().join("a.txt");
     // The command acts as a user who saves the file while the plan runs.
     let save = execute(&format!(
-        "printf 'one\\nmine\\nthree\\n' > {}",
+        "printf 'one\\nmine\\nthree\\n' > '{}'",
         mine.display()
     ));
     let actions = [edit("a.txt", "two", "theirs"), create("c.txt", "c\n"), save];

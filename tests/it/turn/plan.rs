@@ -186,7 +186,7 @@ fn a_command_is_a_model() {
         "cat > \"$0.got\"; cat \"${0%/*}/answer.md\"\n",
     )
     .unwrap();
-    let model = format!("command:sh {}", repo.beside("model.sh").display());
+    let model = format!("command:sh '{}'", repo.beside("model.sh").display());
     repo.teddy(&["plan", "-m", "please do", "--model", &model])
         .check(0, &["From a program"]);
     let got = std::fs::read_to_string(repo.beside("model.sh.got")).unwrap();
