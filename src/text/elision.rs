@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn p42_a_comment_that_stands_for_code_is_known() {
+    fn p44_a_comment_that_stands_for_code_is_known() {
         for line in [
             "# ... existing code ...",
             "    // ... existing code ...",
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn p42_ordinary_lines_stand_for_nothing() {
+    fn p44_ordinary_lines_stand_for_nothing() {
         for line in [
             "",
             "...",
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn p42_a_line_that_was_there_is_no_elision() {
+    fn p44_a_line_that_was_there_is_no_elision() {
         let old = "def f():\n    # ... existing code ...\n    pass\n";
         assert_eq!(elided("  # ... existing code ...\n", old), None);
         assert_eq!(elided("x\n# ...\n", old), Some("# ..."));

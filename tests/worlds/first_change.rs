@@ -14,7 +14,8 @@ use crate::support::source::files;
 
 const PAGE: &str = "docs/first-change.md";
 /// Parts of the project that are copied.
-const COPIED: [&str; 12] = [
+const COPIED: [&str; 13] = [
+    ".ci",
     ".release",
     "Cargo.toml",
     "Cargo.lock",

@@ -7,7 +7,6 @@ mod crash;
 mod files;
 mod first_change;
 mod hostile;
-#[path = "../it/house.rs"]
 mod house;
 mod installing;
 mod land;
