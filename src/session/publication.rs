@@ -356,21 +356,38 @@ mod tests {
         }
     }
 
+    /// Writes an empty commit, which a publication can have as a parent.
+    fn commit(repository: &Repository, message: &str) -> CommitId {
+        let new = crate::git::object::NewCommit {
+            tree: repository.empty_tree(),
+            parents: &[],
+            message,
+            time: &crate::host::clock::now(),
+        };
+        repository.stage_commit(&new).unwrap()
+    }
+
+    /// As [`turn`], of commits that exist.
+    fn turn_in(repository: &Repository) -> Publication {
+        let [before, after, below] = ["1", "2", "3"].map(|name| commit(repository, name));
+        Publication {
+            change: Some(Delta { before, after }),
+            below: Stack::of(Some(below)),
+            ..turn()
+        }
+    }
+
     #[test]
     fn what_is_written_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let repository = Repository::init(folder.path(), None).unwrap();
-        let mut below = Stack::of(Some(id('3')));
-        below.set(b"src\\\xff/a \xc3\xa9", None);
-        let publication = Publication {
-            below,
-            left: vec![b"b\n".to_vec()],
-            ..turn()
-        };
+        let mut publication = turn_in(&repository);
+        publication.below.set(b"src\\\xff/a \xc3\xa9", None);
+        publication.left = vec![b"b\n".to_vec()];
         let commit = repository
             .stage_commit(&crate::git::object::NewCommit {
                 tree: repository.empty_tree(),
-                parents: &[],
+                parents: &publication.parents(),
                 message: &publication.message(),
                 time: &crate::host::clock::now(),
             })
@@ -386,7 +403,7 @@ mod tests {
         let read = |message: &str| {
             let new = crate::git::object::NewCommit {
                 tree: repository.empty_tree(),
-                parents: &[],
+                parents: &turn_in(&repository).parents(),
                 message,
                 time: &crate::host::clock::now(),
             };
@@ -394,7 +411,7 @@ mod tests {
             Publication::read(&repository, commit).map(|found| found.is_some())
         };
 
-        let mut many = turn();
+        let mut many = turn_in(&repository);
         many.left = (0..MAX_PATHS)
             .map(|at| at.to_string().into_bytes())
             .collect();

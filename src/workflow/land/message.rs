@@ -367,7 +367,7 @@ mod tests {
             let subject = draft.lines().next().unwrap();
             assert!(subject.chars().count() <= WIDTH, "{subject}");
             assert!(
-                subject.ends_with("title...") || subject.ends_with("the..."),
+                subject.ends_with("title...") || subject.ends_with("that..."),
                 "{subject}"
             );
         }
