@@ -173,7 +173,10 @@ fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
     // For example, the user restores the packs from a backup.
     for (file, bytes) in &copies {
         let aside = repo.path().join(".git/teddy/undo/packs");
-        std::fs::write(aside.join(file.file_name().unwrap()), bytes).unwrap();
+        let damaged = aside.join(file.file_name().unwrap());
+        // Packs are read-only.
+        let _ = std::fs::remove_file(&damaged);
+        std::fs::write(damaged, bytes).unwrap();
     }
     repo.teddy(&["recover", "--put-back"])
         .check(0, &["Put back `refs/teddy/sessions/demo`"]);

@@ -111,6 +111,8 @@ fn the_suite_passes_whatever_the_machine_is_like() {
     }
     for (name, value) in [
         ("TMPDIR", temporary.to_str().unwrap()),
+        // Otherwise insta asks cargo, which another user can be unable to start.
+        ("INSTA_WORKSPACE_ROOT", env!("CARGO_MANIFEST_DIR")),
         ("GIT_DIR", "/nonexistent/git"),
         ("GIT_INDEX_FILE", "/nonexistent/index"),
         ("GIT_EDITOR", "false"),
