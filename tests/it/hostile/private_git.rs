@@ -16,11 +16,11 @@ clean)
     printf 'version stand-in\noid %s\n' "$id" ;;
 smudge)
     id=$(sed -n 's/^oid //p' "$file")
-    lent=$(tr -d '"' < "$git/objects/info/alternates" 2> /dev/null)
-    for store in "$git/lfs" $(for one in $lent; do echo "${one%/objects}/lfs"; done); do
+    { echo "$git/lfs"; sed 's/^"//; s/"$//; s,/objects$,/lfs,' "$git/objects/info/alternates" 2> /dev/null; } |
+    { while read -r store; do
         if test -f "$store/objects/$id"; then cat "$store/objects/$id"; exit; fi
     done
-    echo "no content for $id" >&2; exit 1 ;;
+    echo "no content for $id" >&2; exit 1; } ;;
 esac
 "#;
 
