@@ -4,6 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::ground::{Ground, create, plan, run, words};
+use crate::plans;
 
 /// Creates a program outside of the project that leaves a file when it runs.
 fn trap(ground: &Ground) -> String {
@@ -367,4 +368,42 @@ fn files_that_git_obeys_are_only_files() {
         ground.repo.remove(path);
         let _ = std::fs::remove_file(ground.repo.path().join("new.evil"));
     }
+}
+
+#[test]
+fn a_name_that_no_commit_can_have_is_cleaned_as_by_git() {
+    for (name, email) in [
+        ("Ada <Lovelace>", "<ada@example.org>"),
+        (" \"Ada\\'; ", "ada@\nexample.org"),
+        ("Ada\nLovelace", " ,ada@example.org. "),
+        (".Ada.", ""),
+        ("\u{1}Ada\u{7f}\u{e9}", "a>b"),
+    ] {
+        let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+        repo.git(&["config", "user.name", name]);
+        repo.git(&["config", "user.email", email]);
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        repo.run_plan(&plans::plan("Make", &[plans::create("b.txt", "b\n")]));
+        let author = |commit: &str| repo.git(&["log", "-1", "--format=%an|%ae", commit]);
+        let expected = {
+            let mut git = repo.command("git");
+            for variable in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"] {
+                git.env_remove(variable);
+            }
+            let args = ["commit", "-q", "--allow-empty", "-m", "x"];
+            let made = git.current_dir(repo.path()).args(args).output().unwrap();
+            assert!(made.status.success(), "{made:?}");
+            author("HEAD")
+        };
+        assert_eq!(author("teddy/sessions/demo"), expected, "{name:?}");
+        repo.git(&["fsck", "--strict"]);
+    }
+
+    let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.git(&["config", "user.name", " <>;"]);
+    repo.done(&["new", "demo"]);
+    let author = repo.git(&["log", "-1", "--format=%an", "teddy/sessions/demo"]);
+    assert_eq!(author, "TeDDy");
 }
