@@ -246,6 +246,14 @@ pub struct LeftOut {
     pub reason: Reason,
 }
 
+impl LeftOut {
+    /// Returns whether its permissions are the reason.
+    pub fn is_closed(&self) -> bool {
+        let denied = std::io::ErrorKind::PermissionDenied.to_string();
+        matches!(&self.reason, Reason::Unreadable(why) if *why == denied)
+    }
+}
+
 /// Reason why a path was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {

@@ -1,4 +1,5 @@
-//! Finds files with names of secrets anywhere in the worktree, including ignored directories.
+//! Finds files with names of secrets anywhere in the worktree, including ignored directories, and
+//! directories that are read-only.
 //!
 //! This requires a walk over all directories. The result is cached in the format of a private
 //! index, with the times of each directory and its secrets, so an unchanged directory is not listed
@@ -44,16 +45,32 @@ pub struct SecretSearch<'a> {
     basis: Basis,
 }
 
+/// Result of a search.
+#[derive(Default)]
+pub struct SearchedFiles {
+    /// Paths of the secrets.
+    pub secrets: Vec<Vec<u8>>,
+    /// Directories in which their owner can change no names.
+    pub closed: Vec<Vec<u8>>,
+}
+
 struct KeptFolders {
     cache: Cache,
     /// By directory number, whether it is unchanged.
-    same: Vec<bool>,
+    same: Vec<Sameness>,
+}
+
+#[derive(Clone, Copy)]
+struct Sameness {
+    is_same: bool,
+    writable: bool,
 }
 
 struct SearchedFolder {
     path: Vec<u8>,
     /// `None` if the directory could not be listed.
     times: Option<Times>,
+    writable: bool,
     folders: Vec<Vec<u8>>,
     /// Names of its secrets.
     secrets: Vec<Vec<u8>>,
@@ -136,13 +153,16 @@ impl<'a> SecretSearch<'a> {
         }
     }
 
-    /// Returns the paths of all secrets. Fails if a directory cannot be listed that a plan's
-    /// command could list.
-    pub fn run(&self) -> anyhow::Result<Vec<Vec<u8>>> {
-        if !self.finder.limits.leave_secrets {
-            return Ok(Vec::new());
+    /// Searches all directories. Fails if one cannot be listed that a plan's command could list.
+    pub fn run(&self) -> anyhow::Result<SearchedFiles> {
+        match self.search() {
+            // What is in the directory may be read then.
+            Err(_) if !self.finder.limits.leave_secrets => Ok(SearchedFiles::default()),
+            found => found,
         }
+    }
 
+    fn search(&self) -> anyhow::Result<SearchedFiles> {
         let top = self.finder.open()?;
         let cache = Cache::load(&self.kept, self.basis.root.kind());
         let cache = cache.filter(|cache| cache.basis.choice == self.basis.choice);
@@ -159,9 +179,10 @@ impl<'a> SecretSearch<'a> {
             }
         }
 
+        let closed = found.closed(kept.as_ref());
         let secrets = found.secrets(kept.as_ref());
         self.keep(kept.as_ref(), found);
-        Ok(secrets)
+        Ok(SearchedFiles { secrets, closed })
     }
 
     /// Writes the cache. Ignores errors: it only saves time.
@@ -220,7 +241,12 @@ impl<'a> SecretSearch<'a> {
 
 impl SecretFinder<'_> {
     fn open(&self) -> io::Result<OwnedFd> {
-        let top = rustix::fs::open(&self.workdir, FOLDER, rustix::fs::Mode::empty())?;
+        let top = crate::host::file::openat(
+            rustix::fs::CWD,
+            &*self.workdir,
+            FOLDER,
+            rustix::fs::Mode::empty(),
+        )?;
         Ok(top)
     }
 
@@ -241,6 +267,7 @@ impl SecretFinder<'_> {
         let mut listed = SearchedFolder {
             path: path.to_vec(),
             times: None,
+            writable: true,
             folders: Vec::new(),
             secrets: Vec::new(),
         };
@@ -261,7 +288,8 @@ impl SecretFinder<'_> {
             }
         };
 
-        listed.times = Some(Times::from(&look_at(&folder)?.stat));
+        let seen = look_at(&folder)?;
+        (listed.times, listed.writable) = (Some(Times::from(&seen.stat)), seen.writable);
         for (name, kind) in names(&folder)?.into_iter().filter(|(name, _)| name != GIT) {
             let at = join(path, &name);
             match kind {
@@ -286,8 +314,8 @@ impl SecretFinder<'_> {
 impl KeptFolders {
     fn compare(cache: Cache, top: &OwnedFd) -> KeptFolders {
         let same = in_parts(0..cache.folder_count(), FOLDERS, |part| {
-            let same = part.map(|number| is_same(&cache, number, top));
-            same.collect::<Vec<bool>>()
+            let same = part.map(|number| compare(&cache, number, top));
+            same.collect::<Vec<Sameness>>()
         });
         let same = same.concat();
         KeptFolders { cache, same }
@@ -304,6 +332,7 @@ impl KeptFolders {
         SearchedFolder {
             path: folder.path.to_vec(),
             times: Some(folder.times),
+            writable: self.same[number].writable,
             folders: Vec::new(),
             secrets: self.secrets(number).map(<[u8]>::to_vec).collect(),
         }
@@ -322,7 +351,7 @@ impl FoundFolders {
 
         let mut numbers = vec![first];
         while let Some(number) = numbers.pop() {
-            if kept.same[number] {
+            if kept.same[number].is_same {
                 self.same.push(number);
                 let children = kept.cache.children(number).iter();
                 numbers.extend(children.map(|&child| child as usize));
@@ -345,21 +374,41 @@ impl FoundFolders {
         });
         listed.chain(same).collect()
     }
+
+    fn closed(&self, kept: Option<&KeptFolders>) -> Vec<Vec<u8>> {
+        let listed = self.listed.iter().filter(|folder| !folder.writable);
+        let listed = listed.map(|folder| folder.path.clone());
+        let same = kept.into_iter().flat_map(|kept| {
+            let closed = self
+                .same
+                .iter()
+                .filter(|&&number| !kept.same[number].writable);
+            closed.map(|&number| kept.cache.folder(number).path.to_vec())
+        });
+        listed.chain(same).collect()
+    }
 }
 
-/// Returns whether a directory is unchanged. Times within the clock tick of the snapshot prove
-/// nothing.
-fn is_same(cache: &Cache, number: usize, top: &OwnedFd) -> bool {
+/// Compares a directory with the cache. Times within the clock tick of the snapshot prove nothing.
+fn compare(cache: &Cache, number: usize, top: &OwnedFd) -> Sameness {
     let kept = cache.folder(number);
     let seen = match kept.path.is_empty() {
         true => look_at(top),
         false => look(top, kept.path),
     };
-    seen.is_ok_and(|seen| {
-        let times = Times::from(&seen.stat);
-        let is_sure = times.mtime.max(times.ctime) < cache.basis.stamp.0;
-        kept.marks & mark::RELIST == 0 && kept.times == times && is_sure
-    })
+    let Ok(seen) = seen else {
+        return Sameness {
+            is_same: false,
+            writable: true,
+        };
+    };
+
+    let times = Times::from(&seen.stat);
+    let is_sure = times.mtime.max(times.ctime) < cache.basis.stamp.0;
+    Sameness {
+        is_same: kept.marks & mark::RELIST == 0 && kept.times == times && is_sure,
+        writable: seen.writable,
+    }
 }
 
 fn parent(path: &[u8]) -> &[u8] {

@@ -44,7 +44,7 @@ use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::file::{FileKind, Root, read_regular};
+use crate::host::file::{FileKind, Root, open_up_below, read_regular};
 use crate::host::interrupt;
 
 const MAX_INDEX: u64 = 256 << 20;
@@ -290,7 +290,24 @@ impl SessionWorktree {
             Ok(()) => Ok(()),
             // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
-            Err(_) => self.make_anew(user, aim),
+            Err(_) => {
+                self.open_up();
+                match to_commit::switch(self, user, aim) {
+                    Err(_) if !interrupt::requested() => self.make_anew(user, aim),
+                    switched => switched,
+                }
+            }
+        }
+    }
+
+    /// Makes everything in a copy readable and removable for its owner, whatever permissions
+    /// commands gave it. git records no such permissions.
+    pub fn open_up(&self) {
+        if self.is_layered() {
+            return;
+        }
+        if let Ok(top) = self.root.open_up(&self.session) {
+            open_up_below(&top);
         }
     }
 

@@ -12,6 +12,7 @@ mod layered;
 
 use super::run_env::RunEnv;
 use crate::git::worktree::bring::{Bring, BroughtFiles};
+use crate::git::worktree::layer::pin;
 use crate::git::worktree::{Extent, SessionWorktree, WorktreeAim};
 use crate::host::file::Root;
 use crate::host::overlay::Overlay;
@@ -43,6 +44,21 @@ impl PreparedWorktree {
             Some(overlay) => overlay.root(),
             None => Root::open(&self.worktree.path),
         }
+    }
+
+    /// Makes sure that the plan's own actions work on the files of its snapshot, in an overlay as in
+    /// a checkout.
+    pub(super) fn pin(
+        &self,
+        project: &Project,
+        env: &RunEnv<'_>,
+        targets: &[Vec<u8>],
+    ) -> anyhow::Result<()> {
+        let Some(overlay) = &self.overlay else {
+            return Ok(());
+        };
+        let view = (&overlay.root()?, &*overlay.place());
+        pin(&project.repository, env.tree, view, targets).map_err(unmade)
     }
 
     /// Starts to unmount the overlay. From here on only the layer is read.
