@@ -88,7 +88,7 @@ fn lines(found: &Bisected) -> Vec<StyledLine> {
             lines
         }
         culprits => {
-            let head = "The first bad turn cannot be told; it is one of these:";
+            let head = "The first bad turn is one of these; some turns between them could not be tested:";
             let mut lines = vec![StyledLine::of(Tone::Strong, head)];
             for culprit in culprits {
                 let name = format!("  {}:{} ", found.session, culprit.turn);

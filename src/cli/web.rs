@@ -60,7 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         app.print(format!("{url}\n"))?;
     }
-    app.say("Serving until ctrl-c. Whoever has this address can read your sessions meanwhile.");
+    app.say("Serving until ctrl-c. Until then, anyone with this address can read your sessions.");
     let lead = args.open.then(|| open(&url, &places.cache));
     if let Some(Err(error)) = &lead {
         app.warn(&format!("cannot open a browser: {error}"));

@@ -182,7 +182,7 @@ fn put_intent_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<P
     let tip = refs::read(checkout.repository, &session.reference())?;
     if tip != Some(pending.commit) {
         return refused(
-            "its turn is not the newest of its session any more; `teddy restore` brings any turn to your files",
+            "its turn is no longer the newest of its session; `teddy restore` applies any turn to your files",
         );
     }
     journal.put_back(&item.file)?;

@@ -37,7 +37,7 @@ pub fn put_pack_back(repository: &Repository, name: &str) -> anyhow::Result<PutB
     let from = aside.join(format!("{name}.pack"));
     let to = keep::pack_folder(repository).join(format!("{name}.pack"));
     if from.symlink_metadata().is_err() {
-        return Ok(PutBack::Refused("only its index was set aside".to_owned()));
+        return Ok(PutBack::Refused("only its index was quarantined".to_owned()));
     }
     if to.symlink_metadata().is_ok() {
         return Ok(PutBack::Refused("there is a pack of this name".to_owned()));
@@ -70,7 +70,7 @@ pub fn put_object_back(repository: &Repository, name: &str) -> anyhow::Result<Pu
     let from = objects_dir(repository).join(name);
     let objects = repository.gix.objects.store_ref().path();
     let Some((dir, rest)) = name.split_at_checked(2) else {
-        return Ok(PutBack::Refused("it is no object".to_owned()));
+        return Ok(PutBack::Refused("it is not a valid object".to_owned()));
     };
     let to = objects.join(dir).join(rest);
     if to.symlink_metadata().is_ok() {

@@ -100,7 +100,7 @@ impl OpenError {
                 "if you trust it: `git config --global --add safe.directory {}`",
                 quoted(path)
             ),
-            OpenError::Damaged(..) => "`git fsck` tells what is wrong".to_owned(),
+            OpenError::Damaged(..) => "`git fsck` reports what is wrong".to_owned(),
         }
     }
 }

@@ -76,7 +76,7 @@ fn aside(project: &Project) -> Option<HealthCheck> {
         more => format!(" and {more} more"),
     };
     let reason = format!(
-        "recovery set aside what it could not use: {}{more}",
+        "recovery quarantined what it could not use: {}{more}",
         names.join(", ")
     );
     let remedy = "teddy recover --put-back  # puts back what is sound";
@@ -98,7 +98,7 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
         false => "teddy recover",
     };
     let told = broken.iter().take(MOST).map(|name| {
-        let reason = format!("`{}` names nothing that is there", visible(name));
+        let reason = format!("`{}` names nothing that exists", visible(name));
         HealthCheck::problem("refs", reason).remedy(remedy)
     });
     told.collect()

@@ -145,7 +145,7 @@ fn locks(project: &Project) -> Vec<HealthCheck> {
         .collect();
 
     if checks.is_empty() {
-        checks.push(HealthCheck::ok("locks", "nobody is at work"));
+        checks.push(HealthCheck::ok("locks", "no command is running"));
     }
     checks
 }

@@ -22,7 +22,7 @@ pub enum LandError {
     Ignored(String),
     /// The turns made nothing but repositories within.
     #[error(
-        "nothing to land: the turns changed nothing but repositories within, which are no submodules"
+        "nothing to land: the turns changed only nested repositories that are not submodules"
     )]
     Repositories,
     /// A turn that was named changed no file.
@@ -64,7 +64,7 @@ impl LandError {
             }
             LandError::Unchanged(_) => "`teddy log` shows which turns changed files".to_owned(),
             LandError::NotInEffect(turn) => {
-                format!("`teddy redo` or `teddy restore {turn}` brings it back")
+                format!("`teddy redo` or `teddy restore {turn}` restores it")
             }
             LandError::NotInFiles(_) => {
                 "`teddy restore @` applies it; `--branch <name>` lands it on a new branch"
