@@ -146,11 +146,7 @@ impl Journal {
         std::fs::rename(path, self.pending())
     }
 
-    /// Writes down what is about to happen, durably.
-    ///
-    /// # Errors
-    /// Where something is under way already, which would be forgotten, or the file cannot be
-    /// written.
+    /// Records an intent durably. Fails if another one is pending.
     pub fn begin(&self, pending: &Pending) -> std::io::Result<()> {
         if self.pending().symlink_metadata().is_ok() {
             return Err(std::io::Error::new(
