@@ -55,10 +55,7 @@ const PHRASES: [(&str, &str); 18] = [
     (r"\bshall\b", ""),
     (r"\b(?:let go|lets go|has a say|have a say)\b", ""),
     (r"\b[Ss]trangers?\b", ""),
-    (
-        r"\b(?:[Nn]obody|[Aa]nybody|[Ss]omebody|[Ee]verybody)\b",
-        "",
-    ),
+    (r"\b(?:[Nn]obody|[Aa]nybody|[Ss]omebody|[Ee]verybody)\b", ""),
     (
         r"\b(?:that|which|what|it|they|file|directory|one|who) (?:is|are|was|were) (?:not |still |already )?(?:there|here)\b",
         "",
