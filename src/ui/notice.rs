@@ -106,7 +106,7 @@ pub fn named(paths: &[Vec<u8>]) -> String {
     names.join(", ")
 }
 
-/// Returns the command that brings files back as a commit has them, from any directory.
+/// Returns the command that restores files from a commit, in any directory.
 pub fn restore_command(source: CommitId, paths: &[Vec<u8>]) -> String {
     let is_pattern = |path: &[u8]| path.iter().any(|byte| b"*?[\\".contains(byte));
     let operand = |path: &Vec<u8>| {
@@ -275,7 +275,7 @@ fn verdict(exit_code: i32) -> String {
     }
 }
 
-/// Says what changed of the repository while git committed, and what brings it back.
+/// Lists changes of the repository while git committed, with the commands that revert them.
 fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
     let mut sentences = Vec::new();
     for entry in &changes.taken {

@@ -107,7 +107,7 @@ fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
     }
 }
 
-/// Returns what a ref pointed at by its log and what is there, newest first.
+/// Returns the existing commits from a ref's log, newest first.
 pub fn logged(repository: &Repository, name: &str) -> anyhow::Result<Vec<CommitId>> {
     let mut logged = repository.refs.logged(name)?;
     if is_of_signature(name) {

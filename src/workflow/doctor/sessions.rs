@@ -53,7 +53,7 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Names what recovery set aside.
+/// Lists what recovery quarantined.
 fn aside(project: &Project) -> Option<HealthCheck> {
     let found = match set_aside(&project.repository) {
         Ok(found) => found,
@@ -83,7 +83,7 @@ fn aside(project: &Project) -> Option<HealthCheck> {
     Some(HealthCheck::note("set-aside", reason).remedy(remedy))
 }
 
-/// Looks for refs that name nothing that is there.
+/// Finds refs whose object is missing.
 fn damaged(project: &Project) -> Vec<HealthCheck> {
     let broken = match refs::heal::broken(&project.repository, RefScan::Whole) {
         Ok(broken) => broken,
