@@ -77,7 +77,7 @@ impl Output {
         self.dropped += end;
     }
 
-    /// Removes as many complete lines as the interval still has room for, and returns them.
+    /// Removes as many complete lines as the interval still allows, and returns them.
     fn take(&mut self) -> Vec<StyledLine> {
         let (mut lines, mut start) = (Vec::new(), 0);
         while self.lines_shown < LINES && self.bytes_shown < BYTES {

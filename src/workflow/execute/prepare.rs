@@ -57,8 +57,8 @@ impl PreparedWorktree {
         let Some(overlay) = &self.overlay else {
             return Ok(());
         };
-        let view = (&overlay.root()?, &*overlay.place());
-        pin(&project.repository, env.tree, view, targets).map_err(unmade)
+        let (root, path) = (overlay.root()?, overlay.place());
+        pin(&project.repository, env.tree, &root, &path, targets).map_err(unmade)
     }
 
     /// Starts to unmount the overlay. From here on only the layer is read.

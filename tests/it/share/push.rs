@@ -876,7 +876,7 @@ fn a_session_with_an_unusual_author_is_pushed() {
         let id = repo.reads(hash, commit.join("\n") + "\n");
         repo.git(&["update-ref", CODE, id.stdout.trim()]);
         repo.done(&["push", "-n", "--record"]);
-        repo.done(&["push", "--record"]);
+        repo.done(&["push", "--record", "-y"]);
         let record = repo.git_in(&remote(&repo), &["cat-file", "commit", RECORD]);
         let author = format!("author Ada <ada@example.org> 1700000000 {offset}");
         assert!(record.contains(&author), "{record}");

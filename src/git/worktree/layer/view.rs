@@ -57,13 +57,13 @@ fn open_dir(view: &Root, path: &[u8]) {
 pub fn pin(
     user: &Repository,
     tree: TreeId,
-    view: (&Root, &Path),
+    view: &Root,
+    view_path: &Path,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<()> {
-    let (root, at) = view;
     for path in paths {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        ends.for_each(|(end, _)| open_dir(root, &path[..end]));
+        ends.for_each(|(end, _)| open_dir(view, &path[..end]));
     }
 
     let hidden = Hidden::of(user)?;
@@ -77,7 +77,7 @@ pub fn pin(
         return Ok(());
     }
 
-    let top = Top::open(at)?;
+    let top = Top::open(view_path)?;
     let mut pins = Pins {
         user,
         version: version::version(user, tree, files.keys().copied())?,
