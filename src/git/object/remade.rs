@@ -13,8 +13,10 @@ use crate::git::repository::Repository;
 pub struct Remake<'a> {
     /// New tree.
     pub tree: TreeId,
-    /// New single parent; `None` for a root commit.
+    /// New first parent; `None` for a root commit.
     pub parent: Option<CommitId>,
+    /// Further parents.
+    pub others: &'a [CommitId],
     /// New message; `None` to keep the old one.
     pub message: Option<&'a [u8]>,
 }
@@ -47,7 +49,12 @@ pub fn remade(
     let message = wanted.message.unwrap_or(old.message);
     let new = gix::objs::Commit {
         tree: wanted.tree.0,
-        parents: wanted.parent.iter().map(|parent| parent.0).collect(),
+        parents: wanted
+            .parent
+            .iter()
+            .chain(wanted.others)
+            .map(|parent| parent.0)
+            .collect(),
         author: old.author().during(what())?.to_owned().during(what())?,
         committer: old.committer().during(what())?.to_owned().during(what())?,
         encoding: old.encoding.map(ToOwned::to_owned),
