@@ -96,7 +96,8 @@ const SEPARATOR: &str = r"(?:/{1,3}|\\/|\\{1,8}|%2[Ff]|%5[Cc]|%255[Cc]|%252[Ff])
 
 static HOME: LazyLock<Regex> = LazyLock::new(|| {
     let dirs = "home|run/media|[Uu]sers|Documents(?: |%20)and(?: |%20)Settings";
-    let pattern = format!("(?P<before>{SEPARATOR})(?P<dir>{dirs}){SEPARATOR}(?P<name>{NAME})");
+    let first = SEPARATOR.replacen("/{1,3}", "/", 1);
+    let pattern = format!("(?P<before>{first})(?P<dir>{dirs}){SEPARATOR}(?P<name>{NAME})");
     Regex::new(&pattern).expect("the pattern is a constant that the tests compile")
 });
 
@@ -120,7 +121,7 @@ static TILDE: LazyLock<Regex> = LazyLock::new(|| {
 // Where systems have homes besides `/home` and `/Users`, with `/` for every separator.
 static ROOTS: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
-        r"(?:/{0,3}[A-Za-z]:|(?:/mnt|/cygdrive)?/[A-Za-z]|/var|/usr|/export|/mnt|/data|/net|/nfs",
+        r"(?:/{0,3}(?-u:\b)[A-Za-z]:|(?:/mnt|/cygdrive)?/[A-Za-z]|/var|/usr|/export|/mnt|/data|/net|/nfs",
         r"|/private|/System/Volumes/Data|/Volumes/[^/]+|/host|/rootfs|/hostfs)$",
     );
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
@@ -273,14 +274,17 @@ fn is_start(text: &str, start: usize, needs_drive: bool) -> bool {
         let is_local = rest.is_empty() || ["file", "localhost"].contains(&rest);
         return is_local || root == Some(rest) || word.starts_with("file://wsl");
     }
-    let is_host = word.len() > 1 && word[1..].split('/').count() <= 2;
-    if is_share && word.starts_with('/') && is_host {
+    let host = word.strip_prefix('/').unwrap_or_default();
+    if is_share && !host.is_empty() && host.split('/').count() <= 2 {
         return true;
     }
-    let word = &word[..word.len() - root.map_or(0, str::len)];
-    let is_option = word.len() > 1 && word.starts_with('-') && !word.contains('/');
     let is_part = |c: char| c.is_alphanumeric() || "._-/~$%".contains(c);
-    is_option || !word.ends_with(is_part)
+    let starts_after = |word: &str| {
+        let is_option = word.len() > 1 && word.starts_with('-') && !word.contains('/');
+        is_option || !word.ends_with(is_part)
+    };
+    // `b:` can be a drive, or the end of another path in a list.
+    starts_after(&word) || starts_after(&word[..word.len() - root.map_or(0, str::len)])
 }
 
 /// Decodes the percent-encoding of paths.

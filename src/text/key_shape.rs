@@ -501,9 +501,15 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
 impl KeyShape {
     fn regex(&self) -> Regex {
         let pattern = self.pattern.replace(r"\b", r"(?-u:\b)");
+        // A pattern that begins with punctuation needs no boundary in front.
+        let start = if pattern.starts_with(['-', '<']) {
+            ""
+        } else {
+            START
+        };
         let whole = match pattern.contains("(?P<key>") {
-            true => format!("{START}(?:{pattern})"),
-            false => format!("{START}(?P<key>{pattern})"),
+            true => format!("{start}(?:{pattern})"),
+            false => format!("{start}(?P<key>{pattern})"),
         };
         Regex::new(&whole).expect("the patterns are constants that the tests compile")
     }
