@@ -272,7 +272,8 @@ fn is_start(text: &str, start: usize, needs_drive: bool) -> bool {
 
     if let Some((_, rest)) = word.split_once("://") {
         let is_local = rest.is_empty() || ["file", "localhost"].contains(&rest);
-        return is_local || root == Some(rest) || word.starts_with("file://wsl");
+        let is_root = ROOTS.find(rest).is_some_and(|root| root.as_str() == rest);
+        return is_local || is_root || word.starts_with("file://wsl");
     }
     let host = word.strip_prefix('/').unwrap_or_default();
     if is_share && !host.is_empty() && host.split('/').count() <= 2 {

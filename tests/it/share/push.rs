@@ -558,11 +558,11 @@ fn rec7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
     assert_eq!(there(&repo, &format!("{CODE}^")), sent);
     repo.teddy(&["push"]).check(0, &["has all of it"]);
 
-    // A key in a file of a commit stops the push also if a turn had it.
-    repo.write("notes.txt", report);
+    // A path in a file of a commit stops the push also if a turn had it.
+    repo.write("notes.txt", "see /home/ada/x\n");
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
     repo.teddy(&["push", "-y"])
-        .check(1, &["notes.txt:1 (keys)"]);
+        .check(1, &["notes.txt:1 (paths)"]);
 }
 
 #[test]
