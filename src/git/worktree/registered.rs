@@ -27,7 +27,7 @@ const OLD: &str = "git-record-old";
 
 /// Returns the name of git's record of a session's worktree.
 pub(super) fn record_name(session: &str) -> String {
-    format!("teddy-{session}")
+    format!("teddy-session-{session}")
 }
 
 /// Returns the content of the file `.git` in a session's worktree. `common` is the common git

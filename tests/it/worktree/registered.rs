@@ -6,7 +6,7 @@ use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 use crate::support::overlay::{CHECKOUT, OVERLAY, overlays};
 
-const RECORD: &str = ".git/worktrees/teddy-demo";
+const RECORD: &str = ".git/worktrees/teddy-session-demo";
 
 fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "a\n");
@@ -156,7 +156,7 @@ fn nothing_in_the_record_or_in_the_worktree_is_believed() {
 #[test]
 fn a_record_of_another_program_stays() {
     let repo = project();
-    let other = repo.beside("teddy-demo");
+    let other = repo.beside("teddy-session-demo");
     let other = other.to_str().unwrap();
     repo.git(&["worktree", "add", "-q", "--detach", other]);
     let text = plan("Run", &[execute("echo b > b.txt")]);
