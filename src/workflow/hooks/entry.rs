@@ -212,7 +212,7 @@ fn with_notify(text: &str) -> anyhow::Result<String> {
         EntryState::Foreign(other) => {
             return Err(hinted(
                 format!("`notify` is set already: {other}"),
-                "Codex has room for one program; `teddy record` and `teddy run` work without it",
+                "Codex runs only one program; `teddy record` and `teddy run` work without it",
             ));
         }
         EntryState::Installed => return Ok(text.to_owned()),
