@@ -566,7 +566,7 @@ fn rec7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
 }
 
 #[test]
-fn the_directories_of_a_run_are_in_no_turn() {
+fn r11_the_directories_of_a_run_are_in_no_turn() {
     let repo = session();
     repo.configure("worktree: {root: ../home/ada/.cache/teddy}\n");
     let command =
