@@ -5,8 +5,9 @@
 //! files, it contains only some of them. A lost or damaged worktree is created again. If that
 //! fails, it is an error; a plan never runs in the user's files instead.
 //!
-//! git does not know these worktrees. TeDDy's record is in `.git/teddy/worktrees`, where commands
-//! cannot write, and a worktree has a `.git` of its own only while commands run ([`private`]).
+//! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write. Between turns a worktree
+//! is registered with git ([`registered`]). While commands run it is not, and has a `.git` of its own
+//! ([`private`]).
 //! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
 
 pub mod bring;
@@ -23,6 +24,7 @@ mod part;
 mod path;
 pub mod private;
 mod record;
+pub mod registered;
 mod root;
 mod share;
 mod sparse;
@@ -178,6 +180,7 @@ pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
 /// Removes the worktree of a session and its record. Returns `false` if there is none. The caller
 /// holds the session's lock.
 pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
+    registered::discard_record(repository, session)?;
     let record = record::worktree_record(repository, session);
     let Some(path) = record.root() else {
         return Ok(false);

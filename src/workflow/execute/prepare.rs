@@ -263,6 +263,7 @@ fn run_setup(
             .unwrap_or_default(),
         timeout: Some(project.settings.execute.timeout()),
         launcher: Some(launcher),
+        aliases: confine::aliases(project, &worktree.path),
         ..Script::new(setup, &worktree.path)
     };
 
