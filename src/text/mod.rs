@@ -8,6 +8,7 @@ pub mod diff;
 pub mod edit;
 pub mod elision;
 pub mod fence;
+pub mod git_file;
 pub mod json_edit;
 pub mod language;
 pub mod leak;
