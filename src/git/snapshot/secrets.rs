@@ -357,7 +357,7 @@ fn is_same(cache: &Cache, number: usize, top: &OwnedFd) -> bool {
     };
     seen.is_ok_and(|seen| {
         let times = Times::from(&seen.stat);
-        let is_sure = times.mtime.max(times.ctime) < cache.basis.stamp.0;
+        let is_sure = !(cache.basis.stamp).is_racy_at(times.mtime, times.ctime);
         kept.marks & mark::RELIST == 0 && kept.times == times && is_sure
     })
 }
