@@ -51,7 +51,7 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
             .worktrees()
             .starts_with(project.repository.workdir()) =>
         {
-            Some("`worktree.root` lies in the project".to_owned())
+            Some("`worktree.root` is in the project".to_owned())
         }
         Backend::Auto | Backend::Overlay => private_inside(project),
     };
