@@ -277,6 +277,8 @@ pub enum Reason {
     MustBeFile,
     /// It is a symbolic link with a name that git requires to be a file's.
     MustNotBeLink,
+    /// It has a content that git refuses in a file of this name.
+    Refused(String),
     /// It is a folder whose path is longer than the system takes.
     TooDeep,
 }
@@ -294,6 +296,7 @@ impl fmt::Display for Reason {
             Reason::Name => f.write_str("a name that git refuses"),
             Reason::MustBeFile => f.write_str("a directory, and git requires a file of this name"),
             Reason::MustNotBeLink => f.write_str("a link, and git requires a file of this name"),
+            Reason::Refused(why) => f.write_str(why),
             Reason::TooDeep => f.write_str("too deep in other folders"),
         }
     }

@@ -404,7 +404,7 @@ fn compare(cache: &Cache, number: usize, top: &OwnedFd) -> Sameness {
     };
 
     let times = Times::from(&seen.stat);
-    let is_sure = times.mtime.max(times.ctime) < cache.basis.stamp.0;
+    let is_sure = !cache.basis.stamp.is_racy_at(times.mtime, times.ctime);
     Sameness {
         is_same: kept.marks & mark::RELIST == 0 && kept.times == times && is_sure,
         writable: seen.writable,
