@@ -9,6 +9,7 @@ pub mod ground;
 mod markdown;
 mod modes;
 mod objects;
+mod other_worktrees;
 mod paths;
 mod private;
 mod private_git;
