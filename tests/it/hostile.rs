@@ -6,6 +6,7 @@ mod confined;
 mod disk;
 mod git_settings;
 pub mod ground;
+mod ignored_secrets;
 mod markdown;
 mod modes;
 mod objects;

@@ -1,8 +1,11 @@
-//! Finds files with names of secrets anywhere in the worktree, including ignored directories.
+//! Finds secrets anywhere in the worktree: by their names in all directories, including ignored
+//! ones, and by keys in their content.
 //!
-//! This requires a walk over all directories. The result is cached in the format of a private
+//! The names require a walk over all directories. The result is cached in the format of a private
 //! index, with the times of each directory and its secrets, so an unchanged directory is not listed
 //! again.
+
+mod keys;
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,6 +13,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::ObjectId;
 use gix::index::entry::Stat;
@@ -22,10 +26,11 @@ use super::cache::{
     Basis, Cache, CacheOrigin, CachedFolder, CachedName, Sizes, Times, Writer, mark,
 };
 use super::folder::join;
-use super::limits::{SECRETS, SnapshotLimits, shown};
+use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, shown};
 use super::share::{FOLDERS, in_parts};
 use crate::git::repository::Repository;
 use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
+use keys::KeySearch;
 
 const GIT: &[u8] = b".git";
 const FOLDER: OFlags = OFlags::RDONLY
@@ -42,6 +47,17 @@ pub struct SecretSearch<'a> {
     finder: SecretFinder<'a>,
     kept: PathBuf,
     basis: Basis,
+    /// The private index of the last snapshot.
+    last: Option<Arc<Cache>>,
+}
+
+/// What a search found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct FoundSecrets {
+    /// Paths of files with the name of a secret.
+    pub named: Vec<Vec<u8>>,
+    /// Paths of others with a key in them.
+    pub keyed: Vec<Vec<u8>>,
 }
 
 struct KeptFolders {
@@ -113,7 +129,8 @@ impl<'a> SecretSearch<'a> {
         (limits.leave_secrets, &limits.exclude, &limits.include).hash(&mut choice);
         repository.workdir().hash(&mut choice);
         // Another version can know other patterns.
-        (SECRETS, env!("CARGO_PKG_VERSION")).hash(&mut choice);
+        (SECRETS, SECRET_DIRS, SECRETS_IN).hash(&mut choice);
+        env!("CARGO_PKG_VERSION").hash(&mut choice);
 
         SecretSearch {
             finder: SecretFinder {
@@ -127,20 +144,21 @@ impl<'a> SecretSearch<'a> {
                 force: 0,
                 index: Stat::default(),
                 tracking: 0,
-                stamp: match last {
+                stamp: match &last {
                     Some(last) if !repository.read_only => last.basis.stamp,
                     _ => Stamp::default(),
                 },
                 root: hash.null(),
             },
+            last,
         }
     }
 
-    /// Returns the paths of all secrets. Fails if a directory cannot be listed that a plan's
-    /// command could list.
-    pub fn run(&self) -> anyhow::Result<Vec<Vec<u8>>> {
+    /// Returns the paths of all secrets by name, and of those by content that are within the bounds.
+    /// Fails if a directory cannot be listed that a plan's command could list.
+    pub fn run(&self) -> anyhow::Result<FoundSecrets> {
         if !self.finder.limits.leave_secrets {
-            return Ok(Vec::new());
+            return Ok(FoundSecrets::default());
         }
 
         let top = self.finder.open()?;
@@ -159,9 +177,16 @@ impl<'a> SecretSearch<'a> {
             }
         }
 
-        let secrets = found.secrets(kept.as_ref());
+        let named = found.secrets(kept.as_ref());
         self.keep(kept.as_ref(), found);
-        Ok(secrets)
+        let keys = KeySearch {
+            limits: self.finder.limits,
+            last: self.last.as_deref(),
+        };
+        Ok(FoundSecrets {
+            named,
+            keyed: keys.run(&top),
+        })
     }
 
     /// Writes the cache. Ignores errors: it only saves time.
