@@ -28,6 +28,7 @@ pub use interpreter::interpreter;
 pub use stragglers::end_orphans;
 
 use super::file::{PRIVATE_FILE, make_folders};
+use super::inherited::ChildKind;
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
@@ -63,7 +64,7 @@ pub struct Script {
     pub timeout: Option<Duration>,
     /// Bytes of output to keep, half from the beginning and half from the end.
     pub capture: usize,
-    /// Inherited variables to pass on even if their names look like secrets or belong to git.
+    /// Inherited variables to pass on although no list has them.
     pub keep_env: Vec<String>,
     /// How to start the shell, with the sandbox policy. `None` uses this program without a sandbox.
     pub launcher: Option<Launcher>,
@@ -251,6 +252,7 @@ impl Running {
 
         let mut command = launcher.command()?;
         let environment = CommandEnvironment {
+            kind: ChildKind::Tool,
             keep: &script.keep_env,
             temporary: &scratch.temporary(),
             is_confined: launcher.policy.is_some(),

@@ -4,6 +4,7 @@
 mod bundles;
 mod confined;
 mod disk;
+mod environment;
 mod git_settings;
 pub mod ground;
 mod ignored_secrets;
