@@ -1,4 +1,4 @@
-//! `git teddy`: hands over to the `teddy` program that stands beside this one.
+//! `git teddy`: runs the `teddy` program in the same directory.
 //!
 //! Git starts `git-teddy` for `git teddy`. A second copy of the whole program under that name would
 //! double what is linked and shipped; this one only finds `teddy` and becomes it. The name under
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         .args(env::args_os().skip(1))
         .exec();
 
-    // Nobody is left to tell if this cannot be written either.
+    // There is no other place to report a failure of this write.
     let _ = writeln!(
         std::io::stderr(),
         "error: cannot start `{}`: {error}\nhint: install `teddy` beside `git-teddy`, or on your PATH",

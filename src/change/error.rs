@@ -87,7 +87,7 @@ impl ChangeError {
                 )
             }
             ChangeError::OpenTasks { id, .. } => {
-                format!("`teddy change impl {id}` goes on with them")
+                format!("`teddy change impl {id}` continues them")
             }
         }
     }
@@ -109,7 +109,7 @@ pub fn next_step(id: &ChangeId, phase: ChangePhase) -> String {
                 "`teddy change show {id} review` has the reasons; fix the proposal and run `teddy change challenge {id}`"
             )
         }
-        ChangePhase::Implementing => format!("`teddy change impl {id}` goes on with it"),
+        ChangePhase::Implementing => format!("`teddy change impl {id}` continues it"),
         ChangePhase::Complete => {
             format!("`teddy change archive {id}` merges its specs into the project's")
         }
@@ -150,7 +150,7 @@ mod tests {
             (error.to_string().as_str(), error.hint().as_str()),
             (
                 "the change `add-auth` is implementing, not complete",
-                "`teddy change impl add-auth` goes on with it"
+                "`teddy change impl add-auth` continues it"
             )
         );
         let error = ChangeError::of(

@@ -203,7 +203,7 @@ fn number(task: &Task, findings: &mut Findings<'_>) {
         findings.high(
             task.line,
             format!(
-                "task {layer}.{rest} stands below `## {}`, not below `## {layer}. ...`",
+                "task {layer}.{rest} is below `## {}`, not below `## {layer}. ...`",
                 task.layer
             ),
         );
@@ -297,7 +297,7 @@ mod tests {
         check(GOOD, &[]);
         check(
             "# Tasks: greet\n\n- [ ] 1.1 In a list without a layer\n  - Do: x\n",
-            &["tasks.md:3: error: task 1.1 stands below `## `, not below `## 1. ...`"],
+            &["tasks.md:3: error: task 1.1 is below `## `, not below `## 1. ...`"],
         );
         check(
             "# Tasks\n",
@@ -310,7 +310,7 @@ mod tests {
         check(
             &GOOD.replace("2.1 Take", "1.1 Take"),
             &[
-                "tasks.md:9: error: task 1.1 stands below `## 2. Logic Layer`, not below `## 1. ...`",
+                "tasks.md:9: error: task 1.1 is below `## 2. Logic Layer`, not below `## 1. ...`",
                 "tasks.md:9: error: there are two tasks 1.1",
             ],
         );

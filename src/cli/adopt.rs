@@ -11,7 +11,7 @@ use crate::workflow::adopt::{adopt, take_over};
 
 /// Accept a fetched session, including the plan that waits in it
 ///
-/// A plan from somebody else that came with fetched or copied refs does not run until you accept
+/// A plan from another user that came with fetched or copied refs does not run until you accept
 /// it. The plan is printed, and teddy switches to the session.
 #[derive(clap::Args)]
 #[command(

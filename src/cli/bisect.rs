@@ -71,7 +71,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(if is_told { exit::DONE } else { exit::FAILED }.into())
 }
 
-/// Joins the words of a command into a shell command line. A single word is one already.
+/// Joins arguments into a shell command line. A single argument is a command line already.
 pub(super) fn command_line(words: &[String]) -> anyhow::Result<String> {
     match words {
         [line] => Ok(line.clone()),
@@ -88,7 +88,8 @@ fn lines(found: &Bisected) -> Vec<StyledLine> {
             lines
         }
         culprits => {
-            let head = "The first bad turn cannot be told; it is one of these:";
+            let head =
+                "The first bad turn is one of these; some turns between them could not be tested:";
             let mut lines = vec![StyledLine::of(Tone::Strong, head)];
             for culprit in culprits {
                 let name = format!("  {}:{} ", found.session, culprit.turn);

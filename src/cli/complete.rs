@@ -116,7 +116,7 @@ fn without_options(command: Command) -> Command {
         .mut_subcommands(without_options)
 }
 
-/// Returns the words of the command line, and the index of the one to complete.
+/// Returns the arguments typed so far, and the index of the one to complete.
 fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
     let words: Vec<OsString> = args
         .into_iter()

@@ -13,7 +13,7 @@ use crate::workflow::doctor::{HealthCheck, HealthState, Patient};
 
 /// Find what is wrong or risky here, and how to fix it
 ///
-/// Looks at git, the sandbox, room on disk, settings and keys in them, the model, settings of git
+/// Looks at git, the sandbox, disk space, settings and keys in them, the model, settings of git
 /// that would send sessions by accident, worktrees, locks, hooks of agents, and the newest turns of
 /// the sessions. Nothing is asked of a model: its server is only asked whether it is there, without
 /// your key. Works outside of a repository, too. Exits with 1 if there is a problem.

@@ -50,7 +50,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     app.print(text)?;
     for path in &usage.rescued {
-        app.warn(&format!("a save of yours was set aside: {path}"));
+        app.warn(&format!("a file that you saved is kept in: {path}"));
     }
 
     Ok(exit::DONE.into())

@@ -111,8 +111,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             show(app, recorded)?;
             if recorded.status() == Status::Failed && !app.global.json {
                 app.say(match recorded.reached.is_empty() {
-                    true => "`teddy resume` lets the model go on.",
-                    false => "`teddy resume` lets the model go on; `teddy undo` takes it back.",
+                    true => "`teddy resume` lets the model continue.",
+                    false => "`teddy resume` lets the model continue; `teddy undo` takes it back.",
                 });
             }
             tell_answer(app, recorded)?;

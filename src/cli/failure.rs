@@ -72,7 +72,7 @@ pub(super) struct Unfinished {
 }
 
 /// How to answer a question of the model.
-pub(super) const ANSWER: &str = "`teddy resume -m '<answer>'` answers and goes on";
+pub(super) const ANSWER: &str = "`teddy resume -m '<answer>'` answers and continues";
 
 /// Hint if another process holds the lock.
 const WAIT: &str = "try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer";
@@ -163,7 +163,7 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
     if let Some(NotOwn(session)) = cause.downcast_ref() {
         let hint =
-            format!("`teddy branch {session}:@ <name>` goes on from it, if its files were pushed");
+            format!("`teddy branch {session}:@ <name>` continues from it, if its files were pushed");
         return Some(Diagnosis::usage(Some(hint)));
     }
 
@@ -264,7 +264,7 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
             }
             StoreError::Taken(name) => (
                 FailureKind::SessionTaken,
-                format!("`teddy switch {name}` goes on with it; or choose another name"),
+                format!("`teddy switch {name}` continues it; or choose another name"),
             ),
             StoreError::NoTurn {
                 turn, has_session, ..

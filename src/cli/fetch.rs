@@ -139,7 +139,7 @@ fn unfinished(result: &FetchResult) -> Option<anyhow::Error> {
         let refused = counted(unsound, "session");
         hinted(
             format!("{refused} of `{remote}` could not be taken"),
-            "whoever pushed it can check it with `teddy verify`",
+            "its author can check it with `teddy verify`",
         )
     })
 }

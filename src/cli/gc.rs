@@ -181,9 +181,9 @@ fn way_back(archived: &ArchivedSession, folder: &Path, is_plan: bool) -> String 
         (Some(fault), true) => format!(
             "Session {session} would go into {file}, which `teddy import` refuses: {fault}."
         ),
-        (None, false) => format!("`teddy import {file}` brings session {session} back ({bytes})."),
+        (None, false) => format!("`teddy import {file}` restores session {session} ({bytes})."),
         (Some(fault), false) => format!(
-            "`git fetch {file} 'refs/teddy/*:refs/teddy/*'` brings session {session} back ({bytes}); \
+            "`git fetch {file} 'refs/teddy/*:refs/teddy/*'` restores session {session} ({bytes}); \
              `teddy import` refuses it: {fault}."
         ),
     }

@@ -166,7 +166,7 @@ fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
         }
         app.warn("these files no longer have what would be committed; nothing was changed");
         app.say(
-            "hint: `teddy land --anyway` commits it all the same; `teddy restore @` brings it back",
+            "hint: `teddy land --anyway` commits it anyway; `teddy restore @` restores it",
         );
         return Ok(());
     }

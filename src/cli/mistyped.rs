@@ -59,7 +59,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
     (
         &["checkout", "co"],
-        "`teddy switch <session>` changes the session; `teddy restore <turn>` brings files back",
+        "`teddy switch <session>` changes the session; `teddy restore <turn>` restores files",
     ),
     (
         &["reset", "revert", "rollback", "rewind"],
@@ -72,11 +72,11 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
     (
         &["chat", "prompt-user", "code", "edit", "do"],
-        "`teddy start '<message>'` starts a session; `teddy resume` goes on with one",
+        "`teddy start '<message>'` starts a session; `teddy resume` continues one",
     ),
     (
         &["next", "go", "goon"],
-        "`teddy resume` goes on with the session",
+        "`teddy resume` continues the session",
     ),
     (&["create"], "`teddy new <name>` starts a session"),
     (
@@ -102,7 +102,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
     (
         &["pull", "share", "upload"],
-        "`teddy push` sends sessions to a git remote, `teddy fetch` brings those of others",
+        "`teddy push` sends sessions to a git remote, `teddy fetch` gets those of others",
     ),
     (
         &["squash", "rebase"],

@@ -331,7 +331,7 @@ fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode>
     } else {
         let count = counted(found.len(), "session");
         app.say(&format!(
-            "Deleted {count} on `{remote}`; what is here stays."
+            "Deleted {count} on `{remote}`; your copy stays."
         ));
     }
     Ok(exit::DONE.into())
@@ -341,7 +341,7 @@ fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode>
 fn deleted(one: &DeletedSession) -> StyledLine {
     let turns = match one.turns {
         Some(turns) => counted(turns, "turn"),
-        None => "turns that are not here".to_owned(),
+        None => "turns that you don't have".to_owned(),
     };
     let here = match one.is_here {
         true => "the session here stays",

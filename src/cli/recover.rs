@@ -12,7 +12,7 @@ use crate::workspace::recover;
 /// Every command that changes something does this first; running it twice is harmless.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy recover             finish and check everything\n  teddy recover --put-back  put back what an earlier recovery set aside as damaged"
+    after_help = "Examples:\n  teddy recover             finish and check everything\n  teddy recover --put-back  restore what an earlier recovery quarantined as damaged"
 )]
 pub(super) struct Args {
     /// First put back what recovery set aside, as far as it turns out to be sound
@@ -33,7 +33,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let name = visible(&result.item.name);
         match &result.refused {
             None => app.say(&format!("Put back `{name}`.")),
-            Some(why) => app.warn(&format!("`{name}` stays set aside: {}", visible(why))),
+            Some(why) => app.warn(&format!("`{name}` stays in quarantine: {}", visible(why))),
         }
     }
     let found = project.recover_thoroughly(user.as_mut())?;

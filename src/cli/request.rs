@@ -22,7 +22,7 @@ pub(super) struct RequestFlags {
     pub(super) files: Vec<String>,
 }
 
-/// A request with its words classified.
+/// A classified request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Request {
     /// Name of a session to start.
@@ -37,7 +37,7 @@ pub(super) struct Request {
 struct StrayWord(String);
 
 impl RequestFlags {
-    /// Classifies the words of a command line, and reads the message from stdin if requested.
+    /// Classifies arguments, and reads the message from stdin if requested.
     pub(super) fn read(
         self,
         app: &App,

@@ -204,7 +204,7 @@ fn show(
             let count = counted(done.overlaps.len(), "file");
             let rest = match done.is_applied() {
                 true => format!("the rest is as after turn {name}"),
-                false => "so nothing was changed; `teddy status` says how to go on".to_owned(),
+                false => "so nothing was changed; `teddy status` says how to continue".to_owned(),
             };
             app.warn(&format!("{count} could not be changed; {rest}"));
         } else if !done.notes.iter().any(RestoreNote::explains_overlap) {

@@ -37,7 +37,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .map(SessionName::parse)
         .transpose()?;
     if request.message.is_none() && !app.is_attended() {
-        let what = format!("{}, so nobody can be asked what to do", why_nobody());
+        let what = format!("{}, so TeDDy cannot ask what to do", why_nobody());
         let hint = match &request.name {
             None => "`teddy start '<message>'` says it".to_owned(),
             Some(name) => taken_as_name(name),

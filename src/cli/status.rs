@@ -192,7 +192,7 @@ fn at_work(holder: &LockHolder, turn: u64) -> String {
     }
 }
 
-/// Returns what has landed in words.
+/// Describes the newest landing.
 fn landing(landed: &Latest) -> String {
     let commit = landed.commits.last().map(ToString::to_string);
     let commit = commit.unwrap_or_default();

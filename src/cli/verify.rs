@@ -14,7 +14,7 @@ use crate::workflow::verify::{Verified, verify};
 ///
 /// Checks every turn against the rules of the format: numbers, ids, parents, the commits before and
 /// after it, what was approved against what ran; and that every object is there and has the bytes
-/// that its id says. Says who has signed a session, if somebody has, as far as git accepts the
+/// that its id says. Reports who signed a session, if git accepts the
 /// signature. Nothing is changed. Exits with 1 if anything is wrong.
 #[derive(clap::Args)]
 #[command(

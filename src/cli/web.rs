@@ -22,7 +22,7 @@ use crate::workflow::project::project_name;
 /// Serves pages from this machine, for this machine only, until ctrl-c: all sessions and their
 /// branches, each turn with its request, plan, report, changes and output, what it cost, turns side
 /// by side, and a search. Nothing can be changed there. The pages stay up to date while a session
-/// runs. The address has a secret word in it: whoever knows it can read what your sessions recorded
+/// runs. The address contains a secret: anyone who knows it can read what your sessions recorded
 /// for as long as the server runs.
 #[derive(clap::Args)]
 #[command(
@@ -60,7 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         app.print(format!("{url}\n"))?;
     }
-    app.say("Serving until ctrl-c. Whoever has this address can read your sessions meanwhile.");
+    app.say("Serving until ctrl-c. Until then, anyone with this address can read your sessions.");
     let lead = args.open.then(|| open(&url, &places.cache));
     if let Some(Err(error)) = &lead {
         app.warn(&format!("cannot open a browser: {error}"));

@@ -12,7 +12,6 @@ use crate::host::file::read_regular;
 
 /// What git before 2.41 says of `--contents` with a commit.
 const BEFORE_2_41: &str = "cannot use --contents with final commit object name";
-/// More bytes than this are no text.
 const MAX_CONTENTS: u64 = 1 << 30;
 /// A longer file is no list of revisions.
 const MAX_REVISIONS: u64 = 16 << 20;

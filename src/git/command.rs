@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::host::{env, process};
 
-/// What every command is told, whatever the configuration says.
+/// Settings of every command, which override the configuration.
 const SETTINGS: [&str; 12] = [
     // A relative path means the user's files, in which git does not run.
     "diff.orderFile=/dev/null",

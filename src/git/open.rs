@@ -1,4 +1,4 @@
-//! How a repository is found and opened, and why one is not fit.
+//! Finds and opens a repository, and explains why one cannot be used.
 
 mod error;
 mod misplaced;
@@ -14,31 +14,30 @@ use crate::host::env;
 pub use error::OpenError;
 use misplaced::{file_that_sets, is_bare, is_elsewhere, is_said_bare, wrongly_bare};
 
-/// Settings that hold for our own handle, whatever the configuration says: a file that does not
-/// round-trip is recorded all the same, and a log line needs somebody who wrote it.
+/// Settings of our own handle that override the configuration: a file that does not round-trip
+/// (`core.safecrlf`) is recorded anyway, and a reflog entry needs a committer.
 const OVERRIDES: [&str; 7] = [
     "core.safecrlf=false",
-    // What is brought back are the bytes that were recorded, not those that somebody shows in their
-    // place.
+    // A restore writes the recorded bytes, not those of a replacement object.
     "core.useReplaceRefs=false",
     "gitoxide.committer.nameFallback=TeDDy",
     "gitoxide.committer.emailFallback=teddy@localhost",
-    // As git itself, which looks at the sum of an index in `git fsck` only: with many files that
-    // takes longer than reading them.
+    // git checks the hash of an index only in `git fsck`: with many files, hashing takes longer
+    // than reading.
     "index.skipHash=true",
-    // The user's own git may be packing refs; milliseconds.
+    // In milliseconds: git might be packing refs.
     "core.packedRefsTimeout=5000",
     "core.filesRefLockTimeout=2000",
 ];
 
-/// So many bytes of objects are kept in memory: a few trees of a folder with very many files, each
-/// of which is asked for several times in a turn.
+/// Bytes of the object cache: enough for a few trees of a very large directory, which a turn reads
+/// several times.
 const CACHE: usize = 16 * 1024 * 1024;
 
-/// As many packs have room at least; a busy `git fetch` makes a few while we run.
+/// Minimum number of slots for packs: a concurrent `git fetch` can add some.
 const PACKS: usize = 1024;
 
-/// The extensions of a repository's format with which we can work.
+/// Supported extensions of the repository format.
 const EXTENSIONS: [&str; 8] = [
     "noop",
     "noop-v1",
@@ -50,42 +49,34 @@ const EXTENSIONS: [&str; 8] = [
     "relativeworktrees",
 ];
 
-/// Variables with which git's callers, such as its hooks, point it to another index, part of the
-/// refs or list of edges.
+/// Variables with which a caller of git, such as a hook, selects another index, ref namespace or
+/// list of shallow commits.
 const ELSEWHERE: [&str; 3] = ["GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_SHALLOW_FILE"];
 
-/// What a repository is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// Its files: a bare one has none.
+    /// Files, so not a bare repository.
     Files,
-    /// Its sessions.
+    /// Sessions only.
     Record,
 }
 
 impl Repository {
-    /// Finds the repository of a folder as git does, `GIT_DIR` and `GIT_WORK_TREE` included.
-    ///
-    /// # Errors
-    /// [`OpenError`], each with a hint.
+    /// Finds the repository of a directory as git does, including `GIT_DIR` and `GIT_WORK_TREE`.
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
         Repository::find(start, home, Purpose::Files)
     }
 
-    /// Returns why git sees no files in this repository, although it has some.
+    /// Returns an error if the repository has files but its configuration declares it bare.
     pub fn wrongly_bare(&self) -> Option<OpenError> {
         wrongly_bare(&self.gix)
     }
 
-    /// As [`Repository::discover`], but a bare repository will do: for what reads the record only.
-    ///
-    /// # Errors
-    /// As for [`Repository::discover`].
+    /// As [`Repository::discover`], but accepts a bare repository.
     pub fn discover_record(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
         Repository::find(start, home, Purpose::Record)
     }
 
-    /// Finds the repository of a folder.
     fn find(start: &Path, home: Option<&Path>, wanted: Purpose) -> Result<Repository, OpenError> {
         irregular::before_opening(start)?;
         let options = options();
@@ -94,13 +85,13 @@ impl Repository {
             reduced: options,
         };
 
-        // A ceiling at or below the folder says nothing, as for git.
+        // As in git, a ceiling at or below the directory has no effect.
         let upwards = gix::discover::upwards::Options {
             match_ceiling_dir_or_error: false,
             ..Default::default()
         };
         let found = match env::pinned() {
-            // gix would read the real environment.
+            // gix would read the environment of the process instead of the pinned one.
             Some(_) => gix::ThreadSafeRepository::discover_opts(start, upwards, trust),
             None => gix::ThreadSafeRepository::discover_with_environment_overrides_opts(
                 start, upwards, trust,
@@ -120,10 +111,8 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Makes a repository in a folder that has none, and opens it.
-    ///
-    /// # Errors
-    /// The folder is no project, and nothing is made; or git cannot make it.
+    /// Creates a repository in a directory and opens it. Refuses a directory that is not a project,
+    /// such as the home directory.
     pub fn init(folder: &Path, home: Option<&Path>) -> anyhow::Result<Repository> {
         let top = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         if let Some(what) = too_wide(&top, home) {
@@ -133,17 +122,14 @@ impl Repository {
         Ok(Repository::discover(folder, home)?)
     }
 
-    /// Opens the worktree whose top is this folder.
-    ///
-    /// # Errors
-    /// Where there is none.
+    /// Opens the worktree with this root.
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
         let gix =
             gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
         Ok(Repository::judge(gix, None, Purpose::Files)?)
     }
 
-    /// Opens this repository once more, to see what changed since.
+    /// Opens the repository again, to read what has changed.
     pub(in crate::git) fn reopened(&self) -> anyhow::Result<Repository> {
         match self.is_bare() {
             true => Ok(Repository::discover_record(self.git_dir(), None)?),
@@ -151,8 +137,8 @@ impl Repository {
         }
     }
 
-    /// Opens this repository with another folder as its worktree, and another file as the index of
-    /// that: settings, objects and rules are this one's.
+    /// Opens the repository with another worktree and index. Settings, objects and ignore rules stay
+    /// the same.
     pub(in crate::git) fn with_worktree(
         &self,
         top: &Path,
@@ -171,7 +157,7 @@ impl Repository {
 
         gix.set_workdir(top.to_owned())
             .during(format_args!("opening `{}`", top.display()))?;
-        // The packs are open already.
+        // Shares the packs that are already open.
         gix.objects = self.gix.objects.clone();
         gix.object_cache_size_if_unset(CACHE);
 
@@ -183,7 +169,7 @@ impl Repository {
         Ok(opened)
     }
 
-    /// Refuses what cannot be worked on.
+    /// Refuses a repository that TeDDy cannot work with.
     fn judge(
         mut gix: gix::Repository,
         home: Option<&Path>,
@@ -200,7 +186,6 @@ impl Repository {
         }
 
         if gix.git_dir_trust() != gix::sec::Trust::Full {
-            // As git wants it named.
             return Err(OpenError::Foreign(
                 gix.workdir().map_or(git_dir, Path::to_owned),
             ));
@@ -212,7 +197,7 @@ impl Repository {
 
         let wrongly_bare = wrongly_bare(&gix);
         if gix.workdir().is_none() && git_dir.ends_with(".git") && !is_said_bare(&gix) {
-            // gix does not ask `config.worktree`.
+            // gix does not read `config.worktree`.
             let top = git_dir.parent().map(Path::to_owned);
             let set = top.map(|top| gix.set_workdir(top)).transpose();
             set.map_err(|error| OpenError::Damaged(git_dir.clone(), error.to_string()))?;
@@ -266,8 +251,8 @@ impl Repository {
     }
 }
 
-/// Returns how repositories are opened. Packs that come while we run need room in gix's fixed
-/// table, or reading fails.
+/// Returns the options to open a repository. gix has a fixed number of slots for packs, and fails
+/// to read objects from packs beyond it.
 fn options() -> gix::open::Options {
     let slots = gix::odb::store::init::Slots::AsNeededByDiskState {
         multiplier: 2.0,
@@ -279,8 +264,8 @@ fn options() -> gix::open::Options {
         .permissions(permissions(gix::open::Permissions::default()))
 }
 
-/// What gix may read besides the repository itself: the usual, or nothing if the environment is
-/// pinned, because gix reads the real one.
+/// Permissions of gix to read the environment and other files. None if the environment is pinned,
+/// because gix would read that of the process.
 fn permissions(usual: gix::open::Permissions) -> gix::open::Permissions {
     match env::pinned() {
         Some(_) => gix::open::Permissions::isolated(),
@@ -288,8 +273,8 @@ fn permissions(usual: gix::open::Permissions) -> gix::open::Permissions {
     }
 }
 
-/// Returns an extension of the repository's format that we do not know; git itself stops at one in
-/// the newer format only.
+/// Returns an unsupported extension of the repository format. git refuses unknown extensions only
+/// in format version 1.
 fn unknown_extension(gix: &gix::Repository) -> Option<String> {
     let config = gix.config_snapshot();
     if config
@@ -317,9 +302,8 @@ fn unknown_extension(gix: &gix::Repository) -> Option<String> {
         .find(|name| !EXTENSIONS.contains(&name.as_str()))
 }
 
-/// Returns whether the user's git takes a bare repository only where `GIT_DIR` names it
-/// (`safe.bareRepository`): somebody can have put it among the files of a clone. What a repository
-/// says of itself does not count.
+/// Returns `true` if `safe.bareRepository` allows a bare repository only through `GIT_DIR`, because
+/// a clone can contain one among its files. The setting of the repository itself does not count.
 fn must_be_named(gix: &gix::Repository) -> bool {
     use gix::config::Source;
 
@@ -338,7 +322,7 @@ fn must_be_named(gix: &gix::Repository) -> bool {
     last.is_some_and(|value| value.eq_ignore_ascii_case("explicit"))
 }
 
-/// Returns what a folder is that is too much for a project.
+/// Returns the kind of a directory that is too large for a project, such as the home directory.
 fn too_wide(top: &Path, home: Option<&Path>) -> Option<&'static str> {
     if top.parent().is_none() {
         return Some("the root of the file system");
@@ -347,12 +331,12 @@ fn too_wide(top: &Path, home: Option<&Path>) -> Option<&'static str> {
     is_home.then_some("your home directory")
 }
 
-/// Options that ignore the variables that name a part of a repository: the caller's git set them for
+/// Options that ignore the variables that select a part of a repository: a calling git set them for
 /// the user's checkout, and a session's worktree must not write the user's index.
 ///
-/// The variables that name configuration files still count, so that all of our handles, and git in a
-/// plan's command, see the same configuration. gix knows one permission for both groups; if the first
-/// group is set, `GIT_CONFIG_GLOBAL` and `GIT_ATTR_NOSYSTEM` are therefore ignored.
+/// Variables that name configuration files still count, so all of our handles and git in a plan's
+/// command read the same configuration. gix has one permission for both groups: if a variable of the
+/// first group is set, `GIT_CONFIG_GLOBAL` and `GIT_ATTR_NOSYSTEM` are ignored too.
 pub(in crate::git) fn plain() -> gix::open::Options {
     let mut permissions = permissions(gix::open::Permissions::all());
     let names_a_part = |name: &&str| env::var_os(name).is_some();
@@ -373,7 +357,7 @@ pub(in crate::git) fn plain() -> gix::open::Options {
     }
 }
 
-/// Opens a repository that was found anew, where variables name a part of it.
+/// Opens a repository again if variables select a part of it.
 fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
     if ELSEWHERE.iter().all(|name| env::var_os(name).is_none()) {
         return Ok(found);
@@ -393,7 +377,7 @@ fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
     )
 }
 
-/// Finds out why nothing was opened.
+/// Explains why no repository was opened.
 fn why_not(start: &Path, error: &gix::Error) -> OpenError {
     let named = env::var_os("GIT_DIR").map(|named| start.join(named));
     let found = || {

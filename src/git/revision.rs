@@ -47,8 +47,7 @@ pub fn is_on_branch(repository: &Repository, commit: CommitId, branch: &str) -> 
     tip.is_ok_and(|tip| is_ancestor(repository, commit, tip).unwrap_or(false))
 }
 
-/// Returns the newest commit of a branch whose message is what is looked for, among its `limit` newest
-/// ones.
+/// Returns the newest commit whose message matches, among the `limit` newest of a branch.
 pub fn find_message(
     repository: &Repository,
     branch: &str,
@@ -64,7 +63,7 @@ pub fn find_message(
         if !seen.insert(id) || seen.len() > limit {
             continue;
         }
-        // A shallow clone ends somewhere.
+        // A shallow clone has commits without their parents.
         let Ok(commit) = repository.commit(id) else {
             continue;
         };
@@ -82,9 +81,6 @@ pub fn find_message(
 }
 
 /// Returns whether `ancestor` is `descendant` or reachable from it.
-///
-/// # Errors
-/// Where a commit cannot be read.
 pub fn is_ancestor(
     repository: &Repository,
     ancestor: CommitId,

@@ -1,5 +1,4 @@
-//! How the files of one tree look on disk: whether what is there is what the tree says, and what
-//! to write so that it is.
+//! Compares files on disk with the entries of a tree, and computes what a checkout would write.
 
 use crate::git::filter;
 use crate::git::object::large;
@@ -13,51 +12,43 @@ use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 
 /// The files of a tree, as a checkout would write them.
 pub(in crate::git) struct TreeVersion<'repo> {
-    /// The repository.
     repository: &'repo Repository,
-    /// The tree's filters.
     filter: Filter<'repo>,
-    /// What the file system can hold.
     abilities: Abilities,
 }
 
-/// What something on disk is recognised by.
+/// Identity of a file on disk, for comparison with a tree entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) enum Mark {
-    /// Nothing is there, or a folder.
+    /// The path does not exist or is a directory.
     Absent,
-    /// A file with these bytes, executable or not.
+    /// Blob id of the bytes, and whether the file is executable.
     File(gix::ObjectId, bool),
-    /// A link with this target.
+    /// Blob id of the target of a symbolic link.
     Link(gix::ObjectId),
-    /// Something that git does not hold.
+    /// A file type that git cannot store.
     Other,
 }
 
-/// What is on disk, and what it is recognised by.
+/// A file on disk with its identity.
 #[derive(Debug)]
 pub(in crate::git) struct Marked {
-    /// What is on disk.
     pub(in crate::git) seen: OnDisk,
-    /// What it is recognised by.
     pub(in crate::git) mark: Mark,
 }
 
-/// What the file system can hold, as git's configuration says.
+/// Capabilities of the file system according to git's configuration.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::git) struct Abilities {
-    /// It keeps the executable bit.
+    /// `core.fileMode`
     pub(in crate::git) executable: bool,
-    /// It has symbolic links.
+    /// `core.symlinks`
     pub(in crate::git) links: bool,
-    /// It takes names that differ in case for one.
+    /// `core.ignoreCase`
     pub(in crate::git) ignores_case: bool,
 }
 
-/// Returns how the given paths of a tree look on disk.
-///
-/// # Errors
-/// Where the tree or the configuration cannot be read.
+/// Loads the filters that a checkout of these paths needs.
 pub(in crate::git) fn version<'a>(
     repository: &Repository,
     tree: TreeId,
@@ -70,18 +61,11 @@ pub(in crate::git) fn version<'a>(
     })
 }
 
-/// Looks at a place, and hashes what is there.
-///
-/// # Errors
-/// Where it cannot be read.
+/// Reads and hashes the file at a path.
 pub(in crate::git) fn look(repository: &Repository, place: &Place) -> anyhow::Result<Marked> {
     look_at(repository, &place.find()?)
 }
 
-/// Looks at what was found at a place, as [`look`] does.
-///
-/// # Errors
-/// It cannot be read.
 pub(in crate::git) fn look_at(
     repository: &Repository,
     found: &NameState,
@@ -99,7 +83,7 @@ pub(in crate::git) fn look_at(
     Ok(Marked { seen, mark })
 }
 
-/// Returns the id of what is in a file; nothing if that changes while it is read.
+/// Returns the blob id of a file; `None` if it changes while it is read.
 pub(in crate::git) fn body_id(
     repository: &Repository,
     body: &FileBody,
@@ -110,10 +94,7 @@ pub(in crate::git) fn body_id(
     }
 }
 
-/// Returns what something is recognised by that was just made.
-///
-/// # Errors
-/// Where the hash function refuses its bytes.
+/// Returns the mark that a file has once these contents are written.
 pub(in crate::git) fn mark(
     repository: &Repository,
     content: &Content,
@@ -122,14 +103,13 @@ pub(in crate::git) fn mark(
     Ok(match content {
         Content::File { source, .. } => match source {
             ByteSource::Bytes(bytes) => Mark::File(repository.blob_id(bytes)?.0, executable),
-            // Its bytes were hashed when they were written.
+            // Hashed when the bytes were written to the store.
             ByteSource::Stored(stored) => Mark::File(stored.id, executable),
         },
         Content::Link(target) => Mark::Link(repository.blob_id(target)?.0),
     })
 }
 
-/// Returns what the file system of the worktree can hold.
 pub(in crate::git) fn abilities(repository: &Repository) -> Abilities {
     let settings = repository.gix.config_snapshot();
     let setting = |key: &str, default| settings.boolean(key).unwrap_or(default);
@@ -141,11 +121,8 @@ pub(in crate::git) fn abilities(repository: &Repository) -> Abilities {
 }
 
 impl TreeVersion<'_> {
-    /// Returns whether what is on disk at a path is what the tree says: its very bytes, or bytes
-    /// that git would store as it.
-    ///
-    /// # Errors
-    /// Where the repository cannot hash.
+    /// Returns `true` if git would record the file on disk as this entry. Its bytes can differ from
+    /// a checkout's, for example after a filter that strips content.
     pub(in crate::git) fn is(
         &mut self,
         path: &[u8],
@@ -153,7 +130,7 @@ impl TreeVersion<'_> {
         seen: &Marked,
     ) -> anyhow::Result<bool> {
         let Some(entry) = entry else {
-            // A folder is no leaf: where a tree says nothing, it may stand.
+            // A directory is not an entry, so it does not conflict with a missing one.
             return Ok(seen.mark == Mark::Absent);
         };
         match (&seen.mark, &seen.seen) {
@@ -172,7 +149,7 @@ impl TreeVersion<'_> {
                 };
                 match cleaned {
                     Ok(Some(cleaned)) => Ok(self.repository.blob_id(&cleaned)?.0 == entry.id),
-                    // What git could not store is not what it has.
+                    // A file that the filter refuses cannot equal an entry.
                     Ok(None) | Err(_) => Ok(false),
                 }
             }
@@ -180,12 +157,11 @@ impl TreeVersion<'_> {
         }
     }
 
-    /// Returns whether a checkout writes any blob for a path as it is.
+    /// Returns `true` if a checkout writes the blobs of a path without conversion.
     pub(in crate::git) fn is_as_stored(&mut self, path: &[u8]) -> anyhow::Result<bool> {
         self.filter.keeps(path)
     }
 
-    /// Returns the bytes that a checkout writes for a file.
     pub(in crate::git) fn checked_out(
         &mut self,
         path: &[u8],
@@ -195,7 +171,7 @@ impl TreeVersion<'_> {
         self.filter.smudge(path, blob)
     }
 
-    /// Returns the id that the bytes of a checkout would have, were they stored as they are.
+    /// Returns the hash of the bytes that a checkout writes, without the clean filter.
     pub(in crate::git) fn checked_out_id(
         &mut self,
         path: &[u8],
@@ -208,8 +184,8 @@ impl TreeVersion<'_> {
         Ok(self.repository.blob_id(&bytes)?.0)
     }
 
-    /// Returns the bytes that a checkout writes for what git stores of these. In a partial clone, it
-    /// needs no blob.
+    /// Cleans and smudges bytes: what a checkout would write after these bytes were committed. Reads
+    /// no blob, so it works in a partial clone.
     pub(in crate::git) fn stored_and_checked_out(
         &mut self,
         path: &[u8],
@@ -220,7 +196,7 @@ impl TreeVersion<'_> {
             .smudge(path, stored.unwrap_or_else(|| bytes.to_vec()))
     }
 
-    /// Returns whether git stores bytes as an entry.
+    /// Returns `true` if git would store the bytes as this entry.
     pub(in crate::git) fn stores(
         &mut self,
         path: &[u8],
@@ -245,7 +221,6 @@ impl TreeVersion<'_> {
         self.filter.apply_to_disk(path, versions, disk, new.id)
     }
 
-    /// Returns the content of a file that is to have these bytes.
     pub(in crate::git) fn content_of(
         &self,
         bytes: Vec<u8>,
@@ -260,10 +235,8 @@ impl TreeVersion<'_> {
         }
     }
 
-    /// Returns what a checkout writes for a file or link, with the permissions of what it replaces.
-    ///
-    /// # Errors
-    /// Where the blob cannot be read or a filter fails.
+    /// Returns what a checkout writes for a file or link. `old` has the permissions of the file that
+    /// it replaces.
     pub(in crate::git) fn content(
         &mut self,
         path: &[u8],
@@ -307,7 +280,7 @@ impl TreeVersion<'_> {
         }
     }
 
-    /// Finds a large blob that a checkout writes as it is.
+    /// Returns the blob if it is large and a checkout writes it without conversion.
     fn stored(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Option<Stored>> {
         if entry.mode == EntryMode::Link {
             return Ok(None);
@@ -318,7 +291,6 @@ impl TreeVersion<'_> {
         }
     }
 
-    /// Returns whether a file has the executable bit of a mode, as far as the file system keeps it.
     fn is_mode(&self, mode: EntryMode, executable: bool) -> bool {
         match mode {
             EntryMode::File => !self.abilities.executable || !executable,
@@ -328,13 +300,12 @@ impl TreeVersion<'_> {
     }
 }
 
-/// Returns whether git takes a file for executable.
+// As git, which reads only the bit of the owner.
 fn is_executable(permissions: RawMode) -> bool {
     permissions & 0o100 != 0
 }
 
-/// Returns permissions with the executable bit set for whoever may read, or for nobody; as they are
-/// where it is so already.
+/// Sets the executable bit for everyone who can read, or clears it.
 fn with_executable(permissions: RawMode, executable: bool) -> RawMode {
     if is_executable(permissions) == executable {
         return permissions & 0o777;

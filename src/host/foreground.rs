@@ -84,11 +84,8 @@ fn end_group(group: Pid, since: Instant) {
     }
 }
 
-/// Runs a program of the user's own that has the terminal, and with it ctrl-c. Who asks us to end
-/// asks the program.
-///
-/// # Errors
-/// It cannot be started.
+/// Runs a program that has the terminal, including ctrl-c. A termination signal to us is passed on to
+/// the program.
 pub fn accompany(command: &mut Command) -> io::Result<ExitStatus> {
     interrupt::deaf(|| {
         let mut child = command.spawn()?;

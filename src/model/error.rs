@@ -163,7 +163,7 @@ impl ModelError {
                 "if the input is too long, take resources out of the context (`teddy context list` shows the largest); else check the model's settings".into()
             }
             ModelError::Server { .. } => "try again later, or use another model with `--model`".into(),
-            ModelError::NotJson { .. } => "check `base_url`: it seems to be a web page and not an API, or a proxy stands between".into(),
+            ModelError::NotJson { .. } => "check `base_url`: it seems to be a web page and not an API, or a proxy is in between".into(),
             ModelError::Connect { .. } => "check `base_url`, the network and the proxy; for a local model, that its server runs".into(),
             ModelError::Redirect { .. } => "set `base_url` to the address of the API itself; a key is never forwarded to another address".into(),
             ModelError::CostLimit { .. } | ModelError::SpentWhileActing { .. } => {

@@ -40,7 +40,7 @@ pub struct Reading {
     pub is_plan: bool,
 }
 
-/// A reply whose fences and spelling are mended, if that is safe.
+/// A reply with repaired fences and spelling, if the repair is safe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preprocessed {
     /// The text, and what was done or is in doubt.
@@ -75,7 +75,7 @@ pub fn read(reply: &str) -> Reading {
     read_plain(reply)
 }
 
-/// Reads a reply that stands between the marks of a chat template, which are taken off.
+/// Reads a reply between the marks of a chat template.
 fn between_marks(reply: &str, inner: Range<usize>) -> Reading {
     let above = split_lines(&reply[..inner.start]).count();
     let above = above.saturating_sub(usize::from(!reply[..inner.start].ends_with(['\n', '\r'])));

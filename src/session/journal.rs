@@ -14,7 +14,7 @@ use crate::host::file::{
 
 /// The version of the format.
 pub const SCHEMA: u32 = 1;
-/// A journal is a few hundred bytes; what is longer is none.
+/// A journal has a few hundred bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 const MAX_ID: u64 = 1024;
 
@@ -131,7 +131,7 @@ impl Journal {
         Ok(aside)
     }
 
-    /// Reads an intent that was put aside; `None` if it is damaged.
+    /// Reads a quarantined intent; `None` if it is damaged.
     pub fn read_aside(&self, path: &Path) -> std::io::Result<Option<Pending>> {
         let bytes = match read_regular(path, MAX_BYTES) {
             Err(error) if is_out_of_reach(&error) => return Err(error),
@@ -141,16 +141,12 @@ impl Journal {
         Ok(pending.filter(Pending::is_sound))
     }
 
-    /// Makes an intent that was put aside the one under way; the caller knows that there is none.
+    /// Makes a quarantined intent the pending one. The caller knows that none is pending.
     pub fn put_back(&self, path: &Path) -> std::io::Result<()> {
         std::fs::rename(path, self.pending())
     }
 
-    /// Writes down what is about to happen, durably.
-    ///
-    /// # Errors
-    /// Where something is under way already, which would be forgotten, or the file cannot be
-    /// written.
+    /// Records an intent durably. Fails if another one is pending.
     pub fn begin(&self, pending: &Pending) -> std::io::Result<()> {
         if self.pending().symlink_metadata().is_ok() {
             return Err(std::io::Error::new(

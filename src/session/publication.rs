@@ -102,7 +102,7 @@ pub struct Delta {
 impl Delta {
     /// Returns the patch after another tool rewrote its commits, and `after` with them.
     ///
-    /// Nothing records what became of `before`. If `after` does not descend from it any more, the
+    /// The result of `before` is not recorded. If `after` does not descend from it any more, the
     /// parent of `after` is taken: only commits that commands of the turn made can be between them.
     pub fn rewritten(self, repository: &Repository, after: CommitId) -> Delta {
         if self.before == self.after {

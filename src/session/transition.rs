@@ -246,8 +246,8 @@ fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[
         _ => None,
     };
 
-    // The last one is not always the previous turn: a rejected turn adds nothing, a restore brings
-    // back the context of an older turn, and a fork that of another session.
+    // The last one is not always the previous turn: a rejected turn adds nothing, a restore selects
+    // the context of an older turn, and a fork that of another session.
     // The last one is not always the previous turn: a rejected turn adds nothing, a restore
     // reinstates the context of an older turn, and a fork starts with that of another session.
     let last = context.iter().filter_map(left_by).max();

@@ -356,7 +356,7 @@ impl TurnCheck<'_> {
                 );
             }
             Status::Recorded if !workspace.is_whole() => {
-                self.fault("T21", "it records files, and says that they are not there");
+                self.fault("T21", "it records files, and says that they are missing");
             }
             _ if self.turn.meta.question && old != new => {
                 self.fault("T20", "it answers a question, and files changed");

@@ -14,7 +14,7 @@ use super::resource::{Resource, is_url};
 // These characters make an entry a pattern, unless a backslash escapes them.
 const WILD: [char; 3] = ['*', '?', '['];
 
-/// What stands around the entry of a line.
+/// Characters trimmed from a line.
 const BLANKS: [char; 5] = ['\u{feff}', ' ', '\t', '\r', '\n'];
 
 /// What a list holds.

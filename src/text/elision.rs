@@ -166,7 +166,7 @@ fn comment(line: &str) -> Option<&str> {
     Some(closed.unwrap_or(words).trim())
 }
 
-/// Returns whether words say that code is as it was; `dotted` if an ellipsis stands beside them.
+/// Returns whether a text says that code is unchanged. `dotted`: there is an ellipsis next to it.
 fn says_so(words: &str, dotted: bool) -> bool {
     let words = words.to_lowercase();
     if ELSEWHERE.iter().any(|phrase| words.contains(phrase)) {

@@ -83,7 +83,7 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
         }
         ([], _) if drift.untouched => {
             return Some(format!(
-                "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` brings them to turn {tip}"
+                "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn {tip}"
             ));
         }
         ([], lacking) => format!("they lack {}", list_of(lacking)),
@@ -177,7 +177,7 @@ mod tests {
             [
                 "Conflict markers are in `a`.",
                 "Your files are as after turn 2 except for 1 file:",
-                "  b: deleted since by you; `teddy restore 2 --exact b` brings it back",
+                "  b: deleted since by you; `teddy restore 2 --exact b` restores it",
             ]
         );
     }
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(
             sentences(&drift, 3),
             [
-                "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` brings them to turn 3"
+                "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 3"
             ]
         );
     }

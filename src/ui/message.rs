@@ -41,7 +41,7 @@ pub fn asked(question: &Question<'_>) -> Vec<StyledLine> {
             takes_commands,
         } => {
             let what = if *goes_on {
-                "enter lets the model go on, or say what should be done"
+                "enter lets the model continue, or say what should be done"
             } else {
                 "what should be done?"
             };

@@ -26,7 +26,7 @@ pub fn lines(missing: &[MissingChange], named: &str) -> Vec<String> {
 fn line(missing: &MissingChange, named: &str) -> String {
     let path = visible(&missing.path);
     let how = format!(
-        "`teddy restore {} --exact {}` brings it back",
+        "`teddy restore {} --exact {}` restores it",
         shell_word(named),
         shell_operand(&missing.path)
     );
@@ -79,10 +79,10 @@ mod tests {
         assert_eq!(
             lines(&[gone("a\u{7}"), gone("-a;b"), taken, committed], "3"),
             [
-                "a\\u{7}: deleted since by you; `teddy restore 3 --exact $'a\\x07'` brings it back",
-                "-a;b: deleted since by you; `teddy restore 3 --exact -- '-a;b'` brings it back",
-                "b: what turn 2 of demo changed was taken back since; `teddy restore 3 --exact b` brings it back",
-                "c: as in your commit 11111111, not as turn 3 left it; `teddy restore 3 --exact c` brings it back",
+                "a\\u{7}: deleted since by you; `teddy restore 3 --exact $'a\\x07'` restores it",
+                "-a;b: deleted since by you; `teddy restore 3 --exact -- '-a;b'` restores it",
+                "b: what turn 2 of demo changed was taken back since; `teddy restore 3 --exact b` restores it",
+                "c: as in your commit 11111111, not as turn 3 left it; `teddy restore 3 --exact c` restores it",
             ]
         );
     }

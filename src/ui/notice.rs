@@ -106,7 +106,7 @@ pub fn named(paths: &[Vec<u8>]) -> String {
     names.join(", ")
 }
 
-/// Returns the command that brings files back as a commit has them, from any directory.
+/// Returns the command that restores files from a commit, in any directory.
 pub fn restore_command(source: CommitId, paths: &[Vec<u8>]) -> String {
     let is_pattern = |path: &[u8]| path.iter().any(|byte| b"*?[\\".contains(byte));
     let operand = |path: &Vec<u8>| {
@@ -158,7 +158,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             format!("commands run in a copy of your files, without what git ignores: {why}")
         }
         Notice::WorktreeDiskFull(path) => format!(
-            "the disk of `{path}` is full, so what commands wrote there may be incomplete; `teddy gc` makes room, `worktree.root` names another place"
+            "the disk of `{path}` is full, so what commands wrote there may be incomplete; `teddy gc` frees space, `worktree.root` names another place"
         ),
         Notice::AgentSettings(paths) => format!(
             "this repository has settings for agents, which can make the agent run something inside of its sandbox, where it has the network and its own login: {}",
@@ -191,7 +191,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             format!("{}: {}", turn_words(turn.as_ref()), verdict(*exit_code))
         }
         Notice::NoHooks { dir, file } => format!(
-            "no hook runs: `core.hooksPath` is `{}`, which does not exist; `git config --file {} --unset-all core.hooksPath` brings those of the repository back",
+            "no hook runs: `core.hooksPath` is `{}`, which does not exist; `git config --file {} --unset-all core.hooksPath` enables those of the repository",
             visible(&dir.display().to_string()),
             shell_word(file.as_os_str().as_encoded_bytes())
         ),
@@ -275,7 +275,7 @@ fn verdict(exit_code: i32) -> String {
     }
 }
 
-/// Says what changed of the repository while git committed, and what brings it back.
+/// Lists changes of the repository while git committed, with the commands that revert them.
 fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
     let mut sentences = Vec::new();
     for entry in &changes.taken {
@@ -283,7 +283,7 @@ fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
         sentences.push(match restored {
             true => format!("the stash entry \"{message}\" was taken while git committed; it is back in the stash"),
             false => format!(
-                "the stash entry \"{message}\" was taken while git committed; `git stash store -m {} {id}` brings it back",
+                "the stash entry \"{message}\" was taken while git committed; `git stash store -m {} {id}` restores it",
                 shell_word(&entry.message)
             ),
         });
@@ -297,7 +297,7 @@ fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
     for (name, old) in &changes.moved {
         let name = visible(name);
         sentences.push(format!(
-            "`{name}` changed while git committed; `git update-ref {} {old}` brings it back",
+            "`{name}` changed while git committed; `git update-ref {} {old}` restores it",
             shell_word(name.as_bytes())
         ));
     }
@@ -334,7 +334,7 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
         FilesNotice::ChangedDuringCommit { paths, source } => {
             let restore = restore_command(*source, paths);
             format!(
-                "{} changed while git committed: {}; `{restore}` brings back what you had",
+                "{} changed while git committed: {}; `{restore}` restores what you had",
                 counted(paths.len(), "file"),
                 named(paths)
             )

@@ -24,7 +24,7 @@ pub enum Approval {
 
 /// Error: the plan was shown, but there is no user to approve it.
 #[derive(Debug, thiserror::Error)]
-#[error("{}, so nobody can approve this plan", why_nobody())]
+#[error("{}, so TeDDy cannot ask for approval of this plan", why_nobody())]
 pub struct Unapproved {
     /// The plan as JSON, for a program that decides.
     pub review: serde_json::Value,
@@ -100,7 +100,7 @@ impl<W: Write> User for Quiet<W> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
             Approval::All | Approval::Ask => {
-                let what = format!("{}, so nobody can answer \"{question}\"", why_nobody());
+                let what = format!("{}, so TeDDy cannot ask \"{question}\"", why_nobody());
                 Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
             }
         }
@@ -160,7 +160,7 @@ mod tests {
         let error = user.review(&sample.proposal()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("{}, so nobody can approve this plan", why_nobody())
+            format!("{}, so TeDDy cannot ask for approval of this plan", why_nobody())
         );
         let review = &error.downcast_ref::<Unapproved>().unwrap().review;
         assert_eq!(
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(
             words(&error),
             format!(
-                "{}, so nobody can answer \"Overwrite 3 files?\": `--exact` says yes",
+                "{}, so TeDDy cannot ask \"Overwrite 3 files?\": `--exact` says yes",
                 why_nobody()
             )
         );

@@ -106,7 +106,7 @@ fn repair(repaired: &Repaired) -> Vec<String> {
     )]
 }
 
-/// Says which words stand beside commands: they can say not to run them.
+/// Lists text next to commands, because it can ask not to run them.
 fn asides(repaired: &Repaired) -> Option<String> {
     let asides: Vec<String> = repaired
         .asides()

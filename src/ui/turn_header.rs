@@ -52,7 +52,7 @@ fn request(message: &str, origin: MessageOrigin) -> Option<&str> {
     Some(match origin {
         MessageOrigin::User => first,
         MessageOrigin::Validation => "none; validation asked for a corrected plan",
-        MessageOrigin::Loop => "none; the loop went on by itself",
+        MessageOrigin::Loop => "none; the loop continued without one",
     })
 }
 

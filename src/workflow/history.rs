@@ -114,9 +114,6 @@ pub fn is_rewritten(project: &Project, session: &SessionName) -> bool {
 }
 
 /// Returns the files at the start of a session: those before its first turn.
-///
-/// # Errors
-/// There is no such session, or nothing has run in it yet.
 pub fn start_tree(project: &Project, session: &SessionName) -> anyhow::Result<TreeId> {
     let store = project.store();
     let mut first = None;

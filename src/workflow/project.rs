@@ -193,17 +193,13 @@ impl Project {
         Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.abandoned)
     }
 
-    /// Puts back what recovery set aside, under the lock, as far as it is sound.
+    /// Returns valid quarantined data to its place, under the lock.
     pub fn put_back(&self) -> anyhow::Result<Vec<PutBackResult>> {
         let _lock = self.lock("recover")?;
         set_aside::put_all_back(&self.checkout())
     }
 
-    /// Finishes what a crash interrupted, under the lock, and looks at everything that the refs
-    /// reach.
-    ///
-    /// # Errors
-    /// As for [`Project::enter`].
+    /// Recovers from a crash, under the lock, and checks all objects that the refs reach.
     pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;

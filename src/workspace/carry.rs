@@ -11,7 +11,7 @@ use crate::session::turn::Turn;
 pub enum Carried {
     /// All of it.
     Whole,
-    /// The plan, the message and the model's answer, with the context that the restore brought.
+    /// The plan, the message and the model's answer, with the context of the restore.
     Answer,
 }
 

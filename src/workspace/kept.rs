@@ -1,7 +1,7 @@
 //! Remembers files that turns made and a snapshot would leave out: ignored files, files marked with
 //! `git update-index --assume-unchanged`, and files that look like secrets.
 //!
-//! Two small files in the git directory for each checkout, written when files are brought to it: what
+//! Two small files in the git directory for each checkout, written when files are applied to it: what
 //! snapshots would pass over, and all files that turns made and git does not track. The second is
 //! compared with each snapshot, because rules can change later. Where they are lost, these files are
 //! passed over from then on, as any other that git ignores.

@@ -40,7 +40,7 @@ pub enum FilesNotice {
         /// The commit that has them as they were.
         source: CommitId,
     },
-    /// A pack whose bytes a power cut took was put aside.
+    /// A pack that a power cut damaged was quarantined.
     TornPackMoved(String),
     /// This many objects without content were quarantined.
     DamagedObjectsMoved(usize),

@@ -1,4 +1,4 @@
-//! Lists what recovery set aside as damaged, and puts back what turns out to be sound.
+//! Lists what recovery quarantined as damaged, and restores what is valid.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::workspace::Checkout;
 /// A ref's log is among what a reftable kept of it.
 const MAX_REF: u64 = 64 << 10;
 
-/// What was set aside.
+/// Kind of quarantined data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SetAsideKind {
@@ -34,7 +34,7 @@ pub enum SetAsideKind {
     Intent,
 }
 
-/// One thing that was set aside.
+/// Quarantined data.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SetAside {
     /// What it is.
@@ -46,7 +46,7 @@ pub struct SetAside {
     file: PathBuf,
 }
 
-/// Something that was set aside, and what happened when it was to be put back.
+/// Quarantined data with the result of restoring it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PutBackResult {
     /// What it is.
@@ -56,7 +56,7 @@ pub struct PutBackResult {
     pub refused: Option<String>,
 }
 
-/// Returns what was set aside: packs first, because refs need what is in them.
+/// Lists quarantined data: packs first, because refs need their objects.
 pub fn set_aside(repository: &Repository) -> anyhow::Result<Vec<SetAside>> {
     let mut found = Vec::new();
     let mut add = |kind, name: Option<String>, file: &Path| {
@@ -182,7 +182,7 @@ fn put_intent_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<P
     let tip = refs::read(checkout.repository, &session.reference())?;
     if tip != Some(pending.commit) {
         return refused(
-            "its turn is not the newest of its session any more; `teddy restore` brings any turn to your files",
+            "its turn is no longer the newest of its session; `teddy restore` applies any turn to your files",
         );
     }
     journal.put_back(&item.file)?;

@@ -4,5 +4,7 @@
 mod hermetic;
 #[path = "house/import_circles.rs"]
 mod import_circles;
+#[path = "house/language.rs"]
+mod language;
 #[path = "house/rules.rs"]
 pub mod rules;

@@ -3,6 +3,7 @@
 //! them out.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
+mod cli;
 mod crash;
 mod files;
 mod first_change;

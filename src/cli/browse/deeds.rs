@@ -246,7 +246,7 @@ impl<'a> Deeds<'a> {
     fn line(&self, question: &str) -> anyhow::Result<String> {
         if !io::stdin().is_terminal() {
             self.app
-                .say("Nobody can be asked here, so nothing is done.");
+                .say("No terminal to ask in, so nothing is done.");
             return Ok(String::new());
         }
         write!(io::stderr(), "{question}")?;

@@ -54,7 +54,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         archived.conflicts.iter().for_each(|path| {
             app.warn(&format!(
-                "`{path}` was changed by somebody else in the same place"
+                "`{path}` was also changed by another user in the same place"
             ))
         });
         app.say("Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.");

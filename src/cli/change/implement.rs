@@ -183,5 +183,5 @@ fn asks(change: &ChangeId) -> String {
 
 /// Explains how to answer the model's question.
 fn answer_hint(change: &ChangeId) -> String {
-    format!("`teddy change impl {change} -m '<answer>'` answers and goes on")
+    format!("`teddy change impl {change} -m '<answer>'` answers and continues")
 }

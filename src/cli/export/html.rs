@@ -46,7 +46,7 @@ pub(super) fn run(folder: &Path, args: &Args, app: &App) -> anyhow::Result<ExitC
 
     app.print(format!("{}\n", folder.display()))?;
     app.say(&format!(
-        "{} of {}, without what looks like a key or names somebody in a path. Read them before you pass them on.",
+        "{} of {}, without what looks like a key or a home directory. Read them before you share them.",
         counted(u32::try_from(pages).unwrap_or(u32::MAX), "file"),
         counted(u32::try_from(names.len()).unwrap_or(u32::MAX), "session"),
     ));

@@ -19,7 +19,7 @@ use crate::workflow::hinted::with_hint;
 ///
 /// A summary (`--format md`) is for the description or a comment of a pull request: the request,
 /// the files, the turns, the commands that ran, what people decided, models and cost. Nothing in it
-/// mentions anybody or links to anything.
+/// mentions a user or links to anything.
 ///
 /// Pages (`--html`) are those of `teddy web` as files, for a forge's page hosting or an attachment.
 /// What looks like a key, and names in paths, are taken out as `push --redact` does.

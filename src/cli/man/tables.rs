@@ -17,7 +17,7 @@ pub(super) const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "5",
-        "the model waits for your answer, or the work is unfinished and nobody continues it",
+        "the model waits for your answer, or the work is unfinished and no command continues it",
     ),
     ("75", "another teddy process is working here; try again"),
     (

@@ -169,7 +169,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }
 
-/// Returns the words of a message that start with `@`, without the `@`.
+/// Returns the `@` mentions of a message, without the `@`.
 pub(super) fn mentions(message: &str) -> impl Iterator<Item = &str> {
     let named = |word: &'_ str| word.strip_prefix('@').map(str::len);
     message.split_whitespace().filter_map(move |word| {

@@ -84,12 +84,12 @@ impl<W: Write> User for Teller<W> {
     }
 
     fn ask(&mut self, _: &Question<'_>) -> anyhow::Result<Option<String>> {
-        let what = "nobody answers in a race";
+        let what = "a race has no user to answer";
         Err(NobodyToAsk::new(what, "`teddy resume` asks the session's model alone").into())
     }
 
     fn confirm(&mut self, question: &str, _: &str) -> anyhow::Result<bool> {
-        let what = format!("nobody answers `{question}` in a race");
+        let what = format!("no user to answer `{question}` in a race");
         Err(NobodyToAsk::new(what, "`teddy plan` asks one model alone").into())
     }
 

@@ -54,7 +54,7 @@ impl Utf16 {
         bytes
     }
 
-    /// Returns the text of a file's bytes and the form that they have, `None` if they are no text.
+    /// Returns the text of a file's bytes and the form that they have, `None` if they are not valid text.
     pub(super) fn decode(self, bytes: &[u8]) -> Option<(String, Utf16)> {
         let (little, mark) = match bytes {
             [0xff, 0xfe, ..] => (true, true),

@@ -1,5 +1,4 @@
-//! Puts packs and loose objects that recovery set aside back into the object store, if they turn
-//! out to be sound.
+//! Returns quarantined packs and loose objects to the object store if they are valid.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use super::pack::keep;
 use crate::git::repository::Repository;
 use crate::host::file::make_folders;
 
-/// Whether something that was set aside is back.
+/// Result of an attempt to return an object or pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutBack {
     /// It is.
@@ -20,12 +19,12 @@ pub enum PutBack {
     Refused(String),
 }
 
-/// Directory of the packs that were set aside.
+/// Quarantine of packs.
 pub fn packs_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("undo").join("packs")
 }
 
-/// Directory of the loose objects that were set aside.
+/// Quarantine of loose objects.
 pub fn objects_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("undo").join("objects")
 }
@@ -37,7 +36,9 @@ pub fn put_pack_back(repository: &Repository, name: &str) -> anyhow::Result<PutB
     let from = aside.join(format!("{name}.pack"));
     let to = keep::pack_folder(repository).join(format!("{name}.pack"));
     if from.symlink_metadata().is_err() {
-        return Ok(PutBack::Refused("only its index was set aside".to_owned()));
+        return Ok(PutBack::Refused(
+            "only its index was quarantined".to_owned(),
+        ));
     }
     if to.symlink_metadata().is_ok() {
         return Ok(PutBack::Refused("there is a pack of this name".to_owned()));
@@ -70,7 +71,7 @@ pub fn put_object_back(repository: &Repository, name: &str) -> anyhow::Result<Pu
     let from = objects_dir(repository).join(name);
     let objects = repository.gix.objects.store_ref().path();
     let Some((dir, rest)) = name.split_at_checked(2) else {
-        return Ok(PutBack::Refused("it is no object".to_owned()));
+        return Ok(PutBack::Refused("it is not a valid object".to_owned()));
     };
     let to = objects.join(dir).join(rest);
     if to.symlink_metadata().is_ok() {

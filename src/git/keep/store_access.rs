@@ -65,7 +65,7 @@ pub fn ensure_readable(repository: &Repository, extent: ReadExtent) -> anyhow::R
     Ok(())
 }
 
-/// Returns whether an object is lost: the store can be read, and it is not there.
+/// Returns whether an object is missing from a readable store.
 pub fn is_lost(repository: &Repository, id: impl Into<ObjectId>) -> anyhow::Result<bool> {
     let id = id.into();
     if repository.has(id) {

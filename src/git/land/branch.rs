@@ -1,4 +1,4 @@
-//! The branch that is landed on: whether that can be, and its move.
+//! The branch that a landing commits on: checks that it can move, and moves it.
 
 use std::path::PathBuf;
 
@@ -8,48 +8,37 @@ use crate::git::refs::{self, choose};
 use crate::git::repository::Repository;
 use crate::git::user_git::{in_checkout, user_git};
 
-/// Why nothing can be landed here now.
+/// Reason that a landing cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
-    /// HEAD is on no branch.
+    /// HEAD is detached.
     #[error("HEAD is detached: there is no branch to land on")]
     Detached,
-    /// HEAD is on a ref that is no branch.
+    /// HEAD points at a ref outside of `refs/heads/`.
     #[error("HEAD is on `{0}`, which is not a branch")]
     NoBranch(String),
-    /// The user is in the middle of something that a commit would be a part of.
+    /// A merge, rebase or similar operation is in progress.
     #[error("{0} is in progress")]
     UnderWay(&'static str),
-    /// The index has conflicts.
     #[error("the index has unresolved conflicts: `{0}`")]
     Unmerged(String),
-    /// Another worktree has the branch.
     #[error("`{branch}` is also checked out in `{}`", path.display())]
-    CheckedOut {
-        /// The branch.
-        branch: String,
-        /// The other worktree.
-        path: PathBuf,
-    },
-    /// git still works for a landing that was stopped.
+    CheckedOut { branch: String, path: PathBuf },
+    /// git still runs for an interrupted landing.
     #[error("a landing on `{0}` that was stopped is just ending")]
     Ending(String),
-    /// GitButler manages the branch that the user is on.
     #[error("HEAD is on `{0}`, which GitButler writes anew: a commit there would not stay")]
     GitButler(String),
-    /// There is a branch of that name.
     #[error("a branch named `{0}` already exists")]
     Exists(String),
-    /// No branch can have that name.
     #[error("`{0}` is not a valid branch name")]
     BadName(String),
-    /// git does not know who the user is.
+    /// git has no identity for the commit.
     #[error("git does not know who you are: {0}")]
     NoIdentity(String),
 }
 
 impl Obstacle {
-    /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         match self {
             Obstacle::Detached | Obstacle::NoBranch(_) => {
@@ -74,30 +63,25 @@ impl Obstacle {
     }
 }
 
-/// A branch to land on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its short name.
+    /// Short name.
     pub name: String,
-    /// HEAD, on which the commits stand; nothing before a repository's first commit.
+    /// Parent of the first landed commit; `None` on an unborn branch.
     pub base: Option<CommitId>,
-    /// Its tree.
     pub tree: TreeId,
-    /// Whether it is the branch that the user is on.
+    /// Whether it is checked out.
     pub is_current: bool,
 }
 
 impl Target {
-    /// Returns its full name.
     pub fn reference(&self) -> String {
         format!("refs/heads/{}", self.name)
     }
 }
 
-/// Returns the branch to land on: a new one of this name, or the one that the user is on.
-///
-/// # Errors
-/// [`Obstacle`], or where the repository cannot be read.
+/// Returns the branch to land on: a new one of this name, or the current one. The error is an
+/// [`Obstacle`] if the user can remove it.
 pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Target> {
     check_state(repository)?;
     check_identity(repository)?;
@@ -130,7 +114,7 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
     }
 
     let name = current.ok_or(Obstacle::Detached)?;
-    // A branch has a shorter name.
+    // git limits the length of a ref name.
     if name.starts_with("refs/") {
         return Err(Obstacle::NoBranch(name).into());
     }
@@ -146,7 +130,7 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
     })
 }
 
-/// Refuses while something is under way, or conflicts wait.
+/// Refuses an operation in progress and unresolved conflicts.
 fn check_state(repository: &Repository) -> anyhow::Result<()> {
     use gix::state::InProgress;
 
@@ -162,7 +146,7 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
     let is_there = |name| Ok::<_, anyhow::Error>(refs::read(repository, name)?.is_some());
     let what = match what {
         Some(what) => Some(what),
-        // In a reftable these are no files, for which gix looks.
+        // gix looks for files, which a reftable does not have.
         None if is_there("CHERRY_PICK_HEAD")? => Some("a cherry-pick"),
         None if is_there("REVERT_HEAD")? => Some("a revert"),
         None => None,
@@ -184,7 +168,7 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
     conflict.map_or(Ok(()), |path| Err(Obstacle::Unmerged(path).into()))
 }
 
-/// Refuses where git does not know who the user is, before anything is prepared.
+/// Refuses a missing identity before the landing prepares anything.
 pub(in crate::git) fn check_identity(repository: &Repository) -> anyhow::Result<()> {
     for role in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
         let mut git = in_checkout(user_git(repository.workdir())?, repository);
@@ -200,7 +184,7 @@ pub(in crate::git) fn check_identity(repository: &Repository) -> anyhow::Result<
     Ok(())
 }
 
-/// Returns another worktree that is on a branch.
+/// Returns another worktree that has a branch checked out.
 fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<PathBuf>> {
     let own = repository.git_dir().canonicalize()?;
     let mut others = vec![repository.gix.main_repo()];
@@ -208,7 +192,7 @@ fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<Pat
         others.push(proxy.into_repo_with_possibly_inaccessible_worktree());
     }
 
-    // One that cannot be opened is on no branch.
+    // A worktree that cannot be opened does not count.
     for other in others.into_iter().flatten() {
         let is_own = other.git_dir().canonicalize().is_ok_and(|dir| dir == own);
         let refs = choose::of(&other, other.common_dir()).ok();

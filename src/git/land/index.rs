@@ -20,32 +20,25 @@ use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::user_git::{answer, feed, in_checkout, silent_git};
 
-/// What git and we lock the index with.
+// Name of the lock in git and here.
 const LOCK: &str = "index.lock";
-/// The other name of our lock.
+// Second name of our lock, by which recovery recognizes it.
 const OURS: &str = "teddy-index.own";
-/// The new index, until it takes the place of the old one.
 const NEW: &str = "teddy-index";
-/// How long another's lock is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is looked at.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The index, locked, with the one that takes its place.
+/// The locked index and its replacement.
 #[must_use = "the index is unlocked at once"]
 pub struct NewIndex<'a> {
-    /// The checkout.
     repository: &'a Repository,
-    /// Paths whose staged version overlaps with what landed, and stays as it is.
+    /// Paths whose staged version overlaps with the landed one. It stays staged.
     pub kept: Vec<Vec<u8>>,
 }
 
 impl<'a> NewIndex<'a> {
-    /// Locks the index, and writes the one that it is to become when the branch moves from one tree
-    /// to the other.
-    ///
-    /// # Errors
-    /// If another git is at work, or the index cannot be read or written; it is as it was then.
+    /// Locks the index and writes its replacement for a move of the branch from one tree to another.
+    /// The index is unchanged if this fails.
     pub fn prepare(
         repository: &'a Repository,
         old: TreeId,
@@ -60,7 +53,6 @@ impl<'a> NewIndex<'a> {
         Ok(index)
     }
 
-    /// Writes the new index.
     fn write(&mut self, old: TreeId, new: TreeId) -> anyhow::Result<()> {
         let repository = self.repository;
         let path = file(repository, NEW);
@@ -87,10 +79,7 @@ impl<'a> NewIndex<'a> {
         Ok(std::fs::File::open(&path)?.sync_all()?)
     }
 
-    /// Puts the new index in the place of the old one, and unlocks it.
-    ///
-    /// # Errors
-    /// If it cannot be renamed.
+    /// Replaces the index and unlocks it.
     pub fn put(self) -> anyhow::Result<()> {
         std::fs::rename(file(self.repository, NEW), file(self.repository, "index"))
             .context("writing the index")
@@ -99,16 +88,13 @@ impl<'a> NewIndex<'a> {
 
 impl Drop for NewIndex<'_> {
     fn drop(&mut self) {
-        // What cannot be removed is in the way of the next call, which says so.
+        // The next call reports a lock that could not be removed.
         let _ = release(self.repository);
     }
 }
 
-/// Takes away what of ours is beside the index: a crash left it, or it is done. The caller holds
-/// TeDDy's lock.
-///
-/// # Errors
-/// If a file cannot be removed.
+/// Removes our temporary files next to the index. The caller holds TeDDy's lock, so a remaining file
+/// is from a crash.
 pub fn release(repository: &Repository) -> anyhow::Result<()> {
     let (ours, lock) = (file(repository, OURS), file(repository, LOCK));
     let identity = |path: &Path| {
@@ -124,7 +110,6 @@ pub fn release(repository: &Repository) -> anyhow::Result<()> {
     drop_file(&ours)
 }
 
-/// Locks the index.
 fn lock(repository: &Repository) -> anyhow::Result<()> {
     release(repository)?;
     let (ours, lock) = (file(repository, OURS), file(repository, LOCK));
@@ -151,8 +136,8 @@ fn lock(repository: &Repository) -> anyhow::Result<()> {
     }
 }
 
-/// Writes an index from which git commits a tree: the user's, with the tree's entries instead of
-/// what is staged. Entries that agree keep what the user's index knows about the files.
+/// Writes an index from which git commits a tree: a copy of the user's index with the entries of the
+/// tree. Equal entries keep the cached stat data of their files.
 pub(super) fn for_commit(
     repository: &Repository,
     index: &Path,
@@ -165,7 +150,6 @@ pub(super) fn for_commit(
     refresh(repository, index)
 }
 
-/// Waits until no git writes the user's index.
 pub(super) fn wait_unlocked(repository: &Repository) -> anyhow::Result<()> {
     let (lock, start) = (file(repository, LOCK), Instant::now());
     while lock.symlink_metadata().is_ok() {
@@ -193,7 +177,7 @@ fn copy(repository: &Repository, to: &Path) -> anyhow::Result<()> {
     Ok(copy.set_modified(modified)?)
 }
 
-/// Sets entries of an index; a path without an entry is removed.
+/// Sets or removes entries of an index.
 fn set<'e>(
     repository: &Repository,
     index: &Path,
@@ -213,7 +197,7 @@ fn set<'e>(
         lines.push(0);
     }
 
-    // A file can be in the way of a directory of the same name, and the other way round.
+    // A file and a directory of the same name exclude each other.
     removed.extend(added);
     let mut git = git_on(repository, index)?;
     git.args(["update-index", "-z", "--index-info"]);
@@ -222,21 +206,19 @@ fn set<'e>(
 
 /// Compares the entries of an index with the files, as `git status` does.
 fn refresh(repository: &Repository, index: &Path) -> anyhow::Result<()> {
-    // It fails if any file is changed, which is no failure here.
+    // It exits with 1 if a file differs.
     let mut git = git_on(repository, index)?;
     git.args(["update-index", "-q", "--refresh"]).output()?;
     Ok(())
 }
 
-/// Returns git in the user's checkout with another index.
 fn git_on(repository: &Repository, index: &Path) -> anyhow::Result<std::process::Command> {
     let mut git = in_checkout(silent_git(repository.workdir())?, repository);
     git.env("GIT_INDEX_FILE", index);
     Ok(git)
 }
 
-/// Returns the paths at which an index differs from a tree, each with the entry of the tree and that
-/// of the index.
+/// Returns the paths at which an index differs from a tree, with both entries.
 fn difference(
     repository: &Repository,
     index: &Path,
@@ -257,7 +239,7 @@ fn difference(
     Ok(difference)
 }
 
-/// Reads both entries of a line of `git diff-index --raw`: `:100644 100755 <old> <new> M`.
+/// Parses both entries of a line of `git diff-index --raw`: `:100644 100755 <old> <new> M`.
 fn entries(line: &[u8]) -> anyhow::Result<[Option<TreeEntry>; 2]> {
     let text = std::str::from_utf8(line)?;
     let fields: Vec<&str> = text.trim_start_matches(':').split(' ').collect();
@@ -268,7 +250,7 @@ fn entries(line: &[u8]) -> anyhow::Result<[Option<TreeEntry>; 2]> {
     Ok([entry(old_mode, old)?, entry(new_mode, new)?])
 }
 
-/// Reads an entry; `None` if git says that there is none.
+/// Parses an entry; `None` if the id is null.
 fn entry(mode: &str, id: &str) -> anyhow::Result<Option<TreeEntry>> {
     let mode = match mode {
         "000000" => return Ok(None),
@@ -281,7 +263,6 @@ fn entry(mode: &str, id: &str) -> anyhow::Result<Option<TreeEntry>> {
     Ok(Some(TreeEntry { mode, id }))
 }
 
-/// Returns a mode as git writes it.
 fn mode(mode: EntryMode) -> &'static str {
     match mode {
         EntryMode::File => "100644",
@@ -292,12 +273,11 @@ fn mode(mode: EntryMode) -> &'static str {
     }
 }
 
-/// Returns the path of a file beside the index of a checkout.
 fn file(repository: &Repository, name: &str) -> PathBuf {
     repository.git_dir().join(name)
 }
 
-/// Removes a file; one that is not there is gone.
+/// Removes a file if it exists.
 fn drop_file(path: &Path) -> anyhow::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -1,5 +1,5 @@
-//! What git ignores in the user's files, linked into a scratch worktree: a hook needs the
-//! `node_modules` or the virtual environment that is there.
+//! Links the user's ignored files into a scratch worktree, because hooks need `node_modules` or a
+//! virtual environment.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -10,16 +10,12 @@ use crate::git::repository::Repository;
 use crate::git::user_git::{answer, in_checkout, silent_git};
 use crate::host::file::read_regular;
 
-/// So many files and folders are linked; more are no dependencies of a project.
+// Dependencies of a project are fewer; the rest is build output.
 const MAX_LINKS: usize = 1000;
-/// More than this is no file of rules.
 const MAX_RULES: u64 = 1 << 20;
 
-/// Links what is ignored, wherever the worktree has the folder for it and nothing else there; and
-/// writes rules by which git ignores the links, beside the user's own.
-///
-/// # Errors
-/// If git cannot list what is ignored, or the rules cannot be written.
+/// Links each ignored file or directory whose parent exists in the worktree and whose path is free,
+/// and writes rules by which git ignores the links.
 pub(super) fn link_ignored(
     repository: &Repository,
     worktree: &Path,
@@ -30,14 +26,14 @@ pub(super) fn link_ignored(
     for path in ignored(repository)?.iter().take(MAX_LINKS) {
         let name = OsStr::from_bytes(path);
         let target = repository.workdir().join(name);
-        // The worktrees of sessions can be in the project.
+        // The directory of the sessions' worktrees can be in the project.
         if worktree.starts_with(&target) {
             continue;
         }
 
         match std::os::unix::fs::symlink(&target, worktree.join(name)) {
             Ok(()) => text.extend(rule(path)),
-            // From the commit before, or committed, or below a folder that is in no commit.
+            // Linked for an earlier commit, tracked, or in an untracked directory.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => text.extend(rule(path)),
             Err(_) => {}
         }
@@ -46,7 +42,7 @@ pub(super) fn link_ignored(
     Ok(std::fs::write(rules, text)?)
 }
 
-/// Returns the files and the whole folders that git ignores.
+/// Returns the ignored files and directories; a directory covers everything in it.
 fn ignored(repository: &Repository) -> anyhow::Result<Vec<Vec<u8>>> {
     let mut git = in_checkout(silent_git(repository.workdir())?, repository);
     git.args(["ls-files", "--others", "--ignored", "--exclude-standard"])
@@ -61,7 +57,6 @@ fn ignored(repository: &Repository) -> anyhow::Result<Vec<Vec<u8>>> {
         .collect())
 }
 
-/// Returns the rule by which git ignores just this path.
 fn rule(path: &[u8]) -> Vec<u8> {
     let mut rule = b"\n/".to_vec();
     for byte in path {

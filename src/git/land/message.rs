@@ -11,7 +11,6 @@ use crate::text::shell_word::shell_word;
 const EDITOR: &str = "editor";
 /// Trailers that do not count as a message, one per line.
 const TRAILERS: &str = "trailers";
-/// A longer file is no template.
 const MAX_TEMPLATE: u64 = 1 << 20;
 
 /// The message of a commit, as git gets it.

@@ -8,7 +8,7 @@ use crate::text::shell_word::shell_word;
 /// Why a folder is not fit.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is none.
+    /// No repository.
     #[error("`{0}` is not in a git repository")]
     None(PathBuf),
     /// It has no worktree.
@@ -48,10 +48,10 @@ pub enum OpenError {
         /// The configuration file that says so.
         file: PathBuf,
     },
-    /// One of git's files is none.
+    /// A file of git is not a regular file.
     #[error(transparent)]
     Irregular(#[from] Irregular),
-    /// It belongs to somebody else.
+    /// Another user owns it.
     #[error("`{0}` belongs to another user")]
     Foreign(PathBuf),
     /// It is damaged.
@@ -100,7 +100,7 @@ impl OpenError {
                 "if you trust it: `git config --global --add safe.directory {}`",
                 quoted(path)
             ),
-            OpenError::Damaged(..) => "`git fsck` tells what is wrong".to_owned(),
+            OpenError::Damaged(..) => "`git fsck` reports what is wrong".to_owned(),
         }
     }
 }

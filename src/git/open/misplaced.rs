@@ -1,4 +1,4 @@
-//! Settings that say something else about a repository's files than what is there.
+//! Detects settings that contradict the files of a repository, such as `core.bare=true` beside files.
 
 use std::path::{Path, PathBuf};
 

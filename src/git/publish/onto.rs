@@ -42,7 +42,7 @@ impl Onto {
 }
 
 impl Publisher<'_> {
-    /// Returns how a change comes to what is on disk, which is the old version to git.
+    /// Returns how to apply a change to the bytes on disk, which git takes for the old version.
     pub(super) fn onto(&mut self, change: &TreeChange, found: &Marked) -> anyhow::Result<Onto> {
         let kept = match &change.new {
             Some(new) if is_file(new) => self.kept(&change.path, new)?,
@@ -64,7 +64,7 @@ impl Publisher<'_> {
 
         let bytes = match &change.new {
             None => NewBytes::CheckedOut,
-            // A turn wrote all that is there, so its undo brings back all that was there.
+            // A turn wrote all bytes on disk, so its undo restores all bytes that it replaced.
             Some(_) if kept.is_some() && self.is_of_turn(&change.path, old, *id)? => written(kept),
             Some(new) => match self.applied(change, [old, new], found, kept)? {
                 NewBytes::Unfit if self.guard.overwrite => NewBytes::CheckedOut,
@@ -137,7 +137,7 @@ impl Publisher<'_> {
             return Ok(NewBytes::Unfit);
         }
         let path = &change.path;
-        // A filter that fails is told when the new version is made.
+        // A failing filter is reported when the new version is written.
         let Ok(target) = self.new.checked_out(path, new) else {
             return Ok(NewBytes::CheckedOut);
         };

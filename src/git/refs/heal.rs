@@ -44,11 +44,8 @@ pub enum RefScan {
     Whole,
 }
 
-/// Returns the refs below `refs/teddy/` that name no object that is there, sorted. Fails if an
-/// object store cannot be read, because what is in it might be what they name.
-///
-/// # Errors
-/// Where the refs cannot be listed.
+/// Returns the refs below `refs/teddy/` whose object is missing, sorted. Fails if an object store
+/// cannot be read, because it might contain the object.
 pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
     let scan = match scan {
         RefScan::Quick if readable::is_noted(repository) => RefScan::Quick,
@@ -66,7 +63,7 @@ pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<Stri
     }
 
     if !broken.is_empty() {
-        // What cannot be read now is not lost.
+        // An unreadable object is not a missing one.
         store_access::ensure_readable(repository, ReadExtent::Start)?;
     }
     Ok(broken)
@@ -110,7 +107,7 @@ fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
     }
 }
 
-/// Returns what a ref pointed at by its log and what is there, newest first.
+/// Returns the existing commits from a ref's log, newest first.
 pub fn logged(repository: &Repository, name: &str) -> anyhow::Result<Vec<CommitId>> {
     let mut logged = repository.refs.logged(name)?;
     if is_of_signature(name) {

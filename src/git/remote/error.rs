@@ -198,16 +198,16 @@ impl RemoteError {
                 "one of the two repositories has SHA-1 ids, the other SHA-256; use a remote with the same, as `git init --object-format` makes it"
                     .to_owned(),
             ),
-            RemoteTrouble::HookDeclined => Some("its words are above".to_owned()),
+            RemoteTrouble::HookDeclined => Some("its output is above".to_owned()),
             RemoteTrouble::NotFastForward => {
-                Some(format!("`teddy fetch {remote}` brings what is there"))
+                Some(format!("`teddy fetch {remote}` gets what the remote has"))
             }
             RemoteTrouble::Unsound => Some(
                 "what the remote sent is damaged or not what it says; nothing of it is used"
                     .to_owned(),
             ),
             RemoteTrouble::NoSuchRef => {
-                Some(format!("`teddy fetch -n {remote}` lists what is there"))
+                Some(format!("`teddy fetch -n {remote}` lists what the remote has"))
             }
         };
         self.help.clone().or(hint)

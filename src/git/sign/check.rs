@@ -63,7 +63,7 @@ fn refused(words: &str) -> String {
     }
 
     if words.contains("No principal matched") {
-        return "its key is nobody's in the file that `gpg.ssh.allowedSignersFile` names"
+        return "its key is not in the file that `gpg.ssh.allowedSignersFile` names"
             .to_owned();
     }
 

@@ -209,7 +209,7 @@ fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
         }
     }
 
-    anyhow::bail!("too much lies in the folder for what is removed")
+    anyhow::bail!("the directory for removed files is too full")
 }
 
 /// Returns whether a session's name is a single path component.

@@ -193,7 +193,7 @@ impl Switch<'_> {
                 continue;
             };
             let WalkResult::Place(place) = self.top.walk(path, IfMissing::Make)? else {
-                anyhow::bail!("{}: its folder is not there", during());
+                anyhow::bail!("{}: its directory does not exist", during());
             };
             let content = version.content(path, &entry, None)?;
 

@@ -103,7 +103,7 @@ impl TranscriptRecorder {
     pub(super) fn finish(mut self, work: &AgentResult, error: Option<String>) -> Vec<u8> {
         if self.left_out > 0 {
             let left_out = self.left_out;
-            self.add("note", &format!("{left_out} lines had no room"));
+            self.add("note", &format!("{left_out} lines were left out"));
         }
 
         // Recorded beyond the limit as well: `transcript.md` takes the result from it.
@@ -232,6 +232,6 @@ mod tests {
         (0..100).for_each(|_| recorder.text(&long));
         assert!(recorder.lines.len() < MAX_BYTES + MAX_LINE);
         let text = String::from_utf8(recorder.finish(&AgentResult::default(), None)).unwrap();
-        assert!(text.contains("lines had no room"));
+        assert!(text.contains("lines were left out"));
     }
 }

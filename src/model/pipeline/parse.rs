@@ -206,7 +206,7 @@ impl PipelineReader<'_> {
                     "the input `{name}` is neither `input`, `message`, `system` nor an earlier step"
                 ));
             } else if inputs.contains(&input) {
-                self.wrong(format_args!("the input `{name}` stands there twice"));
+                self.wrong(format_args!("the input `{name}` is listed twice"));
             } else {
                 inputs.push(input);
             }

@@ -285,7 +285,7 @@ impl Create {
         elided(&self.content, &old).filter(|_| !bytes.is_empty())
     }
 
-    /// Returns what stands where the file shall be.
+    /// Returns the mistake if the path of the file is occupied.
     fn in_the_way(&self, judge: &Judge<'_>, found: &Found) -> anyhow::Result<Option<Mistake>> {
         let path = visible(self.path.as_str());
         if let Some(obstacle) = judge.world.obstacle(&self.path, found)? {

@@ -32,7 +32,7 @@ pub const MAX_PLAN: usize = 16 << 20;
 /// Limit of actions in a plan (P22).
 pub const MAX_ACTIONS: usize = 2000;
 /// Diagnostic for an action above or below the action plan.
-const OUTSIDE: &str = " stands outside of the action plan";
+const OUTSIDE: &str = " is outside of the action plan";
 
 /// Parses a plan. The plan contains everything that could be parsed, even with diagnostics.
 pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
@@ -244,7 +244,7 @@ impl Reader<'_> {
             let what = quote(self.lines.get(block.first));
             self.wrong(
                 block.first,
-                format!("\"{what}\" stands before the title"),
+                format!("\"{what}\" is before the title"),
                 "start the plan with `# Title`",
             );
         }
@@ -262,7 +262,7 @@ impl Reader<'_> {
                 let hint = "the order is Rationale, Memos, Action Plan";
                 self.wrong(
                     line,
-                    format!("`{name}` stands after `{}`", before.name()),
+                    format!("`{name}` is after `{}`", before.name()),
                     hint,
                 );
             }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::text::lines::Lines;
 use crate::text::markdown;
 
-/// Marks of this form are told by their brackets: `<|eot_id|>`.
+/// Brackets of marks such as `<|eot_id|>`.
 const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
 /// Other marks behind a reply.
 const BEHIND: [&str; 5] = [
@@ -40,7 +40,7 @@ const THOUGHTS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</
 /// The longest mark, in bytes.
 const MAX_MARK: usize = 48;
 
-/// Returns where a reply stands between the marks around it.
+/// Returns the range of a reply without the marks around it.
 pub(super) fn inner(reply: &str) -> Range<usize> {
     let start = start(reply);
     let end = start + end(&reply[start..]);
@@ -94,7 +94,7 @@ fn end(reply: &str) -> usize {
 /// Returns a text without the mark at its end.
 fn without_mark(text: &str) -> Option<&str> {
     let last = text.rsplit('\n').next().unwrap_or_default();
-    // The end of an element that the reply opens is no mark.
+    // The end of an element that the reply opens is not a mark.
     let opened = |mark: &str| mark.starts_with("</") && last.contains(&mark.replace('/', ""));
     if let Some(mark) = BEHIND.iter().find(|mark| text.ends_with(**mark))
         && !opened(mark)

@@ -231,7 +231,7 @@ impl View<'_> {
     fn opener(&self, span: &BlockSpan) -> Option<Note> {
         let first = self.lines.get(span.content.start)?;
         let same = first.text.trim() == self.lines[span.open].text.trim();
-        let why = "the opening fence stands twice; the second can be a slip, or content";
+        let why = "the opening fence is repeated; the second can be a slip, or content";
         (same && span.anew && span.content.len() > 1).then(|| note(span.content.start, why))
     }
 
@@ -319,7 +319,7 @@ impl View<'_> {
 /// that is too long. Or the last line of the content is joined to its closing fence.
 pub(super) fn longer(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<Note> {
     let what = if note::swallowed_action(lines, content).is_some() {
-        "an action stands between them"
+        "an action is between them"
     } else {
         near::left_open(lines, content.clone())?;
         "a fence between them is never closed"

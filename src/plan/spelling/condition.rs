@@ -124,7 +124,7 @@ pub fn says_nothing_of_it(words: &str, goes_on: bool) -> bool {
     !ruled_out
 }
 
-/// Returns whether words make what stands below them depend on something.
+/// Returns whether a text makes the following block conditional.
 pub fn makes_depend(words: &str) -> bool {
     is_depending(&spaced(words))
 }
@@ -196,7 +196,7 @@ fn is_whole(words: &str, start: usize, end: usize) -> bool {
     words[..start].ends_with(' ') && words[end..].starts_with(' ')
 }
 
-/// Returns the words of a text in lower case, each between spaces.
+/// Returns a text in lower case with each word between spaces.
 fn spaced(text: &str) -> String {
     let mut words = String::with_capacity(text.len() + 2);
     words.push(' ');

@@ -22,7 +22,7 @@ pub(super) struct LineEdits<'a> {
     pub spoken: bool,
     /// The lines at which words for a person are left out.
     said: Vec<usize>,
-    /// The last line that is a heading or a fence: words below it stand above nothing.
+    /// The last line that is a heading or a fence. Text after it precedes nothing.
     last_part: usize,
 }
 

@@ -36,7 +36,6 @@ const OUTPUT: [&str; 12] = [
     "results",
     "expected result",
 ];
-/// What stands in front of a command in a terminal.
 const PROMPT: &str = "$ ";
 
 /// The blocks of one action.
@@ -251,7 +250,7 @@ fn code_of(block: &MarkdownBlock) -> Option<&MarkdownCode> {
     }
 }
 
-/// Returns the words of a line that is a label by its marks, in small letters.
+/// Returns the text of a label, in lower case.
 fn label_of(lines: &Lines<'_>, block: &MarkdownBlock) -> Option<String> {
     let is_label = matches!(block.node, BlockKind::Paragraph | BlockKind::Heading { .. });
     if block.first != block.last || !is_label {

@@ -12,8 +12,8 @@ use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 const MAX_ROUNDS: usize = 4;
 /// Longest tag, in bytes.
 const MAX_TAG: usize = 80;
-/// The words that names of tags are made of which only hold what is in them. Any other says what it
-/// is: an example, a draft, something struck out.
+/// Parts of the names of tags that only wrap their contents. Any other tag changes the meaning: an
+/// example, a draft, deleted text.
 const HOLDING: [&str; 42] = [
     "action",
     "actions",

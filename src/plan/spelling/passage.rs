@@ -185,7 +185,7 @@ fn named_action(item: &str) -> Option<&'static ActionRow> {
     kind.then(|| heading::action(&name)).flatten()
 }
 
-/// Returns the sections that stand there in a spelling that the parser reads.
+/// Returns the sections in a spelling that the parser reads.
 fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
     let found: Vec<Section> = blocks
         .iter()

@@ -68,7 +68,7 @@ pub fn is_sentence_of_its_own(above: &str, line: &str) -> bool {
     !line.trim().is_empty() && (ended || !lower)
 }
 
-/// Returns words without what stands in backticks.
+/// Returns a text without code spans.
 fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect()
 }

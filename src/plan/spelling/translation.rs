@@ -111,7 +111,7 @@ pub(super) const KEYS: [OtherKeys; 5] = [
         &["zeitlimit", "タイムアウト", "超时", "타임아웃"],
     ),
 ];
-/// What stands above the lines to find, in capitals.
+/// Labels of the lines to find, in capitals.
 pub(super) const FIND: [&str; 22] = [
     "SUCHEN",
     "SUCHE",
@@ -136,7 +136,7 @@ pub(super) const FIND: [&str; 22] = [
     "찾기",
     "검색",
 ];
-/// What stands above the lines that replace them, in capitals.
+/// Labels of the replacement, in capitals.
 pub(super) const REPLACE: [&str; 26] = [
     "ERSETZEN",
     "ERSETZEN DURCH",

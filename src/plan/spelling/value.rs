@@ -101,7 +101,7 @@ pub fn is_nothing_for(key: &str, value: &str) -> bool {
     is_nothing(value) && (!own || (key == "cwd" && none))
 }
 
-/// Returns whether a value names the project root in words.
+/// Returns whether a value spells out the project root.
 pub fn is_root(value: &str) -> bool {
     let words = value.trim_matches(['`', '*', '.', ' ']).to_lowercase();
     ROOTS.contains(&&*words)
@@ -214,7 +214,7 @@ pub fn unmentioned(path: &str) -> &str {
     }
 }
 
-/// Returns a part of a link, or a plain path, without what stands before the project's root.
+/// Returns a part of a link, or a path, relative to the project's root.
 fn from_root(text: &str) -> Option<&str> {
     let text = text.trim();
     let text = text

@@ -6,7 +6,7 @@ use crate::plan::action::Action;
 use crate::plan::diagnostic::quote;
 use crate::text::path::RepoPath;
 
-/// Judges the name of what an action writes, reads or runs in, as far as it is not there yet. Returns
+/// Validates the part of a path that does not exist yet. Returns
 /// whether it can be judged further.
 pub(super) fn check(judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<bool> {
     let kind = &action.kind;
@@ -18,7 +18,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<bo
         return Ok(true);
     };
 
-    // Only a file that was there can have such a name.
+    // Only an existing file can have such a name.
     let message = format!("{error}: \"{}\"", quote(path.as_str()));
     let hint =
         "write `[path/from/root](/path/from/root)`, text and destination alike, inside the project";
@@ -26,7 +26,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<bo
     Ok(false)
 }
 
-/// Returns how many bytes of a path name something that is there.
+/// Returns the length of the existing prefix of a path.
 fn existing(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<usize> {
     let names = std::iter::once(path.as_str()).chain(path.ancestors());
     for name in names {

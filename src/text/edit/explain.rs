@@ -161,7 +161,7 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
         .find_map(|(name, cure)| Some((name, at(case.text, &cure)?)));
     if let Some((name, line)) = cured {
         lines.push(format!(
-            "FIND has {name}; without them it stands at line {line}"
+            "FIND has {name}; without them it is at line {line}"
         ));
         hint = "write the lines into FIND exactly as they are in the file";
     } else if case.text.is_empty() {

@@ -119,13 +119,13 @@ fn what_was_pasted_along_is_named_with_the_place() {
         FILE,
         ("5 | fn b() {\n6 | \tlet x = compute(1);\n", "x\n"),
         "FIND 2 of 3 is not in `src/a.rs`
-FIND has line numbers in front of its lines; without them it stands at line 5",
+FIND has line numbers in front of its lines; without them it is at line 5",
     );
     check(
         FILE,
         ("```rust\nfn b() {\n```\n", "x\n"),
         "FIND 2 of 3 is not in `src/a.rs`
-FIND has a fence around its lines; without them it stands at line 5",
+FIND has a fence around its lines; without them it is at line 5",
     );
 }
 

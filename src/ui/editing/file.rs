@@ -14,7 +14,7 @@ use crate::ui::style::{StyledLine, Tone};
 const NO_EDITOR: &str = "No editor is known: set `preview_command` or `EDITOR` to change it.";
 /// For the question that waits for an editor in the background.
 const FINISHED: [(char, &str); 3] = [
-    ('y', "it is saved: go on with it"),
+    ('y', "it is saved: continue with it"),
     ('n', "not yet"),
     ('d', "drop your changes"),
 ];

@@ -77,7 +77,7 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
     }
 }
 
-/// `room` is the number of lines that the page can still show.
+/// `room`: number of lines that the page can still show.
 fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, room: usize) -> DrawnFile<'a> {
     let mut notes = Vec::new();
     if let Some((old, new)) = file.kinds() {

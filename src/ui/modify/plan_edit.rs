@@ -18,7 +18,7 @@ use crate::workflow::user::ReviewRequest;
 
 /// Keys after an edit that was refused.
 const AGAIN: [(char, &str); 2] = [
-    ('e', "go on with what you wrote"),
+    ('e', "continue with what you wrote"),
     ('c', "drop it; the plan stays as it was"),
 ];
 

@@ -297,7 +297,7 @@ fn truth(
     let wrong = visible(&wrong.join("; ")).into_owned();
     Err(hinted(
         format!("session `{name}` does not tell the truth: {wrong}{more}"),
-        "nothing was imported; ask whoever made the bundle for another one",
+        "nothing was imported; ask its author for another bundle",
     ))
 }
 
@@ -308,7 +308,7 @@ fn conflict(
 ) -> anyhow::Error {
     let is_ahead = revision::is_ancestor(seen, here, there).unwrap_or(false);
     let what = match is_ahead {
-        true => "with fewer turns, and an import moves no session that is here",
+        true => "with fewer turns, and an import changes no existing session",
         false => "with other turns",
     };
     hinted(

@@ -133,9 +133,6 @@ pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
 
 /// Returns the files without and with what the turns of a change's session did, the user's own edits
 /// left out. `None` if no turn ran.
-///
-/// # Errors
-/// Where the repository cannot be read.
 pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
     let session = id.session();
     if refs::read(&project.repository, &session.reference())?.is_none() {

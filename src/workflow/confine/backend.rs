@@ -49,7 +49,7 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
         }
         // The layer would be inside the directory that it covers.
         _ if is_inside(project, &project.worktrees()) => {
-            Some("`worktree.root` lies in the project".to_owned())
+            Some("`worktree.root` is in the project".to_owned())
         }
         Backend::Auto | Backend::Overlay => {
             worktrees_inside(project).or_else(|| private_inside(project))

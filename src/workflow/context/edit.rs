@@ -229,7 +229,7 @@ pub fn write_context(
         anyhow::ensure!(
             // The list was open in an editor without a lock.
             now == before,
-            "the list was changed by somebody else meanwhile, and is left as it is; your text was:\n{text}"
+            "another program changed the list, and it was not overwritten; your text was:\n{text}"
         );
         Ok(text.to_owned())
     })

@@ -57,7 +57,7 @@ fn entry(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck
     Some(match lost {
         Some(program) => {
             let reason = format!(
-                "`{path}` calls `{}`, which is not there: no prompt is recorded",
+                "`{path}` calls `{}`, which does not exist: no prompt is recorded",
                 visible(program)
             );
             let remedy = match program.contains('/') {

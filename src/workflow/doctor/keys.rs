@@ -33,7 +33,7 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     let own = project.proposed.get("config.yaml");
     if let Some(found) = own.and_then(|text| key_in(text)) {
         let reason = format!(
-            "line {} of `.teddy/config.yaml` looks like a {}: whoever gets the repository gets it",
+            "line {} of `.teddy/config.yaml` looks like a {}: everyone with a clone gets it",
             found.line, found.what
         );
         let check = HealthCheck::problem("keys", reason);

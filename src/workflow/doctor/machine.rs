@@ -99,7 +99,7 @@ fn judge(said: &str, oldest: GitVersion) -> HealthCheck {
 
     if BAD.contains(&version) {
         let reason = format!(
-            "git {version} is a bad release: clones that bring hooks, as Git LFS does, fail; the next one is mended"
+            "git {version} is a bad release: clones that install hooks, as Git LFS does, fail; the next release works"
         );
         return HealthCheck::warning("git", reason).remedy("https://git-scm.com/downloads");
     }
@@ -197,7 +197,7 @@ mod tests {
             OLDEST,
             (
                 HealthState::Warning,
-                "git 2.45.1 is a bad release: clones that bring hooks, as Git LFS does, fail; the next one is mended",
+                "git 2.45.1 is a bad release: clones that install hooks, as Git LFS does, fail; the next release works",
             ),
         );
         check(

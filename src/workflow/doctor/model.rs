@@ -151,7 +151,7 @@ fn program(name: &str, program: &str) -> Result<String, Lack> {
         Some(path) => Ok(visible(&format!("`{}`", path.display())).into_owned()),
         None => Err(Lack {
             what: visible(&format!(
-                "model `{name}` needs the program `{program}`, which is not there"
+                "model `{name}` needs the program `{program}`, which does not exist"
             ))
             .into_owned(),
             remedy: format!(
@@ -177,7 +177,7 @@ fn replay(patient: &Patient, name: &str, config: &ModelConfig) -> Result<String,
     }
     Err(Lack {
         what: visible(&format!(
-            "model `{name}` replays `{}`, which is not there",
+            "model `{name}` replays `{}`, which does not exist",
             path.display()
         ))
         .into_owned(),

@@ -56,7 +56,7 @@ fn temporary() -> PathBuf {
 
 fn judge(space: &DiskSpace, place: &str) -> HealthCheck {
     let reason = format!("{} free for {place}", sized(space.free));
-    let shows = "teddy gc  # gives room back; `teddy du` shows what uses it";
+    let shows = "teddy gc  # frees space; `teddy du` shows what uses it";
     match space.files {
         _ if space.read_only => {
             let reason = format!("nothing can be written for {place}: it is mounted read-only");
@@ -70,7 +70,7 @@ fn judge(space: &DiskSpace, place: &str) -> HealthCheck {
             HealthCheck::warning("room", format!("only {reason}")).remedy(shows)
         }
         Some(files) if files < FEW_FILES => {
-            let reason = format!("there is room for {files} more files only for {place}");
+            let reason = format!("there is space for {files} more files only for {place}");
             HealthCheck::warning("room", reason).remedy("df -i")
         }
         _ => HealthCheck::ok("room", reason),
@@ -170,7 +170,7 @@ mod tests {
         check(
             17 << 30,
             Some(12),
-            "Warning: there is room for 12 more files only for x",
+            "Warning: there is space for 12 more files only for x",
         );
     }
 

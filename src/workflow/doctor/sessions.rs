@@ -53,7 +53,7 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-/// Names what recovery set aside.
+/// Lists what recovery quarantined.
 fn aside(project: &Project) -> Option<HealthCheck> {
     let found = match set_aside(&project.repository) {
         Ok(found) => found,
@@ -76,14 +76,14 @@ fn aside(project: &Project) -> Option<HealthCheck> {
         more => format!(" and {more} more"),
     };
     let reason = format!(
-        "recovery set aside what it could not use: {}{more}",
+        "recovery quarantined what it could not use: {}{more}",
         names.join(", ")
     );
     let remedy = "teddy recover --put-back  # puts back what is sound";
     Some(HealthCheck::note("set-aside", reason).remedy(remedy))
 }
 
-/// Looks for refs that name nothing that is there.
+/// Finds refs whose object is missing.
 fn damaged(project: &Project) -> Vec<HealthCheck> {
     let broken = match refs::heal::broken(&project.repository, RefScan::Whole) {
         Ok(broken) => broken,
@@ -98,7 +98,7 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
         false => "teddy recover",
     };
     let told = broken.iter().take(MOST).map(|name| {
-        let reason = format!("`{}` names nothing that is there", visible(name));
+        let reason = format!("`{}` names nothing that exists", visible(name));
         HealthCheck::problem("refs", reason).remedy(remedy)
     });
     told.collect()

@@ -23,7 +23,7 @@ const OLD: u64 = 60 * 60;
 const MAX_HOLDER: u64 = 400;
 /// More of a record of git's than this is not read.
 const MAX_RECORD: u64 = 64 << 10;
-/// As many of a kind are told one by one.
+/// Number of findings of a kind that are listed one by one.
 const MOST: usize = 5;
 
 pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
@@ -145,7 +145,7 @@ fn locks(project: &Project) -> Vec<HealthCheck> {
         .collect();
 
     if checks.is_empty() {
-        checks.push(HealthCheck::ok("locks", "nobody is at work"));
+        checks.push(HealthCheck::ok("locks", "no command is running"));
     }
     checks
 }

@@ -158,7 +158,7 @@ fn unmade(error: anyhow::Error) -> anyhow::Error {
     match is_full {
         true => hinted(
             format!("{error:#}"),
-            "`teddy gc` makes room; `worktree.root` puts worktrees on another disk",
+            "`teddy gc` frees space; `worktree.root` puts worktrees on another disk",
         ),
         false => error,
     }

@@ -27,7 +27,7 @@ pub(super) fn reject(
     let session = case.tip.session.clone();
     let diagnostics = case.judged.simulation.diagnostics.clone();
     let in_doubt = is_in_doubt(&case);
-    // The repaired plan no longer has the words that are in doubt.
+    // The repaired plan no longer has the doubtful text.
     let reply = case.draft.artifacts.text(artifact::REPLY);
     let text = reply
         .filter(|_| in_doubt)

@@ -199,8 +199,7 @@ fn recorded(turn: RecordedTurn) -> ReviewedPlan {
     ReviewedPlan::Recorded(Box::new(turn))
 }
 
-/// Returns what came of a plan that nobody decided on, because of some doubts or because the user
-/// left.
+/// Returns the result for a plan without a decision, because of doubts or because the user left.
 fn undecided(case: PlanInReview<'_>, doubts: Vec<Diagnostic>) -> ReviewedPlan {
     ReviewedPlan::Undecided(Box::new(UndecidedPlan {
         session: case.tip.session.clone(),

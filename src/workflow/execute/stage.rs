@@ -315,7 +315,7 @@ impl Began {
         let names = corrupt::set_false_objects_aside(&project.repository, self.moment)?;
         Ok(names
             .iter()
-            .map(|name| format!("object {name} was not what its name says and was set aside"))
+            .map(|name| format!("object {name} did not match its id and was quarantined"))
             .collect())
     }
 

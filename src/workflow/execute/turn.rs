@@ -304,7 +304,7 @@ fn summary(repository: &Repository, writing: &EndedTurn<'_>) -> anyhow::Result<V
         lines.push(format!("your files were not updated: {why}"));
     } else if !writing.workspace.synced {
         lines
-            .push("not brought to the workspace: it overlaps with the user's own edits".to_owned());
+            .push("not applied to the workspace: it overlaps with the user's own edits".to_owned());
     }
 
     Ok(lines)

@@ -105,7 +105,7 @@ fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     files.filter(move |path| is_temporary(path) && age(path).is_some_and(|age| age >= DAY))
 }
 
-/// Time since a file was modified or moved, whichever is later.
+/// Time since the last modification or move of a file.
 pub(super) fn age(path: &Path) -> Option<Duration> {
     use std::os::unix::fs::MetadataExt as _;
 

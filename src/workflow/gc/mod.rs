@@ -131,9 +131,6 @@ fn deleted_commits(project: &Project, wish: &GcOptions) -> anyhow::Result<Vec<Co
 }
 
 /// Returns what [`gc`] would do now; does nothing and takes no lock of the repository.
-///
-/// # Errors
-/// Where a named session is not there, or something cannot be read.
 pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
     let sessions: BTreeSet<_> = wish.sessions.iter().collect();
     let mut archived = Vec::new();

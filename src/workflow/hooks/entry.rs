@@ -186,7 +186,7 @@ fn with_notify(text: &str) -> anyhow::Result<String> {
     match notify_state(&document)? {
         EntryState::Foreign(other) => Err(hinted(
             format!("`notify` is set already: {other}"),
-            "Codex has room for one program; `teddy record` and `teddy run` work without it",
+            "Codex runs only one program; `teddy record` and `teddy run` work without it",
         )),
         EntryState::Installed => Ok(text.to_owned()),
         EntryState::Absent | EntryState::Partial => {

@@ -1,4 +1,4 @@
-//! The commits of a landing: what each of them has.
+//! Plans the commits of a landing.
 
 use super::error::LandError;
 use super::message::{self, Comments, TurnSummary, draft, told, with_lines};
@@ -13,41 +13,34 @@ use crate::git::repository::Repository;
 use crate::session::meta::LandedTurn;
 use crate::workflow::project::Project;
 
-/// A commit that is to be made.
+/// A planned commit.
 #[derive(Debug)]
 pub(super) struct PlannedCommit {
-    /// The turns that it has.
     pub landings: Vec<Landing>,
-    /// The message, before the user edits it.
+    /// Draft of the message.
     pub message: CommitMessage,
-    /// The tree before it.
+    /// Tree of the parent.
     pub from: TreeId,
-    /// The tree, as no hook has changed it yet.
+    /// Tree without changes by hooks.
     pub tree: TreeId,
 }
 
-/// The commits of a landing, or why there are none.
 #[derive(Debug)]
 pub(super) enum LandPlan {
-    /// These.
     Commits(Vec<PlannedCommit>),
-    /// A turn overlaps with what HEAD has.
+    /// A turn conflicts with HEAD.
     Overlap(LandOverlap),
 }
 
-/// Where a turn overlaps with what it would land on.
+/// Conflict of a turn with HEAD.
 #[derive(Debug)]
 pub(super) struct LandOverlap {
-    /// Its number.
     pub turn: u64,
-    /// Where.
+    /// Conflicting paths.
     pub paths: Vec<Vec<u8>>,
 }
 
-/// Puts turns on the tree of HEAD, one after another.
-///
-/// # Errors
-/// [`LandError`] if nothing is left to commit, or the repository cannot be read or written.
+/// Applies turns to the tree of HEAD, in order. Fails with [`LandError`] if nothing is left to commit.
 pub(super) fn plan(
     project: &Project,
     selected: Selected,
@@ -87,7 +80,7 @@ pub(super) fn plan(
         tree = next;
     }
 
-    // Turns that undo each other leave nothing.
+    // Turns that revert each other leave no change.
     planned.retain(|commit| commit.tree != commit.from);
     if planned.is_empty() {
         return Err(match all.is_empty() {
@@ -103,7 +96,7 @@ pub(super) fn plan(
     Ok(LandPlan::Commits(planned))
 }
 
-/// Returns turns as a sentence names them.
+/// Formats turns for a sentence.
 fn turns(numbers: &[String]) -> String {
     match numbers {
         [one] => format!("turn {one}"),
@@ -111,7 +104,7 @@ fn turns(numbers: &[String]) -> String {
     }
 }
 
-/// Puts what a turn did on a tree.
+/// Applies the changes of a turn to a tree.
 fn put(
     repository: &Repository,
     tree: TreeId,
@@ -128,7 +121,7 @@ fn put(
     )
 }
 
-/// Returns the message of a commit, before the user edits it.
+/// Returns the draft of a message.
 fn message(
     project: &Project,
     commit: &PlannedCommit,
@@ -165,7 +158,7 @@ fn message(
     Ok(CommitMessage { edit, ..message })
 }
 
-/// Puts all that a commit has on the tree of its parent, in which hooks may have changed files.
+/// Applies a planned commit to its real parent, in which hooks can have changed files.
 pub(super) fn put_all(
     repository: &Repository,
     from: TreeId,
@@ -189,7 +182,6 @@ pub(super) fn put_all(
     Ok(tree)
 }
 
-/// Returns what names a turn.
 pub(super) fn landed(landing: &Landing) -> LandedTurn {
     LandedTurn {
         number: landing.turn.number(),

@@ -1,4 +1,4 @@
-//! Why a landing does not begin, or does not go on.
+//! Reasons that a landing does not start or does not finish.
 
 use std::fmt;
 use std::process::ExitStatus;
@@ -8,42 +8,38 @@ use crate::text::path::lossy;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 
-/// Why there is nothing to commit.
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
-    /// Every turn in effect has landed, or there is none.
+    /// No applied turn that has not landed.
     #[error("nothing to land: no turn of session `{0}` has changes that have not landed yet")]
     Nothing(String),
-    /// HEAD has what the turns did.
+    /// HEAD already contains the changes.
     #[error("nothing to land: HEAD already has what {0} did")]
     InHead(String),
-    /// Every file that the turns changed is ignored.
     #[error("nothing to land: git ignores every file that {0} changed")]
     Ignored(String),
-    /// The turns made nothing but repositories within.
-    #[error(
-        "nothing to land: the turns changed nothing but repositories within, which are no submodules"
-    )]
+    /// The turns created only nested repositories.
+    #[error("nothing to land: the turns changed only nested repositories that are not submodules")]
     Repositories,
-    /// A turn that was named changed no file.
+    /// A requested turn changed no file.
     #[error("turn {0} changed no file, so there is nothing of it to land")]
     Unchanged(u64),
-    /// A turn that was named was undone.
+    /// A requested turn was undone.
     #[error("turn {0} is not in effect: it was undone, or its result was never applied")]
     NotInEffect(u64),
-    /// What a turn did is not in the user's files.
+    /// A requested turn is not in the user's files.
     #[error("what turn {0} did is not in your files")]
     NotInFiles(u64),
-    /// A range does not read as one, or goes backwards.
+    /// An invalid or reversed range.
     #[error("`{0}` is not a range of turns")]
     Range(String),
-    /// A session was named where a turn is expected.
+    /// A session instead of a turn.
     #[error("`{0}` is a session, not a turn")]
     Session(String),
-    /// The message has nothing but comments and trailers.
+    /// The message has only comments and trailers.
     #[error("the message is empty")]
     EmptyMessage,
-    /// A trailer of the settings is none.
+    /// An invalid trailer in the settings.
     #[error("`land.trailers`: `{0}` is not a trailer")]
     Trailer(String),
 }
@@ -64,7 +60,7 @@ impl LandError {
             }
             LandError::Unchanged(_) => "`teddy log` shows which turns changed files".to_owned(),
             LandError::NotInEffect(turn) => {
-                format!("`teddy redo` or `teddy restore {turn}` brings it back")
+                format!("`teddy redo` or `teddy restore {turn}` restores it")
             }
             LandError::NotInFiles(_) => {
                 "`teddy restore @` applies it; `--branch <name>` lands it on a new branch"
@@ -86,25 +82,22 @@ impl LandError {
 }
 
 /// git made no commit: a hook refused, the message was empty, a key was missing. git or the hook has
-/// said why on the screen.
+/// printed the reason.
 #[derive(Debug)]
 pub struct CommitRefused {
-    /// How git ended.
+    /// Exit status of git.
     pub status: ExitStatus,
-    /// What the hook changed before it refused.
     pub repair: Option<HookRepair>,
-    /// Whether files of the user's changed meanwhile.
+    /// Whether the user's files changed while git ran.
     pub files_changed: bool,
 }
 
-/// What a hook changed in the files of a commit that it then refused.
+/// Changes that a hook made before it refused the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookRepair {
-    /// The files.
     pub paths: Vec<Vec<u8>>,
-    /// The tree before and after.
     pub trees: [TreeId; 2],
-    /// Whether the user's files have it.
+    /// Whether the changes are in the user's files.
     pub in_files: bool,
 }
 
@@ -154,5 +147,4 @@ impl fmt::Display for CommitRefused {
     }
 }
 
-/// So many files are named in one sentence.
 const MAX_NAMED: usize = 10;

@@ -1,4 +1,4 @@
-//! What a landing would commit although the user's files lack it.
+//! Finds changes that a landing would commit although the user's files lack them.
 
 use serde::Serialize;
 
@@ -10,17 +10,16 @@ use crate::text::path::lossy;
 use crate::workflow::land::commits::PlannedCommit;
 use crate::workflow::land::range::Landing;
 
-/// A file that lacks what a turn did: the user took it back, or deleted the file.
+/// A file that lacks the changes of a turn, because the user reverted or deleted it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TakenBackFile {
-    /// The file.
     pub path: String,
-    /// The newest turn that it lacks.
+    /// Newest missing turn.
     pub turn: u64,
 }
 
-/// Returns the files that lack what a landing commits. Committing them leaves files that are the
-/// reverse of HEAD: the next commit of them would take the landing back.
+/// Returns the files that lack what a landing commits. After the commit they would differ from HEAD
+/// by the reverse of the landing, and the next commit would revert it.
 pub(super) fn lacking(
     repository: &Repository,
     planned: &[PlannedCommit],

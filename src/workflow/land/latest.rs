@@ -1,4 +1,4 @@
-//! The newest landing of a session, and what has come since.
+//! Finds the newest landing of a session and the turns since.
 
 use std::collections::HashSet;
 
@@ -11,34 +11,27 @@ use crate::workflow::project::Project;
 use crate::workspace::landing::landed_as;
 use crate::workspace::stack::{Stacks, is_patch};
 
-/// How many turns back it is looked for.
+// Number of turns to search.
 const MAX_BACK: usize = 32;
 
-/// The newest landing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Latest {
-    /// The number of the turn that records it.
     pub turn: u64,
-    /// The branch.
     pub branch: String,
-    /// Whether the branch has the newest commit still: a reset or an amendment takes it away.
+    /// Whether the branch still contains the newest commit. A reset or `--amend` removes it.
     pub on_branch: bool,
-    /// The commits, oldest first.
+    /// Commits, oldest first.
     pub commits: Vec<CommitId>,
-    /// The commits of the branch that have the turns now, oldest first, if it was rewritten and has all
-    /// of them.
+    /// Commits that contain the turns after a rewrite, oldest first, if the branch has all of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub now: Vec<CommitId>,
-    /// The turns that landed.
+    /// Landed turns.
     pub turns: Vec<u64>,
-    /// The turns since that are in effect and have not landed.
+    /// Applied turns since.
     pub waiting: Vec<u64>,
 }
 
-/// Returns the newest landing among the last turns, if there is one.
-///
-/// # Errors
-/// If the repository cannot be read.
+/// Returns the newest landing among the last turns.
 pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
     let mut since = Vec::new();
     for turn in project.store().history(tip.clone()).take(MAX_BACK) {
@@ -76,7 +69,7 @@ pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
     Ok(None)
 }
 
-/// Returns those of some turns, newest first, that are in effect.
+/// Returns the applied ones of some turns, newest first.
 fn waiting(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<u64>> {
     let stacks = Stacks::new(&project.repository);
     let (mut next, mut there) = (stacks.after(tip)?.top, HashSet::new());

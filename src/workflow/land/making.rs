@@ -1,4 +1,4 @@
-//! Has git make the commits of a landing, one after another, and follows what becomes of each.
+//! Runs `git commit` for each planned commit of a landing and checks the result.
 
 use std::collections::HashMap;
 
@@ -23,36 +23,34 @@ use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit};
 use crate::workspace::notice::FilesNotice;
 use crate::workspace::snapshot::{self, RecordedFiles};
 
-/// How often a hook can change the files before TeDDy stops asking.
+// Number of times that TeDDy offers to commit the changes of a refusing hook.
 const MAX_REPAIRS: usize = 5;
-/// The flag that accepts what a hook changed.
 const WITH_REPAIRS: &str = "--with-repairs";
 
-/// A landing under way.
+/// A landing in progress.
 pub(super) struct LandingRun<'a> {
     pub project: &'a Project,
     pub target: &'a Target,
     pub options: &'a LandOptions,
     pub dir: LandingDir<'a>,
-    /// The note for recovery.
+    /// Note for recovery.
     pub landing: LandingNote,
-    /// The user's files before.
     pub files: RecordedFiles,
     pub made: Vec<MadeCommit>,
-    /// Paths whose staged version overlaps with what landed, and stays.
+    /// Paths whose staged version conflicts with the landed one. It stays staged.
     pub staged: Vec<Vec<u8>>,
-    /// Whether a commit was made and the index could not follow; recovery does that.
+    /// A commit was made but the index was not updated. Recovery does that.
     pub is_unfinished: bool,
 }
 
-/// One run of git for a commit.
+/// One run of `git commit`.
 #[derive(Debug, Clone, Copy)]
 struct CommitAttempt {
     number: usize,
     site: CommitSite,
 }
 
-/// What is known of a branch between two commits.
+/// State of the branch between two commits.
 #[derive(Debug, Clone, Copy)]
 struct Position {
     head: Option<CommitId>,
@@ -60,7 +58,7 @@ struct Position {
 }
 
 impl LandingRun<'_> {
-    /// Makes the commits. If git makes one of them not, those before it stay.
+    /// Makes the commits. If git refuses one, the commits before it stay.
     pub(super) fn run(
         &mut self,
         planned: &[PlannedCommit],
@@ -86,7 +84,7 @@ impl LandingRun<'_> {
         Ok(())
     }
 
-    /// Makes one commit, and again with what a hook changed if the user wants that.
+    /// Makes one commit. Retries with the changes of a refusing hook if the user agrees.
     fn commit(
         &mut self,
         number: usize,
@@ -178,7 +176,7 @@ impl LandingRun<'_> {
         unreachable!("every round commits, repairs or fails")
     }
 
-    /// Makes the index follow the branch.
+    /// Updates the index after a commit.
     fn follow(&mut self, old: TreeId, new: TreeId, user: &mut dyn User) -> anyhow::Result<()> {
         if !self.target.is_current {
             return Ok(());
@@ -189,8 +187,8 @@ impl LandingRun<'_> {
         Ok(())
     }
 
-    /// Returns the tree with what a hook changed before it refused, if the user wants to commit that;
-    /// otherwise what it changed, if anything.
+    /// Returns the tree with the changes of a refusing hook if the user wants to commit it, otherwise the
+    /// changes.
     fn repair(
         &self,
         from: TreeId,
@@ -204,7 +202,7 @@ impl LandingRun<'_> {
             .iter()
             .map(|change| change.path.as_slice())
             .collect();
-        // A hook that removed what it works on repaired nothing.
+        // Deleting the files is not a repair.
         let repaired = self
             .dir
             .repaired(attempt.site, tree, &paths)

@@ -31,7 +31,7 @@ pub(super) struct TurnSummary {
     pub session: String,
     /// The title.
     pub title: String,
-    /// What the user asked for; nothing if nobody said it.
+    /// The user's request; empty if unknown.
     pub request: String,
     /// The agent.
     pub agent: String,
@@ -40,9 +40,6 @@ pub(super) struct TurnSummary {
 }
 
 /// Reads what a draft says of a turn.
-///
-/// # Errors
-/// If the repository cannot be read.
 pub(super) fn told(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnSummary> {
     let request = match turn.meta.origin {
         MessageOrigin::User => turn.text(repository, artifact::USER_PROMPT)?,
@@ -299,8 +296,7 @@ pub(super) fn with_lines(message: &str, trailers: &[String]) -> String {
     format!("{message}{gap}{}\n", trailers.join("\n"))
 }
 
-/// Returns a trailer of the settings for a turn; nothing if it speaks of a model and there was
-/// none.
+/// Returns a trailer of the settings for a turn; `None` if it names a model and the turn has none.
 fn filled(template: &str, turn: &TurnSummary) -> Option<String> {
     let mut text = template
         .replace("{session}", &turn.session)

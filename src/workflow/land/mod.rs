@@ -101,9 +101,9 @@ pub struct LandResult {
     pub staged: Vec<String>,
     /// Files that git ignores, left out.
     pub ignored: Vec<String>,
-    /// Repositories within that are no submodules, left out.
+    /// Nested repositories that are not submodules, left out.
     pub repositories: Vec<String>,
-    /// What stood in the way of writing files, other than an overlap.
+    /// Obstacles to writing files, other than conflicts.
     #[serde(skip)]
     pub obstacles: Vec<FileObstacle>,
 }
@@ -184,7 +184,7 @@ pub fn land(
     let landing = landing(project, &tip, &target, &planned, &files);
     let dirs = landing::landings_dir(&project.checkout());
     let dir = LandingDir::make(&project.repository, &dirs, &tip.session.folder())?;
-    // The commit may take long: an editor is open, a hook runs all tests. Others go on meanwhile.
+    // The commit can take long: an editor is open, a hook runs all tests. Other commands can run.
     drop(transaction);
 
     let mut making = LandingRun {
@@ -275,7 +275,7 @@ fn landing(
     }
 }
 
-/// Records what was committed, and tells what else changed.
+/// Records the commits and reports other changes.
 fn finish(
     mut making: LandingRun<'_>,
     result: anyhow::Result<()>,
@@ -286,7 +286,7 @@ fn finish(
     let refused = result.as_ref().err();
     let refused = refused.and_then(|error| error.downcast_ref::<CommitRefused>());
     if making.made.is_empty() {
-        // What stops the landing is more important than what cannot be told.
+        // The failure of the landing matters more than an incomplete report.
         if let Ok(now) = snapshot::snapshot(&project.checkout(), &[]) {
             making.tell_changed(now.tree, refused, user)?;
         }
@@ -349,7 +349,7 @@ fn finish(
     )))
 }
 
-/// Says what became of the files.
+/// Reports the result for the files.
 fn tell(recording: Recording, done: &mut LandResult, user: &mut dyn User) {
     let completed = recording.completed;
     done.turn = Some(recording.turn);

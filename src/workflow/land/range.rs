@@ -39,15 +39,12 @@ pub(super) struct Selected {
     pub landings: Vec<Landing>,
     /// Files of theirs that git ignores.
     pub ignored: Vec<Vec<u8>>,
-    /// Repositories within that are no submodules.
+    /// Nested repositories that are not submodules.
     pub repositories: Vec<Vec<u8>>,
 }
 
 /// Returns the turns of a session that land on a branch: those that are named, or those in effect
 /// that have not landed.
-///
-/// # Errors
-/// [`LandError`], or where the repository cannot be read.
 pub(super) fn select(
     project: &Project,
     tip: &Turn,
@@ -130,7 +127,7 @@ fn named(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64
     Ok((from, to))
 }
 
-/// Says so where what was named is no turn but a session.
+/// Explains that a session was given instead of a turn.
 fn about_session(error: anyhow::Error, name: &str) -> anyhow::Error {
     match error.downcast_ref() {
         Some(StoreError::NoTurn {
@@ -183,7 +180,7 @@ fn candidates(
 struct Undone {
     /// What the newest undo or redo says of a turn: whether it is taken back.
     said: HashMap<u64, bool>,
-    /// Whether a restore came after all that is older: what it brought the files say.
+    /// A restore replaced the state of older turns, so the files show what remains.
     is_over: bool,
 }
 
@@ -279,7 +276,7 @@ fn submodules(
         for tree in [target.tree, after] {
             known.extend(submodules::submodules(&project.repository, tree)?);
         }
-        // Whoever committed one without `.gitmodules` wants it there.
+        // A gitlink that is committed without `.gitmodules` is intended.
         for change in changes.iter().filter(|change| is_repository(change)) {
             let entry = project.repository.entry(target.tree, &change.path)?;
             if entry.is_some_and(|entry| entry.mode == EntryMode::Gitlink) {

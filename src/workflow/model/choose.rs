@@ -154,7 +154,7 @@ impl PricedModel {
             OpenedModel::Writes(_) => Ok(self),
             OpenedModel::Acts(model) => Err(hinted(
                 format!(
-                    "`{}` edits files itself, and here an answer in words is needed",
+                    "`{}` edits files itself, and this command needs a text answer",
                     model.name()
                 ),
                 "`--model` names another one for this call; `teddy plan` and `teddy resume` take this one",

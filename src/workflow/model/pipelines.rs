@@ -80,7 +80,7 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
         files
             .get(wanted)
             .cloned()
-            .ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned())
+            .ok_or_else(|| "it does not exist, or is not a .md, .txt or .xml file".to_owned())
     };
     let known = |name: &str| {
         choose::model_settings(project, name)

@@ -57,7 +57,7 @@ fn one(
     if updates.is_empty() {
         return Err(hinted(
             format!("remote `{remote}` has no session `{session}`"),
-            format!("`git ls-remote {remote} 'refs/teddy/*'` lists what is there"),
+            format!("`git ls-remote {remote} 'refs/teddy/*'` lists what the remote has"),
         ));
     }
 

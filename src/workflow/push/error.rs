@@ -60,7 +60,7 @@ pub enum PushError {
         can_redact: bool,
     },
     /// A turn violates the format, so no one could fetch the session.
-    #[error("nothing was sent: nobody could fetch `{session}`: {fault}")]
+    #[error("nothing was sent: no one could fetch `{session}`: {fault}")]
     Unsound {
         /// Session name.
         session: SessionName,
@@ -81,7 +81,7 @@ impl PushError {
                  brings theirs"
             ),
             PushError::HasCode { .. } => {
-                "`--code` goes on with it there; `--as <name>` sends a record under another name"
+                "`--code` sends it as a copy there; `--as <name>` sends a record under another name"
                     .to_owned()
             }
             PushError::Unredacted { remote, name } => format!(

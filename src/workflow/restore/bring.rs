@@ -33,7 +33,7 @@ impl RestoredFiles {
     }
 }
 
-/// Some paths, and what is there.
+/// Entries by path.
 type PathEntries = BTreeMap<Vec<u8>, Option<TreeEntry>>;
 
 /// Brings a tree along a way. `closed` are paths that cannot be written: what a leg does there counts as
@@ -116,8 +116,8 @@ impl Carrier<'_> {
         Ok(tree)
     }
 
-    /// Notes that edits meet at a path. Who keeps the user's stops there: what later legs would do
-    /// stands on what this one would have done.
+    /// Records a conflict at a path. If the user's side is kept, later steps skip the path, because they
+    /// depend on this one.
     fn meet(
         &mut self,
         path: Vec<u8>,

@@ -7,9 +7,6 @@ use crate::workflow::project::Project;
 use crate::workspace::landing::landed_as;
 
 /// Returns which of some turns of a session have landed with commits that are on their branch still.
-///
-/// # Errors
-/// If a turn cannot be read.
 pub(super) fn still_landed(
     project: &Project,
     turns: &TurnsBack<'_>,

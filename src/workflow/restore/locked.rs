@@ -10,7 +10,7 @@ use crate::workflow::user::User;
 use crate::workspace::stack::Stacks;
 use crate::workspace::transaction::Transaction;
 
-/// The session in use, in which nobody else records a turn.
+/// The current session, locked against turns of other processes.
 pub(super) struct LockedSession<'a> {
     /// The project.
     pub(super) project: &'a Project,

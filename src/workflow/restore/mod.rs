@@ -1,5 +1,4 @@
-//! Bringing the workspace back to a turn, forward again, or partly: one operation, three-way,
-//! itself a turn.
+//! Restore, undo and redo: one three-way merge into the user's files, recorded as a turn.
 
 mod bring;
 mod landed;
@@ -53,37 +52,33 @@ use crate::workspace::stack::{PatchId, Stacks};
 use crate::workspace::transaction::Transaction;
 use crate::workspace::turn_files::{files_of, first_after};
 
-/// What to do where the user's own edits and the turn's meet.
+/// What to do if the user's edits conflict with the turn's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnOverlap {
-    /// Change nothing and say where.
+    /// Change nothing and report the conflicts.
     #[default]
     Stop,
-    /// Keep the user's side.
     Ours,
-    /// Take the turn's side.
     Theirs,
-    /// Write conflict markers.
     Markers,
-    /// Make the files equal to the turn's, whatever the user did since.
+    /// Make the files equal to the turn's and discard the user's edits.
     Exact,
 }
 
 impl OnOverlap {
-    /// Returns whether the turn's version replaces bytes of the user's that it does not fit.
+    /// Returns whether the turn's version replaces a conflicting one of the user's.
     pub fn replaces(self) -> bool {
         matches!(self, OnOverlap::Theirs | OnOverlap::Exact)
     }
 }
 
-/// What is wanted of a restore.
+/// Options of a restore.
 #[derive(Debug, Clone, Default)]
 pub struct RestoreOptions {
-    /// Paths or folders to restrict it to.
+    /// Paths to restrict it to.
     pub paths: Vec<String>,
-    /// What to do where edits meet.
     pub on_overlap: OnOverlap,
-    /// Leave the context as it is.
+    /// Keep the context.
     pub files_only: bool,
     /// Only show what would change.
     pub dry_run: bool,
@@ -92,45 +87,36 @@ pub struct RestoreOptions {
 /// What a restore did.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct RestoreResult {
-    /// The turn to which the files were brought.
+    /// The target.
     pub turn: u64,
-    /// The turn that records it. `None` after a dry run or an overlap, and if a restore had nothing to
-    /// change.
+    /// The turn that records it. `None` after a dry run or a conflict, and if nothing had to change.
     pub commit: Option<CommitId>,
-    /// The turns that an undo or redo went over.
+    /// Turns that an undo or redo reverted or applied.
     pub over: Vec<u64>,
-    /// The turns that it did not count.
+    /// Skipped turns.
     pub passed_over: Vec<PassedOver>,
-    /// Whether exactly the turns are in the files that were in them after that turn.
+    /// Whether exactly the turns are applied that were applied after the target.
     pub same_turns: bool,
-    /// Files that were written.
     pub written: Vec<String>,
-    /// Files that were deleted.
     pub deleted: Vec<String>,
-    /// Files of the user's own that were kept.
+    /// Files with edits of the user's that were kept.
     pub kept: Vec<String>,
-    /// Those among them in which something of a turn is missing, and why.
+    /// Kept files that lack something of a turn, with the reason.
     pub missing: Vec<MissingChange>,
-    /// Those that were written with conflict markers.
+    /// Files written with conflict markers.
     pub conflicts: Vec<String>,
-    /// Files where edits meet, left as they are; after the turn is recorded, those that could not be
-    /// written.
+    /// Conflicting files, unchanged; once the turn is recorded, files that could not be written.
     pub overlaps: Vec<String>,
-    /// Whether the user's side was kept where it overlapped, so that turns are undone or redone only in
-    /// part.
+    /// Whether the user's side of a conflict was kept, so turns are reverted or applied only in part.
     #[serde(skip)]
     pub is_partial: bool,
-    /// What the user must be told about files that were not simply written.
     #[serde(skip)]
     pub notes: Vec<RestoreNote>,
-    /// Files that no snapshot has, left as they are.
+    /// Files outside of snapshots, unchanged.
     pub not_captured: Vec<String>,
 }
 
-/// Brings the workspace to a turn.
-///
-/// # Errors
-/// Where there is no such turn, or the repository or the files cannot be written.
+/// Restores the user's files to a turn.
 pub fn restore(
     project: &Project,
     name: &str,
@@ -170,25 +156,20 @@ pub fn restore(
     carry_out(&transaction, project, &tip, &aim, wish)
 }
 
-/// Where a restore goes, and how.
+/// Target of a restore and the plan that leads there.
 struct Aim<'a> {
-    /// What is in the files.
+    /// Applied patches.
     planner: Planner<'a>,
-    /// The session's turns.
     turns: &'a TurnsBack<'a>,
-    /// The turn whose state it is.
     turn: &'a Turn,
-    /// The title of the turn that records it.
     title: String,
-    /// What that turn says of itself.
     restored: Restored,
-    /// The way there.
     way: Way,
-    /// What is in the files in that state.
+    /// Applied patches in the target.
     wanted: Stack<PatchId>,
 }
 
-/// Fits what lies on the way into the user's files, writes them and records it.
+/// Merges the plan into the user's files, writes them and records the turn.
 fn carry_out(
     transaction: &Transaction,
     project: &Project,
@@ -242,7 +223,7 @@ fn carry_out(
     Ok(done)
 }
 
-/// A restore, undo or redo under way.
+/// A restore, undo or redo in progress.
 struct Restore<'a> {
     transaction: &'a Transaction,
     project: &'a Project,
@@ -252,17 +233,17 @@ struct Restore<'a> {
     wish: &'a RestoreOptions,
 }
 
-/// The user's files, and what a restore makes of them.
+/// The user's files before and after the merge.
 struct FittedFiles {
     recorded: RecordedFiles,
     brought: RestoredFiles,
-    /// The files of the turn, on the paths that the restore is restricted to.
+    /// Files of the target, on the requested paths.
     target: TreeId,
 }
 
 impl Restore<'_> {
-    /// Records the user's files and fits what lies on the way into them; `None` if the restore stops
-    /// because something overlaps, which `done` says.
+    /// Records the user's files and merges the plan into them. `None` if a conflict stops the restore;
+    /// `done` reports it.
     fn fit(&self, done: &mut RestoreResult) -> anyhow::Result<Option<FittedFiles>> {
         let (project, aim, wish) = (self.project, self.aim, self.wish);
         let repository = &project.repository;
@@ -318,8 +299,7 @@ impl Restore<'_> {
         }))
     }
 
-    /// Records the user's files, and those among them that the restore may replace although no snapshot
-    /// has them.
+    /// Records the user's files, including files outside of snapshots that the restore can replace.
     fn record(&self, target: TreeId) -> anyhow::Result<(RecordedFiles, HiddenFiles)> {
         let (project, wish) = (self.project, self.wish);
         let checkout = project.checkout();
@@ -341,7 +321,7 @@ impl Restore<'_> {
         Ok((recorded, hidden))
     }
 
-    /// Says whether the turns of the target are in the files at the end.
+    /// Sets whether the turns of the target are applied at the end.
     fn compare_turns(
         &self,
         brought: &RestoredFiles,
@@ -350,7 +330,7 @@ impl Restore<'_> {
     ) -> anyhow::Result<()> {
         let (aim, wish) = (self.aim, self.wish);
         let stacks = aim.planner.stacks;
-        // What turns did that nobody knows of counts as the user's: only a look at the files tells.
+        // Unknown turns count as the user's edits, so only a comparison of the files shows it.
         let is_known = stacks.are_known()? || brought.tree == target;
         done.is_partial = !brought.stopped.is_empty();
         done.same_turns = wish.on_overlap == OnOverlap::Exact
@@ -411,15 +391,15 @@ impl Restore<'_> {
         done.notes.extend(obstacles.map(RestoreNote::Obstacle));
         done.commit = Some(commit);
 
-        // The files are there: what cannot be told is no failure of theirs.
+        // The files are written: a summary that fails must not fail the restore.
         let notes = what_went(project, tip, aim);
         done.notes.extend(notes.unwrap_or_default());
         Ok(())
     }
 }
 
-/// Returns a tree with the repositories within that the files have: a restore neither makes nor deletes
-/// nor moves one, so it must not say so.
+/// Returns a tree with the nested repositories of the files: a restore neither creates nor changes
+/// them, so its summary must not list them.
 fn leave_repositories(
     repository: &Repository,
     files: TreeId,
@@ -431,7 +411,7 @@ fn leave_repositories(
     };
     let mut edits = BTreeMap::new();
     for change in diff::changes(repository, files, tree)? {
-        // Files that are to take the place of a repository meet it when they are written.
+        // A file at the path of a repository conflicts with it when it is written.
         let is_dir = repository.entry(tree, &change.path)?;
         let is_dir = is_dir.is_some_and(|entry| entry.mode == EntryMode::Tree);
         if !is_dir && !is_other(&change.old) && !is_other(&change.new) {
@@ -441,7 +421,6 @@ fn leave_repositories(
     diff::tree_with(repository, tree, &edits)
 }
 
-/// Returns what is in the user's files in the state of a turn.
 fn wanted(project: &Project, stacks: &Stacks<'_>, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
     match first_after(&project.checkout(), turn)? {
         Some(next) => stacks.below(&next),

@@ -1,30 +1,30 @@
-//! What a restore has to say besides the files that it changed; `ui` has the words.
+//! Notes of a restore besides its changed files; `ui` formats them.
 
 use crate::git::object::CommitId;
 use crate::workspace::drift::TurnName;
 use crate::workspace::notice::FileObstacle;
 
-/// Something that the user should hear of after a restore.
+/// A note for the user after a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreNote {
-    /// The ref that would say which turns are in the files is gone.
+    /// The ref with the applied turns is missing.
     NoRecord,
-    /// Something stood in the way of writing a file.
+    /// A file could not be written because its path is occupied.
     Obstacle(FileObstacle),
-    /// Turns that were taken out of the files are still on a branch.
+    /// Reverted turns are still on a branch.
     StillLanded(Vec<UndoneCommit>),
-    /// These files are in the way of what was to be written, and no snapshot has them.
+    /// Files outside of snapshots occupy paths that were to be written.
     NotInSnapshot(Vec<Vec<u8>>),
-    /// These files are in the way of a directory on the paths that were named, and are not on them.
+    /// Files outside of the requested paths occupy the path of a directory.
     OutsidePaths(Vec<Vec<u8>>),
-    /// The plan with this title waited before and waits still.
+    /// The plan with this title still waits.
     PlanWaits(String),
-    /// Turns of other sessions went out of the files with those that were taken out.
+    /// Turns of other sessions were reverted together with these.
     TakenFromOthers(Vec<TurnName>),
 }
 
 impl RestoreNote {
-    /// Returns whether it says why nothing was changed, and what helps.
+    /// Returns whether the note explains why nothing changed.
     pub fn explains_overlap(&self) -> bool {
         matches!(
             self,
@@ -33,15 +33,12 @@ impl RestoreNote {
     }
 }
 
-/// A commit on a branch with turns that a restore took out of the files.
+/// A commit on a branch with reverted turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoneCommit {
-    /// The commit.
     pub commit: CommitId,
-    /// The numbers of these turns.
     pub turns: Vec<u64>,
-    /// The branch.
     pub branch: String,
-    /// Whether the user is on it.
+    /// Whether it is checked out.
     pub is_current: bool,
 }

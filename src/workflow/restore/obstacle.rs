@@ -1,5 +1,5 @@
-//! Files in the way of a restore that no snapshot has, because git ignores them, they are secrets, or they
-//! are in a directory where a turn has a file.
+//! Files outside of snapshots that occupy paths of a restore: ignored files, secrets, or files in a
+//! directory where a turn has a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -13,15 +13,15 @@ use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::snapshot::paths;
 use crate::workflow::project::Project;
 
-/// A directory in the way with more files than this, such as installed packages, is not recorded: it
-/// stays, and is named.
+/// A directory with more files, such as installed packages, is not recorded. It stays and is
+/// reported.
 const MAX_BELOW: usize = 1000;
 
-/// Files that are there although no snapshot has them, and that a restore can only replace once one has.
+/// Existing files outside of snapshots. A restore records them before it replaces them.
 pub(super) struct HiddenFiles {
-    /// At a path that a turn changes. What a turn left there is the turn's.
+    /// At a path that a turn changes.
     at_paths: BTreeSet<Vec<u8>>,
-    /// Below such a path, or above it: a file has the place of a directory or the reverse.
+    /// In or above such a path: a file instead of a directory, or the reverse.
     in_the_way: BTreeSet<Vec<u8>>,
 }
 
@@ -34,8 +34,8 @@ impl HiddenFiles {
         self.at_paths.union(&self.in_the_way).cloned().collect()
     }
 
-    /// Returns the files in the way that stay as they are. They do not belong into the turn: the next
-    /// snapshot does not have them, and they would seem to be deleted.
+    /// Returns the files that stay. They must not become part of the turn: the next snapshot lacks
+    /// them, so they would look deleted.
     pub(super) fn unchanged(
         &self,
         repository: &Repository,
@@ -52,8 +52,8 @@ impl HiddenFiles {
     }
 }
 
-/// Returns the hidden files that are at the paths at which some moves of the files change something, or in
-/// their way; `now` is what a snapshot has. Secrets stay out.
+/// Returns the files outside of the snapshot `now` that are at the changed paths or occupy them.
+/// Secrets are left out.
 pub(super) fn hidden(
     project: &Project,
     now: TreeId,
@@ -95,8 +95,8 @@ pub(super) fn hidden(
     Ok(hidden)
 }
 
-/// Returns the paths that a move cannot write because of a file that is not in the snapshot that it begins
-/// with, each with that file.
+/// Returns the paths that cannot be written because of a file outside of the snapshot, with that
+/// file.
 pub(super) fn blocked(
     project: &Project,
     [from, to]: [TreeId; 2],
@@ -133,8 +133,8 @@ pub(super) fn blocked(
     Ok(blocked)
 }
 
-/// Returns what a snapshot must have before a file can be written at a path where there is none: the files
-/// in a directory that has its name, or the file that has the name of a directory above it.
+/// Returns what a snapshot must contain before a new file can be written: the files in a directory of
+/// its name, or a file with the name of a parent directory.
 fn in_the_way(repository: &Repository, limits: &SnapshotLimits, path: &[u8]) -> Vec<Vec<u8>> {
     let mut found: Vec<Vec<u8>> = file_above(repository, path).into_iter().collect();
     let is_whole = each_below(repository, path, &mut |file| {
@@ -145,7 +145,7 @@ fn in_the_way(repository: &Repository, limits: &SnapshotLimits, path: &[u8]) -> 
     if is_whole { found } else { Vec::new() }
 }
 
-/// Returns a file or link that has the place of a directory above a path.
+/// Returns a file or link that occupies the path of a parent directory.
 fn file_above(repository: &Repository, path: &[u8]) -> Option<Vec<u8>> {
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let mut above = ends.map(|(end, _)| &path[..end]);
@@ -153,7 +153,6 @@ fn file_above(repository: &Repository, path: &[u8]) -> Option<Vec<u8>> {
     found.map(<[u8]>::to_vec)
 }
 
-/// Returns the first file of a directory that a tree does not have.
 fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Result<Vec<Vec<u8>>> {
     let (mut found, mut result) = (Vec::new(), Ok(()));
     each_below(
@@ -174,8 +173,8 @@ fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Res
     result.map(|()| found)
 }
 
-/// Calls `meet` with each file below a directory, until it returns false; returns whether it never did. A
-/// directory that cannot be read is met itself.
+/// Calls `meet` with each file in a directory until it returns `false`; returns whether it never did.
+/// An unreadable directory is passed itself.
 fn each_below(repository: &Repository, dir: &[u8], meet: &mut dyn FnMut(Vec<u8>) -> bool) -> bool {
     let top = repository.workdir();
     let mut waiting: Vec<PathBuf> = Vec::new();
@@ -206,7 +205,7 @@ fn is_file(kind: &Option<std::fs::FileType>) -> bool {
     kind.is_some_and(|kind| !kind.is_dir())
 }
 
-/// Returns what is at a path; `None` if nothing is there.
+/// Returns the metadata of a path; `None` if it does not exist.
 fn on_disk(repository: &Repository, path: &[u8]) -> Option<std::fs::FileType> {
     let path = repository.workdir().join(OsStr::from_bytes(path));
     Some(path.symlink_metadata().ok()?.file_type())

@@ -21,24 +21,19 @@ use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::PatchId;
 use crate::workspace::stack::record::{Author, Recorder, Written};
 
-/// What the turn of a restore is written from.
+/// Contents of the turn that records a restore.
 pub(super) struct RestoreTurn<'a> {
-    /// Where it goes.
     pub aim: &'a Aim<'a>,
-    /// The user's files before.
     pub recorded: &'a RecordedFiles,
-    /// What happens to them.
     pub files: &'a FileMove,
-    /// Where they come to.
     pub brought: &'a RestoredFiles,
-    /// What was wanted.
     pub wish: &'a RestoreOptions,
-    /// Whether the turn in progress waits behind this one: what the user says in it is still to come.
+    /// Whether the turn in progress continues after this one and keeps its requests.
     pub waits: bool,
 }
 
 impl RestoreTurn<'_> {
-    /// Returns what is in the files at the end of the way, wherever the user's side was not kept.
+    /// Returns the applied patches at the end, without paths at which the user's side was kept.
     pub(super) fn target(&self) -> Stack<PatchId> {
         if self.is_wholly_exact() {
             return self.aim.wanted.clone();
@@ -50,7 +45,7 @@ impl RestoreTurn<'_> {
         target
     }
 
-    /// Returns the turn in progress as far as its requests belong to the turn of the restore.
+    /// Returns the turn in progress if its requests belong to the restore.
     pub(super) fn said(&self, draft: &Draft) -> Draft {
         let mut said = draft.clone();
         if self.waits {
@@ -59,13 +54,12 @@ impl RestoreTurn<'_> {
         said
     }
 
-    /// Returns whether all files become those of the target.
     fn is_wholly_exact(&self) -> bool {
         self.wish.on_overlap == OnOverlap::Exact && self.wish.paths.is_empty()
     }
 }
 
-/// Writes the turn that records a restore, and what it brings to the files.
+/// Writes the turn that records a restore, and its publication.
 pub(super) fn write(
     project: &Project,
     tip: &Turn,
@@ -119,7 +113,7 @@ pub(super) fn write(
     let mut artifacts = draft.standing();
     from.hand_on(repository, meta.turn_id, &mut artifacts)?;
     if wish.files_only {
-        // Edits of the context since the newest turn stay, too.
+        // Edits of the context since the newest turn stay.
         for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
             artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
         }
@@ -143,7 +137,6 @@ pub(super) fn write(
     Ok((project.store().write(new)?, published))
 }
 
-/// Writes what is in the files afterwards.
 fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
     let RestoreTurn {
         aim,
@@ -180,7 +173,6 @@ fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
     recorder.write(&publication, files.to)
 }
 
-/// Writes the report of a restore.
 fn report(title: &str, done: &[String]) -> String {
     let mut text = format!(
         "# Execution Report: {title}\n- **Overall Status:** Restored 🟢\n\n## Changed Files\n\n"

@@ -1,5 +1,5 @@
-//! `undo` and `redo`: over the turns of a session that changed files, whatever other sessions did
-//! meanwhile.
+//! `undo` and `redo` over the turns of a session that changed files, independent of what other
+//! sessions did in between.
 
 use std::collections::BTreeSet;
 
@@ -21,18 +21,15 @@ use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
 use crate::workspace::stack::PatchId;
 
-/// The turns that a title names one by one.
+/// Number of turns that a title lists one by one.
 const MAX_NAMED: usize = 4;
 
-/// Nobody knows which turns are in the user's files.
+/// It is unknown which turns are in the user's files.
 #[derive(Debug, thiserror::Error)]
 #[error("there is nothing to undo: {NO_RECORD}")]
 pub struct NoRecord;
 
-/// Goes back over the last `steps` turns that changed files.
-///
-/// # Errors
-/// As for [`super::restore`], and if there are not so many.
+/// Reverts the last `steps` turns that changed files. Fails if there are fewer.
 pub fn undo(
     project: &Project,
     steps: u64,
@@ -77,11 +74,7 @@ pub fn undo(
     })
 }
 
-/// Returns how many undos lead back to a turn: over all later ones that changed files and are in
-/// them.
-///
-/// # Errors
-/// As for [`undo`].
+/// Returns how many undo steps lead back to a turn.
 pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Result<u64> {
     let session = LockedSession::enter(project, "undo", user)?;
     let here = session.stacks.here(&session.tip)?;
@@ -93,14 +86,10 @@ pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Re
     Ok(walk.counted() as u64)
 }
 
-/// Goes forward again over the last `steps` undone turns.
+/// Applies the last `steps` undone turns again. Fails if fewer were undone.
 ///
-/// A redo takes the undo back, as an undo takes a restore back: it merges the difference between the
-/// files after and before the undo. So it is the exact inverse if the user did nothing meanwhile,
-/// whatever the undo had passed over or merged.
-///
-/// # Errors
-/// As for [`super::restore`], and if fewer turns were undone.
+/// A redo reverts the undo: it merges the difference between the files after and before it. Without
+/// edits in between it is the exact inverse, whatever the undo skipped or merged.
 pub fn redo(
     project: &Project,
     steps: u64,
@@ -136,7 +125,7 @@ pub fn redo(
     carry_out(&session.transaction, project, &session.tip, &aim, wish)
 }
 
-/// Says that nothing was undone, or all of it was redone.
+/// Error: nothing to redo.
 fn nothing_to_redo() -> anyhow::Error {
     hinted(
         "there is nothing to redo",
@@ -145,7 +134,6 @@ fn nothing_to_redo() -> anyhow::Error {
 }
 
 impl LockedSession<'_> {
-    /// Returns what plans the way from what is in the files.
     fn planner<'b>(&'b self, here: &'b Stack<PatchId>) -> Planner<'b> {
         Planner {
             repository: &self.project.repository,
@@ -154,7 +142,6 @@ impl LockedSession<'_> {
         }
     }
 
-    /// Returns what taking turns back means, step by step.
     fn taken_back(&self, steps: &[Vec<Turn>]) -> anyhow::Result<Vec<Vec<CrossedTurn>>> {
         let nowhere = Stack::default();
         let planner = self.planner(&nowhere);
@@ -162,8 +149,8 @@ impl LockedSession<'_> {
         steps.iter().map(step).collect()
     }
 
-    /// Returns the undo that made the list of what can be redone this long, going back from a turn
-    /// whose list is at least as long.
+    /// Returns the undo that extended the redo list to this length, searching back from a turn whose
+    /// list is at least as long.
     fn undo_behind(&self, from: Turn, length: usize) -> anyhow::Result<Turn> {
         let mut undo = from;
         if length == 0 {
@@ -178,7 +165,6 @@ impl LockedSession<'_> {
         }
     }
 
-    /// Returns the newest applied turn before another one.
     fn before(&self, turn: &Turn) -> anyhow::Result<Turn> {
         let number = turn.number().checked_sub(1);
         applied(
@@ -187,7 +173,7 @@ impl LockedSession<'_> {
         )
     }
 
-    /// Returns the step of an undo that made the list of what can be redone this long.
+    /// Returns the step of an undo that extended the redo list to this length.
     fn undo_step(&self, undo: &Turn, length: usize) -> anyhow::Result<UndoStep> {
         let restored = undo.meta.restored.as_ref();
         let over = restored.map_or(&[][..], |restored| &restored.over);
@@ -213,7 +199,6 @@ impl LockedSession<'_> {
         })
     }
 
-    /// Returns what taking one step of an undo back means.
     fn step_taken_back(&self, undo: &Turn, step: &UndoStep) -> anyhow::Result<CrossedTurn> {
         let nowhere = Stack::default();
         let whole = self.planner(&nowhere).taken_back(undo)?;
@@ -236,9 +221,9 @@ impl LockedSession<'_> {
         })
     }
 
-    /// Returns the files after and before one of several steps of an undo. Only those before the first
-    /// one and after the last one are recorded; the others are merged again. `None` if edits of the
-    /// user's overlapped there: what they chose then is not known.
+    /// Returns the files after and before one step of an undo. Only the files before the first and
+    /// after the last step are recorded, so the others are merged again. `None` if that conflicts with
+    /// the user's edits: their choice is not recorded.
     fn trees_of(&self, undo: &CrossedTurn, step: &UndoStep) -> anyhow::Result<Option<[TreeId; 2]>> {
         let Some([after, before]) = undo.trees else {
             return Ok(None);
@@ -263,11 +248,10 @@ impl LockedSession<'_> {
     }
 }
 
-/// One of the steps of an undo.
 struct UndoStep {
-    /// The turns that each step went over.
+    /// Turns of each step.
     steps: Vec<Vec<Turn>>,
-    /// Which one it is, counted from 1.
+    /// Number of the step, from 1.
     number: usize,
 }
 
@@ -277,7 +261,6 @@ impl UndoStep {
     }
 }
 
-/// Returns what a redo after a turn goes through.
 fn to_redo(turn: &Turn) -> Vec<u64> {
     turn.meta
         .restored
@@ -286,7 +269,6 @@ fn to_redo(turn: &Turn) -> Vec<u64> {
         .unwrap_or_default()
 }
 
-/// Returns what the turn says of itself.
 fn restored(to: &Turn, redo: Vec<u64>, over: &[&Turn]) -> Restored {
     Restored {
         turn: to.number(),
@@ -296,7 +278,7 @@ fn restored(to: &Turn, redo: Vec<u64>, over: &[&Turn]) -> Restored {
     }
 }
 
-/// Returns the title of a turn that goes over others: `Undo 22: Add a form`.
+/// Returns the title of an undo or redo: `Undo 22: Add a form`.
 fn title(verb: &str, over: &[&Turn]) -> String {
     let counted = over.iter().filter(|turn| turn.meta.landed.is_none());
     let counted: Vec<&&Turn> = counted.collect();

@@ -1,4 +1,4 @@
-//! What a restore did, for the user to hear of.
+//! Summary of a restore for the user.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::workspace::missing::missing;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 impl RestoreResult {
-    /// Corrects what was planned to what was done where the files could not all be written.
+    /// Replaces the planned changes with the real ones if some files could not be written.
     pub(super) fn tell_unapplied(&mut self, published: &Published) {
         self.overlaps = shown(&published.conflicts);
         self.written = shown(&published.written);
@@ -40,7 +40,7 @@ impl RestoreResult {
     }
 }
 
-/// Says which files are written, deleted and kept, and where something of a turn is missing.
+/// Lists written, deleted and kept files, and kept files that lack something of a turn.
 pub(super) fn tell_changes(
     project: &Project,
     writing: &RestoreTurn<'_>,
@@ -60,14 +60,13 @@ pub(super) fn tell_changes(
         }
     }
 
-    // Other turns than in the target can be in the files. What those did is not the user's.
+    // Turns that are not in the target can be applied. Their changes are not the user's.
     let unedited = match done.same_turns {
         true => target,
         false => with_turns(project, aim, wish, target).unwrap_or(target),
     };
     let own = diff::changes(&project.repository, unedited, files.to)?;
     let own_paths = own.iter().map(|change| lossy(&change.path));
-    // What was deleted just now is not kept.
     done.kept = own_paths
         .filter(|path| !done.deleted.contains(path))
         .collect();
@@ -83,7 +82,7 @@ pub(super) fn tell_changes(
     Ok(())
 }
 
-/// Returns the files of the target with the turns that are in the user's files at the end of the way.
+/// Returns the files of the target plus all turns that remain applied.
 fn with_turns(
     project: &Project,
     aim: &Aim<'_>,
@@ -103,8 +102,8 @@ fn with_turns(
     Ok(brought.tree)
 }
 
-/// Says which turns of other sessions went with those of this one, and which of its own are still
-/// on a branch; `tip` was the newest turn before.
+/// Notes reverted turns of other sessions, and own turns that are still on a branch. `tip` was the
+/// newest turn before.
 pub(super) fn what_went(
     project: &Project,
     tip: &Turn,
@@ -126,8 +125,7 @@ pub(super) fn what_went(
     Ok(landed.into_iter().chain(others).collect())
 }
 
-/// Returns what the turns of a session's history changed that come after one of them, up to its
-/// newest.
+/// Returns the changes of all turns after one of a session's turns.
 fn turns_after(
     project: &Project,
     stacks: &Stacks<'_>,

@@ -1,4 +1,4 @@
-//! Restores that have nothing to change, and are not recorded.
+//! Detects restores that change nothing. They are not recorded.
 
 use super::record::RestoreTurn;
 use crate::session::artifact;
@@ -8,8 +8,8 @@ use crate::workflow::context::requests;
 use crate::workflow::project::Project;
 use crate::workspace::drift::not_brought;
 
-/// Returns whether a restore would leave files, turns and context as they are. An undo or a redo always
-/// changes where the session stands.
+/// Returns whether a restore would change no file, turn or context. An undo or redo always changes the
+/// position in the session.
 pub(super) fn changes_nothing(
     project: &Project,
     tip: &Turn,
@@ -38,7 +38,6 @@ pub(super) fn changes_nothing(
     Ok(is_brought.is_none() && (wish.files_only || has_same_context(project, tip, writing)?))
 }
 
-/// Returns whether the turn in progress already has the context that a restore would give it.
 fn has_same_context(
     project: &Project,
     tip: &Turn,

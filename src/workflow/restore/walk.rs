@@ -11,41 +11,36 @@ use crate::workflow::hinted::hinted;
 use crate::workspace::stack::series::StackChanges;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
-/// A turn that an undo or a redo did not count, as there is nothing of it in the files.
+/// A turn that an undo or redo skipped, because the files have nothing of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PassedOver {
-    /// Its number.
     pub turn: u64,
-    /// Why.
     pub why: WhyPassedOver,
 }
 
-/// Why a turn was not counted.
+/// Reason that a turn was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhyPassedOver {
-    /// It changed no file.
     Unchanged,
-    /// It only committed what others did, and a commit stays.
+    /// It only committed what other turns did.
     Landed,
-    /// It overlapped with the user's own edits and was not brought.
+    /// Conflicted with the user's edits and was not applied.
     NotBrought,
-    /// Another session's turn took it back.
+    /// Reverted by a turn of another session.
     TakenBack,
 }
 
-/// Finds the turns that an undo goes over.
+/// Finds the turns that an undo reverts.
 pub(super) struct UndoWalk<'a> {
     session: &'a LockedSession<'a>,
     on_overlap: OnOverlap,
-    /// The turn whose state the session has.
+    /// Current turn of the session.
     pub(super) at: u64,
-    /// The turns that are in the files once all that was found is undone.
+    /// Applied patches once the turns found so far are reverted.
     here: StackChanges<'a>,
-    /// The turns that were found, by steps. What hooks changed in a landing goes with the turn before
-    /// it.
+    /// The turns by steps. A landing whose hooks changed files shares the step of the turn before it.
     pub(super) steps: Vec<Vec<Turn>>,
-    /// Those that did not count.
     pub(super) passed: Vec<PassedOver>,
 }
 
@@ -65,13 +60,12 @@ impl<'a> UndoWalk<'a> {
         })
     }
 
-    /// Returns how many turns were found that count.
     pub(super) fn counted(&self) -> usize {
         let found = self.steps.iter().flatten();
         found.filter(|turn| turn.meta.landed.is_none()).count()
     }
 
-    /// Goes back over one turn that counts.
+    /// Goes back by one step.
     pub(super) fn step(&mut self) -> anyhow::Result<()> {
         if self.steps.last().is_none_or(|step| !step.is_empty()) {
             self.steps.push(Vec::new());
@@ -91,7 +85,7 @@ impl<'a> UndoWalk<'a> {
         Ok(())
     }
 
-    /// Goes one turn back; returns whether it counts.
+    /// Goes back by one turn; returns whether it is a step.
     pub(super) fn back(&mut self) -> anyhow::Result<bool> {
         let LockedSession { stacks, turns, .. } = self.session;
         let at = self.at;
@@ -129,7 +123,7 @@ impl<'a> UndoWalk<'a> {
     }
 }
 
-/// Returns why there is nothing of a turn to take back, if the files have these patches.
+/// Returns why a turn needs no revert if these patches are applied.
 fn why_passed(
     stacks: &Stacks<'_>,
     here: &mut StackChanges<'_>,
@@ -143,7 +137,6 @@ fn why_passed(
     Ok((!here.has(change.after)?).then_some(WhyPassedOver::TakenBack))
 }
 
-/// Returns why a turn never changed the user's files.
 fn why_never_there(turn: &Turn) -> anyhow::Result<Option<WhyPassedOver>> {
     let workspace = turn.meta.workspace.as_ref();
     Ok(if !is_patch(turn) && turn.meta.landed.is_some() {

@@ -1,5 +1,5 @@
-//! The way from what is in the user's files to what shall be: patches backwards and forwards,
-//! between the user's own edits, part by part.
+//! Plans a restore: the patches to revert and apply between the current files and the target, for
+//! each part of the project. The user's own edits are merged around them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,25 +11,22 @@ use crate::session::turn::Turn;
 use crate::workspace::stack::series::{PathStacks, Series};
 use crate::workspace::stack::{PatchId, Stacks};
 
-/// What some turns did to the files, one after another and with nobody's edits between them.
+/// Difference that some consecutive turns made to the files, without edits of the user in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Leg {
-    /// The files that it leads from.
     pub from: TreeId,
-    /// The files that it leads to.
     pub to: TreeId,
-    /// What is in the files before it.
+    /// Applied patches before this step.
     pub series: Series,
 }
 
-/// The way in one part of the files.
+/// Steps in one part of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PartWay {
-    /// What is done, one after another.
     legs: Vec<Leg>,
-    /// What is in the files at its end.
+    /// Applied patches after the last step.
     end: Option<PatchId>,
-    /// The number of legs that no later one extends: they belong to an earlier step.
+    /// Number of steps that are complete, because they belong to an earlier undo step.
     sealed: usize,
 }
 
@@ -42,7 +39,7 @@ impl PartWay {
         }
     }
 
-    /// Adds a leg, or extends the last one of the same step if this one begins where it ends.
+    /// Adds a step, or joins it with the last one of the same undo step if it continues there.
     fn push(&mut self, [from, to]: [TreeId; 2], series: &Series) {
         let is_open = self.legs.len() > self.sealed;
         match self.legs.last_mut().filter(|_| is_open) {
@@ -56,36 +53,34 @@ impl PartWay {
     }
 }
 
-/// The way in all parts of the files.
+/// The plan of a restore in all parts of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Way {
-    /// Each part with its way; what belongs to none is in that of the empty path.
+    /// Steps by directory. The empty path has all files outside of a part.
     parts: BTreeMap<Vec<u8>, PartWay>,
 }
 
-/// A turn that an undo takes back, or a step of an undo that a redo takes back.
+/// How to revert one turn, or one step of an undo.
 pub(super) struct CrossedTurn {
-    /// What is in the files before and after it is taken back.
+    /// Applied patches before and after.
     pub stacks: [Stack<PatchId>; 2],
-    /// The files before and after it is taken back, if they are to be merged as they were. A restore
-    /// can have changed more than the patches say, such as edits of the user's.
+    /// Recorded files before and after, if they are to be merged exactly. A restore can have changed
+    /// more than its patches, such as edits of the user's.
     pub trees: Option<[TreeId; 2]>,
-    /// The paths at which the turn was not applied.
+    /// Paths at which the turn was not applied.
     pub left: HashSet<Vec<u8>>,
 }
 
-/// Makes ways.
+/// Builds plans.
 pub(super) struct Planner<'a> {
-    /// The repository.
     pub repository: &'a Repository,
-    /// What reads stacks.
     pub stacks: &'a Stacks<'a>,
-    /// What is in the files.
+    /// Applied patches.
     pub here: &'a Stack<PatchId>,
 }
 
 impl Planner<'_> {
-    /// Returns the way to a stack, for these files and folders or for all.
+    /// Returns the plan that leads to a stack, for these paths or for all.
     pub(super) fn to(&self, target: &Stack<PatchId>, paths: &[String]) -> anyhow::Result<Way> {
         let named = paths
             .iter()
@@ -102,8 +97,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the way that takes turns back, step by step, from wherever the files are. Each step is
-    /// merged separately, so that N steps at once are the same as N times one.
+    /// Returns the plan that reverts turns from the current files. Each step is merged separately, so
+    /// `undo N` equals N times `undo`.
     pub(super) fn over(&self, steps: &[Vec<CrossedTurn>]) -> anyhow::Result<Way> {
         let left = steps.iter().flatten().flat_map(|crossed| &crossed.left);
 
@@ -120,7 +115,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Takes one turn back in one part of the files.
+    /// Reverts one turn in one part of the project.
     fn cross(
         &self,
         part: &mut PathStacks<'_>,
@@ -140,8 +135,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Goes on to another stack: what is only in the one is taken back, what is only in the other
-    /// is done.
+    /// Adds the steps from one stack to another: reverts what only the first has, applies what only
+    /// the second has.
     fn go(
         &self,
         part: &mut PathStacks<'_>,
@@ -165,15 +160,13 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the files before and after a patch.
     fn trees(&self, id: PatchId) -> anyhow::Result<[TreeId; 2]> {
         let change = self.stacks.patch(id)?.change;
         let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
         Ok([tree(change.before)?, tree(change.after)?])
     }
 
-    /// Makes the way of each part; a part that shows only while another one is looked at is looked
-    /// at then.
+    /// Plans each part. Planning a part can reveal further parts, which are planned too.
     fn by_parts(
         &self,
         mut paths: BTreeSet<Vec<u8>>,
@@ -196,7 +189,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns what taking a turn back means.
     pub(super) fn taken_back(&self, turn: &Turn) -> anyhow::Result<CrossedTurn> {
         let own = self.stacks.own(turn)?.map(|(_, publication)| publication);
         let is_restore = own
@@ -220,12 +212,11 @@ impl Planner<'_> {
 }
 
 impl Way {
-    /// Returns every leg.
     pub(super) fn legs(&self) -> impl Iterator<Item = &Leg> {
         self.parts.values().flat_map(|way| &way.legs)
     }
 
-    /// Returns the legs that differ, each with the parts in which they lead.
+    /// Returns the distinct steps, each with its parts.
     pub(super) fn routes(&self) -> Vec<(&[Leg], BTreeSet<&[u8]>)> {
         let mut routes: Vec<(&[Leg], BTreeSet<&[u8]>)> = Vec::new();
         for (path, way) in self.parts.iter().filter(|(_, way)| !way.legs.is_empty()) {
@@ -240,7 +231,7 @@ impl Way {
         routes
     }
 
-    /// Returns the part that a path belongs to: the innermost one.
+    /// Returns the innermost part that contains a path.
     pub(super) fn part_of(&self, path: &[u8]) -> &[u8] {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let folders = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
@@ -251,19 +242,18 @@ impl Way {
             .map_or(&[], |(part, _)| part)
     }
 
-    /// Returns whether the files are one part.
     pub(super) fn is_one(&self) -> bool {
         self.parts.len() == 1
     }
 
-    /// Returns what is at a path before the first leg.
+    /// Returns the applied patches at a path before the first step.
     pub(super) fn start(&self, path: &[u8]) -> Series {
         let way = &self.parts[self.part_of(path)];
         let first = way.legs.first();
         first.map_or_else(|| Series::below(way.end), |leg| leg.series.clone())
     }
 
-    /// Returns whether it ends with exactly the patches of a stack, as far as the wish goes.
+    /// Returns `true` if the plan ends with exactly the patches of a stack, on the requested paths.
     pub(super) fn ends_in(
         &self,
         stacks: &Stacks<'_>,
@@ -281,7 +271,6 @@ impl Way {
         Ok(true)
     }
 
-    /// Returns what is in each part at the end.
     pub(super) fn ends(&self) -> impl Iterator<Item = (&[u8], Option<PatchId>)> {
         self.parts
             .iter()
@@ -289,7 +278,6 @@ impl Way {
     }
 }
 
-/// Returns whether a path is one of these, or below one of them.
 pub(super) fn is_below(path: &[u8], folders: &[String]) -> bool {
     folders.iter().any(|folder| {
         let folder = folder.trim_end_matches('/').as_bytes();

@@ -57,7 +57,7 @@ pub enum Ended {
     Question(String),
     /// The user left the plan of this turn undecided.
     Undecided(u64),
-    /// The plan of this turn has words beside a command, and nobody weighed them; it waits.
+    /// The plan has text next to a command that no user has judged. It waits.
     InDoubt(u64),
     /// The result of the last turn meets the user's own edits.
     Overlap,

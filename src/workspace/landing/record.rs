@@ -28,7 +28,7 @@ const MAX_NAMED: usize = 4;
 pub struct Recording {
     /// The number of the turn.
     pub turn: u64,
-    /// What became of session and files.
+    /// Result for the session and the files.
     pub completed: Completed,
     /// Files in which what hooks changed overlaps with the user's own edits, which stay.
     pub overlaps: Vec<Vec<u8>>,
@@ -38,8 +38,7 @@ pub struct Recording {
     pub draft_lost: Option<anyhow::Error>,
 }
 
-/// Records commits that git made as a turn, and brings what hooks changed in them to the user's files
-/// as far as it is not there. The caller holds TeDDy's lock.
+/// Records commits that git made as a turn, and applies the changes of hooks to the user's files. The caller holds TeDDy's lock.
 pub fn record(
     checkout: &Checkout<'_>,
     landing: &LandingNote,

@@ -502,26 +502,19 @@ fn a_daemon_does_not_outlive_its_agent() {
 #[test]
 fn an_endless_line_and_endless_lines_are_bounded() {
     let start = Instant::now();
-    let line = Trial::default().acp("head -c 1073741824 /dev/zero | tr '\\0' a");
-    assert_eq!(line.error().0, "the agent printed more than 64 MB");
+    let limited = || Trial {
+        limits: AgentLimits {
+            output: 10 << 20,
+            ..Trial::default().limits
+        },
+        ..Trial::default()
+    };
+    let line = limited().acp("head -c 1073741824 /dev/zero | tr '\\0' a");
+    assert_eq!(line.error().0, "the agent printed more than 10 MB");
     assert!(line.work().transcript.len() < 1 << 20);
-    let trial = Trial {
-        limits: AgentLimits {
-            output: 10 << 20,
-            ..Trial::default().limits
-        },
-        ..Trial::default()
-    };
-    let lines = trial.acp("yes not json");
+    let lines = limited().acp("yes not json");
     assert_eq!(lines.error().0, "the agent printed more than 10 MB");
-    let trial = Trial {
-        limits: AgentLimits {
-            output: 10 << 20,
-            ..Trial::default().limits
-        },
-        ..Trial::default()
-    };
-    let complaints = trial.acp("yes no >&2");
+    let complaints = limited().acp("yes no >&2");
     assert_eq!(complaints.error().0, "the agent printed more than 10 MB");
     assert!(start.elapsed() < Duration::from_secs(60));
 }

@@ -542,7 +542,7 @@ fn archive_not_ready() {
     hint: `teddy change show rejected review` has the reasons; fix the proposal and run `teddy change challenge rejected`
     exit code 1
     error: the change `implementing` is implementing, not complete
-    hint: `teddy change impl implementing` goes on with it
+    hint: `teddy change impl implementing` continues it
     exit code 1
     error: the change `archived` is archived, not complete
     hint: it is archived; `teddy change show archived` still reads it
@@ -680,7 +680,7 @@ fn a34_a_turn_whose_note_was_lost_is_not_done_again() {
         "medium": 0,
         "unclear": 0
       },
-      "next": "`teddy change impl greet-by-name` goes on with it",
+      "next": "`teddy change impl greet-by-name` continues it",
       "phase": "implementing",
       "reviews": 0,
       "stopped": "task 2.1: turn rejected",
@@ -843,10 +843,10 @@ fn a12_open_tasks_are_not_approved_away() {
     ];
     insta::assert_snapshot!(refused.concat(), @r"
     error: the change `greet-by-name` has 2 open tasks
-    hint: `teddy change impl greet-by-name` goes on with them
+    hint: `teddy change impl greet-by-name` continues them
     exit code 1
     error: the change `greet-by-name` has 2 open tasks
-    hint: `teddy change impl greet-by-name` goes on with them
+    hint: `teddy change impl greet-by-name` continues them
     exit code 1
     ");
 }
@@ -1401,7 +1401,7 @@ fn reviews_that_never_approve_end_at_the_limit_and_the_user_decides() {
         "medium": 0,
         "unclear": 0
       },
-      "next": "`teddy change impl greet-by-name` goes on with it",
+      "next": "`teddy change impl greet-by-name` continues it",
       "phase": "implementing",
       "reviews": 3,
       "stopped": "after 2 rounds",
@@ -1472,7 +1472,7 @@ fn a_rejected_plan_of_a_task_stops_with_its_exit_code() {
         "medium": 0,
         "unclear": 0
       },
-      "next": "`teddy change impl greet-by-name` goes on with it",
+      "next": "`teddy change impl greet-by-name` continues it",
       "phase": "implementing",
       "reviews": 0,
       "stopped": "task 1.1: turn rejected",
@@ -1724,7 +1724,7 @@ fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
         "medium": 0,
         "unclear": 0
       },
-      "next": "`teddy change impl greet-by-name` goes on with it",
+      "next": "`teddy change impl greet-by-name` continues it",
       "phase": "implementing",
       "reviews": 1,
       "stopped": "the review rejects it",

@@ -272,7 +272,7 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
     repo.write("own.txt", "mine\n");
     repo.teddy(&["undo", "--exact"]).check(
         1,
-        &["stdin is not a terminal, so nobody can answer \"Make 2 files equal to turn 2?\""],
+        &["stdin is not a terminal, so TeDDy cannot ask \"Make 2 files equal to turn 2?\""],
     );
     let mut screen = Screen::open(&repo, (80, 10), &["undo", "--exact"]);
     screen.wait_for("Make 2 files equal to turn 2?");

@@ -294,11 +294,11 @@ fn b5_signatures_and_drafts_are_those_of_their_session() {
 }
 
 #[test]
-fn b8_a_file_of_a_gibibyte_is_refused_and_takes_no_memory() {
+fn b8_a_file_above_the_limit_is_refused_and_takes_no_memory() {
     let repo = project();
     let tip = repo.git(&["rev-parse", "teddy/sessions/second"]);
     let made = std::fs::File::create(repo.path().join("big")).unwrap();
-    made.set_len(1 << 30).unwrap();
+    made.set_len(513 << 20).unwrap();
     repo.git(&["-c", "core.bigFileThreshold=1m", "add", "big"]);
     repo.git(&["commit", "-q", "-m", "Big"]);
     repo.remove("big");
@@ -325,7 +325,7 @@ fn b8_a_file_of_a_gibibyte_is_refused_and_takes_no_memory() {
     let out = crate::support::Output::of(out);
     out.check(
         1,
-        &["has 1024 MiB, and at most 512 are accepted", "`--large`"],
+        &["has 513 MiB, and at most 512 are accepted", "`--large`"],
     );
     assert_eq!(session_refs(&into), "");
 }

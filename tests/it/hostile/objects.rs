@@ -57,7 +57,7 @@ fn an_object_that_was_planted_under_the_name_of_a_coming_file_is_not_used() {
         assert_eq!(tried.code, 0, "{held}: {}", tried.words);
         let report = ground.ok(&["show"]);
         assert!(
-            report.contains("was not what its name says and was set aside"),
+            report.contains("did not match its id and was quarantined"),
             "{held}: {report}"
         );
         let text = create(&format!("[f{number}.txt](/f{number}.txt)"))

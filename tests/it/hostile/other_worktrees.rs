@@ -103,7 +103,7 @@ fn a_root_that_leads_into_the_project_is_never_below_an_overlay() {
         let args = ["-c", "worktree.backend=overlay", "-c", &setting];
         let tried = ground.execute_with(plan(&run("true")), &args);
         assert_eq!(tried.code, 1, "{}", tried.words);
-        let why = "`worktree.root` lies in the project";
+        let why = "`worktree.root` is in the project";
         assert!(tried.words.contains(why), "{}", tried.words);
     }
 

@@ -54,7 +54,7 @@ fn a_stash_entry_that_a_hook_takes_is_named() {
     let id = repo.git(&["rev-parse", "stash"]);
     hook(&repo, "pre-commit", "git stash pop -q; exit 0");
     let out = repo.teddy(&["land", "-m", "Land"]);
-    let command = format!("`git stash store -m 'On main: mine' {id}` brings it back");
+    let command = format!("`git stash store -m 'On main: mine' {id}` restores it");
     out.check(
         0,
         &[

@@ -124,7 +124,7 @@ fn turns_that_cannot_be_told_apart_are_all_named() {
     let out = repo.teddy(&["bisect", "run", script]);
     out.check(
         1,
-        &["The first bad turn cannot be told; it is one of these:"],
+        &["The first bad turn is one of these; some turns between them could not be tested:"],
     );
 }
 

@@ -186,10 +186,10 @@ fn enter_goes_on_where_something_is_left_to_do() {
     let mut screen = open(&repo);
     screen.press("go\r");
     approve(&mut screen, "Look");
-    ready(&mut screen, "turn 2: enter lets the model go on");
+    ready(&mut screen, "turn 2: enter lets the model continue");
     screen.press("\r");
     approve(&mut screen, "Test");
-    ready(&mut screen, "turn 3: enter lets the model go on");
+    ready(&mut screen, "turn 3: enter lets the model continue");
     screen.press("\r");
     approve(&mut screen, "Make b");
     ready(&mut screen, "turn 4: what should be done?");

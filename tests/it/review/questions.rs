@@ -116,6 +116,8 @@ fn a_terminal_that_can_only_print_is_called_so() {
     let repo = project(&[create("b.txt", "b\n")]);
     let words = ["execute", "../plan.md"];
     let mut screen = Screen::open_with(&repo, (100, 30), (&words, &[("TERM", "dumb")]));
-    screen.wait_for("the terminal can only print (`TERM=dumb`), so nobody can approve this plan");
+    screen.wait_for(
+        "the terminal can only print (`TERM=dumb`), so TeDDy cannot ask for approval of this plan",
+    );
     assert_eq!(screen.end(), 1);
 }

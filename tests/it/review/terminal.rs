@@ -636,7 +636,7 @@ fn a_program_that_decides_gets_the_review_as_a_value() {
     repo.teddy(&["--json", "execute"]).check(
         1,
         &[
-            "stdin is not a terminal, so nobody can approve this plan",
+            "stdin is not a terminal, so TeDDy cannot ask for approval of this plan",
             "hint: `-y` approves it",
         ],
     );

@@ -208,7 +208,7 @@ fn what_was_adopted_was_never_brought_here() {
     ben.done(&["fetch"]);
     ben.done(&["adopt", "origin/add-auth"]);
 
-    let told = "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` brings them to turn 2.";
+    let told = "TeDDy has not written to these files before, so everything in them counts as your own; `teddy restore @` restores them to turn 2.";
     let status = ben.teddy(&["status"]);
     check(&status, 0, &[told]);
     assert!(!status.stdout.contains("lack"), "{status}");

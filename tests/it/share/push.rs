@@ -298,7 +298,7 @@ fn rec5_the_code_takes_the_place_of_the_record_and_never_the_other_way_round() {
         1,
         &[
             "has `demo` with its code",
-            "hint: `--code` goes on with it there",
+            "hint: `--code` sends it as a copy there",
         ],
     );
     repo.teddy(&["push", "-y"])

@@ -37,18 +37,18 @@ fn a_taken_name_is_an_error_and_the_session_stays() {
     let before = repo.git(&["for-each-ref"]);
     insta::assert_snapshot!(repo.workflow().new_session("first").refused(), @r"
     error: there is a session `first` already
-    hint: `teddy switch first` goes on with it; or choose another name
+    hint: `teddy switch first` continues it; or choose another name
     exit code 1
     ");
     insta::assert_snapshot!(repo.workflow().branch("1", "first").refused(), @r"
     error: there is a session `first` already
-    hint: `teddy switch first` goes on with it; or choose another name
+    hint: `teddy switch first` continues it; or choose another name
     exit code 1
     ");
     let own = repo.workflow().session("first").branch("@", "first");
     insta::assert_snapshot!(own.refused(), @r"
     error: there is a session `first` already
-    hint: `teddy switch first` goes on with it; or choose another name
+    hint: `teddy switch first` continues it; or choose another name
     exit code 1
     ");
     assert_eq!(repo.git(&["for-each-ref"]), before);

@@ -232,8 +232,7 @@ fn a_signature_that_git_does_not_accept_is_a_fault() {
     key(&repo, "other", "").unwrap();
     let other = std::fs::read_to_string(repo.beside("other.pub")).unwrap();
     std::fs::write(&signers, format!("other@localhost {other}")).unwrap();
-    let words =
-        "its signature: its key is nobody's in the file that `gpg.ssh.allowedSignersFile` names";
+    let words = "its signature: its key is not in the file that `gpg.ssh.allowedSignersFile` names";
     assert_eq!(faults(&repo), [words]);
     repo.git(&["config", "--unset", "gpg.ssh.allowedSignersFile"]);
     let words = "its signature: git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names \

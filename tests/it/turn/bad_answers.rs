@@ -405,7 +405,7 @@ fn a_refusal_has_its_words_and_a_remedy() {
     502 page: the provider failed with status 502: an HTML page
       try again later, or use another model with `--model`
     a web page: http://fake/v1/... returned something that is not a model response: `<html> <title>Log in</title>`
-      check `base_url`: it seems to be a web page and not an API, or a proxy stands between
+      check `base_url`: it seems to be a web page and not an API, or a proxy is in between
     a redirect: http://fake redirects to http://elsewhere.invalid/[redacted key], which is not followed
       set `base_url` to the address of the API itself; a key is never forwarded to another address
     ");

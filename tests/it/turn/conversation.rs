@@ -276,7 +276,7 @@ fn promise_c2_no_call_runs_past_a_question_that_waits() {
 
     error: the model waits for your answer
     Red or blue?
-    hint: `teddy resume -m '<answer>'` answers and goes on
+    hint: `teddy resume -m '<answer>'` answers and continues
     exit code 5
     "#);
 }

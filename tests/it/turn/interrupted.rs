@@ -16,7 +16,7 @@ use crate::support::{Output, TestRepo, Users};
 use crate::turn::models;
 
 /// Runs that are stopped at a random moment.
-const MOMENTS: usize = 30;
+const MOMENTS: usize = 15;
 
 /// What an interrupted run must not change.
 #[derive(Debug, PartialEq, Eq)]

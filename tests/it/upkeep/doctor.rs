@@ -125,7 +125,7 @@ fn where_all_is_well_it_says_so_in_a_line_for_each_group() {
         "{out}"
     );
     let all = repo.teddy(&["doctor", "-v"]);
-    assert!(all.stdout.contains("nobody is at work"), "{all}");
+    assert!(all.stdout.contains("no command is running"), "{all}");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn a_model_that_is_not_set_up_is_told() {
     );
     configured(
         "model: replay:nowhere\n",
-        ("problem", "`nowhere`, which is not there"),
+        ("problem", "`nowhere`, which does not exist"),
     );
     for fine in ["command:sh", "manual", "replay:demo"] {
         repo.configure(&format!("model: {fine}\n"));
@@ -601,7 +601,7 @@ fn hooks_of_agents_whose_program_is_gone_are_told() {
     check(
         &repo,
         "hooks",
-        ("warning", "calls `/gone/teddy`, which is not there"),
+        ("warning", "calls `/gone/teddy`, which does not exist"),
     );
 
     let half = text.replacen("teddy hook claude", "true", 1);

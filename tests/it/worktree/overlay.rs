@@ -124,8 +124,9 @@ fn what_a_command_does_comes_to_the_same_over_the_files_and_in_a_copy() {
         return println!("skipped: no overlays here");
     }
     let mut wrong = Vec::new();
-    for deed in DEEDS {
-        let [over, copy] = [OVERLAY, CHECKOUT].map(|backend| outcome(&project(), backend, &[deed]));
+    for deed in DEEDS.iter().step_by(if crate::WORLDS { 1 } else { 4 }) {
+        let [over, copy] =
+            [OVERLAY, CHECKOUT].map(|backend| outcome(&project(), backend, &[*deed]));
         if over != copy {
             wrong.push(format!("{deed}:\nover {over:#?}\ncopy {copy:#?}"));
         }
@@ -139,7 +140,7 @@ fn any_deeds_one_after_another_come_to_the_same_over_the_files_and_in_a_copy() {
         return println!("skipped: no overlays here");
     }
     let worlds = teddy::host::env::var("TEDDY_WORLDS").and_then(|text| text.parse().ok());
-    for seed in 0..worlds.unwrap_or(4) {
+    for seed in 0..worlds.unwrap_or(if crate::WORLDS { 4 } else { 1 }) {
         let mut dice = Dice(seed);
         // The two backends differ in what the next turn sees of nested repositories and ignored
         // files.

@@ -306,7 +306,7 @@ impl RefStore for Reftable {
             return Ok(self.delete(name, Expected::Any)?);
         };
         let expected = Expected::Any;
-        self.apply(&[RefMove { name, expected, to }], "teddy: mend")?;
+        self.apply(&[RefMove { name, expected, to }], "teddy: repair")?;
         self.trim_log(name, is_there)
     }
 

@@ -99,7 +99,7 @@ impl Course {
                 "person" => ", by the person".to_owned(),
                 "sandbox" => ", by the sandbox".to_owned(),
                 "beforehand" => ", by `-y`".to_owned(),
-                "nobody" => ", as nobody could be asked".to_owned(),
+                "nobody" => ", because no user could be asked".to_owned(),
                 "earlier answer" => ", by an earlier answer".to_owned(),
                 other => format!(", by {}", span(other)),
             };

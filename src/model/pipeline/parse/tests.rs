@@ -181,7 +181,7 @@ fn st7_inputs_are_parts_of_the_turn_and_earlier_steps() {
     );
     check(
         "steps: [{name: a, prompt: x, inputs: [input, input]}]",
-        &["step 1 `a`: the input `input` stands there twice"],
+        &["step 1 `a`: the input `input` is listed twice"],
     );
 
     check(

@@ -87,7 +87,7 @@ fn text_of(
     if judge.world.is_hidden(&edit.path)? {
         return Ok(Err(Mistake::new(
             format!("`{path}` is left out by the user's sparse checkout"),
-            "EDIT changes files that are there; `git sparse-checkout add` brings a directory",
+            "EDIT changes files that exist; `git sparse-checkout add` adds a directory",
         )));
     }
     Ok(readable(bytes)

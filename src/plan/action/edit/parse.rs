@@ -100,7 +100,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
                 body.wrong(
                     line,
                     message,
-                    "copy FIND from the file, as it stands there now",
+                    "copy FIND from the current file",
                 );
                 LabelState::Between
             }

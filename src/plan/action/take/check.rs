@@ -57,11 +57,11 @@ fn in_the_way(take: &TakePath, found: &Found, there: Option<&FileState>) -> Opti
     let what = match (&take.was, &known) {
         (was, there) if was == there => return None,
         (None, _) => "is there now, and was not",
-        (Some(_), None) => "is gone, and was there",
+        (Some(_), None) => "was deleted",
         (Some(_), Some(_)) => "is not what it was",
     };
     let message = format!("`{path}` {what} when this plan was made");
-    let hint = "leave this action out, or put back what was there and plan again";
+    let hint = "leave this action out, or restore the file and plan again";
     Some(Mistake::new(message, hint))
 }
 

@@ -81,7 +81,7 @@ fn bytes(body: &mut Body<'_>, becomes: Option<Option<StateMode>>) -> Option<(Str
     match (becomes, body.field("Artifact").map(|field| field.line)) {
         (Some(None), None) => None,
         (Some(None), Some(line)) => {
-            let message = "TAKE has an `Artifact` though nothing comes of the file";
+            let message = "TAKE has an `Artifact` but nothing is made from the file";
             body.wrong(line, message, "leave it out");
             None
         }

@@ -62,7 +62,7 @@ fn there(
         FileKind::Link => (StateMode::Link, file::read_link(root, path)),
         FileKind::Folder | FileKind::Other => {
             let path = visible(&path.to_string_lossy()).into_owned();
-            return Err(format!("`{path}` is there and is no file").into());
+            return Err(format!("`{path}` exists and is not a file").into());
         }
     };
 

@@ -76,7 +76,7 @@ fn p38_its_fields_have_one_spelling() {
         &fields("no file", "no file"),
         &[
             "TAKE makes nothing of nothing",
-            "TAKE has an `Artifact` though nothing comes of the file",
+            "TAKE has an `Artifact` but nothing is made from the file",
         ],
     );
     for wrong in [
@@ -149,7 +149,7 @@ fn p39_what_has_changed_since_is_not_overwritten() {
     );
     assert_eq!(
         refused(&was, &[]),
-        ["`a` is gone, and was there when this plan was made"]
+        ["`a` was deleted after this plan was made"]
     );
     assert_eq!(
         refused("no file", &same),

@@ -68,7 +68,7 @@ fn p1_a_plan_needs_a_title_a_rationale_and_an_action_plan() {
     check_plan(
         "Sure!\n\n# T\n\n## Rationale\n```\nr\n```\n",
         &[
-            "1 \"Sure!\" stands before the title",
+            "1 \"Sure!\" is before the title",
             "8 the plan has no `## Action Plan`",
         ],
     );
@@ -80,14 +80,14 @@ fn p1_sections_stand_once_and_in_order() {
     check_plan(
         plan,
         &[
-            "3 `Rationale` stands after `Memos`",
+            "3 `Rationale` is after `Memos`",
             "10 a second level 1 heading",
-            "11 `Rationale` stands after `Action Plan`",
+            "11 `Rationale` is after `Action Plan`",
         ],
     );
     check_plan(
         "# T\n## Rationale\n```\nr\n```\n### READ\n- Resource: a\n## Action Plan\n### READ\n- Resource: a\n",
-        &["6 READ stands outside of the action plan"],
+        &["6 READ is outside of the action plan"],
     );
 
     check_plan(

@@ -264,12 +264,12 @@ impl Speller<'_, '_> {
     }
 }
 
-/// Returns a text without what stands in backticks.
+/// Returns a text without code spans.
 fn without_code(text: &str) -> String {
     text.split('`').step_by(2).collect()
 }
 
-/// Returns a text as its words in small letters, with one space between them.
+/// Returns a text in lower case with single spaces.
 fn plain_words(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words

@@ -80,7 +80,7 @@ const ROWS: &[Row<'_>] = &[
     ("V24 and V25: a link in the way", "### CREATE\n- File Path: link/x\n```\nx\n```\n### EXECUTE\n- cwd: link\n```\nls\n```\n", &["CREATE link/x: `link/x` is below `link`, which is a symbolic link (choose another path)", "EXECUTE ls: `link` is a symbolic link (run in a directory of the project)"]),
     ("V25: an EDIT of a link", edit!("link", "x\n" => "y\n"), &["EDIT link: `link` is a symbolic link (EDIT changes text files of the project only)"]),
     ("V27: an EXECUTE without a command", "### EXECUTE\n- Description: d\n```\n \n```\n", &["EXECUTE: there is no command (put the command into the code block)"]),
-    ("V28: a memo that is there", "[+] Use pnpm.\n@@\n### READ\n- Resource: src\n", &[": the memo is there already: `Use pnpm.` (leave the line out)"]),
+    ("V28: a memo that is there", "[+] Use pnpm.\n@@\n### READ\n- Resource: src\n", &[": the memo already exists: `Use pnpm.` (leave the line out)"]),
     ("V29: a memo that is not there", "[-] Use npm.\n@@\n### READ\n- Resource: src\n", &[": there is no such memo: `Use npm.` (copy the memo that you want to remove word for word)"]),
     ("V30: a memo twice", "[+] New.\n[+] New.\n@@\n### READ\n- Resource: src\n", &[": the memo is named twice, first at line 10: `New.` (keep one line)"]),
     ("V30: a memo that comes and goes", "[+] New.\n[-] New.\n@@\n### READ\n- Resource: src\n", &[": the memo is added and removed, first at line 10: `New.` (keep only the line that you want)"]),

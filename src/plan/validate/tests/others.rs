@@ -213,7 +213,7 @@ fn memos_come_new_and_go_once() {
             },
             &snapshot()
         ),
-        "2 : the memo is there already: `Use pnpm.` (leave the line out)
+        "2 : the memo already exists: `Use pnpm.` (leave the line out)
 3 : there is no such memo: `Never was.` (copy the memo that you want to remove word for word)
 4 : the memo is named twice, first at line 1: `New.` (keep one line)
 5 : the memo is added and removed, first at line 1: `New.` (keep only the line that you want)"

@@ -206,7 +206,7 @@ fn promise_b2_what_git_or_the_user_took_away_is_said() {
         0,
         &[
             "Your files are as after turn 1 except for 2 files: ",
-            "f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` brings it back",
+            "f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` restores it",
             "a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt`",
         ],
     );

@@ -47,8 +47,8 @@ fn promise_b2_a_reset_that_takes_a_turn_away_is_said() {
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let told = [
         "Your files are as after turn 1 except for 2 files:\n",
-        "  a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` brings it back\n",
-        "  f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` brings it back\n",
+        "  a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it\n",
+        "  f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` restores it\n",
     ];
     let out = repo.teddy(&["status"]);
     assert!(told.iter().all(|line| out.stdout.contains(line)), "{out}");
@@ -74,7 +74,7 @@ fn promise_b2_another_branch_is_named_until_a_turn_ran_on_it() {
         0,
         &[
             "You were on `feature` at turn 1, you are on `main` now.",
-            "f1.txt: not on your branch `main`; `teddy restore 1 --exact f1.txt` brings it back",
+            "f1.txt: not on your branch `main`; `teddy restore 1 --exact f1.txt` restores it",
         ],
     );
     assert_eq!(

@@ -1,0 +1,4 @@
+//! All kinds of texts against the reference tokenizer.
+
+#[path = "../it/cli/tokens.rs"]
+mod tokens;
