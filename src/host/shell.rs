@@ -28,6 +28,7 @@ pub use interpreter::interpreter;
 pub use stragglers::end_orphans;
 
 use super::file::{PRIVATE_FILE, make_folders};
+use super::inherited::ChildKind;
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
@@ -66,7 +67,7 @@ pub struct Script {
     pub timeout: Option<Duration>,
     /// Bytes of output to keep, half from the beginning and half from the end.
     pub capture: usize,
-    /// Inherited variables to pass on even if their names look like secrets or belong to git.
+    /// Inherited variables to pass on although no list has them.
     pub keep_env: Vec<String>,
     /// Names for the directories of the run in its output. Those of the script itself are added.
     pub aliases: PathAliases,
@@ -263,6 +264,7 @@ impl Running {
 
         let mut command = launcher.command()?;
         let environment = CommandEnvironment {
+            kind: ChildKind::Tool,
             keep: &script.keep_env,
             temporary: &scratch.temporary(),
             is_confined: launcher.policy.is_some(),

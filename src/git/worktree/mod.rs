@@ -34,6 +34,7 @@ mod to_commit;
 pub mod unstored;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -175,6 +176,21 @@ pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
     };
     let sessions = record::recorded_worktrees(repository).into_iter();
     sessions.filter_map(listed).collect()
+}
+
+/// Returns the directories that contain worktrees: `current`, those in the records, which an earlier
+/// `worktree.root` can have named, and next to each of them those of other repositories.
+pub fn worktree_dirs(repository: &Repository, current: &Path) -> Vec<PathBuf> {
+    let sessions = record::recorded_worktrees(repository).into_iter();
+    let recorded =
+        sessions.filter_map(|session| record::worktree_record(repository, &session).root());
+    let own: BTreeSet<PathBuf> = recorded.chain([current.to_owned()]).collect();
+
+    let parents: BTreeSet<&Path> = own.iter().filter_map(|dir| dir.parent()).collect();
+    let listed = parents.into_iter().filter_map(|dir| dir.read_dir().ok());
+    let paths = listed.flatten().flatten().map(|entry| entry.path());
+    let others: Vec<PathBuf> = paths.filter(|path| root::is_root(path)).collect();
+    own.into_iter().chain(others).collect()
 }
 
 /// Removes the worktree of a session and its record. Returns `false` if there is none. The caller

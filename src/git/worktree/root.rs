@@ -197,6 +197,11 @@ impl WorktreeRoot {
     }
 }
 
+/// Returns whether a directory contains worktrees of some repository.
+pub(super) fn is_root(path: &Path) -> bool {
+    path.join(OWN).symlink_metadata().is_ok()
+}
+
 pub(super) fn layer_place(root: &Path, session: &str) -> PathBuf {
     root.join(OWN).join(session).join(LAYER)
 }
