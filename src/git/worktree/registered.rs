@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::former::LOCK;
+use super::legacy::LOCK;
 use super::own_root;
 use super::record::{WorktreeRecord, worktree_record};
 use super::root::{GIT, is_plain};
@@ -50,10 +50,10 @@ pub fn register_worktree(
     let Some(root) = root.filter(|root| is_plain(session) && root.is_ours(session)) else {
         return Ok(());
     };
-    let path = root.place(session);
+    let path = root.worktree_path(session);
     // git ends the path at a line feed.
     let has_line_feed = path.as_os_str().as_bytes().contains(&b'\n');
-    let is_there = root.look(session)? == Some(FileKind::Folder);
+    let is_there = root.kind(session)? == Some(FileKind::Dir);
     if has_line_feed || !is_there || repository.common_dir().join("reftable").exists() {
         return Ok(());
     }
@@ -61,7 +61,7 @@ pub fn register_worktree(
     discard_record(repository, session)?;
     let staging = own.open()?;
     remove_below(&staging, OsStr::new(NEW))?;
-    let new = staging.make_folder(Path::new(NEW))?;
+    let new = staging.make_dir(Path::new(NEW))?;
     let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
     new.create_aside(Path::new("HEAD"), format!("{at}\n").as_bytes())?;
     new.create_aside(Path::new("commondir"), b"../..\n")?;
@@ -69,7 +69,7 @@ pub fn register_worktree(
     new.create_aside(Path::new("locked"), format!("{LOCK}{session}\n").as_bytes())?;
 
     let common = Root::open_strictly(&repository.common_dir())?;
-    let records = common.make_folder(Path::new(RECORDS))?;
+    let records = common.make_dir(Path::new(RECORDS))?;
     // One rename, so git never sees a part of a record.
     let name = record_name(session);
     match staging.move_to(OsStr::new(NEW), &records, OsStr::new(&name)) {
@@ -92,7 +92,7 @@ pub(super) fn discard_record(repository: &Repository, session: &str) -> anyhow::
         return Ok(());
     };
     let name = record_name(session);
-    let lock = records.read(&Path::new(&name).join("locked"), super::former::MAX_FILE);
+    let lock = records.read(&Path::new(&name).join("locked"), super::legacy::MAX_FILE);
     let expected = format!("{LOCK}{session}");
     let is_ours = lock.is_ok_and(|reason| reason.trim_ascii_end() == expected.as_bytes());
     if is_ours {
