@@ -352,7 +352,7 @@ impl DialogueState {
     fn note(&mut self, message: SupervisorMessage) {
         match message {
             SupervisorMessage::Started => self.is_started = true,
-            SupervisorMessage::Refused(why) => {
+            SupervisorMessage::Refused(why) | SupervisorMessage::Broken(why) => {
                 self.refused = Some(why);
                 self.left = Some(Vec::new());
             }

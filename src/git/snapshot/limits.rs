@@ -226,6 +226,14 @@ pub struct LeftOut {
     pub reason: Reason,
 }
 
+impl LeftOut {
+    /// Returns whether its permissions are the reason.
+    pub fn is_closed(&self) -> bool {
+        let denied = std::io::ErrorKind::PermissionDenied.to_string();
+        matches!(&self.reason, Reason::Unreadable(why) if *why == denied)
+    }
+}
+
 /// Reason why a path was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
@@ -249,6 +257,8 @@ pub enum Reason {
     MustBeFile,
     /// It is a symbolic link with a name that git requires to be a file's.
     MustNotBeLink,
+    /// It has a content that git refuses in a file of this name.
+    Refused(String),
     /// It is a folder whose path is longer than the system takes.
     TooDeep,
 }
@@ -266,6 +276,7 @@ impl fmt::Display for Reason {
             Reason::Name => f.write_str("a name that git refuses"),
             Reason::MustBeFile => f.write_str("a directory, and git requires a file of this name"),
             Reason::MustNotBeLink => f.write_str("a link, and git requires a file of this name"),
+            Reason::Refused(why) => f.write_str(why),
             Reason::TooDeep => f.write_str("too deep in other folders"),
         }
     }

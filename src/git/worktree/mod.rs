@@ -5,8 +5,9 @@
 //! files, it contains only some of them. A lost or damaged worktree is created again. If that
 //! fails, it is an error; a plan never runs in the user's files instead.
 //!
-//! git does not know these worktrees. TeDDy's record is in `.git/teddy/worktrees`, where commands
-//! cannot write, and a worktree has a `.git` of its own only while commands run ([`private`]).
+//! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write. Between turns a worktree
+//! is registered with git ([`registered`]). While commands run it is not, and has a `.git` of its own
+//! ([`private`]).
 //! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
 
 pub mod bring;
@@ -23,6 +24,7 @@ mod part;
 mod path;
 pub mod private;
 mod record;
+pub mod registered;
 mod root;
 mod share;
 mod sparse;
@@ -45,7 +47,7 @@ use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::file::{FileKind, Root, read_regular};
+use crate::host::file::{FileKind, Root, open_up_below, read_regular};
 use crate::host::interrupt;
 
 const MAX_INDEX: u64 = 256 << 20;
@@ -194,6 +196,7 @@ pub fn worktree_dirs(repository: &Repository, current: &Path) -> Vec<PathBuf> {
 /// Removes the worktree of a session and its record. Returns `false` if there is none. The caller
 /// holds the session's lock.
 pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
+    registered::discard_record(repository, session)?;
     let record = record::worktree_record(repository, session);
     let Some(path) = record.root() else {
         return Ok(false);
@@ -306,7 +309,24 @@ impl SessionWorktree {
             Ok(()) => Ok(()),
             // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
-            Err(_) => self.make_anew(user, aim),
+            Err(_) => {
+                self.open_up();
+                match to_commit::switch(self, user, aim) {
+                    Err(_) if !interrupt::requested() => self.make_anew(user, aim),
+                    switched => switched,
+                }
+            }
+        }
+    }
+
+    /// Makes everything in a copy readable and removable for its owner, whatever permissions
+    /// commands gave it. git records no such permissions.
+    pub fn open_up(&self) {
+        if self.is_layered() {
+            return;
+        }
+        if let Ok(top) = self.root.open_up(&self.session) {
+            open_up_below(&top);
         }
     }
 

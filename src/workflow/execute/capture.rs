@@ -69,7 +69,16 @@ pub(super) fn capture(
             };
             layer.snapshot(&limits, &written)?
         }
-        false => snapshot::snapshot(repository, &index, &limits, &written)?,
+        false => {
+            let taken = snapshot::snapshot(repository, &index, &limits, &written)?;
+            match taken.left_out.iter().any(LeftOut::is_closed) {
+                true => {
+                    opened.worktree.open_up();
+                    snapshot::snapshot(repository, &index, &limits, &written)?
+                }
+                false => taken,
+            }
+        }
     };
     // The content is in the plan anyway, so leaving the file out would hide nothing.
     add_written(repository, &mut snapshot, opened.written)?;

@@ -387,7 +387,68 @@ fn an_entry_is_shown_written_and_removed_again() {
         Some("{\n\t\"z\": {}\n}\n"),
     );
     let toml = repo.beside("home/.codex/config.toml");
-    come_and_go(&repo, &["codex"], &toml, Some("# mine\n[a]\nb = 1\n"));
+    for text in [
+        "# mine\n[a]\nb = 1\n",
+        "a = 1\r\n# mine\r\n\r\n[b]\r\nc = 2",
+        "a = 1",
+        "",
+    ] {
+        come_and_go(&repo, &["codex"], &toml, Some(text));
+    }
+    for text in [
+        "{}",
+        "",
+        "{\n}\n",
+        "{\"hooks\": {}}\r\n",
+        "{\"hooks\": { \"Stop\": [ ] }}",
+    ] {
+        come_and_go(&repo, &["claude"], &shared, Some(text));
+    }
+}
+
+#[test]
+fn what_an_agent_saves_at_the_same_time_is_kept() {
+    let repo = project();
+    let file = repo.beside("home/.claude/settings.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "{\"count\": 0}\n").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let saved = std::thread::scope(|scope| {
+        // Counts on, by rename and in place, and keeps what is in the file besides.
+        let agent = scope.spawn(|| {
+            let mut count = 0;
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                let Ok(text) = std::fs::read_to_string(&file) else {
+                    continue;
+                };
+                let Ok(mut value) = serde_json::from_str::<serde_json::Value>(&text) else {
+                    continue;
+                };
+                assert_eq!(value["count"], count, "an edit was lost");
+                count += 1;
+                value["count"] = count.into();
+                let text = format!("{value}\n");
+                if count % 2 == 0 {
+                    let new = file.with_extension("new");
+                    std::fs::write(&new, text).unwrap();
+                    std::fs::rename(&new, &file).unwrap();
+                } else {
+                    std::fs::write(&file, text).unwrap();
+                }
+                std::thread::sleep(std::time::Duration::from_millis(7));
+            }
+            count
+        });
+        for _ in 0..10 {
+            repo.teddy(&["hooks", "install", "claude", "--user", "-y"]);
+            repo.teddy(&["hooks", "remove", "claude", "--user", "-y"]);
+        }
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        agent.join().unwrap()
+    });
+    let value: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(value["count"], saved);
 }
 
 #[test]

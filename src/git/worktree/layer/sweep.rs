@@ -13,7 +13,7 @@ use crate::git::ignore::LazyRules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::worktree::root::GIT;
-use crate::host::file::{Root, open_up, remove_below};
+use crate::host::file::{Root, remove_below};
 use crate::host::overlay::show_below;
 
 /// Removes everything that git does not ignore, and whiteouts of secrets, which are searched again:
@@ -57,10 +57,7 @@ pub(super) fn sweep(
                 hidden.contains(path) || lower.limits.is_secret(path)
             }) {
                 Fate::Stays => {}
-                Fate::Goes => {
-                    open_up(&root, name);
-                    remove_below(&root, name)?;
-                }
+                Fate::Goes => remove_below(&root, name)?,
                 Fate::Entered => folders.push(path.clone()),
             }
         }

@@ -7,7 +7,7 @@ use crate::config::settings::Backend;
 use crate::git::repository::Repository;
 use crate::git::snapshot::secrets::{FoundSecrets, SecretSearch};
 use crate::git::worktree::SessionWorktree;
-use crate::git::worktree::layer::{LowerFiles, hide_secrets, session_layer};
+use crate::git::worktree::layer::{LowerFiles, hide_secrets, open_dirs, session_layer};
 use crate::host::fault;
 use crate::host::overlay::{Overlay, OverlayHolder};
 use crate::host::threads::beside;
@@ -151,6 +151,7 @@ fn show(
     let copy = &project.settings.worktree.copy;
     let root = overlay.root()?;
     let hidden = found.and_then(|found| {
+        open_dirs(repository, below.tree, &root, &found.closed)?;
         worktree.keep_hidden(&found.keyed)?;
         hide_secrets(repository, below, &root, (found, copy))
     });
