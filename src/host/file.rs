@@ -7,6 +7,7 @@
 
 mod beneath;
 mod bounded;
+mod compare;
 mod end;
 mod failure;
 mod folder;
@@ -30,6 +31,7 @@ use rustix::io::Errno;
 pub use beneath::{Mounts, open_beneath, openat, uninterrupted};
 pub use bounded::{append_regular, append_shared, is_null_device, open_own, open_regular};
 pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
+pub use compare::replace_if;
 pub use end::{FileEnd, read_end};
 pub use failure::{failure, is_out_of_reach, reason};
 pub use make::{PRIVATE, PRIVATE_FILE, make_folders, make_shared_folders};

@@ -28,11 +28,13 @@ pub use interpreter::interpreter;
 pub use stragglers::end_orphans;
 
 use super::file::{PRIVATE_FILE, make_folders};
+use super::inherited::ChildKind;
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
 use super::temporary::temporary_folder;
 use super::{interrupt, overlay, sandbox};
+use crate::text::path_alias::{PathAliasStream, PathAliases};
 pub use capture::Capture;
 pub(super) use environment::CommandEnvironment;
 pub(super) use stragglers::{Marker, VARIABLE};
@@ -47,6 +49,8 @@ const TICK: Duration = Duration::from_millis(50);
 pub const EXIT_TIMED_OUT: i32 = 124;
 /// Exit code of a script that could not be started, as in shells.
 pub const EXIT_NOT_STARTED: i32 = 127;
+
+const SCRIPT: &str = "execute.sh";
 
 /// A script to run.
 #[derive(Debug, Clone)]
@@ -63,8 +67,10 @@ pub struct Script {
     pub timeout: Option<Duration>,
     /// Bytes of output to keep, half from the beginning and half from the end.
     pub capture: usize,
-    /// Inherited variables to pass on even if their names look like secrets or belong to git.
+    /// Inherited variables to pass on although no list has them.
     pub keep_env: Vec<String>,
+    /// Names for the directories of the run in its output. Those of the script itself are added.
+    pub aliases: PathAliases,
     /// How to start the shell, with the sandbox policy. `None` uses this program without a sandbox.
     pub launcher: Option<Launcher>,
 }
@@ -129,6 +135,7 @@ impl Script {
             timeout: None,
             capture: 1 << 20,
             keep_env: Vec::new(),
+            aliases: PathAliases::default(),
             launcher: None,
         }
     }
@@ -165,13 +172,19 @@ pub fn run_until(
     let scratch = ScriptFiles::new(&script.text)?;
     let mut capture = Capture::new(script.capture);
     let running = Running::start(script, launcher, words, &scratch)?;
-    let mut sink = |bytes: &[u8]| {
+    let mut aliases = script.aliases.clone();
+    aliases.add(&scratch.temporary(), "$TMPDIR");
+    aliases.add(&scratch.script(), SCRIPT);
+    let mut named = PathAliasStream::new(&aliases);
+    let mut keep = |bytes: &[u8]| {
         capture.add(bytes);
         output(bytes);
     };
+    let mut sink = |bytes: &[u8]| keep(&named.push(bytes));
 
     let gave_views = supervisor::gives_private_views();
     let (end, left) = running.watch(script.timeout, stop, &mut sink)?;
+    keep(&named.finish());
     // Some systems let a process create namespaces and then forbid the mounts. Retry without.
     if matches!(end, ScriptEnd::NotStarted(_)) && gave_views && !supervisor::gives_private_views() {
         return run_until(script, stop, output);
@@ -215,7 +228,7 @@ impl ScriptFiles {
     }
 
     fn script(&self) -> PathBuf {
-        self.folder.path().join("execute.sh")
+        self.folder.path().join(SCRIPT)
     }
 
     fn temporary(&self) -> PathBuf {
@@ -251,6 +264,7 @@ impl Running {
 
         let mut command = launcher.command()?;
         let environment = CommandEnvironment {
+            kind: ChildKind::Tool,
             keep: &script.keep_env,
             temporary: &scratch.temporary(),
             is_confined: launcher.policy.is_some(),

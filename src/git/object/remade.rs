@@ -13,8 +13,10 @@ use crate::git::repository::Repository;
 pub struct Remake<'a> {
     /// New tree.
     pub tree: TreeId,
-    /// New single parent; `None` for a root commit.
+    /// New first parent; `None` for a root commit.
     pub parent: Option<CommitId>,
+    /// Further parents.
+    pub others: &'a [CommitId],
     /// New message; `None` to keep the old one.
     pub message: Option<&'a [u8]>,
 }
@@ -58,7 +60,7 @@ pub fn remade(
 /// gix's encoder cannot write every author that git accepts: it panics at the offset `+9999`.
 fn encode(old: &CommitRef<'_>, wanted: &Remake<'_>) -> Vec<u8> {
     let mut bytes = format!("tree {}\n", wanted.tree).into_bytes();
-    if let Some(parent) = wanted.parent {
+    for parent in wanted.parent.iter().chain(wanted.others) {
         bytes.extend(format!("parent {parent}\n").bytes());
     }
     let headers = [

@@ -1,9 +1,11 @@
-//! Finds files with names of secrets anywhere in the worktree, including ignored directories, and
-//! directories that are read-only.
+//! Finds secrets anywhere in the worktree: by their names in all directories, including ignored
+//! ones, and by keys in their content. Also finds read-only directories.
 //!
-//! This requires a walk over all directories. The result is cached in the format of a private
+//! The names require a walk over all directories. The result is cached in the format of a private
 //! index, with the times of each directory and its secrets, so an unchanged directory is not listed
 //! again.
+
+mod keys;
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -11,6 +13,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::ObjectId;
 use gix::index::entry::Stat;
@@ -23,10 +26,11 @@ use super::cache::{
     Basis, Cache, CacheOrigin, CachedFolder, CachedName, Sizes, Times, Writer, mark,
 };
 use super::folder::join;
-use super::limits::{SECRETS, SnapshotLimits, shown};
+use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, shown};
 use super::share::{FOLDERS, in_parts};
 use crate::git::repository::Repository;
 use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
+use keys::KeySearch;
 
 const GIT: &[u8] = b".git";
 const FOLDER: OFlags = OFlags::RDONLY
@@ -43,14 +47,18 @@ pub struct SecretSearch<'a> {
     finder: SecretFinder<'a>,
     kept: PathBuf,
     basis: Basis,
+    /// The private index of the last snapshot.
+    last: Option<Arc<Cache>>,
 }
 
 /// Result of a search.
-#[derive(Default)]
-pub struct SearchedFiles {
-    /// Paths of the secrets.
-    pub secrets: Vec<Vec<u8>>,
-    /// Directories in which their owner can change no names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct FoundSecrets {
+    /// Paths of files with the name of a secret.
+    pub named: Vec<Vec<u8>>,
+    /// Paths of other files that contain a key.
+    pub keyed: Vec<Vec<u8>>,
+    /// Directories in which their owner cannot add or remove entries.
     pub closed: Vec<Vec<u8>>,
 }
 
@@ -130,7 +138,8 @@ impl<'a> SecretSearch<'a> {
         (limits.leave_secrets, &limits.exclude, &limits.include).hash(&mut choice);
         repository.workdir().hash(&mut choice);
         // Another version can know other patterns.
-        (SECRETS, env!("CARGO_PKG_VERSION")).hash(&mut choice);
+        (SECRETS, SECRET_DIRS, SECRETS_IN).hash(&mut choice);
+        env!("CARGO_PKG_VERSION").hash(&mut choice);
 
         SecretSearch {
             finder: SecretFinder {
@@ -144,25 +153,27 @@ impl<'a> SecretSearch<'a> {
                 force: 0,
                 index: Stat::default(),
                 tracking: 0,
-                stamp: match last {
+                stamp: match &last {
                     Some(last) if !repository.read_only => last.basis.stamp,
                     _ => Stamp::default(),
                 },
                 root: hash.null(),
             },
+            last,
         }
     }
 
-    /// Searches all directories. Fails if one cannot be listed that a plan's command could list.
-    pub fn run(&self) -> anyhow::Result<SearchedFiles> {
+    /// Searches the whole worktree. Secrets by content are searched within bounds. Fails if a directory
+    /// cannot be listed that a plan's command could list.
+    pub fn run(&self) -> anyhow::Result<FoundSecrets> {
         match self.search() {
-            // What is in the directory may be read then.
-            Err(_) if !self.finder.limits.leave_secrets => Ok(SearchedFiles::default()),
+            // Commands may read the contents of the directory then.
+            Err(_) if !self.finder.limits.leave_secrets => Ok(FoundSecrets::default()),
             found => found,
         }
     }
 
-    fn search(&self) -> anyhow::Result<SearchedFiles> {
+    fn search(&self) -> anyhow::Result<FoundSecrets> {
         let top = self.finder.open()?;
         let cache = Cache::load(&self.kept, self.basis.root.kind());
         let cache = cache.filter(|cache| cache.basis.choice == self.basis.choice);
@@ -180,9 +191,21 @@ impl<'a> SecretSearch<'a> {
         }
 
         let closed = found.closed(kept.as_ref());
-        let secrets = found.secrets(kept.as_ref());
+        let named = found.secrets(kept.as_ref());
         self.keep(kept.as_ref(), found);
-        Ok(SearchedFiles { secrets, closed })
+        let keys = KeySearch {
+            limits: self.finder.limits,
+            last: self.last.as_deref(),
+        };
+        let keyed = match self.finder.limits.leave_secrets {
+            true => keys.run(&top),
+            false => Vec::new(),
+        };
+        Ok(FoundSecrets {
+            named,
+            keyed,
+            closed,
+        })
     }
 
     /// Writes the cache. Ignores errors: it only saves time.
@@ -404,7 +427,7 @@ fn compare(cache: &Cache, number: usize, top: &OwnedFd) -> Sameness {
     };
 
     let times = Times::from(&seen.stat);
-    let is_sure = times.mtime.max(times.ctime) < cache.basis.stamp.0;
+    let is_sure = !cache.basis.stamp.is_racy_at(times.mtime, times.ctime);
     Sameness {
         is_same: kept.marks & mark::RELIST == 0 && kept.times == times && is_sure,
         writable: seen.writable,

@@ -262,7 +262,9 @@ fn run_setup(
             .map(|policy| confine::cache_variables(project, policy))
             .unwrap_or_default(),
         timeout: Some(project.settings.execute.timeout()),
+        keep_env: project.settings.execute.keep_env.clone(),
         launcher: Some(launcher),
+        aliases: confine::aliases(project, &worktree.path),
         ..Script::new(setup, &worktree.path)
     };
 

@@ -191,6 +191,7 @@ fn run_in(
         worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
         launcher,
+        aliases: confine::aliases(project, &prepared.worktree.path),
         variables: variables.unwrap_or_default(),
         pages,
         artifacts: &artifacts,

@@ -321,3 +321,53 @@ fn a_session_of_somebody_elses_repository_is_refused() {
         &["belongs to another user", &format!("safe.directory {top}`")],
     );
 }
+
+/// Returns the permissions of a file.
+fn mode(repo: &TestRepo, name: &str) -> u32 {
+    let found = repo.path().join(name).metadata().unwrap();
+    found.permissions().mode() & 0o777
+}
+
+#[test]
+fn a_file_that_a_command_closed_to_others_stays_closed() {
+    for backend in ["overlay", "checkout"] {
+        if backend == "overlay" && !crate::support::overlay::overlays() {
+            continue;
+        }
+        let repo = TestRepo::new().file("a.txt", "a\n");
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        let script = "umask 022; mkdir d; echo p > plain; echo k > d/secret; chmod 600 d/secret; \
+                      echo t > tool; chmod 700 tool";
+        let plan = plan("Make files", &[execute(script)]);
+        let setting = format!("worktree.backend={backend}");
+        repo.teddy_reads(&["execute", "-", "-y", "-c", &setting], plan)
+            .check(0, &[]);
+        let modes = || ["plain", "d/secret", "tool"].map(|name| mode(&repo, name));
+        assert_eq!(modes(), [0o644, 0o600, 0o700], "{backend}");
+        repo.done(&["undo"]);
+        assert!(!repo.path().join("d").exists());
+        repo.done(&["redo"]);
+        assert_eq!(modes(), [0o644, 0o600, 0o700], "{backend}, after a redo");
+
+        // The user opens one and closes the other.
+        chmod(&repo.path().join("d/secret"), 0o644);
+        chmod(&repo.path().join("plain"), 0o600);
+        repo.done(&["undo"]);
+        repo.done(&["restore", "1"]);
+        assert_eq!(modes(), [0o600, 0o644, 0o700], "{backend}, after a restore");
+    }
+}
+
+#[test]
+fn a_private_file_of_the_users_comes_back_private() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let repo = repo.file("mine.txt", "mine\n");
+    chmod(&repo.path().join("mine.txt"), 0o600);
+    repo.run_plan(&plan("Remove it", &[execute("rm mine.txt")]));
+    assert!(!repo.path().join("mine.txt").exists());
+    repo.done(&["undo"]);
+    assert_eq!(mode(&repo, "mine.txt"), 0o600);
+}

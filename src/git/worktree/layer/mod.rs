@@ -125,10 +125,18 @@ impl SessionWorktree {
         overlay::hide_below(&git).with_context(|| format!("marking `{}`", git.display()))
     }
 
+    /// Notes files that are about to be hidden because of their content, so that a sweep shows them
+    /// again: by their names, they could be files that a command has removed.
+    pub fn keep_hidden(&self, paths: &[Vec<u8>]) -> std::io::Result<()> {
+        self.record.keep_hidden(paths)
+    }
+
     /// Removes everything except ignored files, for example after a set-up.
     pub fn sweep_layer(&self, user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<()> {
         self.open_up_files()?;
-        sweep::sweep(user, below, &self.recorded(below.tree), &self.files)?;
+        let recorded = self.recorded(below.tree);
+        let hidden = self.record.hidden();
+        sweep::sweep(user, below, &recorded, &hidden, &self.files)?;
         self.record.forget_recorded(true);
         Ok(())
     }
