@@ -134,7 +134,7 @@ fn change(
         return Ok(exit::FAILED.into());
     }
 
-    file.write(&change)?;
+    file.write(change, make)?;
     app.say(&format!("{done} `{}`.", file.path().display()));
     finish(app, &told(true))
 }

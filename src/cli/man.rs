@@ -2,7 +2,7 @@
 
 mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -12,6 +12,7 @@ use clap_mangen::Man;
 use self::tables::{ENVIRONMENT, EXIT_STATUS};
 use super::app::App;
 use super::exit;
+use crate::host::file::{FileMode, Root, exchange, make_shared_folders};
 use crate::host::{foreground, process, screen};
 
 /// Show the manual page, or write one page per command
@@ -46,7 +47,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
 
     let folder = app.folder()?.join(folder);
-    std::fs::create_dir_all(&folder).with_context(|| format!("making `{}`", folder.display()))?;
+    let dir = opened(&folder).with_context(|| format!("making `{}`", folder.display()))?;
     let root = page(&command)?;
     for (name, page) in [
         ("teddy".to_owned(), root.clone()),
@@ -55,8 +56,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     .into_iter()
     .chain(below(&command)?)
     {
-        let path = folder.join(format!("{name}.1"));
-        std::fs::write(&path, page).with_context(|| format!("writing `{}`", path.display()))?;
+        let name = PathBuf::from(format!("{name}.1"));
+        let written = match dir.kind(&name)? {
+            None => dir.create_new(&name, &page, FileMode::Plain),
+            // A link is replaced, so that nothing is written where it leads.
+            Some(_) => exchange(&dir, &name, &page, FileMode::Plain),
+        };
+        written.with_context(|| format!("writing `{}`", folder.join(&name).display()))?;
     }
 
     if app.global.json {
@@ -66,6 +72,26 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     Ok(exit::DONE.into())
+}
+
+/// Opens the directory for the pages, and makes it if it does not exist. Its parents can be links,
+/// and it cannot: the user might not know where a link in a project leads.
+fn opened(folder: &Path) -> anyhow::Result<Root> {
+    let mut place = folder.components().as_path().to_owned();
+    if let Some(name) = place.file_name().map(std::ffi::OsStr::to_owned) {
+        let above = place.parent().unwrap_or(Path::new("/")).to_owned();
+        make_shared_folders(&above)?;
+        place = above.canonicalize()?.join(name);
+    }
+    let is_link = place
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_symlink());
+    anyhow::ensure!(
+        !is_link,
+        "it is a symbolic link; name the directory it leads to"
+    );
+    make_shared_folders(&place)?;
+    Ok(Root::open_strictly(&place.canonicalize()?)?)
 }
 
 /// Shows the page: through `man` at a terminal if available, else as help.

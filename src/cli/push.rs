@@ -56,8 +56,8 @@ pub(super) struct Args {
     /// Let findings go: a name, the front of one such as `add-auth:3`, or a kind (`keys`, `paths`)
     #[arg(long, value_name = "NAME")]
     allow: Vec<String>,
-    /// Take findings out of the record that is sent
-    #[arg(long, conflicts_with = "code")]
+    /// Take findings out of what is sent, except out of the files of commits
+    #[arg(long)]
     redact: bool,
     /// Send it under another name
     #[arg(long = "as", value_name = "NAME")]

@@ -54,6 +54,8 @@ pub(in crate::git) struct NameStat {
     pub(in crate::git) size: u64,
     /// Whether the owner's executable bit is set.
     pub(in crate::git) executable: bool,
+    /// Whether the owner can change names in it, if it is a directory.
+    pub(in crate::git) writable: bool,
 }
 
 impl From<rustix::fs::Stat> for NameStat {
@@ -64,6 +66,7 @@ impl From<rustix::fs::Stat> for NameStat {
             stat: as_in_index(&s),
             size: s.st_size as u64,
             executable: s.st_mode & 0o100 != 0,
+            writable: s.st_mode & 0o300 == 0o300,
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct Redaction {
     pub kinds: LeakKinds,
     /// The user's home directory, if it is known.
     pub home: Option<String>,
+    /// Keeps the commits with the files, whose contents are not redacted.
+    pub keeps_code: bool,
 }
 
 /// A session's record, not yet written.
@@ -78,6 +80,7 @@ pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record>
         let wanted = Remake {
             tree: turn.tree,
             parent: commits.last().map(|commit| commit.id),
+            others: &[],
             message: None,
         };
         commits.push(remade(repository, turn.commit, &wanted)?);
@@ -85,7 +88,8 @@ pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record>
     Ok(Record { commits })
 }
 
-/// Builds a redacted record of turns, given oldest first. New blobs and trees go into `batch`.
+/// Builds a redacted record of turns, or redacted turns with their code, given oldest first. New
+/// blobs and trees go into `batch`.
 pub fn redacted(
     repository: &Repository,
     turns: &[Turn],
@@ -102,9 +106,14 @@ pub fn redacted(
     for turn in turns {
         let message = message(repository, turn.commit)?;
         let message = redactor.plain(&message, false);
+        let others: Vec<CommitId> = match redaction.keeps_code {
+            true => [turn.workspace, turn.publication].into_iter().flatten().collect(),
+            false => Vec::new(),
+        };
         let wanted = Remake {
             tree: redactor.tree(turn.tree)?,
             parent: commits.last().map(|commit| commit.id),
+            others: &others,
             message: message.as_deref(),
         };
         commits.push(remade(repository, turn.commit, &wanted)?);
@@ -179,7 +188,7 @@ impl Redactor<'_> {
 
     /// Returns the redacted bytes. `None` if there is nothing to redact.
     fn plain(&self, bytes: &[u8], is_yaml: bool) -> Option<Vec<u8>> {
-        let Redaction { kinds, home } = self.redaction;
+        let Redaction { kinds, home, .. } = self.redaction;
         without(bytes, is_yaml, *kinds, home.as_deref())
     }
 }
@@ -276,7 +285,11 @@ mod tests {
             prop_assert_eq!(&plain.ids()[..cut], record(&here, &mine[..cut]).unwrap().ids());
 
             let kinds = LeakKinds { keys, paths: true };
-            let redaction = Redaction { kinds, home: None };
+            let redaction = Redaction {
+                kinds,
+                home: None,
+                keeps_code: false,
+            };
             let made = |repository: &Repository, turns: &[Turn]| {
                 let batch = batch(repository);
                 let record = redacted(repository, turns, &redaction, &batch).unwrap();

@@ -1,7 +1,9 @@
 //! Edits lists in a JSON text, and keeps every other byte: appends an element or removes one.
 //!
 //! Removing the last element also removes a list and objects that became empty, so it undoes an
-//! addition that created them.
+//! addition that created them. Lists and objects that were empty before the addition are recognized
+//! by a single space in front of their element, and stay. So does a text without any value, by a
+//! tab.
 
 use std::ops::Range;
 
@@ -21,10 +23,40 @@ enum JsonChildren {
     None,
 }
 
+/// In front of the only element of an object or list that was empty before.
+const WAS_EMPTY: &str = " ";
+/// In front of the only member of a text that had no value before.
+const WAS_NOTHING: &str = "\t";
+
+/// Returns a new text with a list that has this value, at a path of keys.
+pub fn created(path: &[&str], value: &Value) -> String {
+    let text = "{}\n";
+    let new = nested(path, value);
+    match (parse(text), path.first()) {
+        (Some(node), Some(key)) => insert_into_empty(text, &node, Some(key), &new),
+        _ => text.to_owned(),
+    }
+}
+
+/// Returns `true` if a text has nothing but what [`created`] wrote, apart from one value.
+pub fn is_created(text: &str, without_ours: &str) -> bool {
+    without_ours.trim_end() == "{}" && text.starts_with("{\n")
+}
+
+fn nested(path: &[&str], value: &Value) -> Value {
+    let list = Value::Array(vec![value.clone()]);
+    let keys = path.iter().skip(1).rev();
+    keys.fold(list, |inner, key| serde_json::json!({ *key: inner }))
+}
+
 /// Appends a value to the list at a path of keys. Creates missing parts of the path. `None` if the
 /// text is not JSON, or the path does not lead to a list.
 pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
-    let text = if text.trim().is_empty() { "{}\n" } else { text };
+    if text.trim().is_empty() {
+        let key = Value::from(*path.first()?);
+        let new = JsonLayout::of(text).pretty(&nested(path, value), "");
+        return Some(format!("{text}{{{WAS_NOTHING}{key}: {new}}}"));
+    }
     let mut node = parse(text)?;
     for (at, key) in path.iter().enumerate() {
         let JsonChildren::Object(members) = &node.children else {
@@ -32,10 +64,7 @@ pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
         };
         // Of duplicate keys the last one counts, as in serde_json.
         let Some((_, _, found)) = members.iter().rev().find(|(name, ..)| name == key) else {
-            let new = path[at + 1..].iter().rev().fold(
-                Value::Array(vec![value.clone()]),
-                |inner, key| serde_json::json!({ *key: inner }),
-            );
+            let new = nested(&path[at..], value);
             return Some(insert(text, &node, Some(key), &new));
         };
         node = found.clone();
@@ -71,18 +100,29 @@ pub fn remove(text: &str, path: &[&str], index: usize) -> Option<String> {
         if place >= spans.len() {
             return None;
         }
-        if spans.len() > 1 || nodes.is_empty() {
-            return Some(without(text, &node, &spans, place));
+        if spans.len() > 1 {
+            return Some(without(text, &spans, place));
+        }
+        let inside = node.span.start + 1..node.span.end - 1;
+        let front = &text[inside.start..spans[place].start];
+        if front == WAS_EMPTY {
+            let rest = &text[spans[place].end..];
+            return Some(format!("{}{rest}", &text[..inside.start]));
+        }
+        if nodes.is_empty() && front == WAS_NOTHING {
+            return Some(text[..node.span.start].to_owned());
+        }
+        if nodes.is_empty() {
+            return Some(format!("{}{}", &text[..inside.start], &text[inside.end..]));
         }
     }
 
     None
 }
 
-fn without(text: &str, node: &JsonNode, spans: &[Range<usize>], place: usize) -> String {
-    let cut = match (place, spans.len()) {
-        (_, 1) => node.span.start + 1..node.span.end - 1,
-        (0, _) => spans[0].start..spans[1].start,
+fn without(text: &str, spans: &[Range<usize>], place: usize) -> String {
+    let cut = match place {
+        0 => spans[0].start..spans[1].start,
         _ => spans[place - 1].end..spans[place].end,
     };
     format!("{}{}", &text[..cut.start], &text[cut.end..])
@@ -107,12 +147,21 @@ fn insert(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> Stri
         return format!("{before},{}{inner}{shown}{after}", layout.line_end);
     }
 
-    let outer = indent_at(text, node.span.start);
-    let inner = format!("{outer}{}", layout.unit);
-    let shown = named(layout.pretty(value, &inner));
-    let end = layout.line_end;
+    let shown = named(layout.pretty(value, indent_at(text, node.span.start)));
+    let (before, after) = text.split_at(node.span.start + 1);
+    format!("{before}{WAS_EMPTY}{shown}{after}")
+}
+
+fn insert_into_empty(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> String {
+    let layout = JsonLayout::of(text);
+    let shown = layout.pretty(value, layout.unit);
+    let shown = match key {
+        Some(key) => format!("{}: {shown}", Value::from(key)),
+        None => shown,
+    };
+    let (unit, end) = (layout.unit, layout.line_end);
     format!(
-        "{}{end}{inner}{shown}{end}{outer}{}",
+        "{}{end}{unit}{shown}{end}{}",
         &text[..=node.span.start],
         &text[node.span.end - 1..]
     )
@@ -282,7 +331,14 @@ mod tests {
     fn a_value_is_added_as_the_text_is_laid_out() {
         let entry = "{\n        \"a\": [\n          1\n        ]\n      }";
         let stop = format!("\"hooks\": {{\n    \"Stop\": [\n      {entry}\n    ]\n  }}");
-        check("{}", &format!("{{\n  {stop}\n}}"));
+        let created = created(&["hooks", "Stop"], &json!({"a": [1]}));
+        assert_eq!(created, format!("{{\n  {stop}\n}}\n"));
+        let without = remove(&created, &["hooks", "Stop"], 0).unwrap();
+        assert!(is_created(&created, &without) && !is_created("{ }", "{}"));
+        check(
+            "{}",
+            "{ \"hooks\": {\n  \"Stop\": [\n    {\n      \"a\": [\n        1\n      ]\n    }\n  ]\n}}",
+        );
         check(
             "{\n  \"z\": 1,\n  \"b\": {}\n}\n",
             &format!("{{\n  \"z\": 1,\n  \"b\": {{}},\n  {stop}\n}}\n"),
@@ -316,6 +372,36 @@ mod tests {
         assert_eq!(remove("{\"a\": [1]}", &["a"], 1), None);
         assert_eq!(remove("{\"a\": {}}", &["a"], 0), None);
         assert_eq!(remove("{\"a\": [1]}", &["a"], 0).unwrap(), "{}");
+    }
+
+    #[test]
+    fn what_was_empty_before_is_empty_again() {
+        let value = json!({"x": 1});
+        for text in [
+            "",
+            "\n",
+            " \r\n",
+            "{}",
+            "{}\n",
+            "{ }",
+            "{\n}",
+            "{\r\n\r\n}\r\n",
+            "{\"hooks\": {}}",
+            "{\"hooks\":{ \n }, \"a\": 1}",
+            "{\n  \"hooks\": {\n  }\n}",
+            "{\"hooks\":{\"Stop\":[]}}",
+            "{\r\n\t\"hooks\": {\"Stop\": [\r\n\t]}}",
+            "{\"hooks\": {\"Stop\": [], \"Start\": []}}",
+        ] {
+            let one = push(text, &["hooks", "Start"], &value).unwrap();
+            let two = push(&one, &["hooks", "Stop"], &value).unwrap();
+            serde_json::from_str::<Value>(&two).unwrap();
+            for order in [["Start", "Stop"], ["Stop", "Start"]] {
+                let left = remove(&two, &["hooks", order[0]], 0).unwrap();
+                let left = remove(&left, &["hooks", order[1]], 0).unwrap();
+                assert_eq!(left, text, "{two}");
+            }
+        }
     }
 
     /// Returns any JSON without empty objects and lists on the path.

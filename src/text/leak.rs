@@ -1,53 +1,20 @@
 //! Finds private data in a text: keys, and paths with the name of a user.
 //!
-//! Keys are those that [`super::secret`] recognizes. A path contains a name if it starts with a
-//! home directory. Takes linear time.
+//! Keys are those that [`super::secret`] recognizes, paths those of [`super::home_path`]. Takes
+//! linear time.
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::Regex;
-
+use super::home_path::home_paths;
 use super::secret;
 
-// Replaces a user's name. In `NOBODYS`, so it is not reported again.
+// Replaces a user's name. It is a generic name, so it is not reported again.
 const NOBODY: &str = "user";
-// Generic names, in lower case.
-const NOBODYS: [&str; 17] = [
-    "user",
-    "username",
-    "yourname",
-    "your-name",
-    "your_name",
-    "yourusername",
-    "your-username",
-    "your_username",
-    "you",
-    "me",
-    "name",
-    "example",
-    "runner",
-    "linuxbrew",
-    "shared",
-    "public",
-    "default",
-];
-// Bytes before a path that are searched for the scheme of a URL.
-const FAR: usize = 512;
 // Redaction ends after so many passes, whatever is left.
 const MAX_PASSES: usize = 4;
 // Bytes shown on either side of a leak.
 const SHOWN: usize = 40;
-
-// A home directory, with the user's name as a group.
-static HOME: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = concat!(
-        r"(?:/home/|/Users/)([\p{L}\p{N}_][\p{L}\p{N}._-]{0,63})[/\\]",
-        r"|[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)([\p{L}\p{N}_][\p{L}\p{N}._ -]{0,63})[/\\]",
-    );
-    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
-});
 
 /// Kind of a leak.
 #[derive(
@@ -118,7 +85,13 @@ pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
         secret: range.start,
         range,
     });
-    let mut found: Vec<Leak> = keys.chain(homes(text)).chain(own(text, home)).collect();
+    let paths = home_paths(text, home).into_iter().map(|path| Leak {
+        kind: LeakKind::Paths,
+        what: "personal path",
+        range: path.range,
+        secret: path.name,
+    });
+    let mut found: Vec<Leak> = keys.chain(paths).collect();
     found.sort_by_key(|leak| (leak.range.start, leak.range.end));
 
     let mut apart: Vec<Leak> = Vec::with_capacity(found.len());
@@ -234,67 +207,6 @@ fn boundary(text: &str, at: usize) -> usize {
     places
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or_default()
-}
-
-fn homes(text: &str) -> impl Iterator<Item = Leak> {
-    HOME.captures_iter(text).filter_map(|found| {
-        let name = found.get(1).or(found.get(2))?;
-        let start = found.get(0)?.start();
-        let is_somebody = !NOBODYS.contains(&name.as_str().to_lowercase().as_str());
-        (is_somebody && is_path(text, start)).then(|| Leak {
-            kind: LeakKind::Paths,
-            what: "personal path",
-            range: start..name.end(),
-            secret: name.start(),
-        })
-    })
-}
-
-/// Finds the user's own home directory. A directory directly below the root is ignored.
-fn own(text: &str, home: Option<&str>) -> Vec<Leak> {
-    let home = home.map(|home| home.trim_end_matches('/'));
-    let Some(home) = home.filter(|home| home.starts_with('/') && home.matches('/').count() > 1)
-    else {
-        return Vec::new();
-    };
-    let folder = home.rfind('/').map_or(0, |at| at + 1);
-    if NOBODYS.contains(&home[folder..].to_lowercase().as_str()) {
-        return Vec::new();
-    }
-
-    let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let is_whole = |at: usize| {
-        let rest = &text[at + home.len()..];
-        // A full stop can end a sentence.
-        !rest.trim_start_matches('.').starts_with(goes_on)
-    };
-    text.match_indices(home)
-        .filter(|(at, _)| is_whole(*at) && is_path(text, *at))
-        .map(|(at, _)| Leak {
-            kind: LeakKind::Paths,
-            what: "personal path",
-            range: at..at + home.len(),
-            secret: at + folder,
-        })
-        .collect()
-}
-
-/// Returns `true` if a path starts here, rather than the middle of a path or URL.
-fn is_path(text: &str, start: usize) -> bool {
-    let before = &text[boundary(text, start.saturating_sub(FAR))..start];
-    let ends_word = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|&".contains(c);
-    let word = before.rfind(ends_word).map_or(before, |at| {
-        let after = before[at..].chars().next().map_or(0, char::len_utf8);
-        &before[at + after..]
-    });
-    if let Some((scheme, rest)) = word.rsplit_once("://") {
-        return scheme.ends_with("file") && rest.is_empty();
-    }
-
-    let is_option = word.len() > 1 && word.starts_with('-') && !word.contains('/');
-    let is_drive = word.len() == 6 && word.starts_with("/mnt/");
-    let is_part = |c: char| c.is_alphanumeric() || "._-/~$%".contains(c);
-    is_option || is_drive || !word.ends_with(is_part)
 }
 
 #[cfg(test)]

@@ -4,74 +4,11 @@
 //! time.
 
 use std::borrow::Cow;
-use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use super::key_shape::key_shapes;
 
 /// Minimum length of an exact value. Shorter ones could match ordinary words.
 pub const MIN_VALUE: usize = 8;
-
-// Names and patterns. If several match at the same place, the first one wins.
-const SHAPES: [(&str, &str); 15] = [
-    ("private key", PRIVATE_KEY),
-    ("anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
-    (
-        "openai key",
-        r"\bsk-(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{20,}|\bsk-[A-Za-z0-9]{32,}\b",
-    ),
-    ("aws key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    (
-        "github token",
-        r"\bgh[opsur]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}",
-    ),
-    ("gitlab token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    (
-        "slack token",
-        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[0-9]-[A-Za-z0-9-]{20,}",
-    ),
-    ("google key", r"\bAIza[A-Za-z0-9_-]{35}"),
-    (
-        "json web token",
-        r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    ),
-    ("stripe key", r"\b[rs]k_live_[A-Za-z0-9]{20,}"),
-    ("npm token", r"\bnpm_[A-Za-z0-9]{36}\b"),
-    ("pypi token", r"\bpypi-AgEI[A-Za-z0-9_-]{50,}"),
-    ("hugging face token", r"\bhf_[A-Za-z0-9]{34,}\b"),
-    (
-        "sendgrid key",
-        r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
-    ),
-    ("digitalocean token", r"\bdo[opr]_v1_[a-f0-9]{64}\b"),
-];
-
-// A PEM header with at least one line of the key; the header alone can be part of prose. Line ends
-// can also be escaped as `\n`.
-const PRIVATE_KEY: &str = concat!(
-    r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
-    r"(?:(?:\s|\\r|\\n)+[A-Za-z-]{1,30}: [^\r\n\\]{0,200})*",
-    r"(?:(?:\s|\\r|\\n)+[A-Za-z0-9+/=]{40,})+",
-    r"(?:(?:\s|\\r|\\n)*[A-Za-z0-9+/=]{0,80}(?:\s|\\r|\\n)*(?:=[A-Za-z0-9+/]{4}(?:\s|\\r|\\n)*)?-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
-);
-
-// Each shape contains one of these. Most texts contain none, so one pass is enough for them.
-static MARKS: LazyLock<Regex> = LazyLock::new(|| {
-    let marks = concat!(
-        "PRIVATE KEY|sk-|AKIA|ASIA|gh[opsur]_|github_pat_|glpat-|xox|xapp-|AIza|eyJ|k_live_|",
-        r"npm_|pypi-AgEI|hf_|SG\.|_v1_",
-    );
-    Regex::new(marks).expect("the pattern is a constant that the tests compile")
-});
-
-// All shapes, with one group each.
-static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
-    let all: Vec<String> = SHAPES
-        .iter()
-        .map(|(_, pattern)| format!("({pattern})"))
-        .collect();
-    Regex::new(&all.join("|")).expect("the patterns are constants that the tests compile")
-});
 
 /// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,19 +49,9 @@ pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
     redacted
 }
 
-/// Returns the keys in a text, with the names of their shapes.
-pub(super) fn shapes(text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
-    let marked = MARKS.is_match(text).then(|| PATTERN.captures_iter(text));
-    let found = marked.into_iter().flatten().filter_map(|found| {
-        let mut groups = SHAPES.iter().enumerate();
-        groups.find_map(|(n, (shape, _))| Some((*shape, found.get(n + 1)?.range())))
-    });
-    found.filter(|(_, range)| is_random(&text[range.clone()]))
-}
-
 fn replace_shapes(text: &str) -> Option<(String, usize)> {
     let (mut output, mut end, mut count) = (String::new(), 0, 0);
-    for (shape, range) in shapes(text) {
+    for (shape, range) in key_shapes(text) {
         output.push_str(&text[end..range.start]);
         output.push_str("[redacted ");
         output.push_str(shape);
@@ -132,12 +59,6 @@ fn replace_shapes(text: &str) -> Option<(String, usize)> {
         (end, count) = (range.end, count + 1);
     }
     (count > 0).then(|| (output + &text[end..], count))
-}
-
-/// Random strings contain digits and letters, and identifiers usually don't.
-fn is_random(text: &str) -> bool {
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    digits >= 2 && text.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 #[cfg(test)]

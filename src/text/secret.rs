@@ -1,7 +1,7 @@
 //! Detects secrets in a text: keys by their format, and random values that are assigned to a name
 //! such as `api_token`.
 //!
-//! The formats are those of [`super::redact`]. Avoids false positives for common content: hashes,
+//! The formats are those of [`super::key_shape`]. Avoids false positives for common content: hashes,
 //! lock files, UUIDs, encoded images, minified code, examples and values made of words. Takes
 //! linear time, and one pass if there is nothing to find.
 
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::redact;
+use super::key_shape::key_shapes;
 
 const ASSIGNED: &str = "value assigned to a secret's name";
 
@@ -25,9 +25,16 @@ static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         r"(?i-u)(?:secret|passw(?:or)?d|passphrase|token|credentials?|",
         r"(?:api|access|auth|secret|private|encryption|signing|account|master)[_-]?key)",
-        r#"(?:[_-]?(?:base|value))?["'`]?\s{0,8}(?::=|=>|=|:)\s{0,8}(?:bearer )?"#,
-        r#"(?:"([!-!#-~]{20,513})"|'([!-&(-~]{20,513})'|([A-Za-z0-9_+/=.~-]{20,513})[ \t]*(?:[\r\n]|\z))"#,
+        r#"(?:[_-]?(?:base|value))?\\{0,7}["'`]?\s{0,8}(?::=|=>|=|:)\s{0,8}(?:bearer )?"#,
+        // JSON in a string has a backslash before each quote.
+        r#"(?:\\{1,7}["']([!-!#-&(-\[\]-~]{20,513})\\{1,7}["']|"([!-!#-~]{20,513})"|'([!-&(-~]{20,513})'|([A-Za-z0-9_+/=.~-]{20,513})[ \t]*(?:[\r\n]|\z))"#,
     );
+    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
+});
+
+static QUOTED_KEY: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern =
+        r#"["']key\\{0,7}["']\s{0,8}:\s{0,8}\\{0,7}["']([A-Za-z0-9_+/=-]{24,128})\\{0,7}["']"#;
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
@@ -44,15 +51,26 @@ pub(super) fn places(text: &str) -> Vec<(&'static str, Range<usize>)> {
 }
 
 fn shaped(text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
-    redact::shapes(text).filter(|(_, range)| !text[range.clone()].contains("EXAMPLE"))
+    let shapes = key_shapes(text).into_iter();
+    shapes.filter(|(_, range)| !text[range.clone()].contains("EXAMPLE"))
 }
 
 fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
-    ASSIGNMENT
+    let named = ASSIGNMENT
         .captures_iter(text)
         .filter_map(|found| found.iter().skip(1).flatten().next())
-        .filter(|value| is_random(value.as_str()))
-        .map(|value| value.range())
+        .filter(|value| is_random(value.as_str()));
+    // `key` alone often names a hash, which has letters of one case.
+    let keys = QUOTED_KEY
+        .captures_iter(text)
+        .filter_map(|found| found.get(1))
+        .filter(|value| is_random(value.as_str()) && has_both_cases(value.as_str()));
+    named.chain(keys).map(|value| value.range())
+}
+
+fn has_both_cases(value: &str) -> bool {
+    value.bytes().any(|byte| byte.is_ascii_uppercase())
+        && value.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
 fn is_random(value: &str) -> bool {
@@ -165,6 +183,8 @@ mod tests {
             format!("SECRET_KEY = 'django-insecure-#{RANDOM}!@'"),
             format!("auth_token := \"{hex}\""),
             format!("token: bearer {RANDOM}\n"),
+            format!(r#""{{\"api_key\":\"{RANDOM}\"}}""#),
+            format!(r#"{{\\\"key\\\": \\\"{RANDOM}\\\"}}"#),
         ] {
             check(&text, Some(ASSIGNED));
         }
@@ -177,6 +197,7 @@ mod tests {
             format!("checksum = \"{hex}\"\nsha256: {hex}{hex}"),
             format!("\"integrity\": \"sha512-{RANDOM}{RANDOM}==\""),
             format!("public_key = \"{RANDOM}\""),
+            format!("\"key\": \"{hex}{hex}\""),
             format!("password_hash = \"{hex}\""),
             format!("token_url = \"https://a.example/{RANDOM}\""),
             format!("src=\"data:image/png;base64,{RANDOM}{RANDOM}\""),

@@ -17,17 +17,21 @@ use crate::git::land::commit::INSIDE;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
+use crate::git::worktree;
 use crate::host::env;
 use crate::host::fault;
 use crate::host::file::{Root, make_folders, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
 use crate::host::process;
+use crate::model::acting::preset;
+use crate::model::found::service;
 use crate::model::manual::{Give, Take};
 use crate::model::outside::Outside;
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::workflow::context::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
+use crate::workflow::hinted::hinted;
 use crate::workflow::user::{User, telling};
 use crate::workspace::set_aside::{self, PutBackResult};
 use crate::workspace::transaction::Transaction;
@@ -103,6 +107,26 @@ pub struct NoSession {
     pub can_start: bool,
 }
 
+/// Fails in the worktree of a session, which git knows like a checkout of the user's: the next plan
+/// would discard what is done there.
+fn is_no_session_worktree(repository: &Repository) -> anyhow::Result<()> {
+    if repository.git_dir() == repository.common_dir() {
+        return Ok(());
+    }
+    let listed = worktree::session_worktrees(repository).into_iter();
+    let mut here = listed.filter(|listed| listed.path == repository.workdir());
+    match here.next() {
+        None => Ok(()),
+        Some(listed) => Err(hinted(
+            format!(
+                "this is the worktree of session `{}`, in which its plans run",
+                listed.session
+            ),
+            "run TeDDy in your own checkout; `git worktree list` names it first",
+        )),
+    }
+}
+
 impl Project {
     /// Opens the project of a directory.
     pub fn open(
@@ -111,6 +135,7 @@ impl Project {
         wanted: ProjectOptions,
     ) -> anyhow::Result<Project> {
         let repository = Repository::discover(folder, places.home.as_deref())?;
+        is_no_session_worktree(&repository)?;
         Project::of(repository, places, wanted)
     }
 
@@ -156,12 +181,7 @@ impl Project {
             Layer::from_pairs(error::CALL, &wanted.settings)?,
         ])?;
         // From here on, child processes do not inherit variables with keys.
-        process::withhold(
-            Outside::default()
-                .keys
-                .into_iter()
-                .chain(settings.key_variables()),
-        );
+        process::withhold(usual_keys().chain(settings.key_variables()));
 
         Ok(Project {
             repository,
@@ -384,6 +404,17 @@ impl Project {
             .join("current")
             .join(self.repository.worktree_name())
     }
+}
+
+/// Variables with the keys of search engines.
+const SEARCH_KEYS: [&str; 2] = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
+
+/// Variables with the keys of known services, agents and search engines.
+pub fn usual_keys() -> impl Iterator<Item = String> {
+    let agents = preset::ACP.iter().chain(&preset::COMMANDS);
+    let agents = agents.flat_map(|agent| agent.keys.iter().copied());
+    let all = service::variables().chain(agents).chain(SEARCH_KEYS);
+    all.map(str::to_owned)
 }
 
 /// Name of a project: that of its directory.

@@ -5,6 +5,7 @@ pub mod change;
 mod completions;
 mod demo;
 mod first_use;
+mod man_pages;
 mod tokens;
 mod typing_mistakes;
 mod user_mistakes;

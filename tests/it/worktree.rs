@@ -6,6 +6,7 @@ mod overlay_refused;
 mod own_git;
 pub mod partial;
 mod partial_random;
+mod registered;
 mod sandbox;
 mod shared_blocks;
 pub mod shell;

@@ -1,12 +1,15 @@
 //! Limits of a snapshot: what it leaves out although `git add -A` would include it, and why.
 
 mod keys;
+mod names;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::git::object::BlobId;
 use crate::text::counted;
+
+pub(super) use names::{SECRET_DIRS, SECRETS, SECRETS_IN};
 
 /// Limits for untracked files. Tracked files and files that a plan wrote are always included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,17 +90,11 @@ impl SnapshotLimits {
             return false;
         }
 
-        let name = name_of(path).to_ascii_lowercase();
         if self.exclude.iter().any(|pattern| fits(pattern, path)) {
             return true;
         }
 
-        // `id_ed25519` is a private key; `id_map.rs` and `id_ed25519.pub` are not.
-        let key = name.starts_with(b"id_") && !name.contains(&b'.');
-        let custom = SECRETS
-            .iter()
-            .any(|pattern| matches(pattern.as_bytes(), &name));
-        (key || custom) && !self.is_included(path)
+        names::is_secret(&path.to_ascii_lowercase()) && !self.is_included(path)
     }
 
     /// Returns whether the user's settings include the file although it looks like a secret.
@@ -117,26 +114,9 @@ fn fits(pattern: &str, path: &[u8]) -> bool {
     matches(pattern.as_bytes(), &subject.to_ascii_lowercase())
 }
 
-fn name_of(path: &[u8]) -> &[u8] {
+pub(super) fn name_of(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
-
-pub(super) const SECRETS: [&str; 14] = [
-    ".env*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "*.ppk",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-];
 
 /// Returns whether a name matches a pattern in which `*` matches any characters.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
@@ -246,6 +226,14 @@ pub struct LeftOut {
     pub reason: Reason,
 }
 
+impl LeftOut {
+    /// Returns whether its permissions are the reason.
+    pub fn is_closed(&self) -> bool {
+        let denied = std::io::ErrorKind::PermissionDenied.to_string();
+        matches!(&self.reason, Reason::Unreadable(why) if *why == denied)
+    }
+}
+
 /// Reason why a path was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
@@ -331,6 +319,21 @@ mod tests {
             "id_deploy",
             "a.p12",
             ".netrc",
+            "credentials.json",
+            "prod.tfvars",
+            "terraform.tfstate.backup",
+            ".git-credentials",
+            "kubeconfig",
+            "config/secrets.yml",
+            ".htpasswd",
+            "id_rsa.bak",
+            "deploy_ed25519",
+            "my-service-account.json",
+            "config/master.key",
+            ".aws/credentials",
+            "deep/.ssh/config",
+            ".docker/config.json",
+            "Secrets.YAML",
         ] {
             check(name, true);
         }
@@ -346,6 +349,12 @@ mod tests {
             "key",
             "pem",
             "a.env",
+            ".docker/Dockerfile",
+            "config.json",
+            ".ssh/known_hosts",
+            "src/credentials.rs",
+            "secrets.rs",
+            "tokens.json",
         ] {
             check(name, false);
         }

@@ -1,4 +1,5 @@
-//! Takes over worktrees that an earlier version registered with git, as `git worktree add` does.
+//! Takes over worktrees that are registered with git: those of an earlier version, which commands
+//! could reach, and our own before a run ([`super::registered`]).
 //!
 //! A plan's command could write to such a record. So the record is only used to find the session,
 //! by the lock's reason or by a path where we would have created the worktree. The worktree is
@@ -10,28 +11,33 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use super::registered::{RECORDS, discard, record_name};
 use super::root::{GIT, WorktreeRoot, is_plain};
 use crate::git::repository::Repository;
 use crate::git::worktree::record;
+use crate::host::file::open_up;
 use crate::host::file::{FileKind, Root};
-use crate::host::file::{open_up, remove_below};
 
 /// Prefix of the lock's reason, before the session's name.
-const LOCK: &str = "teddy session ";
-const RECORDS: &str = "worktrees";
+pub(super) const LOCK: &str = "teddy session ";
 /// git writes no larger file there.
-const MAX_FILE: u64 = 16 * 1024;
+pub(super) const MAX_FILE: u64 = 16 * 1024;
 
-/// Returns the sessions with a worktree registered with git, sorted. `root` is the directory of
-/// worktrees.
+/// Returns the sessions with a worktree that an earlier version registered with git, or that we
+/// registered and that is gone, sorted. `root` is the directory of worktrees.
 pub fn former_worktrees(repository: &Repository, root: &Path) -> Vec<String> {
     let Ok(records) = git_records(repository) else {
         return Vec::new();
     };
     let names = records.names().unwrap_or_default();
-    let sessions = names
-        .iter()
-        .filter_map(|name| session_of(&records, name, root));
+    let sessions = names.iter().filter_map(|name| {
+        let session = session_of(&records, name, root)?;
+        let is_current = name.to_str() == Some(&record_name(&session))
+            && record::worktree_record(repository, &session)
+                .root()
+                .is_some();
+        (!is_current).then_some(session)
+    });
     let mut sessions: Vec<_> = sessions.collect();
 
     sessions.sort();
@@ -47,6 +53,11 @@ pub fn take_over_worktree(
 ) -> anyhow::Result<()> {
     let root = WorktreeRoot::make(root, &repository.common_dir())?;
     take_over(repository, &root, session)
+}
+
+/// Returns `true` if the reason of a lock is that of a session's worktree.
+pub fn is_lock_of_session(reason: &str) -> bool {
+    reason.starts_with(LOCK)
 }
 
 pub(super) fn take_over(
@@ -68,8 +79,12 @@ pub(super) fn take_over(
             root.remove_git_dir(session)?;
         }
 
-        remove_below(&records, &name)
-            .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
+        discard(
+            &records,
+            &name,
+            &record::worktree_record(repository, session),
+        )
+        .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
     }
 
     // git also removes the directory with the last record.

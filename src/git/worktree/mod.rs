@@ -5,8 +5,9 @@
 //! files, it contains only some of them. A lost or damaged worktree is created again. If that
 //! fails, it is an error; a plan never runs in the user's files instead.
 //!
-//! git does not know these worktrees. TeDDy's record is in `.git/teddy/worktrees`, where commands
-//! cannot write, and a worktree has a `.git` of its own only while commands run ([`private`]).
+//! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write. Between turns a worktree
+//! is registered with git ([`registered`]). While commands run it is not, and has a `.git` of its own
+//! ([`private`]).
 //! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
 
 pub mod bring;
@@ -23,6 +24,7 @@ mod part;
 mod path;
 pub mod private;
 mod record;
+pub mod registered;
 mod root;
 mod share;
 mod sparse;
@@ -32,6 +34,7 @@ mod to_commit;
 pub mod unstored;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +47,7 @@ use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::file::{FileKind, Root, read_regular};
+use crate::host::file::{FileKind, Root, open_up_below, read_regular};
 use crate::host::interrupt;
 
 const MAX_INDEX: u64 = 256 << 20;
@@ -175,9 +178,25 @@ pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
     sessions.filter_map(listed).collect()
 }
 
+/// Returns the directories that contain worktrees: `current`, those in the records, which an earlier
+/// `worktree.root` can have named, and next to each of them those of other repositories.
+pub fn worktree_dirs(repository: &Repository, current: &Path) -> Vec<PathBuf> {
+    let sessions = record::recorded_worktrees(repository).into_iter();
+    let recorded =
+        sessions.filter_map(|session| record::worktree_record(repository, &session).root());
+    let own: BTreeSet<PathBuf> = recorded.chain([current.to_owned()]).collect();
+
+    let parents: BTreeSet<&Path> = own.iter().filter_map(|dir| dir.parent()).collect();
+    let listed = parents.into_iter().filter_map(|dir| dir.read_dir().ok());
+    let paths = listed.flatten().flatten().map(|entry| entry.path());
+    let others: Vec<PathBuf> = paths.filter(|path| root::is_root(path)).collect();
+    own.into_iter().chain(others).collect()
+}
+
 /// Removes the worktree of a session and its record. Returns `false` if there is none. The caller
 /// holds the session's lock.
 pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
+    registered::discard_record(repository, session)?;
     let record = record::worktree_record(repository, session);
     let Some(path) = record.root() else {
         return Ok(false);
@@ -290,7 +309,24 @@ impl SessionWorktree {
             Ok(()) => Ok(()),
             // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
-            Err(_) => self.make_anew(user, aim),
+            Err(_) => {
+                self.open_up();
+                match to_commit::switch(self, user, aim) {
+                    Err(_) if !interrupt::requested() => self.make_anew(user, aim),
+                    switched => switched,
+                }
+            }
+        }
+    }
+
+    /// Makes everything in a copy readable and removable for its owner, whatever permissions
+    /// commands gave it. git records no such permissions.
+    pub fn open_up(&self) {
+        if self.is_layered() {
+            return;
+        }
+        if let Ok(top) = self.root.open_up(&self.session) {
+            open_up_below(&top);
         }
     }
 

@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::registered::git_file;
 use crate::host::file::{FileKind, FileMode, Root, make_folders};
 use crate::host::file::{open_up, remove_below};
 
@@ -117,6 +118,12 @@ impl WorktreeRoot {
         self.folder.make_private_folder(Path::new(session))
     }
 
+    /// Restores the owner's permissions on a session's worktree, and opens it.
+    pub(super) fn open_up(&self, session: &str) -> std::io::Result<Root> {
+        open_up(&self.folder, OsStr::new(session));
+        self.folder.folder(Path::new(session))
+    }
+
     pub(super) fn layer(&self, session: &str) -> anyhow::Result<Root> {
         Ok(self.claim(session)?.make_private_folder(Path::new(LAYER))?)
     }
@@ -128,6 +135,12 @@ impl WorktreeRoot {
     pub(super) fn remove_layer(&self, session: &str) -> anyhow::Result<()> {
         let own = self.claim(session)?;
         Ok(remove_below(&own, OsStr::new(LAYER))?)
+    }
+
+    /// Moves a session's layer away and removes it as far as possible.
+    pub(super) fn move_layer_away(&self, session: &str) -> anyhow::Result<()> {
+        let own = self.claim(session)?;
+        move_away(&own, OsStr::new(LAYER), &own)
     }
 
     /// Removes a session's worktree, which must be ours.
@@ -159,15 +172,19 @@ impl WorktreeRoot {
         Ok(())
     }
 
-    /// Returns whether a session's worktree has a git directory, or something is left half created
-    /// or half removed.
+    /// Returns whether a session's worktree has a git directory of commands, or something is left
+    /// half created or half removed.
     pub(super) fn has_leftovers(&self, session: &str) -> bool {
         let git = Path::new(session).join(GIT);
+        let common = Path::new(OsStr::from_bytes(&self.owner));
+        let is_registered = self
+            .folder
+            .has_bytes(&git, &git_file(common, session));
         let beside = self
             .own
             .folder(Path::new(session))
             .and_then(|own| own.names());
-        matches!(self.folder.kind(&git), Ok(Some(_)))
+        (matches!(self.folder.kind(&git), Ok(Some(_))) && !is_registered)
             || beside.is_ok_and(|names| {
                 let left = |name: &OsString| !STAYS.iter().any(|stays| name == stays);
                 names.iter().any(left)
@@ -178,6 +195,11 @@ impl WorktreeRoot {
     pub(super) fn forget(&self, session: &str) -> std::io::Result<()> {
         remove_below(&self.own, OsStr::new(session))
     }
+}
+
+/// Returns whether a directory contains worktrees of some repository.
+pub(super) fn is_root(path: &Path) -> bool {
+    path.join(OWN).symlink_metadata().is_ok()
 }
 
 pub(super) fn layer_place(root: &Path, session: &str) -> PathBuf {

@@ -29,7 +29,9 @@ impl EarlierTalk {
     pub(super) fn of(tip: &Turn, model: &str, worktree: &Path) -> Option<EarlierTalk> {
         let asked = tip.meta.model.as_ref().map(|model| model.asked.as_str());
         let acted = tip.meta.acted.as_ref()?;
-        let is_here = acted.worktree.as_deref() == worktree.to_str();
+        let recorded = acted.worktree.as_deref()?;
+        // Earlier versions recorded the path itself.
+        let is_here = recorded == name_of(worktree) || Some(recorded) == worktree.to_str();
         let id = acted.conversation.clone()?;
         (asked == Some(model) && is_here).then_some(EarlierTalk { id })
     }
@@ -57,6 +59,11 @@ impl EarlierTalk {
         text.push_str(&format!("\n# Message\n\n{}\n", request.message.trim_end()));
         Ok(text)
     }
+}
+
+/// Names a worktree in a turn, without the path, which contains the user's name.
+pub(super) fn name_of(worktree: &Path) -> String {
+    crate::text::digest(&worktree.to_string_lossy())
 }
 
 fn fate(tip: &Turn) -> &'static str {

@@ -166,13 +166,19 @@ impl ActingRoom<'_, '_> {
         let worked = model.act(&task, &mut host);
         let over = host.is_over_budget();
 
+        let aliases = confine::aliases(self.project, &worktree.path);
         match worked {
-            Ok(result) => {
+            Ok(mut result) => {
+                result.message = aliases.replace(&result.message).into_owned();
+                result.transcript = aliases.replace_bytes(&result.transcript);
                 self.keep(&result, worktree);
                 self.record.borrow_mut().told = further.filter(|_| result.resumed);
                 Ok(result)
             }
-            Err(failure) => Err(self.keep_failure(*failure, over, purse)),
+            Err(mut failure) => {
+                failure.work.transcript = aliases.replace_bytes(&failure.work.transcript);
+                Err(self.keep_failure(*failure, over, purse))
+            }
         }
     }
 
@@ -201,7 +207,7 @@ impl ActingRoom<'_, '_> {
             worktree: result
                 .conversation
                 .is_some()
-                .then(|| worktree.path.display().to_string()),
+                .then(|| conversation::name_of(&worktree.path)),
             conversation: result.conversation.clone(),
             resumed: result.resumed,
         });

@@ -15,9 +15,10 @@ use policy::RunPaths;
 
 use crate::config::settings::Sandbox;
 use crate::git::snapshot::secrets::secrets_in;
-use crate::git::worktree::SessionWorktree;
+use crate::git::worktree::{SessionWorktree, worktree_dirs};
 use crate::host::file::make_folders;
 use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
+use crate::text::path_alias::PathAliases;
 use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 pub(super) use remark::remark;
@@ -62,6 +63,8 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     );
 
     if let Some(policy) = &mut policy {
+        let worktrees = worktree_dirs(&project.repository, &project.worktrees());
+        policy.hidden.extend(worktrees);
         policy.hidden.extend(secrets_beside_programs(project)?);
         caches::prepare(&caches, &policy.write)
             .with_context(|| format!("making `{}`", caches.display()))?;
@@ -95,6 +98,13 @@ pub fn policy_for_agent(
 /// Variables that point the tools of confined commands to writable caches.
 pub fn cache_variables(project: &Project, policy: &Policy) -> Vec<(String, String)> {
     caches::variables(&tool_caches(project), policy.network)
+}
+
+/// Names for the directories of a run, in what is recorded and shown of its output.
+pub fn aliases(project: &Project, worktree: &Path) -> PathAliases {
+    let mut aliases = PathAliases::of_worktree(worktree);
+    aliases.add(&tool_caches(project), "$XDG_CACHE_HOME");
+    aliases
 }
 
 /// The cache directory of this repository's commands.

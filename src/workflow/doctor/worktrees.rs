@@ -88,7 +88,9 @@ fn locked_and_gone(repository: &Repository) -> Vec<HealthCheck> {
         let text = read_regular_text(&record.join("gitdir"), MAX_RECORD).ok()?;
         let link = record.join(text.trim_end());
         let top = link.parent()?.to_owned();
-        let is_gone = record.join("locked").exists() && !link.exists();
+        let reason = read_regular_text(&record.join("locked"), MAX_RECORD).ok()?;
+        // Those of sessions are checked above.
+        let is_gone = !link.exists() && !former::is_lock_of_session(&reason);
         is_gone.then(|| {
             let head = read_regular_text(&record.join("HEAD"), MAX_RECORD).unwrap_or_default();
             let branch = head.trim_end().strip_prefix("ref: refs/heads/");

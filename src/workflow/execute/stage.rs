@@ -80,6 +80,7 @@ pub(in crate::workflow) fn perform(
     };
 
     let mut prepared = prepare(project, env, extent, user)?;
+    prepared.pin(project, env, &targets)?;
     fault::point("after-worktree")?;
     let began = match extent {
         Extent::Whole => Some(Began::look(project, &prepared)?),
@@ -190,6 +191,7 @@ fn run_in(
         worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
         launcher,
+        aliases: confine::aliases(project, &prepared.worktree.path),
         variables: variables.unwrap_or_default(),
         pages,
         artifacts: &artifacts,

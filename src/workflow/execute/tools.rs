@@ -11,6 +11,7 @@ use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
 use crate::plan::run::{Executed, Outcome, Tools};
 use crate::session::artifact::Artifacts;
+use crate::text::path_alias::PathAliases;
 use crate::text::resource::Artifact;
 use crate::workflow::confine;
 use crate::workflow::context::pages::Pages;
@@ -22,6 +23,8 @@ pub struct Equipment<'a> {
     pub worktree: &'a Path,
     pub settings: &'a settings::ExecuteSettings,
     pub launcher: Launcher,
+    /// Names for the directories of the run in the output of commands.
+    pub aliases: PathAliases,
     /// Environment variables of all commands; the plan's own override them.
     pub variables: Vec<(String, String)>,
     pub pages: Pages,
@@ -45,6 +48,7 @@ impl Tools for Equipment<'_> {
             timeout: Some(execute.timeout.unwrap_or(self.settings.timeout())),
             capture: CAPTURE,
             keep_env: self.settings.keep_env.clone(),
+            aliases: self.aliases.clone(),
             launcher: Some(self.launcher.clone()),
             ..Script::new(execute.command.as_str(), cwd)
         };

@@ -6,6 +6,7 @@ use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::Expected;
 use crate::git::repository::Repository;
+use crate::git::worktree::registered::register_worktree;
 use crate::host::clock;
 use crate::plan::Plan;
 use crate::plan::run::{Ending, Outcome};
@@ -73,6 +74,14 @@ pub(super) fn finish(
         published: done,
         ..
     } = transaction.complete(&project.checkout(), &case.tip.session, &step, files)?;
+    if matches!(
+        writing.ending,
+        TurnEnding::Ran { .. } | TurnEnding::Interrupted { .. }
+    ) {
+        // Only shows the worktree to git. The turn is complete without.
+        let folder = case.tip.session.folder();
+        let _ = register_worktree(&project.repository, &folder, writing.workspace.after);
+    }
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));
     let has_arrived = overlaps.is_empty() && meta.status != Status::Interrupted;

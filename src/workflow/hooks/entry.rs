@@ -1,14 +1,19 @@
-//! Finds, adds and removes our entry in an agent's settings. Pure; all other bytes are preserved.
+//! Finds, adds and removes our entry in an agent's settings. Pure; all other bytes are preserved, and
+//! a removal restores the text from before the addition.
+
+use std::ops::Range;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use toml_edit::{Array, DocumentMut, Item};
+use toml_edit::{Document, Item, Table};
 
 use super::HookedAgent;
 use crate::text::json_edit;
 use crate::workflow::hinted::hinted;
 
 const TIMEOUT: u32 = 10;
+const NOTIFY: &str = r#"notify = ["teddy", "hook", "codex"]"#;
+const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// State of our entry in an agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +31,7 @@ pub enum EntryState {
 /// Returns the state of our entry.
 pub fn state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
     if agent == HookedAgent::Codex {
-        return notify_state(&toml(text)?);
+        return Ok(notify_state(toml(text)?.as_table()));
     }
 
     let value = value(text)?;
@@ -46,7 +51,7 @@ pub fn programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     if agent == HookedAgent::Codex {
         let document = toml(text)?;
-        let words = document.get("notify").and_then(Item::as_array);
+        let words = document.as_table().get("notify").and_then(Item::as_array);
         let words = words.into_iter().flatten().filter_map(|word| word.as_str());
         lines.push(words.collect::<Vec<_>>().join(" "));
     } else {
@@ -64,6 +69,24 @@ pub fn programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
         our_program(agent, &line.split_whitespace().collect::<Vec<_>>()).map(str::to_owned)
     });
     Ok(programs.collect())
+}
+
+/// Returns new settings with only our entry.
+pub fn created(agent: HookedAgent) -> anyhow::Result<String> {
+    if agent == HookedAgent::Codex {
+        return Ok(format!("{NOTIFY}\n"));
+    }
+    let [first, _] = events(agent);
+    added(agent, &json_edit::created(&["hooks", first], &group(agent)))
+}
+
+/// Returns `true` if settings contain nothing but what [`created`] wrote. `without` are the settings
+/// without our entry.
+pub fn is_created(agent: HookedAgent, text: &str, without: &str) -> bool {
+    match agent {
+        HookedAgent::Codex => text == format!("{NOTIFY}\n"),
+        _ => json_edit::is_created(text, without),
+    }
 }
 
 /// Returns the settings with our entry added.
@@ -162,48 +185,104 @@ fn value(text: &str) -> anyhow::Result<Value> {
     Ok(value)
 }
 
-fn toml(text: &str) -> anyhow::Result<DocumentMut> {
-    let parsed = text.parse::<DocumentMut>();
+fn toml(text: &str) -> anyhow::Result<Document<&str>> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let parsed = Document::parse(text);
     parsed.map_err(|error| anyhow::anyhow!("it is not TOML: {}", error.message()))
 }
 
-fn notify_state(document: &DocumentMut) -> anyhow::Result<EntryState> {
-    let Some(notify) = document.get("notify") else {
-        return Ok(EntryState::Absent);
+fn notify_state(table: &Table) -> EntryState {
+    let Some(notify) = table.get("notify") else {
+        return EntryState::Absent;
     };
     let words: Option<Vec<&str>> = notify
         .as_array()
         .and_then(|words| words.iter().map(|word| word.as_str()).collect());
     let is_ours = words.is_some_and(|words| is_our_command(HookedAgent::Codex, &words));
-    Ok(match is_ours {
+    match is_ours {
         true => EntryState::Installed,
         false => EntryState::Foreign(notify.to_string().trim().to_owned()),
-    })
+    }
 }
 
+// The library writes a whole document with its own line ends, so the text is edited instead.
 fn with_notify(text: &str) -> anyhow::Result<String> {
-    let mut document = toml(text)?;
-    match notify_state(&document)? {
-        EntryState::Foreign(other) => Err(hinted(
-            format!("`notify` is set already: {other}"),
-            "Codex runs only one program; `teddy record` and `teddy run` work without it",
-        )),
-        EntryState::Installed => Ok(text.to_owned()),
-        EntryState::Absent | EntryState::Partial => {
-            let words = Array::from_iter(["teddy", "hook", "codex"]);
-            document.insert("notify", Item::Value(words.into()));
-            Ok(document.to_string())
+    let document = toml(text)?;
+    match notify_state(document.as_table()) {
+        EntryState::Foreign(other) => {
+            return Err(hinted(
+                format!("`notify` is set already: {other}"),
+                "Codex runs only one program; `teddy record` and `teddy run` work without it",
+            ));
         }
+        EntryState::Installed => return Ok(text.to_owned()),
+        EntryState::Absent | EntryState::Partial => {}
+    }
+
+    let start = start_of(text);
+    let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let Some(last) = end_of_values(document.as_table()) else {
+        let (before, after) = text.split_at(start);
+        // Without a line end, a file that was empty differs from one that we created.
+        let line_end = if after.is_empty() { "" } else { line_end };
+        return Ok(format!("{before}{NOTIFY}{line_end}{after}"));
+    };
+    match text[start + last..].find('\n') {
+        Some(at) => {
+            let (before, after) = text.split_at(start + last + at + 1);
+            Ok(format!("{before}{NOTIFY}{line_end}{after}"))
+        }
+        None => Ok(format!("{text}{line_end}{NOTIFY}")),
     }
 }
 
 fn without_notify(text: &str) -> anyhow::Result<String> {
-    let mut document = toml(text)?;
-    if notify_state(&document)? != EntryState::Installed {
+    let document = toml(text)?;
+    if notify_state(document.as_table()) != EntryState::Installed {
         return Ok(text.to_owned());
     }
-    document.remove("notify");
-    Ok(document.to_string())
+    let place = notify_place(&document).context("`notify` has no place in it")?;
+    let start = start_of(text);
+    let (from, to) = (start + place.start, start + place.end);
+    let line = text[..from].rfind('\n').map_or(start, |at| at + 1);
+    let next_line = text[to..].find('\n').map(|at| to + at + 1);
+    let rest = next_line.unwrap_or(text.len());
+
+    // A comment that the user added to the line stays.
+    let after = text[to..rest].trim_start_matches([' ', '\t']);
+    if after.starts_with('#') {
+        return Ok(format!("{}{}", &text[..line], &text[rest - after.len()..]));
+    }
+    let mut before = &text[..line];
+    if next_line.is_none() {
+        // The file had no last line end, so the one in front is ours.
+        before = before.strip_suffix('\n').unwrap_or(before);
+        before = before.strip_suffix('\r').unwrap_or(before);
+    }
+    Ok(format!("{before}{}", &text[rest..]))
+}
+
+/// Returns where the text begins, after a byte order mark.
+fn start_of(text: &str) -> usize {
+    match text.starts_with(BYTE_ORDER_MARK) {
+        true => BYTE_ORDER_MARK.len(),
+        false => 0,
+    }
+}
+
+fn notify_place(document: &Document<&str>) -> Option<Range<usize>> {
+    let (key, item) = document.as_table().get_key_value("notify")?;
+    Some(key.span()?.start..item.span()?.end)
+}
+
+/// Returns the end of the last value in front of all tables.
+fn end_of_values(table: &Table) -> Option<usize> {
+    let ends = table.iter().filter_map(|(_, item)| match item {
+        Item::Value(value) => value.span().map(|span| span.end),
+        Item::Table(table) if table.is_dotted() => end_of_values(table),
+        _ => None,
+    });
+    ends.max()
 }
 
 #[cfg(test)]
@@ -222,6 +301,18 @@ mod tests {
 
     #[test]
     fn an_entry_comes_and_goes_and_leaves_the_rest_as_it_was() {
+        let with = created(HookedAgent::Claude).unwrap();
+        let without = removed(HookedAgent::Claude, &with).unwrap();
+        assert!(is_created(HookedAgent::Claude, &with, &without));
+        for text in [
+            "",
+            "{}\n",
+            "{\"hooks\": {}}",
+            "{\"hooks\": {\"Stop\": []}}\r\n",
+        ] {
+            let with = check(HookedAgent::Claude, text);
+            assert!(!is_created(HookedAgent::Claude, &with, text));
+        }
         let with = check(HookedAgent::Claude, "{}");
         assert!(with.contains("\"teddy hook claude 2>/dev/null || true\""));
         assert!(with.contains("\"timeout\": 10,\n"), "{with}");
@@ -235,8 +326,28 @@ mod tests {
 
     #[test]
     fn an_entry_of_codex_comes_and_goes() {
-        let with = check(HookedAgent::Codex, "");
+        let with = created(HookedAgent::Codex).unwrap();
         assert_eq!(with, "notify = [\"teddy\", \"hook\", \"codex\"]\n");
+        assert!(is_created(HookedAgent::Codex, &with, ""));
+        let with = check(HookedAgent::Codex, "");
+        assert!(!is_created(HookedAgent::Codex, &with, ""));
+        for text in [
+            "\n",
+            "# mine",
+            "a = 1",
+            "a = 1 # one\r\nb = 2\r\n\r\n[c]\r\nd = 3",
+            "\u{feff}a = 1\r\n",
+            "\u{feff}[c]\n",
+            "a = [\n  1, # one\n  2\n] # end\n[[c]]\n",
+            "a.b = '''\n[x]\n'''\n[c]\n",
+            "a.b = 1\na.c = 2",
+            "[c]\nnotify = 1\n",
+        ] {
+            check(HookedAgent::Codex, text);
+        }
+        let line = format!("a = 1\n{NOTIFY} # mine\n");
+        let without = removed(HookedAgent::Codex, &line).unwrap();
+        assert_eq!(without, "a = 1\n# mine\n");
         let text = "# mine\nmodel = \"x\" # yes\n\n[tools] # none\nweb = true\n";
         let with = check(HookedAgent::Codex, text);
         assert_eq!(

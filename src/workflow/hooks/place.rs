@@ -1,16 +1,20 @@
 //! Locates, reads and writes an agent's settings file. Symlinks that lead outside the home
 //! directory or project are not followed.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
 use super::{HookedAgent, entry};
 use crate::host::env;
-use crate::host::file::{FileMode, Root, remove_below};
+use crate::host::file::{FileMode, Root, make_shared_folders, replace_if};
 use crate::workflow::hinted::{hinted, with_hint};
 
 const MAX_FILE: u64 = 4 << 20;
+const MAX_ATTEMPTS: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Owner of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,14 +123,18 @@ impl HookFile {
     /// The change that adds our entry.
     pub fn to_install(&self) -> anyhow::Result<HookChange> {
         let before = self.read()?;
-        let after = entry::added(self.agent, before.as_deref().unwrap_or_default());
+        let after = match before.as_deref() {
+            Some(before) => entry::added(self.agent, before),
+            None => entry::created(self.agent),
+        };
         Ok(HookChange {
             after: Some(after.map_err(|error| self.refused(error))?),
             before,
         })
     }
 
-    /// The change that removes our entry. A file without other content is deleted.
+    /// The change that removes our entry. A file that the addition created is deleted, unless it has
+    /// other content by now.
     pub fn to_remove(&self) -> anyhow::Result<HookChange> {
         let Some(before) = self.read()? else {
             return Ok(HookChange {
@@ -135,10 +143,10 @@ impl HookFile {
             });
         };
         let after = entry::removed(self.agent, &before).map_err(|error| self.refused(error))?;
-        let is_empty = ["", "{}"].contains(&after.trim()) && after != before;
+        let is_created = after != before && entry::is_created(self.agent, &before, &after);
         Ok(HookChange {
             before: Some(before),
-            after: (!is_empty).then_some(after),
+            after: (!is_created).then_some(after),
         })
     }
 
@@ -153,27 +161,45 @@ impl HookFile {
         }
     }
 
-    /// Writes a change. Fails if the file changed since it was read.
-    pub fn write(&self, change: &HookChange) -> anyhow::Result<()> {
-        anyhow::ensure!(
-            self.read()? == change.before,
-            "`{}` changed meanwhile; try again",
-            self.path().display()
-        );
-        crate::host::file::make_shared_folders(&self.root)?;
-        let root = Root::open(&self.root)?;
-        match (&change.before, &change.after) {
-            (Some(_), Some(after)) => root.replace(&self.below, after.as_bytes())?,
-            (None, Some(after)) => {
-                root.create_new(&self.below, after.as_bytes(), FileMode::Plain)?;
+    /// Writes a change. If the agent saves the file at the same time, makes the change again for
+    /// what it saved.
+    pub fn write(
+        &self,
+        mut change: HookChange,
+        make: fn(&HookFile) -> anyhow::Result<HookChange>,
+    ) -> anyhow::Result<()> {
+        for _ in 0..MAX_ATTEMPTS {
+            if self.write_once(&change)? {
+                return Ok(());
             }
-            (Some(_), None) => {
-                let folder = self.below.parent().unwrap_or(Path::new(""));
-                let name = self.below.file_name().context("the file has a name")?;
-                remove_below(&root.folder(folder)?, name)?;
-            }
-            (None, None) => {}
+            std::thread::sleep(PAUSE);
+            change = make(self)?;
         }
-        Ok(())
+        anyhow::bail!(
+            "`{}` is changed by another program all the time; try again",
+            self.path().display()
+        )
+    }
+
+    /// Returns `false` if the file is not what the change was made for.
+    fn write_once(&self, change: &HookChange) -> anyhow::Result<bool> {
+        if change.before == change.after {
+            return Ok(true);
+        }
+        make_shared_folders(&self.root)?;
+        let root = Root::open(&self.root)?;
+        let Some(before) = &change.before else {
+            let after = change.after.as_deref().unwrap_or_default();
+            let created = root.create_new(&self.below, after.as_bytes(), FileMode::Plain);
+            return match created {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+                created => Ok(created.map(|()| true)?),
+            };
+        };
+        let after = change.after.as_deref().map(str::as_bytes);
+        match replace_if(&root, &self.below, before.as_bytes(), after) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            replaced => Ok(replaced?),
+        }
     }
 }

@@ -43,19 +43,43 @@ impl<'a> Sender<'a, '_> {
         found.map_or_else(|| self.made(turns, None), Ok)
     }
 
+    /// Like [`Sender::choose`], for turns with their code. `None` if the session goes as it is.
+    pub(super) fn choose_code(
+        &self,
+        turns: &[Turn],
+        there: Option<CommitId>,
+    ) -> anyhow::Result<Option<ChosenRecord<'a>>> {
+        let is_plain = there.is_some_and(|there| turns.iter().any(|turn| turn.commit == there));
+        if self.redact.is_some() && is_plain {
+            return Err(PushError::Unredacted {
+                remote: self.remote.clone(),
+                name: self.target(&turns[0].session),
+            }
+            .into());
+        }
+        if let Some(kinds) = self.redact {
+            return self.made_with(turns, kinds, true).map(Some);
+        }
+
+        let Some(there) = there.filter(|_| !is_plain) else {
+            return Ok(None);
+        };
+        for kinds in variants() {
+            let made = self.made_with(turns, kinds, true)?;
+            if made.has(there) {
+                return Ok(Some(made));
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the variant of the record that contains a commit, trying all redactions.
     pub(super) fn holding(
         &self,
         turns: &[Turn],
         commit: CommitId,
     ) -> anyhow::Result<Option<ChosenRecord<'a>>> {
-        let only = |keys| LeakKinds { keys, paths: !keys };
-        for kinds in [
-            None,
-            Some(LeakKinds::ALL),
-            Some(only(true)),
-            Some(only(false)),
-        ] {
+        for kinds in std::iter::once(None).chain(variants().map(Some)) {
             let made = self.made(turns, kinds)?;
             if made.has(commit) {
                 return Ok(Some(made));
@@ -69,21 +93,41 @@ impl<'a> Sender<'a, '_> {
         turns: &[Turn],
         kinds: Option<LeakKinds>,
     ) -> anyhow::Result<ChosenRecord<'a>> {
+        match kinds {
+            None => Ok(ChosenRecord {
+                record: record(&self.project.repository, turns)?,
+                batch: batch(&self.project.repository),
+                redacted: None,
+            }),
+            Some(kinds) => self.made_with(turns, kinds, false),
+        }
+    }
+
+    fn made_with(
+        &self,
+        turns: &[Turn],
+        kinds: LeakKinds,
+        keeps_code: bool,
+    ) -> anyhow::Result<ChosenRecord<'a>> {
         let repository = &self.project.repository;
         let batch = batch(repository);
-        let made = match kinds {
-            None => record(repository, turns)?,
-            Some(kinds) => {
-                let home = self.home.clone();
-                redacted(repository, turns, &Redaction { kinds, home }, &batch)?
-            }
+        let redaction = Redaction {
+            kinds,
+            home: self.home.clone(),
+            keeps_code,
         };
         Ok(ChosenRecord {
-            record: made,
+            record: redacted(repository, turns, &redaction, &batch)?,
             batch,
-            redacted: kinds,
+            redacted: Some(kinds),
         })
     }
+}
+
+/// Returns what a redaction can cover.
+fn variants() -> impl Iterator<Item = LeakKinds> {
+    let only = |keys| LeakKinds { keys, paths: !keys };
+    [LeakKinds::ALL, only(true), only(false)].into_iter()
 }
 
 impl ChosenRecord<'_> {

@@ -56,8 +56,10 @@ pub enum PushError {
         count: usize,
         /// Name of the first.
         first: String,
-        /// It can be redacted, because a record is pushed.
+        /// Redaction would take some of them out.
         can_redact: bool,
+        /// Some are in files of commits, which cannot be redacted.
+        in_code: bool,
     },
     /// A turn violates the format, so no one could fetch the session.
     #[error("nothing was sent: no one could fetch `{session}`: {fault}")]
@@ -67,9 +69,6 @@ pub enum PushError {
         /// The first fault.
         fault: Fault,
     },
-    /// A session with its code cannot be redacted.
-    #[error("nothing can be taken out of `{0}`, which would go there with its code")]
-    RedactCode(SessionName),
 }
 
 impl PushError {
@@ -89,18 +88,22 @@ impl PushError {
                  {remote} {name}` deletes what is there"
             ),
             PushError::Findings {
-                first, can_redact, ..
+                first,
+                can_redact,
+                in_code,
+                ..
             } => {
-                let redact = match can_redact {
-                    true => "`--redact` takes them out of the copy that is sent; ",
-                    false => "",
+                let redact = match (can_redact, in_code) {
+                    (true, false) => "`--redact` takes them out of the copy that is sent; ",
+                    (true, true) => "`--redact` takes them out of all but the files of commits; ",
+                    (false, true) => "`--record` sends the turns without the files; ",
+                    (false, false) => "",
                 };
                 format!("{redact}`--allow {first}` lets one go, `--allow <kind>` all of a kind")
             }
             PushError::Unsound { session, .. } => {
                 format!("`teddy verify {session}` lists what is wrong with the session itself")
             }
-            PushError::RedactCode(_) => "`--record` sends the turns without the code".to_owned(),
         }
     }
 }

@@ -65,6 +65,9 @@ pub struct LeakFinding {
     pub places: usize,
     /// The user allows it.
     pub allowed: bool,
+    /// It is in a file of a commit, so that redaction cannot take it out.
+    #[serde(skip)]
+    pub in_code: bool,
 }
 
 impl LeakFinding {
@@ -163,6 +166,8 @@ impl<'a> LeakSearch<'a> {
             if self.findings.len() == before {
                 continue;
             }
+            let found = self.findings[before..].iter_mut();
+            found.for_each(|finding| finding.in_code = true);
 
             // Find the turn of a file only if the file has a finding, because that is slow.
             let first = turns.iter().find(|turn| self.has(turn, path, *blob));
@@ -204,6 +209,7 @@ impl<'a> LeakSearch<'a> {
                 line: String::new(),
                 places: 1,
                 allowed: false,
+                in_code: false,
             });
         }
         Ok(())
@@ -236,6 +242,7 @@ impl<'a> LeakSearch<'a> {
                     line: shown(text, leak, all),
                     places: 1,
                     allowed: false,
+                    in_code: false,
                 });
             }
         }
@@ -277,6 +284,7 @@ mod tests {
             line: String::new(),
             places: 1,
             allowed: false,
+            in_code: false,
         };
         let check = |allowed: &str, expected: bool| {
             assert_eq!(finding.is_named(allowed), expected, "{allowed}");

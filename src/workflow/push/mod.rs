@@ -17,7 +17,6 @@ use self::findings::LeakFinding;
 use self::options::PushOptions;
 use self::preview::{ReadySession, Sender, SessionPreview};
 use self::there::there;
-use crate::config::settings::PushMode;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::remote::send::{RefUpdate, SentRef, send};
 use crate::git::remote::{self, FetchProgress, RemoteName};
@@ -131,17 +130,18 @@ impl ReadyPush<'_> {
             .iter()
             .filter(|ready| !ready.updates.is_empty());
         let found = sessions.flat_map(|ready| {
-            let is_record = ready.preview.mode == PushMode::Record;
+            let is_plain = ready.preview.redacted.is_empty();
             let left = ready.findings.iter().filter(|finding| !finding.allowed);
-            left.map(move |finding| (finding, is_record))
+            left.map(move |finding| (finding, is_plain && !finding.in_code))
         });
         let found: Vec<(&LeakFinding, bool)> = found.collect();
         match found.first() {
             None => Ok(()),
-            Some((first, can_redact)) => Err(PushError::Findings {
+            Some((first, _)) => Err(PushError::Findings {
                 count: found.len(),
                 first: first.name.clone(),
-                can_redact: *can_redact,
+                can_redact: found.iter().any(|(_, can_redact)| *can_redact),
+                in_code: found.iter().any(|(finding, _)| finding.in_code),
             }),
         }
     }

@@ -133,9 +133,6 @@ impl<'a> Sender<'a, '_> {
         };
         match wanted.unwrap_or(usual) {
             PushMode::Record => self.ready_record(session, &turns, there),
-            PushMode::Code if self.options.redact => {
-                Err(PushError::RedactCode(session.clone()).into())
-            }
             PushMode::Code => self.ready_code(session, &turns, there),
         }
     }
@@ -195,7 +192,13 @@ impl<'a> Sender<'a, '_> {
         let target = self.target(session);
         let reference = target.reference();
         let own: Vec<CommitId> = turns.iter().map(|turn| turn.commit).collect();
-        let (state, base) = self.compare(session, (&reference, there.code), &own)?;
+        let chosen = self.choose_code(turns, there.code)?;
+        let redacted = chosen.as_ref().and_then(|chosen| chosen.redacted);
+        let sent = match &chosen {
+            Some(chosen) => chosen.record.ids(),
+            None => own.clone(),
+        };
+        let (state, base) = self.compare(session, (&reference, there.code), &sent)?;
         let replaced = self.replaced(session, turns, there)?;
         let new = &turns[base.map_or(0, |base| base + 1)..];
 
@@ -207,9 +210,10 @@ impl<'a> Sender<'a, '_> {
         let files = lacking_files(repository, self.remote, (&code, &known))?;
         // The remote has the content of the record already.
         let recorded = replaced.as_ref().and_then(|(_, number)| *number);
-        self.search(&mut ready, (turns, base.max(recorded)), None, &files)?;
-
         let tip = [ready.preview.to.to_string()];
+        ready.preview.to = sent.last().copied().unwrap_or(ready.preview.to);
+        self.search(&mut ready, (turns, base.max(recorded)), redacted, &files)?;
+
         ready.preview.lacking = match state {
             PushState::New | PushState::Ahead => lacking(repository, self.remote, (&tip, &known))?,
             PushState::Current | PushState::Behind => Lacking::default(),
@@ -230,7 +234,17 @@ impl<'a> Sender<'a, '_> {
         }
         ready.preview.reference = reference;
         let named = (session, &target);
-        match signature::signature(repository, named, &own, there.signature)? {
+        let signature = match &chosen {
+            // It signs the turns as they are here.
+            Some(_) => SignatureAtHand::Nothing,
+            None => signature::signature(repository, named, &own, there.signature)?,
+        };
+        if redacted.is_some() {
+            let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";
+            ready.preview.notes.push(note.to_owned());
+        }
+        ready.record = chosen.map(|chosen| (chosen.record, chosen.batch));
+        match signature {
             SignatureAtHand::Goes(update) => {
                 ready.preview.signed = true;
                 ready.updates.push(update);
@@ -351,7 +365,12 @@ impl<'a> Sender<'a, '_> {
 
         let new = &turns[base.map_or(0, |base| base + 1)..];
         new.iter().try_for_each(|turn| search.turn(turn))?;
-        search.code(files, turns)?;
+        // What is redacted elsewhere is still in a file.
+        let mut in_code = LeakSearch::new(&self.project.repository, self.home.as_deref());
+        match redacted {
+            Some(_) => in_code.code(files, turns)?,
+            None => search.code(files, turns)?,
+        }
         let kinds = redacted.unwrap_or(LeakKinds {
             keys: false,
             paths: false,
@@ -369,6 +388,7 @@ impl<'a> Sender<'a, '_> {
         let (gone, left): (Vec<_>, Vec<_>) = search.findings().into_iter().partition(goes);
         ready.preview.redactions = gone.len();
         ready.findings = left;
+        ready.findings.extend(in_code.findings());
         for finding in &mut ready.findings {
             finding.allowed = self.options.allows(&self.project.settings, finding);
         }

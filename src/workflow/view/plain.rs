@@ -14,6 +14,7 @@ pub fn redaction(home: Option<&Path>) -> Redaction {
     Redaction {
         kinds: LeakKinds::ALL,
         home: home.and_then(|home| home.to_str().map(str::to_owned)),
+        keeps_code: false,
     }
 }
 

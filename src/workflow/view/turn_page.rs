@@ -211,7 +211,7 @@ impl Parts<'_> {
 
     fn plain(&self, bytes: Vec<u8>) -> Vec<u8> {
         let plain = self.redaction.and_then(|redaction| {
-            let Redaction { kinds, home } = redaction;
+            let Redaction { kinds, home, .. } = redaction;
             without(&bytes, false, *kinds, home.as_deref())
         });
         plain.unwrap_or(bytes)

@@ -457,8 +457,13 @@ fn with_the_code_every_file_is_looked_at_that_the_remote_lacks() {
         ],
     );
     assert!(!out.stderr.contains("--redact"), "{out}");
-    repo.teddy(&["push", "-y", "--code", "--redact"])
-        .check(2, &["--redact"]);
+    repo.teddy(&["push", "-y", "--code", "--redact"]).check(
+        1,
+        &[
+            "demo:3:notes.txt:2 (paths)",
+            "`--record` sends the turns without the files",
+        ],
+    );
     repo.teddy(&["push", "-y", "--code", "--allow", "demo:3:notes.txt"])
         .check(0, &[]);
 }
@@ -515,6 +520,70 @@ fn rec7_what_is_found_is_taken_out_of_the_copy_and_stays_out() {
     let parent = repo.git_in(&remote(&repo), &["rev-parse", &format!("{RECORD}^")]);
     assert_eq!(parent, first);
     repo.teddy(&["push"]).check(0, &["has all of it"]);
+}
+
+#[test]
+fn rec7_with_the_code_the_turns_are_redacted_and_the_files_are_not() {
+    let repo = session();
+    let report = format!("token {} in /home/ada/x\n", key());
+    plant(&repo, "output/01.txt", &report);
+    let own = repo.git(&["rev-parse", CODE]);
+    repo.teddy(&["push", "-y", "--code"])
+        .check(1, &["`--redact` takes them out"]);
+    repo.teddy(&["push", "-y", "--code", "--redact"]).check(
+        0,
+        &[
+            "without keys and paths",
+            "the files of the commits are sent as they are",
+        ],
+    );
+    let sent = there(&repo, CODE);
+    assert_ne!(sent, own);
+    assert_eq!(repo.git(&["rev-parse", CODE]), own);
+    let file = |name: &str| repo.git_in(&remote(&repo), &["show", &format!("{CODE}{name}")]);
+    assert_eq!(
+        file(":output/01.txt"),
+        "token [redacted github token] in /home/user/x"
+    );
+    assert_eq!(file("^2:b.txt"), "b");
+    repo.git_in(&remote(&repo), &["fsck", "--strict"]);
+    check_fetched(&repo, "redacted");
+
+    // Later turns go on with the redacted ones.
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    plant(&repo, "output/02.txt", "in /home/ada/y\n");
+    repo.teddy(&["push", "-y"])
+        .check(0, &["without keys and paths"]);
+    assert_eq!(file(":output/02.txt"), "in /home/user/y");
+    assert_eq!(there(&repo, &format!("{CODE}^")), sent);
+    repo.teddy(&["push"]).check(0, &["has all of it"]);
+
+    // A path in a file of a commit stops the push also if a turn had it.
+    repo.write("notes.txt", "see /home/ada/x\n");
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.teddy(&["push", "-y"])
+        .check(1, &["notes.txt:1 (paths)"]);
+}
+
+#[test]
+fn r11_the_directories_of_a_run_are_in_no_turn() {
+    let repo = session();
+    repo.configure("worktree: {root: ../home/ada/.cache/teddy}\n");
+    let command =
+        "pwd; echo \"File \\\"$PWD/x.py\\\", line 1\" >&2; echo $TMPDIR/y; no-such-command";
+    let text = plan("Run", &[execute(command)]);
+    let out = repo.teddy_reads(&["execute", "-", "-y"], text);
+    let output = repo.done(&["show", "@", "output/01.txt"]);
+    let start = ".\nFile \"./x.py\", line 1\n$TMPDIR/y\nexecute.sh: ";
+    assert!(output.starts_with(start), "{output}");
+    let report = repo.done(&["show", "@", "report.md"]);
+    for text in [&output, &report, &out.stdout, &out.stderr] {
+        assert!(
+            !text.contains("/ada/") && !text.contains("worktrees/"),
+            "{text}"
+        );
+    }
+    repo.teddy(&["push", "-y"]).check(0, &[]);
 }
 
 /// Returns a file of the newest turn in the remote's record.
@@ -856,4 +925,30 @@ fn a_shallow_clone_is_told_to_get_the_rest_first() {
             "hint: this clone has only a part of the history; `git fetch --unshallow`",
         ],
     );
+}
+
+#[test]
+fn a_session_with_an_unusual_author_is_pushed() {
+    let repo = session();
+    let tip = repo.git(&["cat-file", "commit", CODE]);
+    for offset in ["+9999", "-9959", "+0545"] {
+        let commit: Vec<String> = tip
+            .lines()
+            .map(|line| match line.strip_prefix("author ") {
+                Some(_) => format!("author Ada <ada@example.org> 1700000000 {offset}"),
+                None => line.to_owned(),
+            })
+            .collect();
+        let mut hash = repo.command("git");
+        hash.current_dir(repo.path())
+            .args(["hash-object", "-t", "commit", "-w", "--stdin"]);
+        let id = repo.reads(hash, commit.join("\n") + "\n");
+        repo.git(&["update-ref", CODE, id.stdout.trim()]);
+        repo.done(&["push", "-n", "--record"]);
+        repo.done(&["push", "--record", "-y"]);
+        let record = repo.git_in(&remote(&repo), &["cat-file", "commit", RECORD]);
+        let author = format!("author Ada <ada@example.org> 1700000000 {offset}");
+        assert!(record.contains(&author), "{record}");
+        repo.git_in(&remote(&repo), &["update-ref", "-d", RECORD]);
+    }
 }

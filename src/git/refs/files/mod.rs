@@ -28,6 +28,7 @@ use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::host::clock;
 use crate::host::file::{append_shared, is_out_of_reach, make_shared_folders, read_regular};
+use crate::host::sync::sync_whole;
 
 /// Upper bound for reading a ref until two results agree.
 const LOOKS: u32 = 5;
@@ -36,6 +37,9 @@ const LOOKS: u32 = 5;
 const MAX_LOG: u64 = 256 << 20;
 
 const MOST_LINES: usize = 50;
+
+/// Up to this number of refs are flushed one by one; one `syncfs` for more.
+const FLUSHED_ALONE: usize = 8;
 
 pub(in crate::git) struct FileRefs {
     gix: gix::Repository,
@@ -124,6 +128,18 @@ impl FileRefs {
 
     fn log_of(&self, name: &str) -> PathBuf {
         self.common.join("logs").join(name)
+    }
+
+    /// Flushes lock files with one call, or one by one if the system has no such call.
+    fn flush_locks<'l>(
+        &self,
+        mut locks: impl Iterator<Item = &'l Locked<'l>>,
+    ) -> anyhow::Result<()> {
+        let during = "making refs durable";
+        if sync_whole(&self.common).context(during)? {
+            return Ok(());
+        }
+        locks.try_for_each(|lock| lock.sync().context(during))
     }
 
     fn log(
@@ -245,6 +261,8 @@ impl RefStore for FileRefs {
         let mut moves: Vec<&RefMove<'_>> = moves.iter().collect();
         moves.sort_by_key(|wish| wish.name);
 
+        // Flushing thousands of lock files one by one takes minutes.
+        let one_by_one = moves.len() <= FLUSHED_ALONE;
         let mut locked = Vec::with_capacity(moves.len());
         for wish in moves {
             let during = || format!("cannot write `{}`", wish.name);
@@ -256,8 +274,11 @@ impl RefStore for FileRefs {
                 });
             }
 
-            lock.write(wish.to).with_context(during)?;
+            lock.write(wish.to, one_by_one).with_context(during)?;
             locked.push((lock, wish, old));
+        }
+        if !one_by_one {
+            self.flush_locks(locked.iter().map(|(lock, ..)| lock))?;
         }
 
         // Only now, with all refs locked and compared: if one has moved, none is changed.
@@ -278,6 +299,26 @@ impl RefStore for FileRefs {
             moved.push((wish, old));
         }
 
+        Ok(())
+    }
+
+    fn delete_all(&self, names: &[&str]) -> anyhow::Result<()> {
+        let edits = names.iter().map(|name| {
+            let name = FullName::try_from(*name)
+                .map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
+            let change = Change::Delete {
+                expected: PreviousValue::Any,
+                log: RefLog::AndReference,
+            };
+            let deref = false;
+            Ok(RefEdit {
+                change,
+                name,
+                deref,
+            })
+        });
+        let edits = edits.collect::<anyhow::Result<Vec<_>>>()?;
+        self.gix.edit_references(edits).during("deleting refs")?;
         Ok(())
     }
 
