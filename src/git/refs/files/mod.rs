@@ -122,7 +122,7 @@ impl FileRefs {
             return Ok(std::fs::remove_file(lock.path())?);
         };
         let _ = self.log(wish.name, (Some(wish.to), old), "teddy: move back");
-        lock.write(old)?;
+        lock.write(old, true)?;
         lock.set()
     }
 
