@@ -293,7 +293,7 @@ mod tests {
         let path = dir.path().join(".git/config");
         let text = [&std::fs::read(&path).unwrap(), lines].concat();
         std::fs::write(path, text).unwrap();
-        let opened = Repository::open(dir.path()).map_err(anyhow::Error::from);
+        let opened = Repository::open(dir.path());
         (dir, opened)
     }
 

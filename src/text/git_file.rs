@@ -38,12 +38,12 @@ struct Setting {
 }
 
 fn refused_setting(setting: &Setting) -> Option<String> {
-    let rest = setting.name.strip_prefix(b"submodule.")?;
-    let dot = rest.iter().rposition(|&byte| byte == b'.')?;
-    let (submodule, key) = (&rest[..dot], &rest[dot + 1..]);
-    let shown = |bytes: &[u8]| visible(&String::from_utf8_lossy(bytes)).into_owned();
+    let remaining = setting.name.strip_prefix(b"submodule.")?;
+    let dot = remaining.iter().rposition(|&byte| byte == b'.')?;
+    let (submodule, key) = (&remaining[..dot], &remaining[dot + 1..]);
+    let display = |bytes: &[u8]| visible(&String::from_utf8_lossy(bytes)).into_owned();
     if submodule.is_empty() || climbs(submodule) {
-        let submodule = shown(submodule);
+        let submodule = display(submodule);
         return Some(format!("git refuses the submodule name `{submodule}`"));
     }
 
@@ -55,7 +55,7 @@ fn refused_setting(setting: &Setting) -> Option<String> {
         _ => return None,
     };
     is_refused.then(|| {
-        let (submodule, value) = (shown(submodule), shown(value));
+        let (submodule, value) = (display(submodule), display(value));
         format!("git refuses the {what} `{value}` of submodule `{submodule}`")
     })
 }
@@ -91,24 +91,24 @@ fn is_refused_url(url: &[u8]) -> bool {
             .count();
         let is_scheme = url.first().is_some_and(u8::is_ascii_alphabetic);
         return match url[scheme..].strip_prefix(b"://") {
-            Some(rest) if is_scheme => !is_valid(rest, url.starts_with(b"file:")),
+            Some(remaining) if is_scheme => !is_valid(remaining, url.starts_with(b"file:")),
             _ => true,
         };
     }
-    after("://").is_some_and(|rest| !is_valid(rest, false))
+    after("://").is_some_and(|remaining| !is_valid(remaining, false))
 }
 
 /// Returns whether a relative URL, appended to another one, replaces its host.
 fn leaves_host(url: &[u8]) -> bool {
-    let (mut rest, mut climbed) = (url, false);
+    let (mut remaining, mut climbed) = (url, false);
     loop {
-        let is_separator = |at: usize| matches!(rest.get(at), Some(b'/' | b'\\'));
-        if rest.starts_with(b"..") && is_separator(2) {
-            (rest, climbed) = (&rest[3..], true);
-        } else if rest.starts_with(b".") && is_separator(1) {
-            rest = &rest[2..];
+        let is_separator = |at: usize| matches!(remaining.get(at), Some(b'/' | b'\\'));
+        if remaining.starts_with(b"..") && is_separator(2) {
+            (remaining, climbed) = (&remaining[3..], true);
+        } else if remaining.starts_with(b".") && is_separator(1) {
+            remaining = &remaining[2..];
         } else {
-            return climbed && matches!(rest.first(), Some(b':' | b'/'));
+            return climbed && matches!(remaining.first(), Some(b':' | b'/'));
         }
     }
 }
@@ -161,21 +161,22 @@ fn climbs_above_root(path: &[u8]) -> bool {
 
 fn has_valid_escapes(text: &[u8]) -> bool {
     let mut escapes = text.split(|&byte| byte == b'%').skip(1);
-    escapes.all(|rest| rest.len() >= 2 && rest[..2].iter().all(u8::is_ascii_hexdigit))
+    escapes
+        .all(|remaining| remaining.len() >= 2 && remaining[..2].iter().all(u8::is_ascii_hexdigit))
 }
 
 /// Decodes `%XX`.
 fn decoded(url: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::new(), url);
-    while let Some((&first, after)) = rest.split_first() {
+    let (mut out, mut remaining) = (Vec::new(), url);
+    while let Some((&first, after)) = remaining.split_first() {
         let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
         let code = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
         if let (b'%', Some(code)) = (first, code) {
             out.push(code);
-            rest = &after[2..];
+            remaining = &after[2..];
         } else {
             out.push(first);
-            rest = after;
+            remaining = after;
         }
     }
     out
@@ -184,36 +185,36 @@ fn decoded(url: &[u8]) -> Vec<u8> {
 /// Reads settings as git does, up to the first syntax error. In a blob, git takes a byte order mark for
 /// one.
 fn settings(content: &[u8]) -> Vec<Setting> {
-    let mut reader = Reader {
-        rest: content,
-        found: Vec::new(),
+    let mut reader = SettingsReader {
+        remaining: content,
+        parsed: Vec::new(),
     };
     // What was read before an error counts.
     let _ = reader.read();
-    reader.found
+    reader.parsed
 }
 
-struct Reader<'a> {
-    rest: &'a [u8],
-    found: Vec<Setting>,
+struct SettingsReader<'a> {
+    remaining: &'a [u8],
+    parsed: Vec<Setting>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// Returns the next byte; a line break for CRLF and at the end.
     fn next(&mut self) -> u8 {
-        if let Some(rest) = self.rest.strip_prefix(b"\r\n") {
-            self.rest = rest;
+        if let Some(remaining) = self.remaining.strip_prefix(b"\r\n") {
+            self.remaining = remaining;
             return b'\n';
         }
-        let (first, rest) = self.rest.split_first().unwrap_or((&b'\n', &[]));
-        self.rest = rest;
+        let (first, remaining) = self.remaining.split_first().unwrap_or((&b'\n', &[]));
+        self.remaining = remaining;
         *first
     }
 
     /// Returns `None` after a syntax error.
     fn read(&mut self) -> Option<()> {
         let mut section = Vec::new();
-        while !self.rest.is_empty() {
+        while !self.remaining.is_empty() {
             match self.next() {
                 b'#' | b';' => while self.next() != b'\n' {},
                 byte if is_space(byte) => {}
@@ -289,7 +290,7 @@ impl Reader<'_> {
             b'=' => Some(self.value()?),
             _ => return None,
         };
-        self.found.push(Setting { name, value });
+        self.parsed.push(Setting { name, value });
         Some(())
     }
 
@@ -343,8 +344,8 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, content: &str, expected: &str) {
-        let found = refused(name, content.as_bytes());
-        assert_eq!(found.as_deref().unwrap_or(""), expected, "{content}");
+        let parsed = refused(name, content.as_bytes());
+        assert_eq!(parsed.as_deref().unwrap_or(""), expected, "{content}");
     }
 
     #[test]
@@ -368,13 +369,13 @@ mod tests {
     #[test]
     fn settings_are_read_as_git_reads_them() {
         let read = |text: &str| {
-            let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let found = settings(text.as_bytes());
+            let display = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let parsed = settings(text.as_bytes());
             let line = |setting: &Setting| match &setting.value {
-                Some(value) => format!("{}={}", shown(&setting.name), shown(value)),
-                None => shown(&setting.name),
+                Some(value) => format!("{}={}", display(&setting.name), display(value)),
+                None => display(&setting.name),
             };
-            found.iter().map(line).collect::<Vec<_>>().join("|")
+            parsed.iter().map(line).collect::<Vec<_>>().join("|")
         };
         let check = |text: &str, expected: &str| assert_eq!(read(text), expected, "{text}");
         check(
@@ -392,11 +393,11 @@ mod tests {
     fn what_git_refuses_in_a_submodule_is_refused() {
         let module = |text: &str| format!("[submodule \"a\"]\n\t{text}\n");
         let check_url = |url: &str, is_refused: bool| {
-            let found = refused(
+            let parsed = refused(
                 ".gitmodules",
                 module(&format!("url = \"{url}\"")).as_bytes(),
             );
-            assert_eq!(found.is_some(), is_refused, "{url}");
+            assert_eq!(parsed.is_some(), is_refused, "{url}");
         };
         for url in [
             "-u",

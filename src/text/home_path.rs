@@ -174,7 +174,7 @@ fn named(text: &str, start: usize, mut name: Range<usize>) -> Option<HomePath> {
         });
     let is_person = !is_generic(&text[name.clone()]);
     let is_named = is_person && (is_dir || is_whole_path(text, start, name.clone()));
-    is_named.then(|| HomePath {
+    is_named.then_some(HomePath {
         range: start..name.end,
         name: name.start,
     })

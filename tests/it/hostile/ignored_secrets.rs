@@ -29,7 +29,7 @@ fn key() -> String {
 fn ground() -> Ground {
     let ground = Ground::new();
     for path in TRACKED.split_whitespace() {
-        ground.repo.put(path, &key().replace("hunter2", "fixture"));
+        ground.repo.put(path, key().replace("hunter2", "fixture"));
     }
     ground.repo.git(&["add", "-f", "tests"]);
     ground.repo.git(&["commit", "-qm", "fixtures"]);
@@ -38,7 +38,7 @@ fn ground() -> Ground {
         ground.repo.put(path, "hunter2\n");
     }
     for path in KEYED.split_whitespace() {
-        ground.repo.put(path, &key());
+        ground.repo.put(path, key());
     }
     for path in VISIBLE.split_whitespace() {
         ground.repo.put(path, "needed\n");
@@ -46,7 +46,7 @@ fn ground() -> Ground {
     // Scanning dependencies would cost time, and tests need them.
     ground.repo.put(
         "node_modules/x/index.js",
-        &key().replace("hunter2", "needed"),
+        key().replace("hunter2", "needed"),
     );
     ground
 }
@@ -96,6 +96,6 @@ fn a_hidden_file_appears_again_once_its_key_is_gone_or_the_user_names_it() {
 
     ground.repo.put("local.py", "no key\n");
     assert!(reads(&ground, &overlay).contains("local.py: no key"));
-    ground.repo.put("config.json", &key());
+    ground.repo.put("config.json", key());
     assert!(!reads(&ground, &overlay).contains("config.json"));
 }

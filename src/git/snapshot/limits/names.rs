@@ -150,14 +150,14 @@ const PUBLIC: [&str; 3] = ["*.pub", "known_hosts*", "authorized_keys*"];
 pub(super) fn is_secret(path: &[u8]) -> bool {
     let name = name_of(path);
     let fits = |pattern: &&str| matches(pattern.as_bytes(), name);
-    if PUBLIC.iter().any(|pattern| fits(&pattern)) {
+    if PUBLIC.iter().any(fits) {
         return false;
     }
 
     // `id_deploy` is a private key; `id_map.rs` is not.
     let is_key = name.starts_with(b"id_") && !name.contains(&b'.');
     let is_copy = KEY_FILES.iter().any(|key| name.starts_with(key.as_bytes()));
-    if is_key || is_copy || SECRETS.iter().any(|pattern| fits(&pattern)) {
+    if is_key || is_copy || SECRETS.iter().any(fits) {
         return true;
     }
 
@@ -169,5 +169,5 @@ pub(super) fn is_secret(path: &[u8]) -> bool {
     dirs.any(|dir| SECRET_DIRS.iter().any(|secret| secret.as_bytes() == dir))
         || SECRETS_IN
             .iter()
-            .any(|(dir, pattern)| dir.as_bytes() == last && fits(&pattern))
+            .any(|(dir, pattern)| dir.as_bytes() == last && fits(pattern))
 }
