@@ -170,6 +170,7 @@ mod tests {
             let wanted = CommitRewrite {
                 tree: self.repository.empty_tree(),
                 parent: None,
+                others: &[],
                 message,
             };
             rewrite_commit(&self.repository, commit, &wanted)
