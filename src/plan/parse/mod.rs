@@ -273,7 +273,7 @@ impl Reader<'_> {
         if !has(Border::Title) {
             // Without a title, everything is "before the title".
             self.found
-                .retain(|wrong| !wrong.message.ends_with("stands before the title"));
+                .retain(|wrong| !wrong.message.ends_with("is before the title"));
             self.report_missing(
                 1,
                 "the plan has no level 1 heading",

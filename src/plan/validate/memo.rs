@@ -25,7 +25,7 @@ pub(super) fn check_memos(validator: &mut Validator<'_>) {
                 "keep only the line that you want",
             )),
             (None, Verb::Add) if exists => {
-                Some(("the memo is there already".to_owned(), "leave the line out"))
+                Some(("the memo already exists".to_owned(), "leave the line out"))
             }
             (None, Verb::Remove) if !exists => Some((
                 "there is no such memo".to_owned(),

@@ -61,7 +61,7 @@ fn find_obstacle(take: &TakePath, entry: &Lookup, current: Option<&FileState>) -
     let change = match (&take.was, &known_state) {
         (expected, actual) if expected == actual => return None,
         (None, _) => "is there now, and was not",
-        (Some(_), None) => "was deleted",
+        (Some(_), None) => "is missing, and existed",
         (Some(_), Some(_)) => "is not what it was",
     };
     let message = format!("`{path}` {change} when this plan was made");

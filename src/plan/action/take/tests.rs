@@ -155,7 +155,7 @@ fn p39_what_has_changed_since_is_not_overwritten() {
     );
     assert_eq!(
         refused(&previous, &[]),
-        ["`a` was deleted after this plan was made"]
+        ["`a` is missing, and existed when this plan was made"]
     );
     assert_eq!(
         refused("no file", &same),
