@@ -13,6 +13,7 @@
 pub mod bring;
 pub mod fill;
 pub mod former;
+mod git_record;
 mod glance;
 mod index;
 mod index_form;

@@ -11,31 +11,16 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::former::LOCK;
+use super::git_record::{LOCK, MAX_FILE, RECORDS, discard, git_file, record_name};
 use super::own_root;
-use super::record::{WorktreeRecord, worktree_record};
+use super::record::worktree_record;
 use super::root::{GIT, is_plain};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::file::{FileKind, FileMode, Root, remove_below};
 
-/// Directory of git's records in the common git directory.
-pub(super) const RECORDS: &str = "worktrees";
-/// Names of a record while it is made or removed, in TeDDy's own record of the worktree.
+/// Name of a record while it is made, in TeDDy's own record of the worktree.
 const NEW: &str = "git-record-new";
-const OLD: &str = "git-record-old";
-
-/// Returns the name of git's record of a session's worktree.
-pub(super) fn record_name(session: &str) -> String {
-    format!("teddy-session-{session}")
-}
-
-/// Returns the content of the file `.git` in a session's worktree. `common` is the common git
-/// directory.
-pub(super) fn git_file(common: &Path, session: &str) -> Vec<u8> {
-    let record = common.join(RECORDS).join(record_name(session));
-    [b"gitdir: ", record.as_os_str().as_bytes(), b"\n"].concat()
-}
 
 /// Registers the worktree of a session with git, with HEAD at a commit. Does nothing if there is no
 /// worktree, if a record of another program has the name, or if refs are in a reftable, which needs
@@ -92,27 +77,14 @@ pub(super) fn discard_record(repository: &Repository, session: &str) -> anyhow::
         return Ok(());
     };
     let name = record_name(session);
-    let lock = records.read(&Path::new(&name).join("locked"), super::former::MAX_FILE);
+    let lock = records.read(&Path::new(&name).join("locked"), MAX_FILE);
     let expected = format!("{LOCK}{session}");
     let is_ours = lock.is_ok_and(|reason| reason.trim_ascii_end() == expected.as_bytes());
     if is_ours {
-        discard(
-            &records,
-            OsStr::new(&name),
-            &worktree_record(repository, session),
-        )?;
+        let staging = worktree_record(repository, session).open().ok();
+        discard(&records, OsStr::new(&name), staging.as_ref())?;
         // git also removes the directory with the last record.
         let _ = std::fs::remove_dir(repository.common_dir().join(RECORDS));
     }
     Ok(())
-}
-
-/// Removes a record. Moves it away first, because git fails on a part of one.
-pub(super) fn discard(records: &Root, name: &OsStr, own: &WorktreeRecord) -> anyhow::Result<()> {
-    let Ok(staging) = own.open() else {
-        return Ok(remove_below(records, name)?);
-    };
-    remove_below(&staging, OsStr::new(OLD))?;
-    records.move_to(name, &staging, OsStr::new(OLD))?;
-    Ok(remove_below(&staging, OsStr::new(OLD))?)
 }

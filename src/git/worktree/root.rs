@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::registered::git_file;
+use super::git_record::git_file;
 use crate::host::file::{FileKind, FileMode, Root, make_folders};
 use crate::host::file::{open_up, remove_below};
 
@@ -165,9 +165,7 @@ impl WorktreeRoot {
     pub(super) fn has_leftovers(&self, session: &str) -> bool {
         let git = Path::new(session).join(GIT);
         let common = Path::new(OsStr::from_bytes(&self.owner));
-        let is_registered = self
-            .folder
-            .has_bytes(&git, &git_file(common, session));
+        let is_registered = self.folder.has_bytes(&git, &git_file(common, session));
         let beside = self
             .own
             .folder(Path::new(session))
