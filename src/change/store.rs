@@ -16,6 +16,12 @@ use crate::git::repository::Repository;
 
 /// Directory in the change's tree with the project's specs from the start of the change.
 pub const BASE: &str = "base/specs";
+/// Limit in bytes for the state of a change.
+const MAX_STATE: u64 = 16 << 20;
+/// Limit in bytes for all documents of a change.
+const MAX_DOCUMENTS: u64 = 64 << 20;
+/// Limit in bytes for the message of a step.
+const MAX_MESSAGE: u64 = 1 << 20;
 
 /// The changes of a repository.
 pub struct ChangeStore<'a> {
@@ -81,12 +87,12 @@ impl ChangeStore<'_> {
         let tree = self.repository.commit(commit)?.tree;
         let text = self
             .repository
-            .file(tree, state::FILE)?
+            .file_up_to(tree, state::FILE, MAX_STATE)?
             .with_context(|| format!("commit {commit} has no `{}`", state::FILE))?;
         let text = String::from_utf8_lossy(&text);
         let state =
             state::read(&text).with_context(|| format!("reading `{}` of `{id}`", state::FILE))?;
-        let mut documents = Documents::default();
+        let (mut documents, mut bytes) = (Documents::default(), 0);
 
         // A symbolic link or submodule is not a document.
         for leaf in self
@@ -99,8 +105,13 @@ impl ChangeStore<'_> {
                 .ok()
                 .filter(|path| Documents::is_one(path))
             {
-                let bytes = self.repository.blob(BlobId::of(leaf.id))?;
-                documents.put(path, String::from_utf8_lossy(&bytes));
+                bytes += self.repository.blob_size(BlobId::of(leaf.id))?;
+                anyhow::ensure!(
+                    bytes <= MAX_DOCUMENTS,
+                    "the documents of `{id}` have more than {MAX_DOCUMENTS} bytes"
+                );
+                let text = self.repository.blob(BlobId::of(leaf.id))?;
+                documents.put(path, String::from_utf8_lossy(&text));
             }
         }
         Ok(Change {
@@ -183,6 +194,10 @@ impl ChangeStore<'_> {
     pub fn steps(&self, newest: CommitId) -> anyhow::Result<Vec<StepRow>> {
         let (mut rows, mut at) = (Vec::new(), Some(newest));
         while let Some(id) = at {
+            anyhow::ensure!(
+                self.repository.commit_size(id)? <= MAX_MESSAGE,
+                "commit {id} has more than {MAX_MESSAGE} bytes, so it is no step of a change"
+            );
             let commit = self.repository.commit(id)?;
             let trailer = |name: &str| {
                 let key = format!("Teddy-{name}: ");
@@ -206,5 +221,48 @@ impl ChangeStore<'_> {
         }
 
         Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_without_end_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path(), None).unwrap();
+        let store = ChangeStore {
+            repository: &repository,
+        };
+        let id = ChangeId::parse("add-auth").unwrap();
+        let check = |state: &str, document: usize, expected: &str| {
+            let batch = batch::batch(&repository);
+            let files = [
+                (state::FILE, state.to_owned()),
+                ("proposal.md", " ".repeat(document)),
+                ("tasks.md", " ".repeat(document)),
+            ];
+            let files = files.map(|(path, text)| {
+                let blob = batch.blob(text.as_bytes()).unwrap();
+                (path.to_owned(), blob)
+            });
+            let tree = batch.tree_of(&files).unwrap();
+            let commit = batch
+                .commit(&NewCommit {
+                    tree,
+                    parents: &[],
+                    message: "One\n",
+                    time: &crate::host::clock::now(),
+                })
+                .unwrap();
+            batch.finish().unwrap();
+            let error = format!("{:#}", store.at(&id, commit).unwrap_err());
+            assert!(error.contains(expected), "{error}");
+        };
+        let state = "#".repeat(usize::try_from(MAX_STATE).unwrap() + 1);
+        check(&state, 1, "and no more than 16777216 are read");
+        let valid = "change_id: add-auth\nphase: proposed\n";
+        check(valid, 33 << 20, "have more than 67108864 bytes");
     }
 }

@@ -1,6 +1,8 @@
 //! `teddy fetch`: fetches sessions from a remote.
 
+use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use super::app::App;
 use super::failure::Unfinished;
@@ -14,6 +16,10 @@ use crate::workflow::fetch::{
     FetchOptions, FetchResult, FetchState, FetchedSession, OfferedSession, fetch, offered,
 };
 use crate::workflow::hinted::hinted;
+
+/// Fewer sessions are checked without a message.
+const MANY: usize = 500;
+const REFRESH: Duration = Duration::from_millis(100);
 
 /// Fetch sessions from a remote, to look at them here
 ///
@@ -56,14 +62,17 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     let names = args.sessions.iter().map(|name| SessionName::from_ref(name));
+    let is_screen = screen::is_screen() && !app.global.quiet && !app.global.json;
+    let mut watch = watch(app, is_screen);
     let result = fetch(
         &project,
         &FetchOptions {
             remote: args.remote,
             sessions: names.collect::<Result<_, _>>()?,
             prune: args.prune,
-            progress: screen::is_screen() && !app.global.quiet && !app.global.json,
+            progress: is_screen,
         },
+        &mut watch,
     )?;
     let unfinished = unfinished(&result);
     if app.global.json {
@@ -79,6 +88,29 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     tell(app, &result)?;
     unfinished.map_or(Ok(exit::DONE.into()), Err)
+}
+
+/// Reports how many sessions are checked, if there are many: in a line that is rewritten on a
+/// terminal, else once.
+fn watch(app: &App, is_screen: bool) -> impl FnMut(usize, usize) {
+    let mut shown = Instant::now();
+    move |done, all| {
+        if all < MANY {
+            return;
+        }
+        let is_due = done == 0 || done + 1 == all || shown.elapsed() >= REFRESH;
+        if is_screen && is_due {
+            shown = Instant::now();
+            let end = if done + 1 == all { "\n" } else { "" };
+            let _ = write!(
+                std::io::stderr(),
+                "\r\x1b[KChecking sessions: {} of {all}{end}",
+                done + 1
+            );
+        } else if !is_screen && done == 0 {
+            app.say(&format!("Checking {all} sessions."));
+        }
+    }
 }
 
 fn offer(offer: &OfferedSession) -> String {

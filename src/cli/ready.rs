@@ -13,13 +13,12 @@ use crate::host::process;
 use crate::model::ModelError;
 use crate::model::found::FoundModels;
 use crate::model::found::offer::ModelOffer;
-use crate::model::found::service;
 use crate::model::settings::ModelConfig;
 use crate::ui::ask;
 use crate::ui::choose::choose;
 use crate::ui::setup as words;
 use crate::ui::style::{StyledLine, Tone, block};
-use crate::workflow::project::Project;
+use crate::workflow::project::{Project, usual_keys};
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 
 /// Where a model is set up.
@@ -209,7 +208,7 @@ impl App {
 /// Tests a model with its settings.
 pub(super) fn attempt(name: &str, config: &ModelConfig) -> Result<TriedModel, ModelError> {
     // Outside a project, nothing has withheld these variables from child processes yet.
-    process::withhold(service::variables().map(str::to_owned));
+    process::withhold(usual_keys());
     setup::attempt(name, config)
 }
 

@@ -58,13 +58,7 @@ impl Settings {
             .models
             .values()
             .filter_map(|model| model.api_key_env.clone());
-        // A search program needs its key, so it isn't withheld.
-        let research = self
-            .research
-            .api_key_env
-            .clone()
-            .filter(|_| self.research.engine != Some(EngineKind::Command));
-        models.chain(research)
+        models.chain(self.research.api_key_env.clone())
     }
 }
 

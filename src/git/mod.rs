@@ -22,6 +22,7 @@ pub mod merge;
 pub mod object;
 pub mod open;
 pub(in crate::git) mod place;
+pub mod private_files;
 pub mod publish;
 pub mod reclean;
 pub mod refs;

@@ -72,7 +72,8 @@ pub(in crate::git) struct Place {
 
 impl Top {
     pub(in crate::git) fn open(path: &Path) -> io::Result<Top> {
-        let folder = rustix::fs::open(path, folder_flags(), Mode::empty())?;
+        let folder =
+            crate::host::file::openat(rustix::fs::CWD, path, folder_flags(), Mode::empty())?;
         Ok(Top {
             folder,
             mounts: Mounts::Entered,
@@ -230,7 +231,7 @@ impl Place {
             None => 0o666,
         });
 
-        let mut file = File::from(rustix::fs::openat(
+        let mut file = File::from(crate::host::file::openat(
             &self.folder,
             self.name.as_slice(),
             flags,
@@ -341,7 +342,7 @@ impl Place {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o600);
-        let opened = rustix::fs::openat(&self.folder, self.name.as_slice(), flags, mode)?;
+        let opened = crate::host::file::openat(&self.folder, self.name.as_slice(), flags, mode)?;
         let mut file = File::from(opened);
         let copied = io::copy(source, &mut file)
             .and_then(|_| file.set_permissions(metadata.permissions()))
@@ -367,12 +368,12 @@ impl Place {
 }
 
 fn step(folder: &OwnedFd, name: &[u8], missing: IfMissing) -> Result<OwnedFd, Errno> {
-    match rustix::fs::openat(folder, name, folder_flags(), Mode::empty()) {
+    match crate::host::file::openat(folder, name, folder_flags(), Mode::empty()) {
         Err(Errno::NOENT) if missing == IfMissing::Make => {
             match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
                 // Another thread or process can create it first.
                 Ok(()) | Err(Errno::EXIST) => {
-                    rustix::fs::openat(folder, name, folder_flags(), Mode::empty())
+                    crate::host::file::openat(folder, name, folder_flags(), Mode::empty())
                 }
                 Err(error) => Err(error),
             }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use gix::bstr::BString;
+
 use super::command::git_in;
 use super::keep::pack::own::Keeping;
 use super::object::memory::ObjectMemory;
@@ -210,7 +212,8 @@ impl Repository {
     }
 
     /// Returns the user as author from the keys that gix reads, in its order. gix's own function
-    /// would also load the names of all time zones.
+    /// would also load the names of all time zones. `None` if no name remains once characters that
+    /// a commit cannot have are removed.
     fn author(&self, time: gix::date::Time) -> Option<gix::actor::Signature> {
         let config = self.gix.config_snapshot();
         let first = |keys: &[&str]| keys.iter().find_map(|key| config.string(*key));
@@ -221,6 +224,137 @@ impl Repository {
             "gitoxide.user.emailFallback",
             "gitoxide.author.emailFallback",
         ])?;
-        Some(gix::actor::Signature { name, email, time })
+        let (name, email) = (without_crud(&name), without_crud(&email));
+        (!name.is_empty()).then_some(gix::actor::Signature { name, email, time })
+    }
+}
+
+/// Removes what git removes from names and addresses (`strbuf_addstr_without_crud`): `<`, `>` and
+/// line breaks anywhere, control characters, spaces and some punctuation at both ends.
+fn without_crud(text: &[u8]) -> BString {
+    let is_crud = |byte: &u8| *byte <= b' ' || b",:;<>\"\\'".contains(byte);
+    let start = text.iter().position(|byte| !is_crud(byte));
+    let end = text.iter().rposition(|byte| !is_crud(byte));
+    let (Some(start), Some(end)) = (start, end) else {
+        return BString::default();
+    };
+    let kept = text[start..=end].iter().copied();
+    kept.filter(|byte| !b"<>\n\0".contains(byte))
+        .collect::<Vec<_>>()
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    use super::*;
+    use crate::git::object::NewCommit;
+    use crate::host::clock;
+
+    #[test]
+    fn names_are_cleaned_as_by_git() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(without_crud(text.as_bytes()), expected);
+        check("Ada Lovelace", "Ada Lovelace");
+        check(". Ada <Lovelace>.", ". Ada Lovelace.");
+        check("'\"x\\\" ,;:", "x");
+        check("a\nb\tc\u{1}", "ab\tc");
+        check("\u{1}\u{e9} ", "\u{e9}");
+        check(" <>;", "");
+        check("", "");
+    }
+
+    fn config() -> ProptestConfig {
+        ProptestConfig {
+            cases: 200,
+            failure_persistence: None,
+            rng_seed: RngSeed::Fixed(11),
+            ..ProptestConfig::default()
+        }
+    }
+
+    /// Quotes any bytes as a value of git's configuration.
+    fn quoted(value: &[u8]) -> Vec<u8> {
+        let escape = |byte: &u8| match byte {
+            b'"' | b'\\' => vec![b'\\', *byte],
+            b'\n' => b"\\n".to_vec(),
+            _ => vec![*byte],
+        };
+        let text: Vec<u8> = value.iter().flat_map(escape).collect();
+        [b"\"", &text[..], b"\""].concat()
+    }
+
+    /// Opens a repository with this at the end of its configuration.
+    fn open_with(lines: &[u8]) -> (tempfile::TempDir, anyhow::Result<Repository>) {
+        let dir = tempfile::tempdir().unwrap();
+        Repository::init(dir.path(), None).unwrap();
+        let path = dir.path().join(".git/config");
+        let text = [&std::fs::read(&path).unwrap(), lines].concat();
+        std::fs::write(path, text).unwrap();
+        let opened = Repository::open(dir.path());
+        (dir, opened)
+    }
+
+    #[test]
+    fn random_a_name_of_any_bytes_makes_a_commit() {
+        let bytes = || {
+            proptest::collection::vec(any::<u8>().prop_filter("git has no NUL", |b| *b > 0), 0..12)
+        };
+        let text = || {
+            prop_oneof![
+                bytes(),
+                "[ a<>.,\"\\\\\n]{0,9}".prop_map(String::into_bytes)
+            ]
+        };
+        proptest!(config(), |(name in text(), email in text())| {
+            let (name, email) = (quoted(&name), quoted(&email));
+            let lines = [b"[user]\n\tname = ", &name[..], b"\n\temail = ", &email, b"\n"].concat();
+            let (_dir, opened) = open_with(&lines);
+            // A carriage return in a value can be one that gix refuses.
+            let Ok(repository) = opened else { return Ok(()) };
+            let commit = repository.encoded(&NewCommit {
+                tree: repository.empty_tree(),
+                parents: &[],
+                message: "Text\n",
+                time: &clock::now(),
+            });
+            let commit = commit.unwrap();
+            let author = gix::objs::CommitRef::from_bytes(&commit, gix::hash::Kind::Sha1).unwrap();
+            prop_assert!(author.author().is_ok());
+        });
+    }
+
+    #[test]
+    fn random_an_odd_value_is_read_or_refused() {
+        let key = prop_oneof![
+            "core\\.(autocrlf|eol|fileMode|ignoreCase|symlinks|safecrlf|abbrev|compression)",
+            "core\\.(sharedRepository|bigFileThreshold|logAllRefUpdates|precomposeUnicode|bare)",
+            "extensions\\.(objectFormat|refStorage|partialClone|worktreeConfig|x)",
+            "user\\.(name|email)|author\\.(name|email)|remote\\.promisor|index\\.threads",
+        ];
+        let value = prop_oneof![
+            "(|true|-1|0|99999999999999999999|1k|9223372036854775807g|auto|input)"
+                .prop_map(String::into_bytes),
+            proptest::collection::vec(any::<u8>(), 0..9),
+        ];
+        proptest!(config(), |(settings in proptest::collection::vec((key, value), 1..4))| {
+            let mut lines = Vec::new();
+            for (key, value) in &settings {
+                let (section, name) = key.split_once('.').unwrap();
+                lines.extend(format!("[{section}]\n\t{name} = ").bytes());
+                lines.extend_from_slice(value);
+                lines.push(b'\n');
+            }
+            let (_dir, opened) = open_with(&lines);
+            if let Ok(repository) = opened {
+                // None of these panics.
+                repository.is_partial();
+                repository.config_section("core");
+                let _ = repository.write_blob(b"x");
+                let _ = crate::git::refs::head(&repository);
+            }
+        });
     }
 }

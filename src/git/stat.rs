@@ -54,6 +54,8 @@ pub(in crate::git) struct NameStat {
     pub(in crate::git) size: u64,
     /// Whether the owner's executable bit is set.
     pub(in crate::git) executable: bool,
+    /// Whether the owner can change names in it, if it is a directory.
+    pub(in crate::git) writable: bool,
 }
 
 impl From<rustix::fs::Stat> for NameStat {
@@ -64,6 +66,7 @@ impl From<rustix::fs::Stat> for NameStat {
             stat: as_in_index(&s),
             size: s.st_size as u64,
             executable: s.st_mode & 0o100 != 0,
+            writable: s.st_mode & 0o300 == 0o300,
         }
     }
 }
@@ -157,7 +160,12 @@ pub(in crate::git) struct Stamp(pub(in crate::git) Time);
 
 impl Stamp {
     pub(in crate::git) fn is_racy(self, stat: &Stat) -> bool {
-        stat.mtime >= self.0
+        self.is_racy_at(stat.mtime, stat.ctime)
+    }
+
+    /// A program can set the mtime back (`touch -d`, `cp -p`), but not the ctime.
+    pub(in crate::git) fn is_racy_at(self, mtime: Time, ctime: Time) -> bool {
+        mtime.max(ctime) >= self.0
     }
 }
 
@@ -248,6 +256,22 @@ mod tests {
             let folder = (b"folder".to_vec(), NameKind::Folder);
             assert_eq!(others, [folder, (b"link".to_vec(), NameKind::Link)]);
         }
+    }
+
+    #[test]
+    fn a_stat_of_the_last_tick_is_racy_even_if_its_mtime_was_set_back() {
+        let time = |secs| Time { secs, nsecs: 5 };
+        let is_racy = |mtime, ctime| {
+            let (mtime, ctime) = (time(mtime), time(ctime));
+            Stamp(time(10)).is_racy(&Stat {
+                mtime,
+                ctime,
+                ..Stat::default()
+            })
+        };
+        assert!(!is_racy(9, 9));
+        assert!(is_racy(10, 10) && is_racy(11, 9));
+        assert!(is_racy(3, 10));
     }
 
     #[test]

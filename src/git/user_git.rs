@@ -34,6 +34,8 @@ pub(super) fn user_git(folder: &Path) -> anyhow::Result<Command> {
     };
 
     let mut command = process::command(program);
+    // Hooks and helpers of git's find the environment in which the user would run git.
+    process::give_back(&mut command, |_| true);
     command.current_dir(folder).stdin(Stdio::null());
     for name in ELSEWHERE {
         command.env_remove(name);

@@ -39,7 +39,7 @@ pub fn open(url: &str, folder: &Path) -> io::Result<Lead> {
     file.write_all(leading(url).as_bytes())?;
     drop(file);
 
-    process::start_apart(process::command(OPENER).arg(&lead.path))?;
+    process::start_apart(process::command_by_hand(OPENER).arg(&lead.path))?;
     Ok(lead)
 }
 

@@ -110,7 +110,7 @@ fn is_there(variable: &str) -> bool {
 }
 
 fn command(words: &[&str]) -> std::process::Command {
-    let mut command = process::command(words.first().copied().unwrap_or_default());
+    let mut command = process::command_by_hand(words.first().copied().unwrap_or_default());
     command.args(words.iter().skip(1));
     command
 }

@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_chann
 use std::time::{Duration, Instant};
 
 use super::file::make_folders;
+use super::inherited::ChildKind;
 use super::shell::{CommandEnvironment, Marker, VARIABLE};
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
@@ -73,7 +74,7 @@ pub struct DialogueOrder<'a> {
     pub launcher: &'a Launcher,
     /// Additional variables. They override inherited ones.
     pub variables: &'a [(String, String)],
-    /// Inherited variables to pass on even if their names look like secrets or belong to git.
+    /// Inherited variables to pass on although no list has them.
     pub keep_env: &'a [String],
 }
 
@@ -277,6 +278,7 @@ impl Dialogue {
         let pipe = InputPipe::make(&folder.pipe())?;
         let mut command = launcher.command()?;
         let environment = CommandEnvironment {
+            kind: ChildKind::Model,
             keep: order.keep_env,
             temporary: &folder.temporary(),
             is_confined: launcher.policy.is_some(),
@@ -350,7 +352,7 @@ impl DialogueState {
     fn note(&mut self, message: SupervisorMessage) {
         match message {
             SupervisorMessage::Started => self.is_started = true,
-            SupervisorMessage::Refused(why) => {
+            SupervisorMessage::Refused(why) | SupervisorMessage::Broken(why) => {
                 self.refused = Some(why);
                 self.left = Some(Vec::new());
             }

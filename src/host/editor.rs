@@ -176,12 +176,13 @@ impl Editor {
     fn command(&self, file: &Path) -> Command {
         match self {
             Editor::Words(words) => {
-                let mut command = process::command(words.first().map_or("", String::as_str));
+                let mut command =
+                    process::command_by_hand(words.first().map_or("", String::as_str));
                 command.args(words.iter().skip(1)).arg(file);
                 command
             }
             Editor::Shell(text) => {
-                let mut command = process::command("sh");
+                let mut command = process::command_by_hand("sh");
                 command
                     .arg("-c")
                     // As git does. The next argument becomes `$0`.

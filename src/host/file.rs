@@ -28,7 +28,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
-pub use beneath::{Mounts, open_beneath};
+pub use beneath::{Mounts, open_beneath, openat, uninterrupted};
 pub use bounded::{append_regular, append_shared, is_null_device, open_own, open_regular};
 pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
 pub use compare::replace_if;
@@ -36,7 +36,7 @@ pub use end::{FileEnd, read_end};
 pub use failure::{failure, is_out_of_reach, reason};
 pub use make::{PRIVATE, PRIVATE_FILE, make_folders, make_shared_folders};
 pub use place::{exchange, put_link, read_link, remove_empty_above, remove_file};
-pub use remove::{open_up, remove_at, remove_below};
+pub use remove::{open_up, open_up_below, remove_at, remove_below};
 pub use state::{write_atomic, write_cache};
 pub use unnamed::UnnamedFile;
 pub use whole::WholeFolder;
@@ -165,7 +165,7 @@ impl Root {
         let (folder, name) = self.parent(path)?;
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        rustix::fs::openat(&folder, name, flags, Bits::empty())
+        openat(&folder, name, flags, Bits::empty())
     }
 
     fn stat(&self, path: &Path) -> rustix::io::Result<Stat> {

@@ -14,6 +14,7 @@ pub mod file;
 pub mod foreground;
 pub mod helper;
 pub mod http;
+pub mod inherited;
 pub mod interrupt;
 pub mod lease;
 pub mod lock;

@@ -124,9 +124,14 @@ impl Overlay {
         self.holder.process.id()
     }
 
+    /// Path of the merged directory for this process.
+    pub fn place(&self) -> PathBuf {
+        within(self.holder(), &self.at)
+    }
+
     /// Opens the merged directory. Fails if the holder has died.
     pub fn root(&self) -> io::Result<Root> {
-        Root::open(&within(self.holder(), &self.at)).map_err(|error| match error.kind() {
+        Root::open(&self.place()).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::other(GONE),
             _ => error,
         })

@@ -36,7 +36,7 @@ fn choose(wanted: [Option<String>; 3]) -> Option<String> {
 
 fn through(pager: &str, text: &str) -> io::Result<()> {
     // As in git, the pager is a shell command, and these are the defaults for `LESS` and `LV`.
-    let mut command = process::command("sh");
+    let mut command = process::command_by_hand("sh");
     command.arg("-c").arg(pager).stdin(Stdio::piped());
     for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
         if !env::is_set(name) {

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use rustix::fs::Access;
 
-use super::env;
+use super::{env, inherited};
 
 /// Names of variables that contain API keys. Children do not inherit them.
 static WITHHELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -46,6 +46,14 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
         .for_each(|name| {
             command.env_remove(name);
         });
+    command
+}
+
+/// Returns a command for a program that the user opens by hand, such as an editor: with the whole
+/// environment except secrets.
+pub fn command_by_hand(program: impl AsRef<OsStr>) -> Command {
+    let mut command = command(program);
+    inherited::take_secrets(&mut command);
     command
 }
 

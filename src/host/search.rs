@@ -7,6 +7,7 @@ use std::time::Duration;
 use reqwest::{Client, RequestBuilder, Url, redirect};
 use serde::Deserialize;
 
+use super::inherited::{ChildKind, give_listed};
 use super::{helper, http, process};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -42,6 +43,8 @@ pub enum SearchEngine {
     Command {
         /// The program and its arguments.
         run: Vec<String>,
+        /// Variables that it inherits besides the listed ones.
+        keep: Vec<String>,
     },
 }
 
@@ -95,7 +98,7 @@ impl fmt::Debug for SearchEngine {
             SearchEngine::Searxng { base_url } => write!(f, "Searxng({base_url})"),
             SearchEngine::Brave { .. } => f.write_str("Brave"),
             SearchEngine::Tavily { .. } => f.write_str("Tavily"),
-            SearchEngine::Command { run } => write!(f, "Command({run:?})"),
+            SearchEngine::Command { run, .. } => write!(f, "Command({run:?})"),
         }
     }
 }
@@ -104,7 +107,7 @@ impl fmt::Debug for SearchEngine {
 pub fn search(engine: &SearchEngine, query: &str) -> Result<Vec<Hit>, SearchError> {
     let answer = match engine {
         SearchEngine::None => return Err(SearchError::NoEngine),
-        SearchEngine::Command { run } => ask_program(run, query)?,
+        SearchEngine::Command { run, keep } => ask_program(run, keep, query)?,
         SearchEngine::Searxng { base_url } => ask(|client| {
             Ok(client.get(address(
                 base_url,
@@ -161,13 +164,11 @@ fn ask(
     })?
 }
 
-fn ask_program(run: &[String], query: &str) -> Result<Vec<u8>, SearchError> {
+fn ask_program(run: &[String], keep: &[String], query: &str) -> Result<Vec<u8>, SearchError> {
     let (program, arguments) = run.split_first().ok_or(SearchError::NoEngine)?;
-    let answer = helper::ask(
-        process::command(program).args(arguments).arg(query),
-        b"",
-        LIMIT,
-    )?;
+    let mut command = process::command(program);
+    give_listed(&mut command, ChildKind::Tool, keep);
+    let answer = helper::ask(command.args(arguments).arg(query), b"", LIMIT)?;
     if answer.status.success() {
         return Ok(answer.stdout);
     }
@@ -255,19 +256,24 @@ mod tests {
         );
     }
 
+    fn command(run: Vec<String>) -> SearchEngine {
+        let keep = Vec::new();
+        SearchEngine::Command { run, keep }
+    }
+
     #[test]
     fn a_program_gets_the_query_as_one_argument() {
         let script = r#"printf '[{"url": "http://a", "title": "%s"}]' "$1""#;
         let run = ["sh", "-c", script, "sh"].map(str::to_owned).to_vec();
         check(
-            search(&SearchEngine::Command { run }, "two words; $HOME"),
+            search(&command(run), "two words; $HOME"),
             "two words; $HOME|http://a|",
         );
         let run = ["sh", "-c", "echo no luck >&2; exit 2"]
             .map(str::to_owned)
             .to_vec();
         check(
-            search(&SearchEngine::Command { run }, "x"),
+            search(&command(run), "x"),
             "the search engine cannot be asked: `sh` ended with exit status: 2: no luck",
         );
     }

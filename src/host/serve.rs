@@ -1,12 +1,14 @@
 //! A small HTTP server on the loopback interface.
 //!
 //! Accepts many connections, but builds pages in a few threads. Answers only GET and HEAD, one
-//! request per connection, and does not read bodies. Slow clients are disconnected.
+//! request per connection, and does not read bodies. Slow clients are disconnected. If all places
+//! are taken, a new client replaces the oldest one that has not sent its request yet.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -16,8 +18,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::io::Errno;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::AbortHandle;
 
 // Pages built at the same time.
 const THREADS: usize = 4;
@@ -33,7 +37,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy)]
 struct ServeRoom {
-    /// Open connections. Further clients wait.
+    /// Open connections. Further clients wait if all of them have sent a request.
     connections: usize,
     /// How long a client has to send its request. It has four times as long to read the answer.
     patience: Duration,
@@ -106,37 +110,94 @@ async fn take_clients(
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let places = Arc::new(Semaphore::new(room.connections));
-    let next = async || {
-        let place = Arc::clone(&places).acquire_owned().await;
-        let place = place.map_err(io::Error::other)?;
-        let (stream, _) = listener.accept().await?;
-        Ok::<_, io::Error>((place, stream))
-    };
+    let silent = SilentClients::default();
 
-    loop {
-        let (place, stream) = match tokio::time::timeout(BEAT, next()).await {
-            _ if is_over() => return Ok(()),
-            Ok(Ok(taken)) => taken,
-            // Out of descriptors, or the client has disconnected. Neither affects later clients.
-            Ok(Err(_)) => {
-                tokio::time::sleep(BEAT).await;
-                continue;
+    for number in 0.. {
+        let stream = loop {
+            let accepted = tokio::time::timeout(BEAT, listener.accept()).await;
+            if is_over() {
+                return Ok(());
             }
-            Err(_) => continue,
+            match accepted {
+                Ok(Ok((stream, _))) => break stream,
+                Ok(Err(error)) => {
+                    // Otherwise the client has disconnected, which does not affect later ones.
+                    if is_out_of_descriptors(&error) {
+                        silent.close_oldest();
+                    }
+                    tokio::time::sleep(BEAT).await;
+                }
+                Err(_) => {}
+            }
         };
 
-        let answering = Arc::clone(&answering);
-        tokio::spawn(async move {
-            attend(stream, &answering, room.patience).await;
+        if places.available_permits() == 0 {
+            silent.close_oldest();
+        }
+        let place = loop {
+            let place = Arc::clone(&places).acquire_owned();
+            let place = tokio::time::timeout(BEAT, place).await;
+            if is_over() {
+                return Ok(());
+            }
+            if let Ok(place) = place {
+                break place.map_err(io::Error::other)?;
+            }
+        };
+
+        let (answering, own) = (Arc::clone(&answering), silent.clone());
+        let client = tokio::spawn(async move {
+            attend(stream, &answering, room.patience, || own.remove(number)).await;
+            own.remove(number);
             drop(place);
         });
+        // The runtime has one thread, so the task has not run yet.
+        silent.add(number, client.abort_handle());
+    }
+    Ok(())
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Connections whose request has not arrived yet, by the order in which they were accepted.
+#[derive(Clone, Default)]
+struct SilentClients(Arc<Mutex<BTreeMap<u64, AbortHandle>>>);
+
+impl SilentClients {
+    fn add(&self, number: u64, connection: AbortHandle) {
+        self.lock().insert(number, connection);
+    }
+
+    fn remove(&self, number: u64) {
+        self.lock().remove(&number);
+    }
+
+    fn close_oldest(&self) {
+        // Aborting the task drops its stream and its place.
+        if let Some((_, connection)) = self.lock().pop_first() {
+            connection.abort();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, AbortHandle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Serves one request, and disconnects a client that is too slow.
-async fn attend(stream: TcpStream, answering: &Arc<Answering>, patience: Duration) {
+/// Serves one request, and disconnects a client that is too slow. Calls `on_request` once the
+/// request has arrived.
+async fn attend(
+    stream: TcpStream,
+    answering: &Arc<Answering>,
+    patience: Duration,
+    on_request: impl Fn(),
+) {
     let made = Notify::new();
     let service = service_fn(async |request| {
+        on_request();
         let answer = answer(Arc::clone(answering), request).await;
         made.notify_one();
         answer
@@ -270,6 +331,37 @@ mod tests {
             client.read_to_end(&mut answer).unwrap();
             assert!(answer.len() > 32 << 20, "{} bytes", answer.len());
             deaf
+        });
+    }
+
+    #[test]
+    fn idle_clients_do_not_delay_the_answer_to_another() {
+        while_served(Duration::from_secs(60), |address| {
+            let silent = [(); 100].map(|()| Client::connect(address).unwrap());
+            let mut half = Client::connect(address).unwrap();
+            half.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+
+            let mut client = ask(address, 1);
+            client
+                .set_read_timeout(Some(Duration::from_secs(20)))
+                .unwrap();
+            let mut answer = Vec::new();
+            client.read_to_end(&mut answer).unwrap();
+            assert!(answer.len() > 32 << 20, "{} bytes", answer.len());
+            (silent, half)
+        });
+    }
+
+    #[test]
+    fn a_client_that_has_sent_its_request_keeps_its_place() {
+        while_served(Duration::from_secs(60), |address| {
+            let mut client = ask(address, 1);
+            client.read_exact(&mut [0]).unwrap();
+            let silent = [(); 20].map(|()| Client::connect(address).unwrap());
+            let mut answer = Vec::new();
+            client.read_to_end(&mut answer).unwrap();
+            assert!(answer.len() > 32 << 20, "{} bytes", answer.len());
+            silent
         });
     }
 

@@ -28,6 +28,7 @@ pub use interpreter::interpreter;
 pub use stragglers::end_orphans;
 
 use super::file::{PRIVATE_FILE, make_folders};
+use super::inherited::ChildKind;
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
@@ -66,7 +67,7 @@ pub struct Script {
     pub timeout: Option<Duration>,
     /// Bytes of output to keep, half from the beginning and half from the end.
     pub capture: usize,
-    /// Inherited variables to pass on even if their names look like secrets or belong to git.
+    /// Inherited variables to pass on although no list has them.
     pub keep_env: Vec<String>,
     /// Names for the directories of the run in its output. Those of the script itself are added.
     pub aliases: PathAliases,
@@ -141,7 +142,7 @@ impl Script {
 }
 
 /// Runs a script and passes on its output as it arrives. A script that cannot be started is not an
-/// error but [`ScriptEnd::NotStarted`].
+/// error but [`ScriptEnd::NotStarted`]; a machine that cannot start any is one.
 pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<FinishedScript> {
     run_until(script, &interrupt::flag(), output)
 }
@@ -182,7 +183,7 @@ pub fn run_until(
     let mut sink = |bytes: &[u8]| keep(&named.push(bytes));
 
     let gave_views = supervisor::gives_private_views();
-    let (end, left) = running.watch(script.timeout, stop, &mut sink);
+    let (end, left) = running.watch(script.timeout, stop, &mut sink)?;
     keep(&named.finish());
     // Some systems let a process create namespaces and then forbid the mounts. Retry without.
     if matches!(end, ScriptEnd::NotStarted(_)) && gave_views && !supervisor::gives_private_views() {
@@ -263,6 +264,7 @@ impl Running {
 
         let mut command = launcher.command()?;
         let environment = CommandEnvironment {
+            kind: ChildKind::Tool,
             keep: &script.keep_env,
             temporary: &scratch.temporary(),
             is_confined: launcher.policy.is_some(),
@@ -292,13 +294,14 @@ impl Running {
         Ok(Running { supervisor, events })
     }
 
-    /// Waits until no process of the script is left. Returns those that could not be killed.
+    /// Waits until no process of the script is left. Returns those that could not be killed. Fails
+    /// if the machine could not start the script.
     fn watch(
         mut self,
         timeout: Option<Duration>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(&[u8]),
-    ) -> (ScriptEnd, Vec<String>) {
+    ) -> io::Result<(ScriptEnd, Vec<String>)> {
         let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
         let mut told = ScriptProgress::default();
         let forced = loop {
@@ -330,9 +333,13 @@ impl Running {
         };
         self.drain(DRAIN, &mut told, sink, |told| told.closed);
 
+        if let Some(why) = told.broken {
+            return Err(io::Error::other(why));
+        }
+
         // If the supervisor reported no end, it was killed, and its command with it.
         let killed = ScriptEnd::Signaled(Signal::KILL.as_raw());
-        (forced.or(told.end).unwrap_or(killed), left)
+        Ok((forced.or(told.end).unwrap_or(killed), left))
     }
 
     /// Handles events until `is_enough`, or for `limit`.
@@ -356,7 +363,8 @@ impl Running {
             Ok(ScriptEvent::Output(bytes)) => sink(&bytes),
             Ok(ScriptEvent::Closed) => told.closed = true,
             Ok(ScriptEvent::Said(message)) => told.note(message),
-            Err(RecvTimeoutError::Timeout) => {}
+            // Lets a live view show what it held back.
+            Err(RecvTimeoutError::Timeout) => sink(&[]),
             Err(RecvTimeoutError::Disconnected) => (told.closed, told.lost) = (true, true),
         }
     }
@@ -365,6 +373,8 @@ impl Running {
 #[derive(Default)]
 struct ScriptProgress {
     end: Option<ScriptEnd>,
+    /// Why the machine could not start the script.
+    broken: Option<String>,
     /// Set once all processes have ended: the ones that could not be killed.
     gone: Option<Vec<String>>,
     /// The supervisor died.
@@ -383,6 +393,10 @@ impl ScriptProgress {
             }
             SupervisorMessage::Refused(why) => {
                 self.end = Some(ScriptEnd::NotStarted(why));
+                self.gone = Some(Vec::new());
+            }
+            SupervisorMessage::Broken(why) => {
+                self.broken = Some(why);
                 self.gone = Some(Vec::new());
             }
             SupervisorMessage::Ended(CommandEnding::Exited(code)) => {

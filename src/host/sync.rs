@@ -27,7 +27,7 @@ pub fn sync_file(path: &Path) -> io::Result<()> {
 
 /// Flushes the names in a directory. Returns `false` if the file system cannot flush a single one.
 pub fn sync_folder(folder: impl std::os::fd::AsFd) -> io::Result<bool> {
-    match rustix::fs::fsync(folder) {
+    match rustix::io::retry_on_intr(|| rustix::fs::fsync(&folder)) {
         Ok(()) => Ok(true),
         // For example shared directories of virtual machines.
         Err(rustix::io::Errno::INVAL) => Ok(false),
@@ -39,7 +39,7 @@ pub fn sync_folder(folder: impl std::os::fd::AsFd) -> io::Result<bool> {
 fn whole_file_system(folder: &File) -> io::Result<bool> {
     use rustix::io::Errno;
 
-    match rustix::fs::syncfs(folder) {
+    match rustix::io::retry_on_intr(|| rustix::fs::syncfs(folder)) {
         Ok(()) => Ok(true),
         // Missing in this kernel, or denied by a seccomp filter.
         Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::PERM) => Ok(false),

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::job::ProgramJob;
+use super::job::{JobEnvironment, ProgramJob};
 use super::settings::ModelConfig;
 use super::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
@@ -17,8 +17,8 @@ const PLACEHOLDER: &str = "{input}";
 pub struct CommandModel {
     name: String,
     run: Vec<String>,
-    /// Environment variables removed from the program's environment because they contain keys.
-    withheld: Vec<String>,
+    /// Variables that it inherits besides the listed ones.
+    keep: Vec<String>,
     timeout: Duration,
     /// `None` by default: many such programs print only at the end.
     idle: Option<Duration>,
@@ -26,12 +26,11 @@ pub struct CommandModel {
 }
 
 impl CommandModel {
-    /// Creates a model that runs `settings.run`. Of the variables in `keys`, the program inherits
-    /// only the one that `api_key_env` names.
+    /// Creates a model that runs `settings.run`. Of all keys, the program inherits only the one that
+    /// `api_key_env` names.
     pub fn new(
         name: &str,
         settings: &ModelConfig,
-        keys: &[String],
         stopped: Rc<dyn Fn() -> bool>,
     ) -> Result<CommandModel, ModelError> {
         if settings
@@ -44,16 +43,11 @@ impl CommandModel {
             )));
         }
 
-        let withheld = keys
-            .iter()
-            .filter(|key| settings.api_key_env.as_ref() != Some(key))
-            .cloned()
-            .collect();
         let timeout = settings.timeout.unwrap_or(TIMEOUT);
         Ok(CommandModel {
             name: name.to_owned(),
             run: settings.run.clone(),
-            withheld,
+            keep: settings.api_key_env.iter().cloned().collect(),
             timeout,
             idle: settings.idle_timeout,
             stopped,
@@ -95,7 +89,7 @@ impl Model for CommandModel {
         let job = ProgramJob {
             words: &words,
             stdin,
-            withheld: &self.withheld,
+            environment: JobEnvironment::Listed(&self.keep),
             timeout: self.timeout,
             idle: self.idle,
             max_bytes: MAX_BYTES,
@@ -153,7 +147,7 @@ mod tests {
             message: "M".into(),
             max_tokens: None,
         };
-        let got = CommandModel::new("mine", &settings, &["HOME".to_owned()], Rc::new(|| false))
+        let got = CommandModel::new("mine", &settings, Rc::new(|| false))
             .and_then(|model| model.answer(&request, &mut |_| ()))
             .map(|answer| answer.text)
             .map_err(|error| error.to_string());
@@ -180,16 +174,6 @@ mod tests {
             &["sh", "-c", "echo not logged in >&2"],
             None,
             Err("`sh` printed no answer: not logged in"),
-        );
-    }
-
-    #[test]
-    fn a_key_reaches_only_the_program_that_names_it() {
-        check(&["sh", "-c", "echo ${HOME-no}"], None, Ok("no\n"));
-        check(
-            &["sh", "-c", "test -n \"$HOME\" && echo yes"],
-            Some("HOME"),
-            Ok("yes\n"),
         );
     }
 

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::ModelError;
+use crate::host::inherited::{self, ChildKind};
 use crate::host::process;
 use group::{ProcessGroup, own_group};
 use output::{Output, Piece};
@@ -27,8 +28,7 @@ pub struct ProgramJob<'a> {
     pub words: &'a [String],
     /// Text for its stdin. `None` gives it `/dev/null`.
     pub stdin: Option<String>,
-    /// Environment variables to remove.
-    pub withheld: &'a [String],
+    pub environment: JobEnvironment<'a>,
     pub timeout: Duration,
     /// Longest silence. `None` means no limit.
     pub idle: Option<Duration>,
@@ -36,6 +36,15 @@ pub struct ProgramJob<'a> {
     pub max_bytes: usize,
     /// Polled every few milliseconds; `true` cancels the run.
     pub stopped: &'a dyn Fn() -> bool,
+}
+
+/// Environment of a program.
+#[derive(Debug, Clone, Copy)]
+pub enum JobEnvironment<'a> {
+    /// Everything, as in the user's shell.
+    Whole,
+    /// The variables that every model program inherits, and these.
+    Listed(&'a [String]),
 }
 
 /// Output of a program that exited successfully.
@@ -80,15 +89,15 @@ impl ProgramJob<'_> {
             Stdio::null()
         });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // `process::command` removes all known keys. A model may have them, except for `withheld`.
-        process::give_back(&mut command, |_| true);
+        match self.environment {
+            JobEnvironment::Whole => process::give_back(&mut command, |_| true),
+            JobEnvironment::Listed(keep) => {
+                inherited::give_listed(&mut command, ChildKind::Model, keep);
+            }
+        }
         // `command` resolved the program against absolute directories only. `env prog` and the like
         // search `PATH` themselves and must not find a program in the clone.
         command.env("PATH", process::absolute_path());
-        self.withheld.iter().for_each(|name| {
-            command.env_remove(name);
-        });
-
         own_group(&mut command);
         // EACCES also means that a directory in `PATH` can't be entered. That is "not found" for
         // the user.
@@ -235,7 +244,7 @@ mod tests {
         let mut job = ProgramJob {
             words: &words,
             stdin: Some("in\n".into()),
-            withheld: &[],
+            environment: JobEnvironment::Whole,
             timeout: Duration::from_secs(20),
             idle: None,
             max_bytes: 1 << 20,
@@ -301,7 +310,7 @@ mod tests {
         let job = ProgramJob {
             words: &words,
             stdin: None,
-            withheld: &[],
+            environment: JobEnvironment::Whole,
             timeout: TICK,
             idle: None,
             max_bytes: 1,
@@ -360,7 +369,7 @@ mod tests {
         let job = ProgramJob {
             words: &words,
             stdin: None,
-            withheld: &[],
+            environment: JobEnvironment::Whole,
             timeout: Duration::from_secs(20),
             idle: None,
             max_bytes: 1 << 20,

@@ -17,12 +17,7 @@ pub fn open(
 ) -> Result<Box<dyn Model>, ModelError> {
     Ok(match settings.kind {
         ModelKind::Openai | ModelKind::Anthropic => Box::new(Remote::new(name, settings, outside)?),
-        ModelKind::Command => Box::new(CommandModel::new(
-            name,
-            settings,
-            &outside.keys,
-            outside.stopped.clone(),
-        )?),
+        ModelKind::Command => Box::new(CommandModel::new(name, settings, outside.stopped.clone())?),
         ModelKind::Replay => Box::new(replay(name, settings, outside)?),
         ModelKind::Manual => Box::new(Manual::new(
             name,

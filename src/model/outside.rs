@@ -28,12 +28,10 @@ pub struct Outside {
     pub recorded: Rc<RecordedAnswers>,
     /// Index of the first answer to replay.
     pub replayed: usize,
-    /// All variables that contain keys. Programs don't inherit them.
-    pub keys: Vec<String>,
 }
 
 impl Default for Outside {
-    /// The process environment, no user, and the usual key variables.
+    /// The process environment, and no user.
     fn default() -> Outside {
         Outside {
             variable: Rc::new(crate::host::env::var),
@@ -47,9 +45,6 @@ impl Default for Outside {
             take: Rc::new(|| Ok(None)),
             recorded: Rc::new(|_| None),
             replayed: 0,
-            keys: ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
-                .map(str::to_owned)
-                .to_vec(),
         }
     }
 }

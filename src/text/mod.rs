@@ -8,6 +8,7 @@ pub mod diff;
 pub mod edit;
 pub mod elision;
 pub mod fence;
+pub mod git_file;
 mod home_path;
 pub mod json_edit;
 mod key_shape;

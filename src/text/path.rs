@@ -166,17 +166,35 @@ fn is_git(folded: &str) -> bool {
     folded == ".git" || is_short(folded, "git")
 }
 
+/// A file that git reads from trees, and requires to be sound in each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GitFile {
+    /// `.gitattributes`
+    Attributes,
+    /// `.gitmodules`
+    Modules,
+}
+
 /// Returns whether git refuses a directory of this name in a tree (`git fsck --strict`): `.gitattributes` and
 /// `.gitmodules` in any spelling that some file system takes for one of them.
 pub fn must_be_file(name: &str) -> bool {
+    git_file(name).is_some()
+}
+
+/// Returns which of git's files a name is for some file system.
+pub fn git_file(name: &str) -> Option<GitFile> {
     let folded = fold_component(name);
-    [("gitattributes", "gi7d29"), ("gitmodules", "gi7eba")]
-        .iter()
-        .any(|(word, hashed)| {
-            folded.strip_prefix('.') == Some(word)
-                || is_short(&folded, &word[..6])
-                || is_hashed_short(&folded, hashed)
-        })
+    [
+        (GitFile::Attributes, "gitattributes", "gi7d29"),
+        (GitFile::Modules, "gitmodules", "gi7eba"),
+    ]
+    .iter()
+    .find(|(_, word, hashed)| {
+        folded.strip_prefix('.') == Some(word)
+            || is_short(&folded, &word[..6])
+            || is_hashed_short(&folded, hashed)
+    })
+    .map(|(file, ..)| *file)
 }
 
 /// Returns whether a folded component may be the short name that NTFS makes with a hash if too many files

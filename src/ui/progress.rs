@@ -210,7 +210,7 @@ impl<W: Write> Progress<W> {
     }
 
     fn printed(&mut self, bytes: &[u8]) {
-        let lines = self.output.feed(bytes);
+        let lines = self.output.feed(bytes, Instant::now());
         self.lines(lines);
     }
 
@@ -251,10 +251,10 @@ impl<W: Write> Progress<W> {
             Some(width) => wrap_all(lines, width),
             None => lines,
         };
-        for line in lines {
-            let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
-        }
-
+        // One write: standard error has no buffer.
+        let paint = |line: StyledLine| format!("{}\n", line.paint(self.manner.paint));
+        let text: String = lines.into_iter().map(paint).collect();
+        let _ = self.out.write_all(text.as_bytes());
         let _ = self.out.flush();
     }
 }

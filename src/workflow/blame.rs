@@ -21,6 +21,7 @@ use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::clock;
+use crate::host::file::{FileKind, Root};
 use crate::session::artifact;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::name::SessionName;
@@ -85,10 +86,12 @@ pub enum LineSource {
 pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Result<Vec<Blamed>> {
     let repository = &project.repository;
     let file = repository.workdir().join(path);
-    let found = std::fs::symlink_metadata(&file);
+    // Through no link: it could lead out of the project.
+    let root = Root::open(repository.workdir())?;
+    let kind = root.kind(Path::new(path)).ok().flatten();
     let shown = if path.is_empty() { "." } else { path };
     anyhow::ensure!(
-        found.is_ok_and(|found| found.is_file()),
+        matches!(kind, Some(FileKind::File(_))),
         "`{shown}` is not a file of the project"
     );
     let session = project.session().ok();

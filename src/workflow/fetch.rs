@@ -1,9 +1,11 @@
 //! `fetch`: fetches the sessions of a remote for reading.
 //!
 //! Fetched refs are untrusted. git checks every object, then each chain is checked like `verify`
-//! does. Only a valid chain gets a name under which it can be read.
+//! does. Only a valid chain gets a name under which it can be read. A remote can have any number of
+//! refs, so each tip is checked once, and the number of sessions and of turns is limited.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use serde::Serialize;
 
@@ -19,9 +21,14 @@ use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
 use crate::text::visible::visible;
+use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 
 const MOST_FAULTS: usize = 3;
+/// Sessions that one fetch takes.
+const MOST_SESSIONS: usize = 10_000;
+/// Turns that one fetch checks. The chain that exceeds it is checked to its end.
+const MOST_TURNS: usize = 100_000;
 
 /// Options of a fetch.
 #[derive(Debug, Clone, Default)]
@@ -147,8 +154,12 @@ pub fn offered(
     Ok((remote, sessions.into_values().collect()))
 }
 
-/// Fetches sessions.
-pub fn fetch(project: &Project, wish: &FetchOptions) -> anyhow::Result<FetchResult> {
+/// Fetches sessions. Calls `watch` with the number of checked sessions, and of all, before each one.
+pub fn fetch(
+    project: &Project,
+    wish: &FetchOptions,
+    watch: &mut dyn FnMut(usize, usize),
+) -> anyhow::Result<FetchResult> {
     let remote = remote_of(project, wish.remote.as_deref())?;
     let repository = &project.repository;
 
@@ -165,7 +176,7 @@ pub fn fetch(project: &Project, wish: &FetchOptions) -> anyhow::Result<FetchResu
     };
     let came = receive(repository, &remote, &wanted, progress)?;
 
-    take(project, &remote, &came.refs, wish)
+    take(project, &remote, &came.refs, wish, watch)
 }
 
 fn remote_of(project: &Project, wanted: Option<&str>) -> Result<RemoteName, RemoteError> {
@@ -191,6 +202,7 @@ fn take(
     remote: &RemoteName,
     came: &[Reference],
     wish: &FetchOptions,
+    watch: &mut dyn FnMut(usize, usize),
 ) -> anyhow::Result<FetchResult> {
     let mut result = FetchResult {
         remote: remote.clone(),
@@ -200,13 +212,20 @@ fn take(
         missing: Vec::new(),
     };
     let offers = offers(came, &mut result.refused);
+    if offers.len() > MOST_SESSIONS {
+        return Err(too_many(remote, offers.len()));
+    }
     let mut taker = Taker {
         project,
         remote,
         moves: Vec::new(),
+        dropped: Vec::new(),
+        known: HashMap::new(),
+        turns: 0,
     };
 
-    for (name, offer) in &offers {
+    for (done, (name, offer)) in offers.iter().enumerate() {
+        watch(done, offers.len());
         match taker.session(name, offer)? {
             Ok(fetched) => result.sessions.push(fetched),
             Err(refused) => result.refused.push(refused),
@@ -215,6 +234,8 @@ fn take(
 
     let moves: Vec<RefMove<'_>> = taker.moves.iter().map(PlannedMove::of).collect();
     refs::apply(&project.repository, &moves, "teddy: fetch")?;
+    let dropped: Vec<&str> = taker.dropped.iter().map(String::as_str).collect();
+    refs::delete_all(&project.repository, &dropped)?;
     let is_there = |name: &SessionName| offers.contains_key(name);
     let missing = wish.sessions.iter().filter(|name| !is_there(name));
     result.missing = missing.cloned().collect();
@@ -224,6 +245,16 @@ fn take(
         result.pruned = prune(project, remote, &is_there)?;
     }
     Ok(result)
+}
+
+fn too_many(remote: &RemoteName, sessions: usize) -> anyhow::Error {
+    hinted(
+        format!(
+            "`{remote}` has {sessions} sessions, and a fetch takes at most {MOST_SESSIONS}; none was \
+             taken"
+        ),
+        format!("`teddy fetch {remote} <session>` fetches the ones that you name"),
+    )
 }
 
 /// Groups refs by session. Refuses refs whose name is not valid for a session.
@@ -276,9 +307,42 @@ struct Taker<'p> {
     project: &'p Project,
     remote: &'p RemoteName,
     moves: Vec<PlannedMove>,
+    /// Signatures that the remote does not have any more.
+    dropped: Vec<String>,
+    /// The tips that were checked. Several sessions can have the same.
+    known: HashMap<CommitId, Rc<CheckedTip>>,
+    /// Number of turns checked so far.
+    turns: usize,
+}
+
+struct CheckedTip {
+    chain: Checked,
+    /// Number and title of the turn, or why it is unreadable.
+    newest: Result<(u64, String), String>,
 }
 
 impl Taker<'_> {
+    /// `None` if no more turns are checked in this fetch.
+    fn check(&mut self, session: &SessionName, tip: CommitId) -> Option<Rc<CheckedTip>> {
+        if let Some(known) = self.known.get(&tip) {
+            return Some(Rc::clone(known));
+        }
+        if self.turns >= MOST_TURNS {
+            return None;
+        }
+
+        let repository = &self.project.repository;
+        let chain = check(repository, session, tip);
+        self.turns += chain.turns.len().max(1);
+        let newest = match Turn::read(repository, session, tip) {
+            Ok(newest) => Ok((newest.number(), newest.title)),
+            Err(error) => Err(format!("{error:#}")),
+        };
+        let checked = Rc::new(CheckedTip { chain, newest });
+        self.known.insert(tip, Rc::clone(&checked));
+        Some(checked)
+    }
+
     /// Checks one session and plans the moves of its refs.
     fn session(
         &mut self,
@@ -293,26 +357,35 @@ impl Taker<'_> {
             (None, None) => unreachable!("an offer has one of them"),
         };
         let before = refs::read(repository, &session.reference()).ok().flatten();
-        let checked = check(repository, &session, tip);
         let unsound = |why: String| RefusedRef {
             reference: format!("{prefix}{own}"),
             why,
             unsound: true,
         };
-        if let Some(why) = fault(&checked, before == Some(tip), prefix == SESSIONS) {
+        let Some(checked) = self.check(&session, tip) else {
+            return Ok(Err(RefusedRef {
+                unsound: false,
+                ..unsound(format!(
+                    "a fetch checks at most {MOST_TURNS} turns; name the session to fetch it"
+                ))
+            }));
+        };
+        if let Some(why) = fault(&checked.chain, before == Some(tip), prefix == SESSIONS) {
             return Ok(Err(unsound(why)));
         }
 
         // `fault` accepts an unchanged tip without checking it again, so it can still be
         // unreadable.
-        let newest = match Turn::read(repository, &session, tip) {
-            Ok(newest) => newest,
-            Err(error) => return Ok(Err(unsound(format!("{error:#}")))),
+        let (turns, title) = match &checked.newest {
+            Ok((turns, title)) => (*turns, title.clone()),
+            Err(why) => return Ok(Err(unsound(why.clone()))),
         };
         let state = match before {
             None => FetchState::New,
             Some(before) if before == tip => FetchState::Unchanged,
-            Some(before) if self.goes_on(&session, before, (tip, &checked)) => FetchState::Updated,
+            Some(before) if self.goes_on(&session, before, (tip, &checked.chain)) => {
+                FetchState::Updated
+            }
             Some(_) => FetchState::Rewritten,
         };
         self.plan(
@@ -323,8 +396,8 @@ impl Taker<'_> {
         )?;
         Ok(Ok(FetchedSession {
             tip,
-            turns: newest.number(),
-            title: newest.title,
+            turns,
+            title,
             state,
             code: prefix == SESSIONS,
             session,
@@ -351,7 +424,7 @@ impl Taker<'_> {
         })
     }
 
-    /// Plans the moves of a session's refs. A signature that the remote dropped is deleted.
+    /// Plans the moves of a session's refs, and the deletion of a signature that the remote dropped.
     fn plan(
         &mut self,
         session: &SessionName,
@@ -361,7 +434,7 @@ impl Taker<'_> {
         let repository = &self.project.repository;
         let signed = session.signed_reference();
         if signature.is_none() && refs::held(repository, &signed)?.is_some() {
-            refs::delete(repository, &signed, Expected::Any)?;
+            self.dropped.push(signed.clone());
         }
 
         let wanted = [(session.reference(), Some(tip)), (signed, signature)];
@@ -406,18 +479,18 @@ fn prune(
     is_there: &dyn Fn(&SessionName) -> bool,
 ) -> anyhow::Result<Vec<SessionName>> {
     let repository = &project.repository;
-    let mut pruned = Vec::new();
-    for (session, tip) in project.store().remote_sessions(Some(remote.as_str()))? {
-        if is_there(&session.own()) {
-            continue;
-        }
+    let fetched = project.store().remote_sessions(Some(remote.as_str()))?;
+    let gone = fetched.into_iter().map(|(session, _)| session);
+    let pruned: Vec<SessionName> = gone.filter(|session| !is_there(&session.own())).collect();
 
-        refs::delete(repository, &session.reference(), Expected::At(tip))?;
+    let mut names: Vec<String> = Vec::new();
+    for session in &pruned {
+        names.push(session.reference());
         if refs::held(repository, &session.signed_reference())?.is_some() {
-            refs::delete(repository, &session.signed_reference(), Expected::Any)?;
+            names.push(session.signed_reference());
         }
-        pruned.push(session);
     }
-
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    refs::delete_all(repository, &names)?;
     Ok(pruned)
 }

@@ -23,6 +23,8 @@ use crate::host::fault;
 use crate::host::file::{Root, make_folders, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
 use crate::host::process;
+use crate::model::acting::preset;
+use crate::model::found::service;
 use crate::model::manual::{Give, Take};
 use crate::model::outside::Outside;
 use crate::session::journal::Journal;
@@ -179,12 +181,7 @@ impl Project {
             Layer::from_pairs(error::CALL, &wanted.settings)?,
         ])?;
         // From here on, child processes do not inherit variables with keys.
-        process::withhold(
-            Outside::default()
-                .keys
-                .into_iter()
-                .chain(settings.key_variables()),
-        );
+        process::withhold(usual_keys().chain(settings.key_variables()));
 
         Ok(Project {
             repository,
@@ -407,6 +404,17 @@ impl Project {
             .join("current")
             .join(self.repository.worktree_name())
     }
+}
+
+/// Variables with the keys of search engines.
+const SEARCH_KEYS: [&str; 2] = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
+
+/// Variables with the keys of known services, agents and search engines.
+pub fn usual_keys() -> impl Iterator<Item = String> {
+    let agents = preset::ACP.iter().chain(&preset::COMMANDS);
+    let agents = agents.flat_map(|agent| agent.keys.iter().copied());
+    let all = service::variables().chain(agents).chain(SEARCH_KEYS);
+    all.map(str::to_owned)
 }
 
 /// Name of a project: that of its directory.

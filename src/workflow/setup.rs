@@ -10,7 +10,7 @@ use crate::config::layer::MAX_CONFIG;
 use crate::host::file::{read_regular_text, write_atomic};
 use crate::host::{env, interrupt};
 use crate::model::found::server::{self, ServerAddress};
-use crate::model::found::{FoundModels, LookPlaces, service};
+use crate::model::found::{FoundModels, LookPlaces};
 use crate::model::open::open;
 use crate::model::outside::Outside;
 use crate::model::settings::ModelConfig;
@@ -75,16 +75,9 @@ fn servers() -> Vec<ServerAddress> {
 
 /// Asks a model one short question.
 pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelError> {
-    let usual = Outside::default();
     let outside = Outside {
         stopped: Rc::new(interrupt::requested),
-        keys: usual
-            .keys
-            .iter()
-            .cloned()
-            .chain(service::variables().map(str::to_owned))
-            .collect(),
-        ..usual
+        ..Outside::default()
     };
     let settings = ModelConfig {
         timeout: Some(PATIENCE),

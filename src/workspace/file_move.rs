@@ -27,6 +27,7 @@ impl FileMove {
         };
         Ok(diff::changes(repository, self.from, self.to)?
             .iter()
+            .filter(|change| !change.is_of_repository())
             .map(line)
             .collect())
     }

@@ -4,11 +4,14 @@
 mod bundles;
 mod confined;
 mod disk;
+mod environment;
 mod git_settings;
 pub mod ground;
+mod ignored_secrets;
 mod markdown;
 mod modes;
 mod objects;
+mod other_worktrees;
 mod paths;
 mod private;
 mod private_git;

@@ -4,7 +4,7 @@ mod by_hand;
 mod checkout;
 pub mod commits;
 mod faults;
+mod ignore_case;
 mod random;
 mod refused;
-mod tools;
 mod unusual_repositories;

@@ -316,9 +316,9 @@ impl TestRepo {
     pub fn users(&self) -> Users {
         let refs = self.git(&[
             "for-each-ref",
-            "--exclude=refs/teddy/",
             "--format=%(refname) %(objectname) %(symref)",
         ]);
+        let refs = users_refs(&refs);
         let read =
             |name: &str| std::fs::read(self.path().join(".git").join(name)).unwrap_or_default();
         let parts = [
@@ -460,6 +460,12 @@ impl std::fmt::Display for Output {
             self.code, self.stdout, self.stderr
         )
     }
+}
+
+/// Removes the lines of TeDDy's refs from a list. `for-each-ref --exclude` needs git 2.42.
+pub fn users_refs(list: &str) -> String {
+    let lines = list.lines().filter(|line| !line.starts_with("refs/teddy/"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Prints why a test cannot run on this machine.

@@ -51,6 +51,15 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else if archived.conflicts.is_empty() {
         app.print(format!("{id} {}\n", archived.phase.word()))?;
         archived.done.iter().for_each(|line| app.say(line));
+    } else if let Some(turn) = archived.turn {
+        archived.conflicts.iter().for_each(|path| {
+            app.warn(&format!(
+                "`{path}` was not written: something in your files is in the way"
+            ))
+        });
+        app.say(&format!(
+            "Turn {turn} has the specs, and the change is not archived yet. Make way, then archive it again."
+        ));
     } else {
         archived.conflicts.iter().for_each(|path| {
             app.warn(&format!(

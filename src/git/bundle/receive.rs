@@ -221,7 +221,11 @@ impl ReceivedBundle<'_> {
             .collect();
         let moved = fault::point("before-snapshot-ref")
             .and_then(|()| Ok(refs::apply(self.repository, &moves, log)?));
-        if moved.is_err() {
+        let holds = |(name, to): &(String, CommitId)| {
+            // A ref that cannot be read may need the objects.
+            refs::held(self.repository, name).map_or(true, |held| held == Some(*to))
+        };
+        if moved.is_err() && !made.iter().any(holds) {
             for keep in &keeps {
                 // The index goes first: git does not use a pack without one.
                 let _ = std::fs::remove_file(keep.with_extension("idx"));

@@ -1,6 +1,6 @@
 //! A changed path.
 
-use crate::git::object::entry::TreeEntry;
+use crate::git::object::entry::{EntryMode, TreeEntry};
 
 /// A path at which two trees differ; never a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,4 +11,13 @@ pub struct TreeChange {
     pub old: Option<TreeEntry>,
     /// Entry in the new tree.
     pub new: Option<TreeEntry>,
+}
+
+impl TreeChange {
+    /// Returns whether a repository within appeared, vanished, or is at another commit: no file of this
+    /// repository.
+    pub fn is_of_repository(&self) -> bool {
+        let mut entries = self.old.iter().chain(&self.new);
+        entries.all(|entry| entry.mode == EntryMode::Gitlink)
+    }
 }

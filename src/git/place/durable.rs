@@ -31,5 +31,5 @@ pub(in crate::git) fn sync_folder(place: &Place) -> io::Result<bool> {
 }
 
 fn open_as(place: &Place, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::openat(&place.folder, place.name.as_slice(), flags, Mode::empty())
+    crate::host::file::openat(&place.folder, place.name.as_slice(), flags, Mode::empty())
 }

@@ -131,7 +131,8 @@ impl Place {
     /// Opens the file for reading without following a symlink or blocking on a pipe.
     pub(super) fn open(&self) -> Result<File, Errno> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.folder, self.name.as_slice(), flags, Mode::empty()).map(File::from)
+        crate::host::file::openat(&self.folder, self.name.as_slice(), flags, Mode::empty())
+            .map(File::from)
     }
 
     /// Opens a regular file; `None` if it was replaced by something else.

@@ -35,7 +35,7 @@ pub(in crate::git) fn open_sized(place: &Place, size: u64) -> Option<File> {
 pub(in crate::git) fn share_from(place: &Place, source: &File, executable: bool) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
-    let file = rustix::fs::openat(&place.folder, place.name.as_slice(), flags, mode)?;
+    let file = crate::host::file::openat(&place.folder, place.name.as_slice(), flags, mode)?;
     let shared = share(&File::from(file), source);
     if shared.is_err() {
         place.remove()?;

@@ -32,7 +32,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use durable::Flush;
+use judge::PublishStep;
 use settle::DisplacedFile;
 use twins::CaseTwins;
 
@@ -44,6 +46,7 @@ use super::spread;
 use super::version::TreeVersion;
 use crate::git::diff;
 use crate::git::object::TreeId;
+use crate::git::private_files::{self, PrivateFiles};
 use crate::git::version;
 
 /// Options of a publication.
@@ -162,13 +165,30 @@ pub fn publish(
         return Ok(Published::default());
     }
 
-    let steps = publisher.judge(&changes)?;
+    let mut steps = publisher.judge(&changes)?;
     if guard.overlap == OverlapRule::Stop && !publisher.done.conflicts.is_empty() {
         return Ok(publisher.finish());
     }
 
+    close_private(repository, &mut steps)?;
     publisher.apply(steps)?;
     Ok(publisher.finish())
+}
+
+/// Closes new files to others if they are noted as private, and notes those that are to be deleted.
+fn close_private(repository: &Repository, steps: &mut [PublishStep]) -> anyhow::Result<()> {
+    let mut private = PrivateFiles::of(repository);
+    for step in steps {
+        let path = &step.change.path;
+        match (&step.change.new, step.permissions) {
+            (None, Some(permissions)) => private.note(path, permissions),
+            (Some(_), None) if private.has(path) => {
+                step.permissions = Some(private_files::PRIVATE);
+            }
+            _ => {}
+        }
+    }
+    private.save().context("noting which files are private")
 }
 
 /// Clears the old side of changes to files that a sparse checkout leaves out, because they do not

@@ -69,6 +69,14 @@ pub fn delete(repository: &Repository, name: &str, expected: Expected) -> Result
     repository.refs.delete(name, expected)
 }
 
+/// Deletes refs in one transaction, whatever they point at.
+pub fn delete_all(repository: &Repository, names: &[&str]) -> anyhow::Result<()> {
+    match names {
+        [] => Ok(()),
+        names => repository.refs.delete_all(names),
+    }
+}
+
 /// Deletes a ref unless that needs a lock file of git's own, which a crash would leave behind
 /// forever. Returns `false` then.
 pub fn discard(repository: &Repository, name: &str) -> anyhow::Result<bool> {

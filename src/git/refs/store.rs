@@ -146,6 +146,9 @@ pub(in crate::git) trait RefStore {
 
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError>;
 
+    /// Deletes refs in one transaction, whatever they point at.
+    fn delete_all(&self, names: &[&str]) -> anyhow::Result<()>;
+
     /// Deletes a ref unless that needs a lock file of git's own, which a crash would leave behind
     /// forever. Returns `false` then.
     fn discard(&self, name: &str) -> anyhow::Result<bool>;

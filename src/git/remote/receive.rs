@@ -2,7 +2,7 @@
 
 use super::{FetchProgress, RemoteName, RunHooks, run, transport};
 use crate::git::refs::signed::INCOMING;
-use crate::git::refs::{self, Expected, Reference};
+use crate::git::refs::{self, Reference};
 use crate::git::repository::Repository;
 use crate::host::lock::{Lock, patience};
 
@@ -99,10 +99,9 @@ pub fn receive<'r>(
 }
 
 fn forget(repository: &Repository) -> anyhow::Result<()> {
-    for reference in refs::list(repository, INCOMING)? {
-        refs::delete(repository, &reference.name, Expected::Any)?;
-    }
-    Ok(())
+    let left = refs::list(repository, INCOMING)?;
+    let names: Vec<&str> = left.iter().map(|found| found.name.as_str()).collect();
+    refs::delete_all(repository, &names)
 }
 
 /// Returns the refspecs that fetch exactly these refs into the temporary namespace.

@@ -33,6 +33,8 @@ use crate::git::object::large::LARGE;
 use crate::git::object::writer::Sink;
 use crate::git::stat::{self, NameKind, is_absent, is_exhausted};
 use crate::host::threads::{at_once, cores};
+use crate::text::git_file::refused;
+use crate::text::path::must_be_file;
 
 const PER_THREAD: usize = 16;
 
@@ -50,7 +52,7 @@ pub(super) enum ReadOutcome {
     /// The object. The stat is null if the file kept changing, so the next snapshot reads it again.
     Read(ObjectId, Stat),
     Gone,
-    Unreadable(String),
+    /// A tracked file is recorded as in the index.
     LeftOut(Reason),
 }
 
@@ -147,20 +149,12 @@ fn settle(
             folder.marks |= mark::RELIST;
         }
         ReadOutcome::LeftOut(reason) => {
-            folder.listing.remove(job.entry, cache);
             folder.marks |= mark::RELIST;
             folder.left.push(LeftOut {
                 path: shown(&job.path),
                 reason,
             });
-        }
-        ReadOutcome::Unreadable(why) => {
-            folder.marks |= mark::RELIST;
-            folder.left.push(LeftOut {
-                path: shown(&job.path),
-                reason: Reason::Unreadable(why),
-            });
-            // A tracked file that is unreadable is not deleted: record it as in the index.
+            // A tracked file that is left out is not deleted: record it as in the index.
             let tracked = scan.index()?.state.entry_by_path(job.path.as_bstr());
             match tracked
                 .and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id)))
@@ -214,6 +208,10 @@ impl<'g, 'r> ContentReader<'g, 'r> {
 
         let (data, stat) = match read {
             Ok(PathContent::Bytes(data, stat)) => (data, stat),
+            Ok(PathContent::Large(_)) if must_be_file(&name_of(path)) => {
+                let why = format!("larger than {} MiB, and git reads it whole", LARGE >> 20);
+                return Ok(ReadOutcome::LeftOut(Reason::Refused(why)));
+            }
             Ok(PathContent::Large(file)) => return self.large(path, &file, tracked),
             Err(error) => return failed(path, error),
         };
@@ -251,11 +249,27 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
             return Ok(ReadOutcome::LeftOut(reason));
         }
+        if let Some(why) = self.refused(path, &data)? {
+            return Ok(ReadOutcome::LeftOut(Reason::Refused(why)));
+        }
 
         Ok(ReadOutcome::Read(
             self.sink.add(ObjectKind::Blob, data)?,
             stat,
         ))
+    }
+
+    /// Returns why git refuses a tree with this content; `None` also if the index has a content that
+    /// git refuses, because the trees before are as they are.
+    fn refused(&self, path: &[u8], data: &[u8]) -> anyhow::Result<Option<String>> {
+        let name = name_of(path);
+        let Some(why) = refused(&name, data) else {
+            return Ok(None);
+        };
+        let tracked = self.scan.index()?.state.entry_by_path(path.as_bstr());
+        let old = tracked.and_then(|entry| self.repo.find_blob(entry.id).ok());
+        let is_old = old.is_some_and(|old| refused(&name, &old.data).is_some());
+        Ok(Some(why).filter(|_| !is_old))
     }
 
     /// Result for a file whose filter failed.
@@ -267,7 +281,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
         // `git add` refuses the file too, but that is no reason to refuse the whole snapshot.
         if self.has_encoding(path)? {
             let why = "its content is not in its `working-tree-encoding`";
-            return Ok(ReadOutcome::Unreadable(why.to_owned()));
+            return Ok(ReadOutcome::LeftOut(Reason::Unreadable(why.to_owned())));
         }
         Err(error)
     }
@@ -360,6 +374,12 @@ impl<'g, 'r> ContentReader<'g, 'r> {
     }
 }
 
+/// Returns the last component of a path.
+fn name_of(path: &[u8]) -> String {
+    let name = path.rsplit(|&byte| byte == b'/').next();
+    String::from_utf8_lossy(name.unwrap_or(path)).into_owned()
+}
+
 /// Result for a file that cannot be read. Fails if the process or system ran out of resources.
 pub(super) fn failed(path: &[u8], error: std::io::Error) -> anyhow::Result<ReadOutcome> {
     if is_exhausted(&error) {
@@ -368,6 +388,6 @@ pub(super) fn failed(path: &[u8], error: std::io::Error) -> anyhow::Result<ReadO
     Ok(if is_absent(&error) {
         ReadOutcome::Gone
     } else {
-        ReadOutcome::Unreadable(error.kind().to_string())
+        ReadOutcome::LeftOut(Reason::Unreadable(error.kind().to_string()))
     })
 }

@@ -59,8 +59,9 @@ impl<'a> ScanContext<'a> {
         let gix = &repository.gix;
         let workdir = repository.workdir();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let top = rustix::fs::open(workdir, flags, rustix::fs::Mode::empty())
-            .with_context(|| format!("cannot open `{}`", workdir.display()))?;
+        let top =
+            crate::host::file::openat(rustix::fs::CWD, workdir, flags, rustix::fs::Mode::empty())
+                .with_context(|| format!("cannot open `{}`", workdir.display()))?;
         let mut force: Vec<&Forced> = force.iter().collect();
 
         force.sort_unstable();

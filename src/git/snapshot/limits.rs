@@ -1,12 +1,15 @@
 //! Limits of a snapshot: what it leaves out although `git add -A` would include it, and why.
 
 mod keys;
+mod names;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::git::object::BlobId;
 use crate::text::counted;
+
+pub(super) use names::{SECRET_DIRS, SECRETS, SECRETS_IN};
 
 /// Limits for untracked files. Tracked files and files that a plan wrote are always included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,17 +90,11 @@ impl SnapshotLimits {
             return false;
         }
 
-        let name = name_of(path).to_ascii_lowercase();
         if self.exclude.iter().any(|pattern| fits(pattern, path)) {
             return true;
         }
 
-        // `id_ed25519` is a private key; `id_map.rs` and `id_ed25519.pub` are not.
-        let key = name.starts_with(b"id_") && !name.contains(&b'.');
-        let custom = SECRETS
-            .iter()
-            .any(|pattern| matches(pattern.as_bytes(), &name));
-        (key || custom) && !self.is_included(path)
+        names::is_secret(&path.to_ascii_lowercase()) && !self.is_included(path)
     }
 
     /// Returns whether the user's settings include the file although it looks like a secret.
@@ -117,26 +114,9 @@ fn fits(pattern: &str, path: &[u8]) -> bool {
     matches(pattern.as_bytes(), &subject.to_ascii_lowercase())
 }
 
-fn name_of(path: &[u8]) -> &[u8] {
+pub(super) fn name_of(path: &[u8]) -> &[u8] {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
-
-pub(super) const SECRETS: [&str; 14] = [
-    ".env*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "*.ppk",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-];
 
 /// Returns whether a name matches a pattern in which `*` matches any characters.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
@@ -246,6 +226,14 @@ pub struct LeftOut {
     pub reason: Reason,
 }
 
+impl LeftOut {
+    /// Returns whether its permissions are the reason.
+    pub fn is_closed(&self) -> bool {
+        let denied = std::io::ErrorKind::PermissionDenied.to_string();
+        matches!(&self.reason, Reason::Unreadable(why) if *why == denied)
+    }
+}
+
 /// Reason why a path was left out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
@@ -269,6 +257,8 @@ pub enum Reason {
     MustBeFile,
     /// It is a symbolic link with a name that git requires to be a file's.
     MustNotBeLink,
+    /// It has a content that git refuses in a file of this name.
+    Refused(String),
     /// It is a folder whose path is longer than the system takes.
     TooDeep,
 }
@@ -286,6 +276,7 @@ impl fmt::Display for Reason {
             Reason::Name => f.write_str("a name that git refuses"),
             Reason::MustBeFile => f.write_str("a directory, and git requires a file of this name"),
             Reason::MustNotBeLink => f.write_str("a link, and git requires a file of this name"),
+            Reason::Refused(why) => f.write_str(why),
             Reason::TooDeep => f.write_str("too deep in other folders"),
         }
     }
@@ -328,6 +319,21 @@ mod tests {
             "id_deploy",
             "a.p12",
             ".netrc",
+            "credentials.json",
+            "prod.tfvars",
+            "terraform.tfstate.backup",
+            ".git-credentials",
+            "kubeconfig",
+            "config/secrets.yml",
+            ".htpasswd",
+            "id_rsa.bak",
+            "deploy_ed25519",
+            "my-service-account.json",
+            "config/master.key",
+            ".aws/credentials",
+            "deep/.ssh/config",
+            ".docker/config.json",
+            "Secrets.YAML",
         ] {
             check(name, true);
         }
@@ -343,6 +349,12 @@ mod tests {
             "key",
             "pem",
             "a.env",
+            ".docker/Dockerfile",
+            "config.json",
+            ".ssh/known_hosts",
+            "src/credentials.rs",
+            "secrets.rs",
+            "tokens.json",
         ] {
             check(name, false);
         }

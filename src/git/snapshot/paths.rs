@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use super::content::{ContentReader, ReadOutcome};
 use super::context::ScanContext;
 use super::entry::kind_of;
-use super::limits::{SnapshotLimits, shown};
+use super::limits::{Reason, SnapshotLimits, shown};
 use super::{Snapshot, TreeId, embedded};
 use crate::git::During;
 use crate::git::object::absent;
@@ -18,6 +18,14 @@ use crate::git::object::writer::Sink;
 use crate::git::object::{EntryMode, TreeEntry};
 use crate::git::repository::Repository;
 use crate::git::stat::{self, NameKind, is_absent};
+
+/// A file whose content git refuses in a tree.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot record `{path}`: {reason}")]
+struct RefusedContent {
+    path: String,
+    reason: Reason,
+}
 
 /// Path, kind and object of a file or symlink on disk.
 type FoundFile<'p> = (&'p [u8], (EntryKind, ObjectId));
@@ -143,7 +151,11 @@ pub fn are_as_in(repository: &Repository, tree: TreeId, paths: &[Vec<u8>]) -> an
     let known = repository.entries_at(tree, &paths.iter().map(Vec::as_slice).collect())?;
     for path in paths {
         let before = known.get(path.as_slice());
-        let now = read_path(&mut reader, &scan, path, before)?;
+        let now = match read_path(&mut reader, &scan, path, before) {
+            // No tree has it.
+            Err(error) if error.is::<RefusedContent>() => return Ok(false),
+            now => now?,
+        };
         let was = before.filter(|entry| entry.mode != EntryMode::Tree);
         let is_same = match (now, was) {
             (Some((kind, id)), Some(was)) => id == was.id && EntryMode::from(kind) == was.mode,
@@ -190,10 +202,14 @@ fn read_path(
             let kind = kind_of(scan, &seen, before);
             match reader.read(path, kind, true)? {
                 ReadOutcome::Read(id, _) => Ok(Some((kind, id))),
-                ReadOutcome::Gone | ReadOutcome::LeftOut(_) => Ok(None),
-                ReadOutcome::Unreadable(why) => {
+                ReadOutcome::LeftOut(Reason::Unreadable(why)) => {
                     anyhow::bail!("cannot read `{}`: {why}", shown(path))
                 }
+                ReadOutcome::LeftOut(reason @ Reason::Refused(_)) => {
+                    let path = shown(path);
+                    Err(RefusedContent { path, reason }.into())
+                }
+                ReadOutcome::Gone | ReadOutcome::LeftOut(_) => Ok(None),
             }
         }
     }

@@ -155,7 +155,8 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
     }
 
     // A second change within the clock tick of the last snapshot leaves the times as they are.
-    let stands = was.times == at.times && at.times.mtime < at.cache.basis.stamp.0;
+    let is_racy = (at.cache.basis.stamp).is_racy_at(at.times.mtime, at.times.ctime);
+    let stands = was.times == at.times && !is_racy;
     if was.marks & mark::EMBEDDED != 0 {
         let link = if stands {
             embedded::commit(at.scan, was.path)

@@ -1,8 +1,11 @@
-//! Finds files with names of secrets anywhere in the worktree, including ignored directories.
+//! Finds secrets anywhere in the worktree: by their names in all directories, including ignored
+//! ones, and by keys in their content. Also finds read-only directories.
 //!
-//! This requires a walk over all directories. The result is cached in the format of a private
+//! The names require a walk over all directories. The result is cached in the format of a private
 //! index, with the times of each directory and its secrets, so an unchanged directory is not listed
 //! again.
+
+mod keys;
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,6 +13,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gix::ObjectId;
 use gix::index::entry::Stat;
@@ -22,10 +26,11 @@ use super::cache::{
     Basis, Cache, CacheOrigin, CachedFolder, CachedName, Sizes, Times, Writer, mark,
 };
 use super::folder::join;
-use super::limits::{SECRETS, SnapshotLimits, shown};
+use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, shown};
 use super::share::{FOLDERS, in_parts};
 use crate::git::repository::Repository;
 use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
+use keys::KeySearch;
 
 const GIT: &[u8] = b".git";
 const FOLDER: OFlags = OFlags::RDONLY
@@ -42,18 +47,38 @@ pub struct SecretSearch<'a> {
     finder: SecretFinder<'a>,
     kept: PathBuf,
     basis: Basis,
+    /// The private index of the last snapshot.
+    last: Option<Arc<Cache>>,
+}
+
+/// Result of a search.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct FoundSecrets {
+    /// Paths of files with the name of a secret.
+    pub named: Vec<Vec<u8>>,
+    /// Paths of other files that contain a key.
+    pub keyed: Vec<Vec<u8>>,
+    /// Directories in which their owner cannot add or remove entries.
+    pub closed: Vec<Vec<u8>>,
 }
 
 struct KeptFolders {
     cache: Cache,
     /// By directory number, whether it is unchanged.
-    same: Vec<bool>,
+    same: Vec<Sameness>,
+}
+
+#[derive(Clone, Copy)]
+struct Sameness {
+    is_same: bool,
+    writable: bool,
 }
 
 struct SearchedFolder {
     path: Vec<u8>,
     /// `None` if the directory could not be listed.
     times: Option<Times>,
+    writable: bool,
     folders: Vec<Vec<u8>>,
     /// Names of its secrets.
     secrets: Vec<Vec<u8>>,
@@ -113,7 +138,8 @@ impl<'a> SecretSearch<'a> {
         (limits.leave_secrets, &limits.exclude, &limits.include).hash(&mut choice);
         repository.workdir().hash(&mut choice);
         // Another version can know other patterns.
-        (SECRETS, env!("CARGO_PKG_VERSION")).hash(&mut choice);
+        (SECRETS, SECRET_DIRS, SECRETS_IN).hash(&mut choice);
+        env!("CARGO_PKG_VERSION").hash(&mut choice);
 
         SecretSearch {
             finder: SecretFinder {
@@ -127,22 +153,27 @@ impl<'a> SecretSearch<'a> {
                 force: 0,
                 index: Stat::default(),
                 tracking: 0,
-                stamp: match last {
+                stamp: match &last {
                     Some(last) if !repository.read_only => last.basis.stamp,
                     _ => Stamp::default(),
                 },
                 root: hash.null(),
             },
+            last,
         }
     }
 
-    /// Returns the paths of all secrets. Fails if a directory cannot be listed that a plan's
-    /// command could list.
-    pub fn run(&self) -> anyhow::Result<Vec<Vec<u8>>> {
-        if !self.finder.limits.leave_secrets {
-            return Ok(Vec::new());
+    /// Searches the whole worktree. Secrets by content are searched within bounds. Fails if a directory
+    /// cannot be listed that a plan's command could list.
+    pub fn run(&self) -> anyhow::Result<FoundSecrets> {
+        match self.search() {
+            // Commands may read the contents of the directory then.
+            Err(_) if !self.finder.limits.leave_secrets => Ok(FoundSecrets::default()),
+            found => found,
         }
+    }
 
+    fn search(&self) -> anyhow::Result<FoundSecrets> {
         let top = self.finder.open()?;
         let cache = Cache::load(&self.kept, self.basis.root.kind());
         let cache = cache.filter(|cache| cache.basis.choice == self.basis.choice);
@@ -159,9 +190,22 @@ impl<'a> SecretSearch<'a> {
             }
         }
 
-        let secrets = found.secrets(kept.as_ref());
+        let closed = found.closed(kept.as_ref());
+        let named = found.secrets(kept.as_ref());
         self.keep(kept.as_ref(), found);
-        Ok(secrets)
+        let keys = KeySearch {
+            limits: self.finder.limits,
+            last: self.last.as_deref(),
+        };
+        let keyed = match self.finder.limits.leave_secrets {
+            true => keys.run(&top),
+            false => Vec::new(),
+        };
+        Ok(FoundSecrets {
+            named,
+            keyed,
+            closed,
+        })
     }
 
     /// Writes the cache. Ignores errors: it only saves time.
@@ -220,7 +264,12 @@ impl<'a> SecretSearch<'a> {
 
 impl SecretFinder<'_> {
     fn open(&self) -> io::Result<OwnedFd> {
-        let top = rustix::fs::open(&self.workdir, FOLDER, rustix::fs::Mode::empty())?;
+        let top = crate::host::file::openat(
+            rustix::fs::CWD,
+            &*self.workdir,
+            FOLDER,
+            rustix::fs::Mode::empty(),
+        )?;
         Ok(top)
     }
 
@@ -241,6 +290,7 @@ impl SecretFinder<'_> {
         let mut listed = SearchedFolder {
             path: path.to_vec(),
             times: None,
+            writable: true,
             folders: Vec::new(),
             secrets: Vec::new(),
         };
@@ -261,7 +311,8 @@ impl SecretFinder<'_> {
             }
         };
 
-        listed.times = Some(Times::from(&look_at(&folder)?.stat));
+        let seen = look_at(&folder)?;
+        (listed.times, listed.writable) = (Some(Times::from(&seen.stat)), seen.writable);
         for (name, kind) in names(&folder)?.into_iter().filter(|(name, _)| name != GIT) {
             let at = join(path, &name);
             match kind {
@@ -286,8 +337,8 @@ impl SecretFinder<'_> {
 impl KeptFolders {
     fn compare(cache: Cache, top: &OwnedFd) -> KeptFolders {
         let same = in_parts(0..cache.folder_count(), FOLDERS, |part| {
-            let same = part.map(|number| is_same(&cache, number, top));
-            same.collect::<Vec<bool>>()
+            let same = part.map(|number| compare(&cache, number, top));
+            same.collect::<Vec<Sameness>>()
         });
         let same = same.concat();
         KeptFolders { cache, same }
@@ -304,6 +355,7 @@ impl KeptFolders {
         SearchedFolder {
             path: folder.path.to_vec(),
             times: Some(folder.times),
+            writable: self.same[number].writable,
             folders: Vec::new(),
             secrets: self.secrets(number).map(<[u8]>::to_vec).collect(),
         }
@@ -322,7 +374,7 @@ impl FoundFolders {
 
         let mut numbers = vec![first];
         while let Some(number) = numbers.pop() {
-            if kept.same[number] {
+            if kept.same[number].is_same {
                 self.same.push(number);
                 let children = kept.cache.children(number).iter();
                 numbers.extend(children.map(|&child| child as usize));
@@ -345,21 +397,41 @@ impl FoundFolders {
         });
         listed.chain(same).collect()
     }
+
+    fn closed(&self, kept: Option<&KeptFolders>) -> Vec<Vec<u8>> {
+        let listed = self.listed.iter().filter(|folder| !folder.writable);
+        let listed = listed.map(|folder| folder.path.clone());
+        let same = kept.into_iter().flat_map(|kept| {
+            let closed = self
+                .same
+                .iter()
+                .filter(|&&number| !kept.same[number].writable);
+            closed.map(|&number| kept.cache.folder(number).path.to_vec())
+        });
+        listed.chain(same).collect()
+    }
 }
 
-/// Returns whether a directory is unchanged. Times within the clock tick of the snapshot prove
-/// nothing.
-fn is_same(cache: &Cache, number: usize, top: &OwnedFd) -> bool {
+/// Compares a directory with the cache. Times within the clock tick of the snapshot prove nothing.
+fn compare(cache: &Cache, number: usize, top: &OwnedFd) -> Sameness {
     let kept = cache.folder(number);
     let seen = match kept.path.is_empty() {
         true => look_at(top),
         false => look(top, kept.path),
     };
-    seen.is_ok_and(|seen| {
-        let times = Times::from(&seen.stat);
-        let is_sure = times.mtime.max(times.ctime) < cache.basis.stamp.0;
-        kept.marks & mark::RELIST == 0 && kept.times == times && is_sure
-    })
+    let Ok(seen) = seen else {
+        return Sameness {
+            is_same: false,
+            writable: true,
+        };
+    };
+
+    let times = Times::from(&seen.stat);
+    let is_sure = !cache.basis.stamp.is_racy_at(times.mtime, times.ctime);
+    Sameness {
+        is_same: kept.marks & mark::RELIST == 0 && kept.times == times && is_sure,
+        writable: seen.writable,
+    }
 }
 
 fn parent(path: &[u8]) -> &[u8] {

@@ -108,7 +108,8 @@ fn is_as_cached(before: &Cache, folder: &Scanned) -> bool {
     };
 
     let marks = |marks: u32| marks & !mark::FORCED;
-    let is_sure = folder.times == was.times && was.times.mtime < before.basis.stamp.0;
+    let is_racy = (before.basis.stamp).is_racy_at(was.times.mtime, was.times.ctime);
+    let is_sure = folder.times == was.times && !is_racy;
     let is_known = |(place, name): (usize, &CachedName)| {
         before.entry(was.entries.start + place) == name.borrowed()
     };

@@ -35,6 +35,7 @@ mod to_commit;
 pub mod unstored;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,7 +48,7 @@ use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::file::{FileKind, Root, read_regular};
+use crate::host::file::{FileKind, Root, open_up_below, read_regular};
 use crate::host::interrupt;
 
 const MAX_INDEX: u64 = 256 << 20;
@@ -178,6 +179,21 @@ pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
     sessions.filter_map(listed).collect()
 }
 
+/// Returns the directories that contain worktrees: `current`, those in the records, which an earlier
+/// `worktree.root` can have named, and next to each of them those of other repositories.
+pub fn worktree_dirs(repository: &Repository, current: &Path) -> Vec<PathBuf> {
+    let sessions = record::recorded_worktrees(repository).into_iter();
+    let recorded =
+        sessions.filter_map(|session| record::worktree_record(repository, &session).root());
+    let own: BTreeSet<PathBuf> = recorded.chain([current.to_owned()]).collect();
+
+    let parents: BTreeSet<&Path> = own.iter().filter_map(|dir| dir.parent()).collect();
+    let listed = parents.into_iter().filter_map(|dir| dir.read_dir().ok());
+    let paths = listed.flatten().flatten().map(|entry| entry.path());
+    let others: Vec<PathBuf> = paths.filter(|path| root::is_root(path)).collect();
+    own.into_iter().chain(others).collect()
+}
+
 /// Removes the worktree of a session and its record. Returns `false` if there is none. The caller
 /// holds the session's lock.
 pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
@@ -294,7 +310,24 @@ impl SessionWorktree {
             Ok(()) => Ok(()),
             // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
-            Err(_) => self.make_anew(user, aim),
+            Err(_) => {
+                self.open_up();
+                match to_commit::switch(self, user, aim) {
+                    Err(_) if !interrupt::requested() => self.make_anew(user, aim),
+                    switched => switched,
+                }
+            }
+        }
+    }
+
+    /// Makes everything in a copy readable and removable for its owner, whatever permissions
+    /// commands gave it. git records no such permissions.
+    pub fn open_up(&self) {
+        if self.is_layered() {
+            return;
+        }
+        if let Ok(top) = self.root.open_up(&self.session) {
+            open_up_below(&top);
         }
     }
 

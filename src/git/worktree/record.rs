@@ -1,6 +1,7 @@
 //! TeDDy's record of a session's worktree, in `teddy/worktrees/<session>` of the git directory,
 //! where confined commands cannot write.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ const LAYER_INDEX: &str = "layer-index";
 const LAYER_SETUP: &str = "layer-setup";
 /// Note of the trees of the last turn that was recorded in the worktree.
 const RECORDED: &str = "recorded";
+/// Note of ignored files that the layer hides because of their content.
+const LAYER_HIDDEN: &str = "layer-hidden";
+const MAX_HIDDEN: u64 = 4 << 20;
 /// Note of the trees of the last turn that was recorded in the layer.
 const LAYER_RECORDED: &str = "layer-recorded";
 const MAX_NOTE: u64 = 64 * 1024;
@@ -104,6 +108,29 @@ impl WorktreeRecord {
     pub(super) fn keep_recorded(&self, layered: bool, trees: &[TreeId]) -> std::io::Result<()> {
         let text: String = trees.iter().map(|tree| format!("{tree}\n")).collect();
         write_cache(&self.folder.join(recorded_note(layered)), text.as_bytes())
+    }
+
+    /// Returns the ignored files that the layer hides because of their content.
+    pub(super) fn hidden(&self) -> BTreeSet<Vec<u8>> {
+        let folder = Root::open(&self.folder);
+        let bytes = folder.and_then(|folder| folder.read(Path::new(LAYER_HIDDEN), MAX_HIDDEN));
+        let bytes = bytes.unwrap_or_default();
+        let paths = bytes
+            .split(|&byte| byte == 0)
+            .filter(|path| !path.is_empty());
+        paths.map(<[u8]>::to_vec).collect()
+    }
+
+    /// Adds to these files. They are forgotten with the layer.
+    pub(super) fn keep_hidden(&self, paths: &[Vec<u8>]) -> std::io::Result<()> {
+        let mut all = self.hidden();
+        let known = all.len();
+        all.extend(paths.iter().cloned());
+        if all.len() == known {
+            return Ok(());
+        }
+        let bytes: Vec<Vec<u8>> = all.into_iter().collect();
+        write_cache(&self.folder.join(LAYER_HIDDEN), &bytes.join(&0))
     }
 
     /// Removes the recorded trees, once their files are handled.

@@ -118,6 +118,12 @@ impl WorktreeRoot {
         self.folder.make_private_folder(Path::new(session))
     }
 
+    /// Restores the owner's permissions on a session's worktree, and opens it.
+    pub(super) fn open_up(&self, session: &str) -> std::io::Result<Root> {
+        open_up(&self.folder, OsStr::new(session));
+        self.folder.folder(Path::new(session))
+    }
+
     pub(super) fn layer(&self, session: &str) -> anyhow::Result<Root> {
         Ok(self.claim(session)?.make_private_folder(Path::new(LAYER))?)
     }
@@ -129,6 +135,12 @@ impl WorktreeRoot {
     pub(super) fn remove_layer(&self, session: &str) -> anyhow::Result<()> {
         let own = self.claim(session)?;
         Ok(remove_below(&own, OsStr::new(LAYER))?)
+    }
+
+    /// Moves a session's layer away and removes it as far as possible.
+    pub(super) fn move_layer_away(&self, session: &str) -> anyhow::Result<()> {
+        let own = self.claim(session)?;
+        move_away(&own, OsStr::new(LAYER), &own)
     }
 
     /// Removes a session's worktree, which must be ours.
@@ -181,6 +193,11 @@ impl WorktreeRoot {
     pub(super) fn forget(&self, session: &str) -> std::io::Result<()> {
         remove_below(&self.own, OsStr::new(session))
     }
+}
+
+/// Returns whether a directory contains worktrees of some repository.
+pub(super) fn is_root(path: &Path) -> bool {
+    path.join(OWN).symlink_metadata().is_ok()
 }
 
 pub(super) fn layer_place(root: &Path, session: &str) -> PathBuf {

@@ -59,7 +59,7 @@ enum Child {
 pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Result<Survey> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let look = SurveyRun {
-        top: rustix::fs::open(top, flags, Permissions::empty())?,
+        top: crate::host::file::openat(rustix::fs::CWD, top, flags, Permissions::empty())?,
         known: IndexFacts { index, options },
     };
     let mut survey = Survey {

@@ -4,6 +4,7 @@
 //! component by component.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,9 +33,32 @@ pub enum Mounts {
     Refused,
 }
 
+/// Like `openat` of the system, but retried if a signal interrupts it. On network and FUSE file
+/// systems, opening a file can take long enough for that.
+#[expect(clippy::disallowed_methods, reason = "this is its one home")]
+pub fn openat<P: rustix::path::Arg + Copy>(
+    folder: impl AsFd,
+    path: P,
+    flags: OFlags,
+    mode: Mode,
+) -> rustix::io::Result<OwnedFd> {
+    rustix::io::retry_on_intr(|| rustix::fs::openat(folder.as_fd(), path, flags, mode))
+}
+
+/// Repeats a call of the standard library that does not do so itself, such as `read_dir`, while
+/// signals interrupt it.
+pub fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 /// Follows links.
 pub(super) fn open_root(path: &Path) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::openat(CWD, path, FOLDER, Mode::empty())
+    openat(CWD, path, FOLDER, Mode::empty())
 }
 
 /// Opens a directory below `root`; the empty path is `root` itself. Fails with `ELOOP` if a
@@ -149,7 +173,7 @@ fn open_step(
     flags: OFlags,
     mounts: Mounts,
 ) -> rustix::io::Result<OwnedFd> {
-    let opened = rustix::fs::openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    let opened = openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
     // Unlike `RESOLVE_NO_XDEV`, this does not detect a bind mount of the same file system.
     if mounts == Mounts::Refused
         && rustix::fs::fstat(&opened)?.st_dev != rustix::fs::fstat(folder)?.st_dev
@@ -172,9 +196,7 @@ pub(super) fn walk(
 ) -> rustix::io::Result<OwnedFd> {
     let mut folder = rustix::io::fcntl_dupfd_cloexec(root, 0)?;
     for name in path {
-        let step = |from: &OwnedFd| {
-            rustix::fs::openat(from, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
-        };
+        let step = |from: &OwnedFd| openat(from, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
         let opened = match step(&folder) {
             Err(Errno::NOENT) if missing == MissingFolder::Make => {
                 // Another process can create the directory at the same time.

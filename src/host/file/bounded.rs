@@ -75,7 +75,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let during = |error: io::Error| failure("read", path, error);
 
-    let opened = rustix::fs::openat(CWD, path, flags, Mode::empty());
+    let opened = super::openat(CWD, path, flags, Mode::empty());
     let file = opened.map_err(|errno| during(errno.into()))?;
     let stat = rustix::fs::fstat(&file).map_err(|errno| during(errno.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -113,7 +113,7 @@ fn open_with_mode(path: &Path, flags: OFlags, mode: Mode) -> io::Result<File> {
     let during = |error: io::Error| failure("write", path, error);
     let other = |why: &str| during(io::Error::new(io::ErrorKind::InvalidInput, why));
 
-    let opened = rustix::fs::openat(CWD, path, flags | always, mode);
+    let opened = super::openat(CWD, path, flags | always, mode);
     let file = match opened {
         Err(Errno::LOOP) => return Err(other("it is a symbolic link")),
         opened => File::from(opened.map_err(|errno| during(errno.into()))?),

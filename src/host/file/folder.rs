@@ -19,7 +19,7 @@ impl Root {
     /// Opens the directory at an absolute path. Fails if any component is a link.
     pub fn open_strictly(path: &Path) -> io::Result<Root> {
         let opened = || {
-            let top = rustix::fs::openat(CWD, "/", LISTED, Bits::empty())?;
+            let top = super::openat(CWD, "/", LISTED, Bits::empty())?;
             let below = path.strip_prefix("/").map_err(|_| Errno::INVAL)?;
             let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
             if !below.components().all(plain) {
@@ -87,7 +87,7 @@ impl Root {
 }
 
 pub(super) fn names(folder: impl std::os::fd::AsFd) -> rustix::io::Result<Vec<OsString>> {
-    let listed = rustix::fs::openat(folder, ".", LISTED, Bits::empty())?;
+    let listed = super::openat(folder, ".", LISTED, Bits::empty())?;
     let mut names = Vec::new();
     for entry in Dir::new(listed)? {
         let name = entry?.file_name().to_bytes().to_vec();

@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags};
 use rustix::io::Errno;
@@ -20,6 +20,8 @@ use super::folder::{LISTED, names};
 const DEPTH: usize = 32;
 /// Without these permission bits for the owner, a directory cannot be emptied.
 const OWNER: u32 = 0o700;
+/// Without this permission bit, the owner cannot read a file.
+const READ: u32 = 0o400;
 
 struct Removal {
     top: OwnedFd,
@@ -36,10 +38,42 @@ pub fn remove_below(root: &Root, name: &OsStr) -> io::Result<()> {
     removed.map_err(|errno| root.fail("remove", Path::new(name), errno))
 }
 
-/// Restores the owner's permissions on a directory, without which it cannot be moved.
+/// Restores the owner's permissions that are needed to read and remove what a command left: all on a
+/// directory, reading on a file. Ignores errors: the use that needs them fails with the reason.
 pub fn open_up(root: &Root, name: &OsStr) {
-    if is_folder(&root.folder, name) {
-        let _ = enter(&root.folder, name);
+    let Ok(stat) = rustix::fs::statat(&root.folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
+        return;
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => drop(enter(&root.folder, name)),
+        // Another name of the file can be the user's.
+        FileType::RegularFile if stat.st_mode & READ == 0 && stat.st_nlink == 1 => {
+            let rights = stat.st_mode & 0o7777 | READ;
+            let place = open_below(&root.folder, name, PLACE.difference(OFlags::DIRECTORY));
+            let _ = place.and_then(|file| set_rights(&file, rights));
+        }
+        _ => {}
+    }
+}
+
+/// Like [`open_up`], for everything below a directory. Does not enter other file systems.
+pub fn open_up_below(root: &Root) {
+    let Ok(top) = rustix::io::fcntl_dupfd_cloexec(&root.folder, 0) else {
+        return;
+    };
+    // Paths, not open directories: a tree can have any depth.
+    let mut dirs = vec![PathBuf::new()];
+    while let Some(path) = dirs.pop() {
+        let Ok(dir) = open_beneath(&top, &path, LISTED, Mounts::Refused) else {
+            continue;
+        };
+        let dir = Root { folder: dir };
+        for name in dir.names().unwrap_or_default() {
+            open_up(&dir, &name);
+            if is_folder(&dir.folder, &name) {
+                dirs.push(path.join(name));
+            }
+        }
     }
 }
 
@@ -126,7 +160,7 @@ fn enter(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let inside = match open_below(folder, name, LISTED) {
         // A command left a directory without read permission.
         Err(Errno::ACCESS | Errno::PERM) => {
-            give_rights(&open_below(folder, name, PLACE)?)?;
+            set_rights(&open_below(folder, name, PLACE)?, OWNER)?;
             open_below(folder, name, LISTED)?
         }
         opened => opened?,
@@ -140,7 +174,7 @@ fn enter(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     Ok(inside)
 }
 
-/// Handle to a directory that need not be readable.
+/// Flags to open a directory that need not be readable.
 #[cfg(target_os = "linux")]
 const PLACE: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
@@ -149,11 +183,11 @@ const PLACE: OFlags = OFlags::PATH
 #[cfg(not(target_os = "linux"))]
 const PLACE: OFlags = LISTED;
 
-fn give_rights(folder: &OwnedFd) -> Result<(), Errno> {
+fn set_rights(file: &OwnedFd, rights: u32) -> Result<(), Errno> {
     // `fchmod` fails for an `O_PATH` descriptor, but `chmod` of its `/proc` link works and reaches
-    // exactly this directory.
-    let place = format!("/proc/self/fd/{}", folder.as_raw_fd());
-    rustix::fs::chmod(place, Bits::from_raw_mode(OWNER))
+    // exactly this file.
+    let place = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::chmod(place, Bits::from_raw_mode(rights))
 }
 
 fn open_below(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {

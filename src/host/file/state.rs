@@ -31,7 +31,7 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
         .unwrap_or(Path::new("."));
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     super::make_folders(parent)?;
-    let folder = rustix::fs::openat(
+    let folder = super::openat(
         CWD,
         parent,
         OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,

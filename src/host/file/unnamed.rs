@@ -75,7 +75,7 @@ fn without_name(folder: &Path) -> Option<File> {
     use rustix::fs::{CWD, Mode, OFlags};
 
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    let file = super::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
     let file = File::from(file);
     // `link` needs `/proc`.
     by_number(&file).exists().then_some(file)

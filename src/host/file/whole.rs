@@ -13,10 +13,10 @@ use rustix::fs::{CWD, RenameFlags};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use super::write_cache;
 use super::{
     FileMode, Root, TEMPORARY, failure, make_shared_folders, read_regular, read_regular_text,
 };
+use super::{uninterrupted, write_cache};
 
 // In bytes. We never write a larger record.
 const MAX_RECORD: u64 = 64 << 20;
@@ -187,7 +187,7 @@ fn foreign(folder: &Path, earlier: Option<&WholeRecord>) -> io::Result<Option<Pa
     };
     let mut open = vec![PathBuf::new()];
     while let Some(below) = open.pop() {
-        for entry in std::fs::read_dir(folder.join(&below))? {
+        for entry in uninterrupted(|| std::fs::read_dir(folder.join(&below)))? {
             let entry = entry?;
             let name = below.join(entry.file_name());
             let kind = entry.file_type()?;

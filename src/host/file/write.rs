@@ -125,7 +125,7 @@ pub(super) fn write_file(folder: impl AsFd, name: &OsStr, new: New<'_>) -> io::R
         Permissions::Exactly(_) => 0o600,
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(
+    let file = super::openat(
         folder.as_fd(),
         name,
         flags,

@@ -4,15 +4,19 @@
 //! parent, and so on up to the root.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
-    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
-    make_bitflags,
+    PathFdError, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
+    Scope, make_bitflags,
 };
+use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::Policy;
+use crate::host::file::{reason, uninterrupted};
 
 /// The newest Landlock ABI that we know.
 const NEWEST: u8 = 9;
@@ -68,7 +72,7 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
 
     let mut rules = AccessRules {
         ruleset: Some(ruleset.create().map_err(words)?),
-        hidden: canonical(&policy.hidden),
+        hidden: denied(&policy.hidden)?,
         abi,
     };
     // Allow listing everywhere: Landlock cannot allow it for a directory without its
@@ -86,7 +90,7 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
         (&policy.write, writing(abi)),
         (&policy.add, adding(abi)),
     ] {
-        for path in canonical(paths) {
+        for path in existing(paths)? {
             rules.carve(&path, rights)?;
         }
     }
@@ -133,12 +137,76 @@ fn adding(abi: ABI) -> BitFlags<AccessFs> {
     reading(abi) | (filling & AccessFs::from_all(abi))
 }
 
-/// Skips paths that do not exist.
-fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths
-        .iter()
-        .filter_map(|path| fs::canonicalize(path).ok())
-        .collect()
+/// Resolves paths to allow. Skips only those that do not exist: without one of the others, a command
+/// would fail for a reason that is not its own.
+pub(super) fn existing(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let resolved = paths.iter().map(|path| {
+        let found = resolve(path).map_err(|error| cannot("open", path, &error))?;
+        Ok(found)
+    });
+    resolved.filter_map(Result::transpose).collect()
+}
+
+/// Resolves paths to hide. If one exists but cannot be resolved, its nearest directory that can be
+/// is hidden instead: a command could make the path accessible, because Landlock does not cover
+/// `chmod`.
+fn denied(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    for path in paths {
+        let mut at = path.as_path();
+        loop {
+            match (resolve(at), at.parent()) {
+                (Ok(resolved), _) => found.extend(resolved),
+                (Err(error), _) if leads_nowhere(&error) => {}
+                (Err(_), Some(parent)) => {
+                    at = parent;
+                    continue;
+                }
+                (Err(error), None) => return Err(cannot("hide", path, &error)),
+            }
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// `None` if the path does not exist.
+fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
+    match uninterrupted(|| fs::canonicalize(path)) {
+        Err(error) if is_gone(&error) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    // `ESRCH`: a process in `/proc` has ended.
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::NOENT | Errno::NOTDIR | Errno::SRCH))
+}
+
+/// No program can open such a path, whatever its permissions.
+fn leads_nowhere(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::LOOP | Errno::NAMETOOLONG))
+}
+
+fn cannot(verb: &str, path: &Path, error: &io::Error) -> String {
+    format!(
+        "the sandbox cannot {verb} `{}`: {}",
+        path.display(),
+        reason(error)
+    )
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied
+}
+
+fn open(path: &Path) -> io::Result<PathFd> {
+    PathFd::new(path).map_err(|error| match error {
+        PathFdError::OpenCall { source, .. } => source,
+        _ => io::Error::other(error.to_string()),
+    })
 }
 
 struct AccessRules {
@@ -160,14 +228,21 @@ impl AccessRules {
             return self.allow(path, rights);
         }
 
-        // Nothing in a directory that we cannot list is allowed.
-        let Ok(entries) = fs::read_dir(path) else {
-            return Ok(());
+        let entries = match uninterrupted(|| fs::read_dir(path)) {
+            Ok(entries) => entries,
+            // Nothing in a directory that we cannot list is allowed.
+            Err(error) if is_gone(&error) || is_closed(&error) => return Ok(()),
+            Err(error) => return Err(cannot("list", path, &error)),
         };
-        for entry in entries.flatten() {
+        for entry in entries {
+            let entry = entry.map_err(|error| cannot("list", path, &error))?;
+            let kind = match entry.file_type() {
+                Ok(kind) => kind,
+                Err(error) if is_gone(&error) => continue,
+                Err(error) => return Err(cannot("open", &entry.path(), &error)),
+            };
             // Landlock follows a link to its target, which gets its own rule.
-            let link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            if !link && !self.hidden.contains(&entry.path()) {
+            if !kind.is_symlink() && !self.hidden.contains(&entry.path()) {
                 self.carve(&entry.path(), rights)?;
             }
         }
@@ -176,13 +251,16 @@ impl AccessRules {
     }
 
     fn allow(&mut self, path: &Path, rights: BitFlags<AccessFs>) -> Result<(), String> {
-        let Ok(opened) = PathFd::new(path) else {
-            return Ok(());
+        let opened = match uninterrupted(|| open(path)) {
+            Ok(opened) => opened,
+            // It was removed meanwhile, or is in a directory that commands cannot enter either.
+            Err(error) if is_gone(&error) || is_closed(&error) => return Ok(()),
+            Err(error) => return Err(cannot("open", path, &error)),
         };
-        let rights = if path.is_dir() {
-            rights
-        } else {
-            rights & AccessFs::from_file(self.abi)
+        let stat = rustix::fs::fstat(&opened).map_err(|e| cannot("open", path, &e.into()))?;
+        let rights = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => rights,
+            _ => rights & AccessFs::from_file(self.abi),
         };
 
         if rights.is_empty() {
@@ -195,5 +273,58 @@ impl AccessRules {
             .map_err(|e| format!("{}: {e}", path.display()))?;
         self.ruleset = Some(added);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_a_path_that_does_not_exist_is_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        fs::write(top.join("file"), "").unwrap();
+        symlink("loop", top.join("loop")).unwrap();
+        let check = |name: &str, expected: Result<Option<&str>, &str>| {
+            let found = existing(&[top.join(name)]);
+            let expected = expected
+                .map(|name| name.map(|name| top.join(name)).into_iter().collect())
+                .map_err(|why| {
+                    format!(
+                        "the sandbox cannot open `{}`: {why}",
+                        top.join(name).display()
+                    )
+                });
+            assert_eq!(found, expected, "{name}");
+        };
+        check("file", Ok(Some("file")));
+        check("missing", Ok(None));
+        check("file/below", Ok(None));
+        check("loop", Err("too many levels of symbolic links"));
+        let long = "x".repeat(300);
+        check(&long, Err("file name too long"));
+    }
+
+    #[test]
+    fn a_hidden_path_that_cannot_be_resolved_hides_its_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        fs::create_dir(top.join("dir")).unwrap();
+        fs::write(top.join("dir/key"), "").unwrap();
+        symlink("loop", top.join("dir/loop")).unwrap();
+        let check = |name: &str, expected: &[&str]| {
+            let expected: Vec<_> = expected.iter().map(|name| top.join(name)).collect();
+            assert_eq!(denied(&[top.join(name)]), Ok(expected), "{name}");
+        };
+        check("dir/key", &["dir/key"]);
+        check("dir/missing", &[]);
+        // No program can follow the link.
+        check("dir/loop", &[]);
+        // Stands for every error that says nothing about the path, such as `EACCES` for a user who
+        // is not root.
+        check("dir/n\0ul", &["dir"]);
     }
 }

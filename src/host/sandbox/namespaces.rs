@@ -10,23 +10,22 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use super::OverlayFolders;
+use super::files::existing;
 use crate::host::fault;
+use crate::host::file::openat;
 
 /// Mounts an empty tmpfs on each directory. Returns `false` if the system allows no namespace.
 /// After an error the process is in an undefined state and must exit. It must have a single thread.
 pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
-    let folders: Vec<PathBuf> = folders
-        .iter()
-        .filter_map(|folder| folder.canonicalize().ok())
-        .filter(|folder| folder.is_dir())
-        .collect();
+    let mut folders = existing(folders)?;
+    folders.retain(|folder| folder.is_dir());
     if folders.is_empty() {
         return Ok(true);
     }

@@ -1,22 +1,11 @@
-//! The environment of commands: the user's, without secrets and without variables that point git or
-//! TeDDy at another repository.
+//! The environment of commands and agents: the listed variables of the user's, and which of them a
+//! plan can set.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::host::{env, process};
+use crate::host::inherited::{ChildKind, give_listed};
 
-// Substrings of names that suggest a secret.
-const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
-// Prefixes of git variables that describe the user, not a repository.
-const GIT_USER: [&str; 6] = [
-    "GIT_ATTR_NOSYSTEM",
-    "GIT_AUTHOR_",
-    "GIT_COMMITTER_",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-];
 // A plan cannot set these, because they decide which code a command runs.
 const RESERVED: [&str; 6] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS", "SHELLOPTS"];
 // Prefixes of such names.
@@ -33,7 +22,8 @@ pub fn may_set(name: &str) -> bool {
 }
 
 pub(in crate::host) struct CommandEnvironment<'a> {
-    /// Variables to inherit although their names look like secrets or belong to git.
+    pub(in crate::host) kind: ChildKind,
+    /// Variables to inherit although no list has them.
     pub(in crate::host) keep: &'a [String],
     /// Becomes `TMPDIR`.
     pub(in crate::host) temporary: &'a Path,
@@ -43,14 +33,7 @@ pub(in crate::host) struct CommandEnvironment<'a> {
 impl CommandEnvironment<'_> {
     /// Sets up a command's environment. The caller adds the variables of the plan later.
     pub(in crate::host) fn give(&self, command: &mut Command) {
-        for (name, _) in env::all() {
-            let text = name.to_string_lossy();
-            if !passes(&text) && !self.keeps(&text) {
-                command.env_remove(&name);
-            }
-        }
-
-        process::give_back(command, |name| self.keeps(name));
+        give_listed(command, self.kind, self.keep);
         command.env("TMPDIR", self.temporary);
 
         // No user can answer a prompt or write a commit message.
@@ -68,48 +51,11 @@ impl CommandEnvironment<'_> {
                 .env("GIT_CONFIG_VALUE_1", "false");
         }
     }
-
-    fn keeps(&self, name: &str) -> bool {
-        self.keep.iter().any(|kept| kept == name)
-    }
-}
-
-fn passes(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    let git = upper.starts_with("GIT_") && !GIT_USER.iter().any(|start| upper.starts_with(start));
-    !git && !upper.starts_with("TEDDY_")
-        && upper != "OLDPWD"
-        && !SECRET.iter().any(|word| upper.contains(word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secrets_and_repositories_do_not_pass() {
-        for name in [
-            "OPENAI_API_KEY",
-            "npm_token",
-            "AWS_SECRET_ACCESS_KEY",
-            "PGPASSWORD",
-            "GIT_DIR",
-            "GIT_CONFIG_COUNT",
-            "TEDDY_NOW",
-        ] {
-            assert!(!passes(name), "{name} passes");
-        }
-        for name in [
-            "PATH",
-            "HOME",
-            "LANG",
-            "CARGO_HOME",
-            "GIT_AUTHOR_NAME",
-            "GIT_CONFIG_GLOBAL",
-        ] {
-            assert!(passes(name), "{name} does not pass");
-        }
-    }
 
     #[test]
     fn a_plan_may_not_choose_what_commands_run() {

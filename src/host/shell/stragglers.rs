@@ -6,6 +6,7 @@
 use rustix::process::{Pid, Signal};
 
 use crate::host::env;
+use crate::host::file::uninterrupted;
 
 /// Value: markers separated by `:`, because a script can run TeDDy itself.
 pub(in crate::host) const VARIABLE: &str = "TEDDY_RUN";
@@ -87,7 +88,7 @@ fn processes(is_wanted: impl Fn(&str) -> bool) -> Vec<Pid> {
             .and_then(|value| str::from_utf8(value).ok())
             .is_some_and(|value| value.split(SEPARATOR).any(&is_wanted))
     };
-    let Ok(entries) = std::fs::read_dir("/proc") else {
+    let Ok(entries) = uninterrupted(|| std::fs::read_dir("/proc")) else {
         return Vec::new();
     };
 

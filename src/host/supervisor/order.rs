@@ -35,8 +35,10 @@ pub struct Order {
 pub enum SupervisorMessage {
     /// The command was started.
     Started,
-    /// The command was not started, with the reason.
+    /// The command was not started because of the command itself, with the reason.
     Refused(String),
+    /// The command was not started because the machine failed, with the reason.
+    Broken(String),
     /// Like `Refused`, because a private mount failed halfway. A retry without private mounts can
     /// work.
     Halfway(String),

@@ -140,7 +140,7 @@ impl Supervised {
     /// The result holds the lock of the order.
     fn start(&mut self, order: &mut Order) -> Result<Option<File>, SupervisorMessage> {
         let lock = match &order.lock {
-            Some(path) => Some(hold(path.as_os_str()).map_err(SupervisorMessage::Refused)?),
+            Some(path) => Some(hold(path.as_os_str()).map_err(SupervisorMessage::Broken)?),
             None => None,
         };
         // Check this only with the lock: while TeDDy lives no other process takes it. If TeDDy has
@@ -154,15 +154,15 @@ impl Supervised {
         // `setns` and `unshare` need a single-threaded process, so they come before the thread of
         // `spawn`.
         if let Some(holder) = order.view {
-            sandbox::join(holder).map_err(SupervisorMessage::Refused)?;
+            sandbox::join(holder).map_err(SupervisorMessage::Broken)?;
         }
 
         if let Some(policy) = &mut order.policy {
             sandbox::hide(policy, &order.kernel).map_err(SupervisorMessage::Halfway)?;
-            self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Refused)?;
+            self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Broken)?;
         }
 
-        let child = spawn(order).map_err(SupervisorMessage::Refused)?;
+        let child = spawn(order)?;
         self.command = Some(Pid::from_child(&child));
         Ok(lock)
     }
@@ -330,23 +330,38 @@ fn hold(path: &OsStr) -> Result<File, String> {
 }
 
 /// Starts the command from a thread that has restricted itself.
-fn spawn(order: &Order) -> Result<Child, String> {
+fn spawn(order: &Order) -> Result<Child, SupervisorMessage> {
     // Opened before the sandbox applies, because the policy might not allow it.
-    let input = input(order).map_err(|error| reason(&error))?;
+    let input = input(order).map_err(|error| SupervisorMessage::Broken(reason(&error)))?;
     let confined = || {
-        order.policy.as_ref().map_or(Ok(()), |policy| {
+        if let Some(policy) = &order.policy {
             sandbox::enforce(policy, &order.kernel, &watching())
-        })?;
-        command(order, input.into())?
-            .spawn()
-            .map_err(|e| reason(&e))
+                .map_err(SupervisorMessage::Broken)?;
+        }
+        let mut command = command(order, input.into()).map_err(SupervisorMessage::Broken)?;
+        command.spawn().map_err(|error| not_started(&error))
     };
 
     // The restrictions are inherited by the thread's children, and end with the thread.
     std::thread::scope(|scope| match scope.spawn(confined).join() {
         Ok(started) => started,
-        Err(_) => Err("the supervisor failed".to_owned()),
+        Err(_) => Err(SupervisorMessage::Broken(
+            "the supervisor failed".to_owned(),
+        )),
     })
+}
+
+/// Tells a program that cannot be executed from a machine that can execute none.
+fn not_started(error: &io::Error) -> SupervisorMessage {
+    use Errno as E;
+
+    let why = reason(error);
+    match E::from_io_error(error) {
+        Some(E::INTR | E::AGAIN | E::NOMEM | E::MFILE | E::NFILE | E::IO | E::NOSPC) => {
+            SupervisorMessage::Broken(why)
+        }
+        _ => SupervisorMessage::Refused(why),
+    }
 }
 
 fn input(order: &Order) -> io::Result<File> {

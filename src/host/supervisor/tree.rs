@@ -6,6 +6,7 @@ use rustix::process::{
 };
 
 use crate::host::fault;
+use crate::host::file::uninterrupted;
 
 /// A snapshot of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +129,9 @@ fn listed_children(parent: Pid) -> Option<Vec<Process>> {
         return None;
     }
 
-    let threads = std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())).ok()?;
+    let threads =
+        uninterrupted(|| std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())))
+            .ok()?;
     let mut found = Vec::new();
     for thread in threads.flatten() {
         let list = match std::fs::read_to_string(thread.path().join("children")) {
@@ -145,7 +148,10 @@ fn listed_children(parent: Pid) -> Option<Vec<Process>> {
 }
 
 fn scan() -> Vec<Process> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let entries = uninterrupted(|| std::fs::read_dir("/proc"))
+        .into_iter()
+        .flatten()
+        .flatten();
     entries
         .filter_map(|entry| look(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?))
         .collect()

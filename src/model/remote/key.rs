@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::host::http::Url;
 use crate::model::ModelError;
-use crate::model::job::ProgramJob;
+use crate::model::job::{JobEnvironment, ProgramJob};
 use crate::model::outside::Outside;
 use crate::model::settings::ModelConfig;
 use crate::text::redact::redact_values;
@@ -129,7 +129,8 @@ fn from_command(settings: &ModelConfig, outside: &Outside) -> Result<String, Mod
     let job = ProgramJob {
         words,
         stdin: None,
-        withheld: &[],
+        // The program can need a session of a password manager.
+        environment: JobEnvironment::Whole,
         timeout: COMMAND_LIMIT,
         idle: None,
         max_bytes: 64 << 10,

@@ -11,6 +11,7 @@
 //! forbidden variable, memos, agents, a search without an engine, an action after a hand-over.
 
 pub mod elision;
+mod git_file;
 mod memo;
 mod name;
 mod nul;
@@ -207,6 +208,7 @@ fn judged<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Judge<'a>>
         });
         if name::check(&mut judge, action)? {
             action.kind.check(&mut judge, action)?;
+            git_file::check(&mut judge, action);
         }
     }
 

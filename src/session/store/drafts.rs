@@ -85,7 +85,11 @@ impl Store<'_> {
         let meta = Meta {
             parent_turn_id: Some(next.parent_turn_id),
             caller_turn_id: next.caller_turn_id,
-            replans: if rejected { tip.meta.replans + 1 } else { 0 },
+            replans: match rejected {
+                // A fetched turn can name any number.
+                true => tip.meta.replans.saturating_add(1),
+                false => 0,
+            },
             ..Meta::of(Uuid::now_v7(), tip.number() + 1, Status::Ready, &next.agent)
         };
         Ok(Draft {

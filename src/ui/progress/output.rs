@@ -1,42 +1,115 @@
 //! Streams a command's output as complete lines without control sequences.
 //!
 //! Colors and cursor movements are removed. Of a line rewritten with carriage returns, the last
-//! state remains.
+//! state remains. A command that writes faster than anyone can read does not wait for the terminal:
+//! within each [`REFRESH`] interval a limited amount is shown, then the newest lines, and what is
+//! skipped in between is counted. The report has the beginning and the end of the whole output.
+
+use std::time::Instant;
 
 use super::super::style::{StyledLine, Tone};
+use super::{REFRESH, grouped};
 use crate::text::visible::strip_ansi;
 
-/// In bytes. A longer line is shown in pieces, so the buffer stays bounded.
+/// In bytes. A longer line without an end is shown in pieces, so the buffer stays bounded.
 const MAX_LINE: usize = 4096;
+/// Lines shown in an interval.
+const LINES: usize = 1000;
+/// Bytes shown in an interval, and bytes kept for the next one.
+const BYTES: usize = 64 << 10;
 
 /// Output of one command.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// Bytes of the unfinished line.
+    /// Bytes that are not shown yet.
     rest: Vec<u8>,
+    /// Number of bytes dropped in front of `rest`.
+    dropped: usize,
+    /// Start of the current interval.
+    begun: Option<Instant>,
+    lines_shown: usize,
+    bytes_shown: usize,
 }
 
 impl Output {
-    /// Adds bytes and returns the lines that are now complete.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<StyledLine> {
-        let mut lines = Vec::new();
-        for piece in bytes.split_inclusive(|&b| b == b'\n') {
-            self.rest.extend_from_slice(piece);
-            if piece.ends_with(b"\n") || self.rest.len() > MAX_LINE {
-                lines.push(shown(&std::mem::take(&mut self.rest)));
+    /// Adds bytes and returns the lines to show now. Without bytes, returns those that an earlier
+    /// interval held back.
+    pub fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<StyledLine> {
+        let is_over = |begun| now.saturating_duration_since(begun) >= REFRESH;
+        if self.begun.is_none_or(is_over) {
+            self.begin(now);
+        }
+
+        let mut lines = self.take();
+        for part in bytes.chunks(BYTES) {
+            self.rest.extend_from_slice(part);
+            lines.extend(self.take());
+            if self.rest.len() > BYTES {
+                self.drop_front(self.rest.len() - BYTES);
             }
         }
         lines
     }
 
-    /// Returns the last line, if it has no line end.
-    pub fn finish(self) -> Vec<StyledLine> {
-        if self.rest.is_empty() {
-            Vec::new()
-        } else {
-            vec![shown(&self.rest)]
+    /// Returns the newest lines that are left, and a last one without a line end.
+    pub fn finish(mut self) -> Vec<StyledLine> {
+        self.begin(Instant::now());
+        let mut lines = self.take();
+        if !self.rest.is_empty() {
+            lines.push(shown(&self.rest));
+        }
+        lines
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.begun = Some(now);
+        (self.lines_shown, self.bytes_shown) = (0, 0);
+        if let Some(end) = memchr::memrchr_iter(b'\n', &self.rest).nth(LINES) {
+            self.drop_front(end + 1);
         }
     }
+
+    /// Drops at least `most` bytes, up to the end of a line if there is one.
+    fn drop_front(&mut self, most: usize) {
+        let end = memchr::memchr(b'\n', &self.rest[most - 1..]);
+        let end = end.map_or(most, |end| most + end);
+        self.rest.drain(..end);
+        self.dropped += end;
+    }
+
+    /// Removes as many complete lines as the interval still allows, and returns them.
+    fn take(&mut self) -> Vec<StyledLine> {
+        let (mut lines, mut start) = (Vec::new(), 0);
+        while self.lines_shown < LINES && self.bytes_shown < BYTES {
+            let rest = &self.rest[start..];
+            let length = match memchr::memchr(b'\n', rest) {
+                Some(end) => end + 1,
+                None if rest.len() > MAX_LINE => piece(rest),
+                None => break,
+            };
+            if self.dropped > 0 {
+                let bytes = grouped(std::mem::take(&mut self.dropped));
+                lines.push(StyledLine::of(
+                    Tone::Faint,
+                    &format!("  │ [{bytes} bytes are not shown]"),
+                ));
+            }
+            lines.push(shown(&rest[..length]));
+            start += length;
+            self.lines_shown += 1;
+            self.bytes_shown += length;
+        }
+
+        self.rest.drain(..start);
+        lines
+    }
+}
+
+/// Returns the length of a piece of a long line that ends between two characters.
+fn piece(bytes: &[u8]) -> usize {
+    let is_inside = |at: &usize| bytes[*at] & 0xc0 == 0x80;
+    let ends = MAX_LINE - 3..=MAX_LINE;
+    ends.rev().find(|at| !is_inside(at)).unwrap_or(MAX_LINE)
 }
 
 fn shown(bytes: &[u8]) -> StyledLine {
@@ -52,9 +125,11 @@ mod tests {
     use super::*;
 
     fn check(chunks: &[&[u8]], expected: &[&str]) {
-        let mut output = Output::default();
-        let mut lines: Vec<StyledLine> =
-            chunks.iter().flat_map(|chunk| output.feed(chunk)).collect();
+        let (mut output, now) = (Output::default(), Instant::now());
+        let mut lines: Vec<StyledLine> = chunks
+            .iter()
+            .flat_map(|chunk| output.feed(chunk, now))
+            .collect();
         lines.extend(output.finish());
         assert_eq!(
             lines.iter().map(StyledLine::text).collect::<Vec<_>>(),
@@ -82,8 +157,60 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_not_kept_forever() {
-        let mut output = Output::default();
-        let lines: usize = (0..10).map(|_| output.feed(&[b'x'; 1000]).len()).sum();
+        let (mut output, now) = (Output::default(), Instant::now());
+        let lines: usize = (0..10).map(|_| output.feed(&[b'x'; 1000], now).len()).sum();
         assert_eq!(lines, 2);
+    }
+
+    #[test]
+    fn a_piece_of_a_long_line_ends_between_two_characters() {
+        let text = "é".repeat(5000);
+        for text in [text.clone(), format!("x{text}")] {
+            let shown = Output::default().feed(text.as_bytes(), Instant::now());
+            assert_eq!(shown.len(), 2);
+            assert!(shown.iter().all(|line| !line.text().contains('\u{fffd}')));
+        }
+    }
+
+    fn numbers(range: std::ops::Range<usize>) -> String {
+        range.map(|number| format!("{number}\n")).collect()
+    }
+
+    fn texts(lines: &[StyledLine]) -> Vec<String> {
+        lines.iter().map(StyledLine::text).collect()
+    }
+
+    #[test]
+    fn of_a_flood_the_beginning_and_the_newest_lines_are_shown() {
+        let (mut output, now) = (Output::default(), Instant::now());
+        let flood = numbers(0..100_000);
+        let first = texts(&output.feed(flood.as_bytes(), now));
+        assert_eq!((first.len(), first[LINES - 1].as_str()), (LINES, "  │ 999"));
+        assert!(output.rest.len() <= BYTES);
+
+        let later = texts(&output.feed(b"", now + REFRESH));
+        assert_eq!(later.len(), 1 + LINES);
+        let hidden = numbers(1000..99_000).len();
+        let gap = format!("  │ [{} bytes are not shown]", grouped(hidden));
+        assert_eq!([&later[0], &later[1]], [&gap, "  │ 99000"]);
+        assert_eq!(later[LINES], "  │ 99999");
+        assert_eq!(texts(&output.finish()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_was_held_back_is_shown_at_the_end() {
+        let (mut output, now) = (Output::default(), Instant::now());
+        output.feed(numbers(0..LINES).as_bytes(), now);
+        assert_eq!(texts(&output.feed(b"a\nb\nc", now)), Vec::<String>::new());
+        assert_eq!(texts(&output.finish()), ["  │ a", "  │ b", "  │ c"]);
+    }
+
+    #[test]
+    fn a_flood_without_line_ends_is_cut_too() {
+        let (mut output, now) = (Output::default(), Instant::now());
+        let first = output.feed(&vec![b'x'; 10 << 20], now);
+        let length: usize = first.iter().map(|line| line.text().len()).sum();
+        assert!(length < 2 * BYTES, "{length}");
+        assert!(output.rest.len() <= BYTES);
     }
 }

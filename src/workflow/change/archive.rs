@@ -41,8 +41,21 @@ pub struct Archived {
     pub phase: ChangePhase,
     /// One line for each spec that was written or deleted.
     pub done: Vec<String>,
-    /// Specs with conflicts; nothing was written in that case.
+    /// Specs with conflicts; nothing was written in that case, unless `turn` says otherwise.
     pub conflicts: Vec<String>,
+    /// Number of the turn that was recorded although something was in the way of a spec.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+}
+
+/// Outcome of the merge of the specs.
+enum SpecMerge {
+    /// The specs are in the user's files; one line for each.
+    Done(Vec<String>),
+    /// Nothing was written: these overlap with edits.
+    Overlap(Vec<String>),
+    /// The turn is recorded, and something in the user's files was in the way of these.
+    Blocked(Vec<String>),
 }
 
 /// Merges a change's specs into the project's and applies them to the user's files.
@@ -71,23 +84,26 @@ pub fn archive(
     // recovers.
     let transaction = project.enter("archive", user)?;
     let tip = project.store().tip(&id.session())?;
+    let mut archived = Archived {
+        change: id.clone(),
+        phase: change.state.phase,
+        done: Vec::new(),
+        conflicts: Vec::new(),
+        turn: None,
+    };
     match merge(&transaction, project, &change, &tip, on_overlap)? {
-        Err(conflicts) => Ok(Archived {
-            change: id.clone(),
-            phase: change.state.phase,
-            done: Vec::new(),
-            conflicts,
-        }),
-        Ok(done) => {
+        SpecMerge::Overlap(conflicts) => archived.conflicts = conflicts,
+        SpecMerge::Blocked(conflicts) => {
+            archived.conflicts = conflicts;
+            archived.turn = Some(tip.number() + 1);
+        }
+        SpecMerge::Done(done) => {
             record(project, &mut change, &done)?;
-            Ok(Archived {
-                change: id.clone(),
-                phase: change.state.phase,
-                done,
-                conflicts: Vec::new(),
-            })
+            archived.phase = change.state.phase;
+            archived.done = done;
         }
     }
+    Ok(archived)
 }
 
 fn merge(
@@ -96,7 +112,7 @@ fn merge(
     change: &Change,
     tip: &Turn,
     on_overlap: OnOverlap,
-) -> anyhow::Result<Result<Vec<String>, Vec<String>>> {
+) -> anyhow::Result<SpecMerge> {
     let forced: Vec<Vec<u8>> = change
         .documents
         .specs()
@@ -108,7 +124,7 @@ fn merge(
         Fit::Clean(files) => files,
         Fit::Overlap(paths, ways) => {
             let to = match on_overlap {
-                OnOverlap::Stop => return Ok(Err(paths.iter().map(|path| lossy(path)).collect())),
+                OnOverlap::Stop => return Ok(SpecMerge::Overlap(lossy_all(&paths))),
                 OnOverlap::Ours => ways.ours,
                 OnOverlap::Theirs | OnOverlap::Exact => ways.theirs,
                 OnOverlap::Markers => ways.markers,
@@ -121,7 +137,7 @@ fn merge(
     };
 
     if files.from == files.to {
-        return Ok(Ok(Vec::new()));
+        return Ok(SpecMerge::Done(Vec::new()));
     }
 
     let (step, done) = write(
@@ -136,15 +152,14 @@ fn merge(
     let published = transaction
         .complete(&project.checkout(), &tip.session, &step, Some(&files))?
         .published;
-    if published.conflicts.is_empty() {
-        Ok(Ok(done))
-    } else {
-        Ok(Err(published
-            .conflicts
-            .iter()
-            .map(|path| lossy(path))
-            .collect()))
-    }
+    Ok(match published.conflicts.as_slice() {
+        [] => SpecMerge::Done(done),
+        conflicts => SpecMerge::Blocked(lossy_all(conflicts)),
+    })
+}
+
+fn lossy_all(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().map(|path| lossy(path)).collect()
 }
 
 /// Builds base and target of the merge: the user's tree with the specs from the start of the

@@ -1,8 +1,9 @@
 //! Decides whether commands see the user's files through an overlay or in a copy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::settings::{Backend, Sandbox};
+use crate::git::worktree::worktree_dirs;
 use crate::host::boot;
 use crate::host::file::{read_regular_text, write_cache};
 use crate::host::overlay;
@@ -47,18 +48,40 @@ fn judged(project: &Project, can: impl FnOnce() -> Result<(), String>) -> Comman
             Some("`execute.sandbox` is `off`".to_owned())
         }
         // The layer would be inside the directory that it covers.
-        _ if project
-            .worktrees()
-            .starts_with(project.repository.workdir()) =>
-        {
+        _ if is_inside(project, &project.worktrees()) => {
             Some("`worktree.root` is in the project".to_owned())
         }
-        Backend::Auto | Backend::Overlay => private_inside(project),
+        Backend::Auto | Backend::Overlay => {
+            worktrees_inside(project).or_else(|| private_inside(project))
+        }
     };
     match why.map_or_else(can, Err) {
         Ok(()) => CommandFiles::Overlay,
         Err(why) => CommandFiles::Checkout(why),
     }
+}
+
+/// Describes a directory inside the project with worktrees of other sessions, which an overlay would
+/// expose: an earlier `worktree.root` can have named it.
+fn worktrees_inside(project: &Project) -> Option<String> {
+    let dirs = worktree_dirs(&project.repository, &project.worktrees());
+    let mut inside = dirs.iter().filter(|dir| is_inside(project, dir));
+    let path = inside.find(|dir| dir.exists())?.display().to_string();
+    Some(format!(
+        "`{}` has worktrees of sessions, and is inside the project",
+        visible(&path)
+    ))
+}
+
+/// Returns whether a path leads into the project, through symlinks too. Its last directories do not
+/// have to exist.
+fn is_inside(project: &Project, path: &Path) -> bool {
+    let mut existing = path.ancestors();
+    let real = existing.find_map(|dir| dir.canonicalize().ok());
+    let top = project.repository.workdir();
+    let real_top = top.canonicalize();
+    path.starts_with(top)
+        || real.is_some_and(|real| real_top.is_ok_and(|top| real.starts_with(top)))
 }
 
 /// Describes a private path inside the project that an overlay would expose.

@@ -15,7 +15,7 @@ use policy::RunPaths;
 
 use crate::config::settings::Sandbox;
 use crate::git::snapshot::secrets::secrets_in;
-use crate::git::worktree::SessionWorktree;
+use crate::git::worktree::{SessionWorktree, worktree_dirs};
 use crate::host::file::make_folders;
 use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
 use crate::text::path_alias::PathAliases;
@@ -63,6 +63,8 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     );
 
     if let Some(policy) = &mut policy {
+        let worktrees = worktree_dirs(&project.repository, &project.worktrees());
+        policy.hidden.extend(worktrees);
         policy.hidden.extend(secrets_beside_programs(project)?);
         caches::prepare(&caches, &policy.write)
             .with_context(|| format!("making `{}`", caches.display()))?;

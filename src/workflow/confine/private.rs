@@ -149,8 +149,7 @@ const MACHINE: &[&str] = &[
     "/run/secrets",
 ];
 
-/// All private paths. Includes TeDDy's own directories, which contain the worktrees of other
-/// sessions.
+/// All private paths, including TeDDy's own directories. The worktrees can be elsewhere.
 pub(super) fn private() -> Vec<PathBuf> {
     let below = |folder: Option<PathBuf>, names: &'static [&'static str]| {
         let folder = folder.into_iter();

@@ -140,7 +140,7 @@ pub fn search_obstacle(project: &Project) -> Option<String> {
             let name = research.api_key_env.as_deref().unwrap_or(usual);
             format!("the search engine's key is missing; `{name}` is not set")
         }
-        SearchEngine::Command { run } if run.is_empty() => {
+        SearchEngine::Command { run, .. } if run.is_empty() => {
             "`research.run` names no program".to_owned()
         }
         _ => return None,
@@ -164,6 +164,7 @@ fn engine(project: &Project) -> SearchEngine {
         Some(settings::EngineKind::Tavily) => SearchEngine::Tavily { key: key() },
         Some(settings::EngineKind::Command) => SearchEngine::Command {
             run: research.run.clone(),
+            keep: research.api_key_env.iter().cloned().collect(),
         },
         None => SearchEngine::None,
     }

@@ -6,11 +6,16 @@
 //! moved into one counts as unmoved.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::keep::corrupt::Moment;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::private_files::PrivateFiles;
 use crate::git::repository::Repository;
 use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
@@ -64,7 +69,16 @@ pub(super) fn capture(
             };
             layer.snapshot(&limits, &written)?
         }
-        false => snapshot::snapshot(repository, &index, &limits, &written)?,
+        false => {
+            let taken = snapshot::snapshot(repository, &index, &limits, &written)?;
+            match taken.left_out.iter().any(LeftOut::is_closed) {
+                true => {
+                    opened.worktree.open_up();
+                    snapshot::snapshot(repository, &index, &limits, &written)?
+                }
+                false => taken,
+            }
+        }
     };
     // The content is in the plan anyway, so leaving the file out would hide nothing.
     add_written(repository, &mut snapshot, opened.written)?;
@@ -77,8 +91,30 @@ pub(super) fn capture(
     leave_repositories(repository, env, opened, &mut captured)?;
     take_moved(repository, env, opened, &mut captured)?;
     leave_earlier(repository, env, opened, &mut captured)?;
+    note_private(project, env, repository, captured.tree)?;
 
     Ok(captured)
+}
+
+/// Notes new files that commands closed to other users, so that they are published closed.
+fn note_private(
+    project: &Project,
+    env: &RunEnv<'_>,
+    repository: &Repository,
+    tree: TreeId,
+) -> anyhow::Result<()> {
+    let mut private = PrivateFiles::of(&project.repository);
+    let changes = diff::changes(repository, env.tree, tree)?;
+    for change in changes.iter().filter(|change| change.old.is_none()) {
+        let path = Path::new(OsStr::from_bytes(&change.path));
+        let found = repository.workdir().join(path).symlink_metadata();
+        if let Ok(found) = found.as_ref()
+            && found.is_file()
+        {
+            private.note(&change.path, found.permissions().mode());
+        }
+    }
+    Ok(private.save()?)
 }
 
 /// Takes files out that earlier turns left where git ignored them, if this one has lifted the rule:

@@ -12,6 +12,7 @@ mod layered;
 
 use super::run_env::RunEnv;
 use crate::git::worktree::bring::{Bring, BroughtFiles};
+use crate::git::worktree::layer::pin;
 use crate::git::worktree::{Extent, SessionWorktree, WorktreeAim};
 use crate::host::file::Root;
 use crate::host::overlay::Overlay;
@@ -43,6 +44,21 @@ impl PreparedWorktree {
             Some(overlay) => overlay.root(),
             None => Root::open(&self.worktree.path),
         }
+    }
+
+    /// Makes sure that the plan's own actions work on the files of its snapshot, in an overlay as in
+    /// a checkout.
+    pub(super) fn pin(
+        &self,
+        project: &Project,
+        env: &RunEnv<'_>,
+        targets: &[Vec<u8>],
+    ) -> anyhow::Result<()> {
+        let Some(overlay) = &self.overlay else {
+            return Ok(());
+        };
+        let (root, path) = (overlay.root()?, overlay.place());
+        pin(&project.repository, env.tree, &root, &path, targets).map_err(unmade)
     }
 
     /// Starts to unmount the overlay. From here on only the layer is read.
@@ -246,6 +262,7 @@ fn run_setup(
             .map(|policy| confine::cache_variables(project, policy))
             .unwrap_or_default(),
         timeout: Some(project.settings.execute.timeout()),
+        keep_env: project.settings.execute.keep_env.clone(),
         launcher: Some(launcher),
         aliases: confine::aliases(project, &worktree.path),
         ..Script::new(setup, &worktree.path)

@@ -141,7 +141,7 @@ fn corrector(case: &PlanInReview<'_>, options: &ExecuteOptions) -> Option<String
 fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoReplan> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {
-        return Err(NoReplan::TooMany(case.draft.meta.replans + 1));
+        return Err(NoReplan::TooMany(case.draft.meta.replans.saturating_add(1)));
     }
 
     let before = &case.tip.meta.mistakes;

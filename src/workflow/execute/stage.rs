@@ -80,6 +80,7 @@ pub(in crate::workflow) fn perform(
     };
 
     let mut prepared = prepare(project, env, extent, user)?;
+    prepared.pin(project, env, &targets)?;
     fault::point("after-worktree")?;
     let began = match extent {
         Extent::Whole => Some(Began::look(project, &prepared)?),

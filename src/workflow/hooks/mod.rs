@@ -11,7 +11,7 @@ mod state;
 pub mod take;
 pub mod trouble;
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ impl HookedAgent {
             .find(|agent| agent.name() == name)
     }
 
-    /// Directory of its settings and transcripts, relative to the home directory or a project.
+    /// Directory of its settings, transcripts and login, relative to the home directory or a project.
     pub fn folder(self) -> &'static str {
         match self {
             HookedAgent::Claude => ".claude",
@@ -63,6 +63,29 @@ impl HookedAgent {
             HookedAgent::Claude => Some("CLAUDE_CONFIG_DIR"),
             HookedAgent::Codex => Some("CODEX_HOME"),
             HookedAgent::Gemini => None,
+        }
+    }
+
+    /// Directory of its transcripts, relative to that of its settings.
+    pub fn transcripts(self) -> &'static str {
+        match self {
+            HookedAgent::Claude => "projects",
+            HookedAgent::Codex => "sessions",
+            HookedAgent::Gemini => "tmp",
+        }
+    }
+
+    /// Returns whether a path below [`HookedAgent::transcripts`] is a transcript, by its name.
+    pub fn is_transcript(self, path: &Path) -> bool {
+        let ends_in = |ending| path.extension().is_some_and(|found| found == ending);
+        match self {
+            HookedAgent::Claude | HookedAgent::Codex => ends_in("jsonl"),
+            // The directory of a project has its shell history, too.
+            HookedAgent::Gemini => {
+                let dirs = path.parent().into_iter().flat_map(Path::components);
+                let mut dirs = dirs.map(Component::as_os_str);
+                dirs.any(|dir| dir == "chats") && (ends_in("json") || ends_in("jsonl"))
+            }
         }
     }
 

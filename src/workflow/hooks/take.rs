@@ -1,11 +1,13 @@
 //! Handles a hook event: a prompt starts, or it ends and becomes a turn in the session of its
 //! conversation.
 
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
 
 use super::event::{HookEvent, HookMoment};
 use super::state::{self, Conversation, OpenPrompt};
 use super::{HookedAgent, folder};
+use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
 use crate::host::file::{Root, read_end};
 use crate::session::meta::Recorded;
@@ -150,19 +152,31 @@ fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
     size.unwrap_or_default()
 }
 
-/// Splits a transcript path into a trusted directory and the rest.
+/// Splits the path of a transcript into the directory of the agent's transcripts and the rest.
+/// `None` for every other file.
 fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, PathBuf)> {
-    // The path comes from the event and is untrusted. Only these directories are allowed.
+    // The path comes from the event and is untrusted. The agent's own directory also has its login
+    // and settings, so only its transcripts can be read.
     let own = agent.folder_variable().and_then(env::folder);
     let home = project.places.home.as_ref();
-    let homes = home.map(|home| home.join(agent.folder()));
-    let project = project.repository.workdir().to_owned();
-    for folder in [own, homes, Some(project)].into_iter().flatten() {
-        let Ok(below) = path.strip_prefix(&folder) else {
-            continue;
-        };
-        // `Root` refuses symlinks and `..` that lead out again.
-        return Some((Root::open(&folder).ok()?, below.to_owned()));
-    }
-    None
+    let dirs = [own, home.map(|home| home.join(agent.folder()))];
+    let dirs = dirs.into_iter().flatten();
+    let dirs: Vec<PathBuf> = dirs.map(|dir| dir.join(agent.transcripts())).collect();
+    let (dir, below) = dirs.iter().find_map(|dir| {
+        // Agents name the directory by its real path if the home directory is a symlink.
+        let literal = path.strip_prefix(dir).ok();
+        let real = || path.strip_prefix(dir.canonicalize().ok()?).ok();
+        Some((
+            dir,
+            literal
+                .map(Path::to_owned)
+                .or_else(|| real().map(Path::to_owned))?,
+        ))
+    })?;
+
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let is_secret = SnapshotLimits::default().is_secret(below.as_os_str().as_bytes());
+    let is_allowed = below.components().all(is_plain) && agent.is_transcript(&below) && !is_secret;
+    // `Root` follows no symlink below the directory.
+    is_allowed.then_some((Root::open(dir).ok()?, below))
 }

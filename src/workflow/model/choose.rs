@@ -178,8 +178,6 @@ fn outside(
         ..Outside::default()
     };
 
-    // Programs of a model must not inherit other models' keys.
-    outside.keys.extend(project.settings.key_variables());
     if settings.kind == ModelKind::Replay {
         outside.replayed = answered;
         let recorded = recorded(project, settings)?;

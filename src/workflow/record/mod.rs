@@ -217,6 +217,7 @@ fn complete(
     };
     for change in diff::changes(repository, old, recorded.tree)? {
         match change.new {
+            _ if change.is_of_repository() => {}
             Some(_) => done.written.push(lossy(&change.path)),
             None => done.deleted.push(lossy(&change.path)),
         }

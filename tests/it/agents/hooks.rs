@@ -245,6 +245,70 @@ fn a_transcript_elsewhere_or_behind_a_link_is_not_read() {
     }
 }
 
+/// Regression: an event could name the agent's login, `.env` or the git configuration.
+#[test]
+fn only_transcripts_of_the_agent_itself_are_read() {
+    let repo = project();
+    let home = repo.beside("home");
+    let text = "{\"key\":\"hunter2\"}\n";
+    let put = |path: &std::path::Path| {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let login = home.join(".claude/.credentials.json");
+    let projects = home.join(".claude/projects/p");
+    let table = [
+        ("claude", login.clone(), false),
+        ("claude", home.join(".claude/settings.jsonl"), false),
+        ("claude", home.join(".claude/history.jsonl"), false),
+        ("claude", projects.join("../../history.jsonl"), false),
+        ("claude", projects.join("notes.md"), false),
+        ("claude", projects.join(".env.jsonl"), false),
+        ("claude", home.join(".codex/sessions/a.jsonl"), false),
+        ("claude", repo.path().join(".env"), false),
+        ("claude", repo.path().join(".git/config.jsonl"), false),
+        (
+            "claude",
+            repo.path().join(".claude/projects/a.jsonl"),
+            false,
+        ),
+        ("claude", projects.join("link.jsonl"), false),
+        ("claude", projects.join("linked/history.jsonl"), false),
+        ("claude", projects.join("deep/er.jsonl"), true),
+        ("gemini", home.join(".gemini/oauth_creds.json"), false),
+        ("gemini", home.join(".gemini/tmp/p/shell_history"), false),
+        ("gemini", home.join(".gemini/tmp/p/logs.json"), false),
+        ("gemini", home.join(".gemini/tmp/p/chats/a.json"), true),
+    ];
+    for (_, path, _) in &table {
+        if !path.ends_with("link.jsonl") && !path.ends_with("linked/history.jsonl") {
+            put(path);
+        }
+    }
+    std::os::unix::fs::symlink(&login, projects.join("link.jsonl")).unwrap();
+    std::os::unix::fs::symlink("../..", projects.join("linked")).unwrap();
+
+    for (number, (agent, path, is_read)) in table.iter().enumerate() {
+        let id = format!("t{number}");
+        let [begin, end] = match *agent {
+            "gemini" => ["BeforeAgent", "AfterAgent"],
+            _ => ["UserPromptSubmit", "Stop"],
+        };
+        // The transcript of Claude is appended to, so its first bytes belong to no prompt.
+        let told = |event: &str, path: &std::path::Path| {
+            json!({ "session_id": id, "cwd": repo.path(), "hook_event_name": event,
+                    "prompt": "x", "transcript_path": path })
+        };
+        tell(&repo, agent, &told(begin, std::path::Path::new("/nowhere")));
+        settle(&repo);
+        tell(&repo, agent, &told(end, path));
+        settle(&repo);
+        let session = format!("teddy/sessions/{agent}-{id}");
+        let files = repo.git(&["ls-tree", "--name-only", &session]);
+        assert_eq!(files.contains("transcript"), *is_read, "{path:?}: {files}");
+    }
+}
+
 #[test]
 fn whatever_a_hook_is_told_the_agent_hears_nothing() {
     let repo = project();

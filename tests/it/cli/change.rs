@@ -499,6 +499,30 @@ fn archive_complete_change() {
 }
 
 #[test]
+fn an_archive_with_something_in_the_way_says_what_is_recorded() {
+    let repo = project();
+    put(&repo, ID, "complete");
+    // git ignores what is in the way, so that no snapshot shows it.
+    repo.write(".git/info/exclude", "mine\n");
+    repo.write("specs/greeting.md/mine", "mine\n");
+    let out = repo.teddy(&["change", "archive", ID]);
+    out.check(
+        4,
+        &[
+            "`specs/greeting.md` was not written: something in your files is in the way",
+            "Turn 1 has the specs, and the change is not archived yet",
+        ],
+    );
+    assert!(!out.stderr.contains("Nothing was written"), "{out}");
+    assert_eq!(phase(&repo, ID), "complete");
+    assert_eq!(repo.read("specs/greeting.md/mine"), "mine\n");
+    repo.remove("specs");
+    repo.done(&["change", "archive", ID]);
+    assert_eq!(repo.read("specs/greeting.md"), answer("02-spec"));
+    assert_eq!(phase(&repo, ID), "archived");
+}
+
+#[test]
 fn t23_the_turn_that_archives_a_change_has_no_plan() {
     let repo = project();
     put(&repo, ID, "complete");

@@ -173,24 +173,27 @@ fn tree(rig: &Rig) -> String {
         .to_owned()
 }
 
+/// Moves the repository's git directory to a file system of its own. Returns its path, too.
+fn on_small_disk(rig: &Rig, size: &str) -> Option<(Mount, PathBuf)> {
+    let (git, aside) = (rig.path().join(".git"), rig.beside("git"));
+    std::fs::rename(&git, &aside).unwrap();
+    let mount = Mount::small(rig, &git, size)?;
+    let copied = rig
+        .command("cp")
+        .arg("-a")
+        .arg(format!("{}/.", aside.display()))
+        .arg(&git)
+        .status();
+    assert!(copied.unwrap().success());
+    Some((mount, git))
+}
+
 #[test]
 fn a_full_repository_is_an_error_before_the_turn() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
-    let git = rig.path().join(".git");
-    let aside = rig.beside("git");
-    std::fs::rename(&git, &aside).unwrap();
-    let Some(_mount) = Mount::small(&rig, &git, "8m") else {
+    let Some((_mount, git)) = on_small_disk(&rig, "8m") else {
         return;
     };
-    assert!(
-        rig.command("cp")
-            .arg("-a")
-            .arg(format!("{}/.", aside.display()))
-            .arg(&git)
-            .status()
-            .unwrap()
-            .success()
-    );
     begin(&rig);
     let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
     for leave in [0, 16 << 10, 48 << 10, 96 << 10, 192 << 10] {
@@ -236,20 +239,9 @@ fn exhaust(folder: &Path, leave: u64) -> PathBuf {
 #[test]
 fn no_more_inodes_are_an_error_before_the_turn() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
-    let (git, aside) = (rig.path().join(".git"), rig.beside("git"));
-    std::fs::rename(&git, &aside).unwrap();
-    let Some(_mount) = Mount::small(&rig, &git, "32m,nr_inodes=2000") else {
+    let Some((_mount, git)) = on_small_disk(&rig, "32m,nr_inodes=2000") else {
         return;
     };
-    assert!(
-        rig.command("cp")
-            .arg("-a")
-            .arg(format!("{}/.", aside.display()))
-            .arg(&git)
-            .status()
-            .unwrap()
-            .success()
-    );
     begin(&rig);
     let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
     for leave in [0, 1, 2, 4, 7] {
@@ -469,4 +461,108 @@ fn a_mount_in_a_worktree_is_not_emptied_and_stops_nobody() {
         verdict(&rig, &Saver::default(), &rig.users_state()),
         [""; 0]
     );
+}
+
+/// HEAD, index and files of a user who has something to land.
+#[derive(Debug, PartialEq, Eq)]
+struct Landable {
+    head: String,
+    index: String,
+    status: String,
+    tree: String,
+}
+
+impl Landable {
+    /// Edits one file, stages another, and records a turn.
+    fn prepare(rig: &Rig, turn: &str) -> Landable {
+        rig.write("staged.txt", &crate::killed_repo::body("staged"));
+        rig.git(&["add", "staged.txt"]);
+        rig.write(&Rig::file(5), &crate::killed_repo::body("mine"));
+        rig.must(&["execute", &rig.plan(turn, &[Rig::file(0)], None), "-y"]);
+        Landable::read(rig)
+    }
+
+    fn read(rig: &Rig) -> Landable {
+        Landable {
+            head: rig.git(&["rev-parse", "HEAD"]),
+            index: rig.git(&["ls-files", "-s"]),
+            status: rig.git(&["--no-optional-locks", "status", "--porcelain"]),
+            tree: tree(rig),
+        }
+    }
+
+    /// Checks what a landing left that had too little room. Returns whether it made the commit.
+    #[track_caller]
+    fn check_landed(&self, rig: &Rig, output: &Output) -> bool {
+        let text = said(output);
+        assert!(!text.contains("panicked"), "{text}");
+        rig.must(&["recover"]);
+        let now = Landable::read(rig);
+        let is_made = now.head != self.head;
+        if is_made {
+            assert_eq!(rig.git(&["rev-parse", "HEAD^"]), self.head, "{text}");
+            let changed = rig.git(&["show", "--format=", "--name-only", "HEAD"]);
+            assert_eq!(changed, Rig::file(0), "{text}");
+            assert_eq!(now.tree, self.tree, "{text}");
+            assert_eq!(now.status, " M d00/f05.txt\nA  staged.txt", "{text}");
+        } else {
+            assert_eq!(&now, self, "{text}");
+            assert!(!output.status.success(), "{text}");
+        }
+        assert_eq!(
+            verdict(rig, &Saver::default(), &rig.users_state()),
+            [""; 0],
+            "after: {text}"
+        );
+        for name in ["index.lock", "HEAD.lock", "teddy-index", "teddy-index.own"] {
+            assert!(!rig.path().join(".git").join(name).exists(), "{text}");
+        }
+        is_made
+    }
+}
+
+#[test]
+fn a_landing_on_a_full_disk_is_nothing_or_whole() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    let Some((_mount, git)) = on_small_disk(&rig, "8m") else {
+        return;
+    };
+    begin(&rig);
+    rig.must(&["land", "-m", "Land"]);
+    let mut before = Landable::prepare(&rig, "2");
+    for leave in [0, 4 << 10, 12 << 10, 24 << 10, 48 << 10, 96 << 10] {
+        let filler = fill(&git, leave);
+        let output = rig.run(&["land", "-m", "Land"]);
+        empty(&filler);
+        if before.check_landed(&rig, &output) {
+            before = Landable::prepare(&rig, &format!("after {leave}"));
+        }
+    }
+    rig.must(&["land", "-m", "Land"]);
+
+    // The directory of a landing is on another disk.
+    let before = Landable::prepare(&rig, "3");
+    let cache = rig.beside("home/.cache");
+    let Some(_cache) = Mount::small(&rig, &cache, "64k") else {
+        return;
+    };
+    let filler = fill(&cache, 0);
+    let output = rig.run(&["land", "-m", "Land"]);
+    empty(&filler);
+    before.check_landed(&rig, &output);
+}
+
+#[test]
+fn a_landing_that_must_not_write_large_files_is_nothing_or_whole() {
+    let rig = rig();
+    rig.must(&["land", "-m", "Land"]);
+    let mut before = Landable::prepare(&rig, "2");
+    for blocks in [0, 1, 2, 4, 16] {
+        let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" land -m Land");
+        let mut limited = rig.command("sh");
+        let output = limited.args(["-c", &script]).arg(&rig.teddy).output();
+        if before.check_landed(&rig, &output.unwrap()) {
+            before = Landable::prepare(&rig, &format!("after {blocks}"));
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::plans::{create, edit, execute, plan};
+use crate::support::overlay::{CHECKOUT, OVERLAY};
 use crate::support::{Output, TestRepo};
 
 /// User id of `nobody`.
@@ -50,9 +51,14 @@ fn chmod(path: &Path, mode: u32) {
 
 /// Runs teddy as a user to whom permissions apply. `None` if that is not possible.
 fn run(repo: &TestRepo, args: &[&str]) -> Option<Output> {
-    let own = repo.teddy_command(args);
+    run_with(repo, args, &[])
+}
+
+fn run_with(repo: &TestRepo, args: &[&str], variables: &[(&str, &str)]) -> Option<Output> {
+    let mut own = repo.teddy_command(args);
+    own.envs(variables.iter().copied());
     if !rustix::process::geteuid().is_root() {
-        return Some(repo.teddy(args));
+        return Some(Output::of(&mut own));
     }
     let mut command = repo.command("setpriv");
     own.get_envs().for_each(|(name, value)| {
@@ -147,15 +153,25 @@ fn what_is_in_a_folder_that_may_not_be_read_counts_as_git_knows_it() {
 fn nothing_is_changed_beside_a_file_that_may_not_be() {
     let changes = [edit("a.txt", "a", "A"), edit("dir/b.txt", "b", "B")];
     let deletes = [execute("rm dir/b.txt; echo A > a.txt")];
-    for (actions, mode) in [
+    let both = [
+        create("new.txt", "new\n"),
+        execute("echo c > dir/c.txt"),
+        create("dir/d.txt", "d\n"),
+    ];
+    let cases = [
         (&changes[..], 0o555),
         (&deletes, 0o555),
         (&deletes, 0o000),
         (&[create("dir/new/x.txt", "x\n")], 0o555),
-    ] {
+        (&both, 0o555),
+    ];
+    // An overlay cannot hide secrets in a directory that it cannot list, so `auto` and not
+    // `overlay`.
+    let backends = ["checkout", "auto"];
+    let all = backends.map(|backend| cases.map(|(actions, mode)| (backend, actions, mode)));
+    for (backend, actions, mode) in all.concat() {
         let Some(repo) = project() else { return };
-        // A checkout, because in an overlay the command itself cannot write what the user cannot.
-        repo.configure("worktree: { backend: checkout }\n");
+        repo.configure(&format!("worktree: {{ backend: {backend} }}\n"));
         let before = tree(&repo);
         chmod(&repo.path().join("dir"), mode);
         run_plan(&repo, &plan("Change", actions))
@@ -172,6 +188,95 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
         );
         run(&repo, &["-s", "demo", "undo"]).unwrap().check(0, &[]);
         assert_eq!(tree(&repo), before);
+    }
+}
+
+/// Runs a plan in a backend. `None` if the machine has no such backend.
+fn run_plan_in(repo: &TestRepo, backend: &str, text: &str, faults: &str) -> Option<Output> {
+    let path = repo.beside("plan.md");
+    std::fs::write(&path, text).unwrap();
+    chmod(&path, 0o644);
+    let args = ["execute", "../plan.md", "-y", "-c", backend];
+    let out = run_with(repo, &args, &[("FAILPOINTS", faults)])?;
+    (!out.stderr.contains("which this machine cannot do")).then_some(out)
+}
+
+#[test]
+fn permissions_that_a_command_leaves_block_neither_its_result_nor_the_next_turn() {
+    let script = "mkdir s; echo x > s/f; chmod 555 s; mkdir -p t/u; echo y > t/u/g; echo z > h\n\
+                  mkdir -p cache/m; echo m > cache/m/n; chmod 444 cache/m/n; chmod 555 cache/m\n\
+                  echo B > dir/b.txt; chmod 000 h t/u/g t/u t dir; chmod 555 .";
+    for backend in [OVERLAY, CHECKOUT] {
+        let Some(repo) = project() else { return };
+        repo.write(".gitignore", "/cache/\n");
+        if rustix::process::geteuid().is_root() {
+            give(&repo.path());
+        }
+        let Some(out) = run_plan_in(&repo, backend, &plan("Leave", &[execute(script)]), "") else {
+            continue;
+        };
+        out.check(0, &[]);
+        let listed = git(
+            &repo,
+            &["ls-tree", "-r", "--name-only", "teddy/sessions/demo^2"],
+        );
+        assert_eq!(
+            listed, ".gitignore\na.txt\ndir/b.txt\ndir/c.txt\nh\ns/f\nt/u/g",
+            "{backend}"
+        );
+        for (path, text) in [
+            ("s/f", "x\n"),
+            ("t/u/g", "y\n"),
+            ("h", "z\n"),
+            ("dir/b.txt", "B\n"),
+        ] {
+            assert_eq!(repo.read(path), text, "{backend}");
+        }
+
+        // The next commands see the files, and the build output of the first ones.
+        let look = "cat s/f t/u/g h dir/b.txt cache/m/n; rm -r s; echo i > t/i";
+        let next = plan("Next", &[create("j", "j\n"), execute(look)]);
+        run_plan_in(&repo, backend, &next, "")
+            .unwrap()
+            .check(0, &[]);
+        assert!(!repo.path().join("s").exists() && repo.path().join("t/i").exists());
+        run(&repo, &["recover"]).unwrap().check(0, &[]);
+        run(&repo, &["gc", "--idle-days", "0"])
+            .unwrap()
+            .check(0, &[]);
+        run_plan_in(
+            &repo,
+            backend,
+            &next.replace("`j`", "`k`").replace("(/j)", "(/k)"),
+            "",
+        );
+    }
+}
+
+#[test]
+fn a_save_before_an_action_runs_stops_the_whole_plan() {
+    let actions = [
+        create("new.txt", "new\n"),
+        execute("true"),
+        edit("a.txt", "a", "A"),
+    ];
+    for backend in [OVERLAY, CHECKOUT] {
+        let Some(repo) = project() else { return };
+        let script = repo.beside("save.sh");
+        let file = repo.path().join("a.txt");
+        std::fs::write(&script, format!("echo mine > {}\n", file.display())).unwrap();
+        chmod(&script, 0o755);
+        for point in ["before-worktree", "after-worktree"] {
+            repo.write("a.txt", "a\n");
+            let faults = format!("{point}=1*return(sh:{})", script.display());
+            let Some(out) = run_plan_in(&repo, backend, &plan("Change", &actions), &faults) else {
+                continue;
+            };
+            out.check(4, &["`a.txt`"]);
+            assert_eq!(repo.read("a.txt"), "mine\n", "{backend} {point}");
+            assert!(!repo.path().join("new.txt").exists(), "{backend} {point}");
+            run(&repo, &["undo"]).unwrap();
+        }
     }
 }
 
@@ -215,4 +320,54 @@ fn a_session_of_somebody_elses_repository_is_refused() {
         1,
         &["belongs to another user", &format!("safe.directory {top}`")],
     );
+}
+
+/// Returns the permissions of a file.
+fn mode(repo: &TestRepo, name: &str) -> u32 {
+    let found = repo.path().join(name).metadata().unwrap();
+    found.permissions().mode() & 0o777
+}
+
+#[test]
+fn a_file_that_a_command_closed_to_others_stays_closed() {
+    for backend in ["overlay", "checkout"] {
+        if backend == "overlay" && !crate::support::overlay::overlays() {
+            continue;
+        }
+        let repo = TestRepo::new().file("a.txt", "a\n");
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        let script = "umask 022; mkdir d; echo p > plain; echo k > d/secret; chmod 600 d/secret; \
+                      echo t > tool; chmod 700 tool";
+        let plan = plan("Make files", &[execute(script)]);
+        let setting = format!("worktree.backend={backend}");
+        repo.teddy_reads(&["execute", "-", "-y", "-c", &setting], plan)
+            .check(0, &[]);
+        let modes = || ["plain", "d/secret", "tool"].map(|name| mode(&repo, name));
+        assert_eq!(modes(), [0o644, 0o600, 0o700], "{backend}");
+        repo.done(&["undo"]);
+        assert!(!repo.path().join("d").exists());
+        repo.done(&["redo"]);
+        assert_eq!(modes(), [0o644, 0o600, 0o700], "{backend}, after a redo");
+
+        // The user opens one and closes the other.
+        chmod(&repo.path().join("d/secret"), 0o644);
+        chmod(&repo.path().join("plain"), 0o600);
+        repo.done(&["undo"]);
+        repo.done(&["restore", "1"]);
+        assert_eq!(modes(), [0o600, 0o644, 0o700], "{backend}, after a restore");
+    }
+}
+
+#[test]
+fn a_private_file_of_the_users_comes_back_private() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let repo = repo.file("mine.txt", "mine\n");
+    chmod(&repo.path().join("mine.txt"), 0o600);
+    repo.run_plan(&plan("Remove it", &[execute("rm mine.txt")]));
+    assert!(!repo.path().join("mine.txt").exists());
+    repo.done(&["undo"]);
+    assert_eq!(mode(&repo, "mine.txt"), 0o600);
 }

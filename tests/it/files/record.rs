@@ -387,3 +387,15 @@ fn with_too_few_open_files_a_turn_is_whole_or_an_error() {
     }
     assert!(whole > 0);
 }
+
+#[test]
+fn a_repository_that_a_program_cloned_is_no_changed_file() {
+    let repo = project();
+    let script = "git init -q lib && git -C lib commit -q --allow-empty -m x; echo 2 > c.txt";
+    let out = repo.teddy(&["run", "-m", "work", "--", "sh", "-c", script]);
+    out.check(0, &["1 file changed"]);
+    assert!(!out.to_string().contains("write lib"), "{out}");
+    let report = repo.done(&["show", "1", "report.md"]);
+    assert!(!report.contains("lib"), "{report}");
+    assert!(repo.path().join("lib/.git").exists());
+}

@@ -368,3 +368,45 @@ fn files_that_git_obeys_are_only_files() {
         let _ = std::fs::remove_file(ground.repo.path().join("new.evil"));
     }
 }
+
+/// Runs a command as a user whose name is in git's configuration alone.
+fn without_name(
+    repo: &crate::support::TestRepo,
+    mut command: std::process::Command,
+) -> crate::support::Output {
+    for variable in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"] {
+        command.env_remove(variable);
+    }
+    crate::support::Output::of(command.current_dir(repo.path()))
+}
+
+#[test]
+fn a_name_that_no_commit_can_have_is_cleaned_as_by_git() {
+    for (name, email) in [
+        ("Ada <Lovelace>", "<ada@example.org>"),
+        (" \"Ada\\'; ", "ada@\nexample.org"),
+        ("Ada\nLovelace", " ,ada@example.org. "),
+        (".Ada.", ""),
+        ("\u{1}Ada\u{7f}\u{e9}", "a>b"),
+    ] {
+        let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+        repo.commit("init");
+        repo.git(&["config", "user.name", name]);
+        repo.git(&["config", "user.email", email]);
+        without_name(&repo, repo.teddy_command(&["new", "demo"])).check(0, &[]);
+        let mut git = repo.command("git");
+        git.args(["commit", "-q", "--allow-empty", "-m", "x"]);
+        without_name(&repo, git).check(0, &[]);
+
+        let author = |commit: &str| repo.git(&["log", "-1", "--format=%an|%ae", commit]);
+        assert_eq!(author("teddy/sessions/demo"), author("HEAD"), "{name:?}");
+        repo.git(&["fsck", "--strict"]);
+    }
+
+    let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.git(&["config", "user.name", " <>;"]);
+    without_name(&repo, repo.teddy_command(&["new", "demo"])).check(0, &[]);
+    let author = repo.git(&["log", "-1", "--format=%an", "teddy/sessions/demo"]);
+    assert_eq!(author, "TeDDy");
+}

@@ -6,6 +6,7 @@
 use teddy::host::sandbox::{Availability, availability};
 
 use super::ground::{Ground, plan, run, words};
+use crate::plans;
 
 /// Commands that must fail in the sandbox. `OUT` is a directory outside of the project, `REPO` the
 /// user's repository, `HOME` the home directory.
@@ -165,4 +166,26 @@ fn a_commit_of_a_command_leaves_no_temporary_objects() {
     });
     let is_temporary = |name: &std::ffi::OsString| name.as_encoded_bytes().starts_with(b"tmp_obj_");
     assert_eq!(names.filter(is_temporary).count(), 0);
+}
+
+#[test]
+fn a_rule_whose_path_cannot_be_opened_stops_the_whole_plan() {
+    let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let link = repo.beside("loop");
+    std::os::unix::fs::symlink("loop", &link).unwrap();
+    repo.configure(&format!("execute: {{ writable: [{}] }}\n", link.display()));
+    let actions = [plans::create("b.txt", "b\n"), plans::execute("true")];
+    let out = repo.teddy_reads(&["execute", "-", "-y"], plans::plan("Try", &actions));
+    if out.code == 0 && out.stderr.contains("not sandboxed") {
+        return crate::support::skipped("Landlock");
+    }
+    let why = format!("the sandbox cannot open `{}`", link.display());
+    out.check(1, &[&why, "the plan was interrupted"]);
+    assert!(!repo.path().join("b.txt").exists());
+
+    std::fs::remove_file(&link).unwrap();
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("b.txt"), "b\n");
 }

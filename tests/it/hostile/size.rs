@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::ground::{Ground, create, plan, run};
+use crate::plans;
 
 /// Time limit for a refusal, for a debug build on a busy machine.
 const SOON: Duration = Duration::from_secs(45);
@@ -75,4 +76,21 @@ fn a_flood_and_a_straggler_end_with_their_command() {
         held.parse::<u64>().unwrap() < 1 << 20,
         "the report holds {held} bytes"
     );
+}
+
+#[test]
+fn a_flood_of_short_lines_is_cut_in_the_view_and_in_the_report() {
+    let repo = crate::support::TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let script = "echo first; yes | head -c 20000000; echo last";
+    let out = repo.teddy_reads(
+        &["execute", "-", "-y"],
+        plans::plan("Flood", &[plans::execute(script)]),
+    );
+    out.check(0, &["│ first", "bytes are not shown]", "│ last"]);
+    // At most 1,000 lines in a tenth of a second.
+    assert!(out.stderr.len() < 4 << 20, "{} bytes", out.stderr.len());
+    let kept = repo.done(&["show", "@", "output/01.txt"]);
+    assert!(kept.starts_with("first\ny\n") && kept.trim_end().ends_with("y\nlast"));
 }

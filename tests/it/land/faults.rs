@@ -234,3 +234,164 @@ fn what_the_user_did_after_a_crash_is_not_written_over() {
     assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
     check_clean(&repo);
 }
+
+/// How a landing is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LandingKind {
+    /// In a separate directory, because the user edited the same file.
+    Separate,
+    /// On a new branch, in a worktree of its own.
+    NewBranch,
+    /// Two commits in the user's checkout.
+    Each,
+}
+
+impl LandingKind {
+    fn args(self, branch: &str) -> Vec<&str> {
+        match self {
+            LandingKind::Separate => vec!["land", "-m", "Land"],
+            LandingKind::NewBranch => vec!["land", "-m", "Land", "--branch", branch],
+            LandingKind::Each => vec!["land", "--each"],
+        }
+    }
+
+    fn commits(self) -> usize {
+        if self == LandingKind::Each { 2 } else { 1 }
+    }
+}
+
+/// Kills landings of one kind at random moments. Each leaves no commit or a whole one, and all bytes of
+/// the user's.
+fn kill_landings(kind: LandingKind, kills: usize) {
+    let repo = project();
+    hook(
+        &repo,
+        "pre-commit",
+        "for f in $(git diff --cached --name-only --diff-filter=AM); do\n\
+         sed -i 's/^raw$/formatted/' $f && git add $f; done",
+    );
+    let (mut dice, mut usual) = (crate::random_kills::Dice(11), 0.8);
+    for number in 0..kills {
+        let (one, two) = (format!("one{number}.txt"), format!("two{number}.txt"));
+        let text = "raw\n1\n2\n3\n4\n5\n6\n";
+        repo.run_plan(&plan("One", &[create(&one, text)]));
+        repo.run_plan(&plan("Two", &[create(&two, "raw\n")]));
+        if kind == LandingKind::Separate {
+            repo.write(&one, format!("{text}mine\n"));
+        }
+        let new = format!("new{number}");
+        let branch = match kind {
+            LandingKind::NewBranch => new.as_str(),
+            _ => "main",
+        };
+        let (main, case) = (
+            repo.git(&["rev-parse", "main"]),
+            format!("{kind:?} {number}"),
+        );
+        let made = || -> Vec<String> {
+            if repo.git(&["branch", "--list", branch]).is_empty() {
+                return Vec::new();
+            }
+            let list = repo.git(&["rev-list", "--reverse", &format!("{main}..{branch}")]);
+            list.lines().map(str::to_owned).collect()
+        };
+
+        let start = std::time::Instant::now();
+        let mut command = repo.teddy_command(&kind.args(&new));
+        command.current_dir(repo.path());
+        command.stderr(std::process::Stdio::null());
+        let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let wait = usual * dice.below(1200) as f64 / 1000.0;
+        while start.elapsed().as_secs_f64() < wait && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_micros(500));
+        }
+        if child.try_wait().unwrap().is_some() {
+            usual = (usual + start.elapsed().as_secs_f64()) / 2.0;
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        for _ in 0..2 {
+            let out = repo.teddy(&["recover"]);
+            assert_eq!(out.code, 0, "{case}: {out}");
+        }
+
+        let count = made().len();
+        if kind == LandingKind::NewBranch && count == 0 {
+            assert_eq!(repo.git(&["branch", "--list", branch]), "", "{case}");
+        }
+        let check_own = || {
+            assert_eq!(repo.git(&["show", ":staged.txt"]), "1\n2\nstaged", "{case}");
+            assert_eq!(repo.read("edited.txt"), "1\n2\nedited\n", "{case}");
+            assert_eq!(repo.read("new.txt"), "new\n", "{case}");
+            let is_mine = repo.read(&one).ends_with("6\nmine\n");
+            assert_eq!(is_mine, kind == LandingKind::Separate, "{case}");
+            check_clean(&repo);
+            let fsck = repo.git(&["fsck", "--strict", "--no-dangling"]);
+            assert_eq!(fsck, "", "{case}");
+        };
+        check_own();
+        if count < kind.commits() {
+            let out = repo.teddy(&kind.args(&new));
+            assert_eq!(out.code, 0, "{case}, {count} made: {out}");
+        }
+
+        let commits = made();
+        assert_eq!(commits.len(), kind.commits(), "{case}, {count} made");
+        for commit in &commits {
+            let names = repo.git(&["show", "--format=", "--name-only", commit]);
+            for name in names.lines() {
+                let text = repo.git(&["show", &format!("{commit}:{name}")]);
+                assert!(text.starts_with("formatted"), "{case}: {name} {text}");
+                assert!(!text.contains("mine"), "{case}");
+            }
+        }
+        check_own();
+        if kind == LandingKind::NewBranch {
+            // The next round lands these no more.
+            assert_eq!(repo.git(&["rev-parse", "main"]), main, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_landing_elsewhere_that_is_killed_is_nothing_or_whole() {
+    let kills = teddy::host::env::var("TEDDY_KILLS").and_then(|kills| kills.parse().ok());
+    let kills = kills.unwrap_or(if crate::WORLDS { 8 } else { 1 });
+    kill_landings(LandingKind::Separate, kills);
+    kill_landings(LandingKind::NewBranch, kills);
+    kill_landings(LandingKind::Each, kills);
+}
+
+/// A power cut in the middle of a hook: TeDDy, git and the hook are gone at once.
+#[test]
+fn what_a_hook_had_put_aside_when_all_were_killed_is_named() {
+    for script in [
+        "git stash push -q --keep-index",
+        "git stash push -q --include-untracked",
+        "rm edited.txt new.txt",
+        "git reset -q --hard",
+        "git checkout -q -- .; git clean -q -f -d",
+    ] {
+        let repo = project();
+        make(&repo);
+        let before = repo.tree();
+        let script = format!("{script}\nkill -9 $TEDDY_LANDING $PPID $$");
+        hook(&repo, "pre-commit", &script);
+        let out = run(&repo, &["land", "-m", "Land"], "");
+        assert_eq!(out.status.signal(), Some(9), "{script}");
+
+        let index = repo.git(&["show", ":staged.txt"]);
+        assert_eq!(index, "1\n2\nstaged", "{script}");
+        let out = repo.teddy(&["recover"]);
+        assert_eq!(out.code, 0, "{script}: {out}");
+        let said = "changed while git committed: ";
+        let (_, rest) = out.stderr.split_once(said).expect(&out.stderr);
+        let (_, rest) = rest.split_once("; `").expect(&out.stderr);
+        let command = rest.split('`').next().unwrap();
+        let mut shell = repo.command("sh");
+        let shell = shell.current_dir(repo.path()).args(["-c", command]);
+        crate::support::Output::of(shell).check(0, &[]);
+        assert_eq!(repo.tree(), before, "{script}: {out}");
+        check_clean(&repo);
+    }
+}

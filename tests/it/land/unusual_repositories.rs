@@ -283,3 +283,32 @@ fn what_hooks_changed_is_undone_with_the_turn_before_it() {
     repo.done(&["undo", "2"]);
     assert!(!repo.path().join("d.txt").exists());
 }
+
+/// As nbstripout does with the output of notebooks.
+#[test]
+fn what_a_clean_filter_drops_stays_in_the_files_and_out_of_the_commit() {
+    for is_separate in [false, true] {
+        let repo = TestRepo::new().file(".gitattributes", "*.nb filter=strip\n");
+        repo.git(&["config", "filter.strip.clean", "sed '/^out:/d'"]);
+        repo.git(&["config", "filter.strip.smudge", "cat"]);
+        let text = "in: 1\nout: 1\n\n\n\n\nin: 2\nout: 2\n";
+        repo.write("a.nb", text);
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        repo.done(&["context", "add", "a.nb"]);
+        repo.run_plan(&plan("Edit", &[edit("a.nb", "in: 1", "in: one")]));
+        let mut expected = text.replace("in: 1", "in: one");
+        assert_eq!(repo.read("a.nb"), expected);
+        if is_separate {
+            expected.push_str("in: mine\nout: mine\n");
+            repo.write("a.nb", &expected);
+        }
+        hook(&repo, "pre-commit", "exit 0");
+        repo.done(&["land", "-m", "Land"]);
+        let landed = "in: one\n\n\n\n\nin: 2";
+        assert_eq!(repo.git(&["show", "HEAD:a.nb"]), landed);
+        assert_eq!(repo.read("a.nb"), expected);
+        let own = if is_separate { " M a.nb" } else { "" };
+        assert_eq!(status(&repo), own);
+    }
+}

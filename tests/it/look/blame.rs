@@ -313,3 +313,15 @@ fn a_git_before_2_41_tells_the_same() {
     let told: Value = serde_json::from_str(&out.stdout).unwrap();
     assert_eq!(told, expected, "{out}");
 }
+
+#[test]
+fn a_file_behind_a_linked_directory_is_not_the_projects() {
+    let repo = project();
+    let outside = repo.beside("outside");
+    std::fs::create_dir_all(&outside).unwrap();
+    std::fs::write(outside.join("secret.txt"), "secret\n").unwrap();
+    std::os::unix::fs::symlink(&outside, repo.path().join("linked")).unwrap();
+    let out = repo.teddy(&["blame", "linked/secret.txt"]);
+    out.check(1, &["`linked/secret.txt` is not a file of the project"]);
+    assert!(!out.stdout.contains("secret\n"), "{out}");
+}

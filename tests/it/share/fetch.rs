@@ -432,3 +432,63 @@ fn blame_finds_a_landed_turn_in_a_session_of_a_remote() {
     ben.done(&["fetch"]);
     check(&ben.teddy(&["blame", "one.txt"]), 0, &["origin/add-auth:1"]);
 }
+
+/// Gives the remote a number of refs that all point at one session.
+fn copies(ada: &TestRepo, number: usize) {
+    let tip = ada.git(&["rev-parse", "teddy/sessions/add-auth"]);
+    let line = |number| format!("{tip} refs/teddy/sessions/s{number:05}\n");
+    let mut lines: Vec<String> = (0..number).map(line).collect();
+    lines.sort();
+    let server = ada.beside("server.git");
+    ada.git_in(&server, &["pack-refs", "--all"]);
+    let packed = std::fs::read_to_string(server.join("packed-refs")).unwrap();
+    std::fs::write(server.join("packed-refs"), packed + &lines.concat()).unwrap();
+}
+
+#[test]
+fn thousands_of_sessions_are_fetched_in_one_pass() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    copies(&ada, 2000);
+    // Fewer files than sessions can be open.
+    let mut command = ben.command("sh");
+    let teddy = ben.teddy_command(&[]);
+    for (name, value) in teddy.get_envs() {
+        value.map(|value| command.env(name, value));
+    }
+    let out = Output::of(command.current_dir(ben.path()).args([
+        "-c",
+        "ulimit -n 256; exec \"$0\" fetch",
+        env!("CARGO_BIN_EXE_teddy"),
+    ]));
+    out.check(0, &["Checking 2001 sessions."]);
+    assert_eq!(out.stdout.lines().count(), 2001);
+    let refs = |below: &str| ben.git(&["for-each-ref", "--format=%(refname)", below]);
+    assert_eq!(refs("refs/teddy/remotes/origin").lines().count(), 2001);
+    assert_eq!(refs("refs/teddy/incoming"), "");
+
+    ada.git(&["push", "-q", "origin", ":refs/teddy/sessions/add-auth"]);
+    let out = ben.teddy(&["fetch", "--prune"]);
+    assert_eq!(out.stdout, "gone       origin/add-auth\n", "{out}");
+}
+
+#[test]
+fn a_remote_with_too_many_sessions_is_refused() {
+    let (ada, ben) = two_people();
+    send(&ada);
+    copies(&ada, 10_000);
+    let out = ben.teddy(&["fetch"]);
+    out.check(
+        1,
+        &[
+            "`origin` has 10001 sessions, and a fetch takes at most 10000; none was taken",
+            "`teddy fetch origin <session>`",
+        ],
+    );
+    assert_eq!(ben.git(&["for-each-ref", "refs/teddy"]), "");
+    check(
+        &ben.teddy(&["fetch", "origin", "s00007"]),
+        0,
+        &["origin/s00007"],
+    );
+}

@@ -926,3 +926,29 @@ fn a_shallow_clone_is_told_to_get_the_rest_first() {
         ],
     );
 }
+
+#[test]
+fn a_session_with_an_unusual_author_is_pushed() {
+    let repo = session();
+    let tip = repo.git(&["cat-file", "commit", CODE]);
+    for offset in ["+9999", "-9959", "+0545"] {
+        let commit: Vec<String> = tip
+            .lines()
+            .map(|line| match line.strip_prefix("author ") {
+                Some(_) => format!("author Ada <ada@example.org> 1700000000 {offset}"),
+                None => line.to_owned(),
+            })
+            .collect();
+        let mut hash = repo.command("git");
+        hash.current_dir(repo.path())
+            .args(["hash-object", "-t", "commit", "-w", "--stdin"]);
+        let id = repo.reads(hash, commit.join("\n") + "\n");
+        repo.git(&["update-ref", CODE, id.stdout.trim()]);
+        repo.done(&["push", "-n", "--record"]);
+        repo.done(&["push", "--record", "-y"]);
+        let record = repo.git_in(&remote(&repo), &["cat-file", "commit", RECORD]);
+        let author = format!("author Ada <ada@example.org> 1700000000 {offset}");
+        assert!(record.contains(&author), "{record}");
+        repo.git_in(&remote(&repo), &["update-ref", "-d", RECORD]);
+    }
+}

@@ -183,11 +183,8 @@ impl Rig {
                 std::fs::read(entry.path()).unwrap_or_default(),
             );
         }
-        let refs = self.git(&[
-            "for-each-ref",
-            "--format=%(refname) %(objectname)",
-            "--exclude=refs/teddy",
-        ]);
+        let refs = self.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+        let refs = super::users_refs(&refs);
         state.insert("refs".to_owned(), refs.into_bytes());
         state
     }

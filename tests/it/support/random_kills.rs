@@ -303,11 +303,8 @@ fn land_verdict(rig: &Rig, wrong: &mut Vec<String>) -> usize {
         ));
     }
 
-    let names = rig.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "--exclude=refs/teddy",
-    ]);
+    let names = rig.git(&["for-each-ref", "--format=%(refname)"]);
+    let names = super::users_refs(&names);
     if names != "refs/heads/main" {
         wrong.push(format!("refs were made: {names}"));
     }

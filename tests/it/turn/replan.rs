@@ -445,3 +445,46 @@ fn a_plan_whose_fences_are_in_doubt_goes_back_with_the_lines() {
     repo.workflow().execute().done();
     assert_eq!(repo.read("n.md"), "n\n");
 }
+
+/// A fetched or imported turn can name any number of corrections.
+#[test]
+fn a_number_of_corrections_without_end_is_only_too_many() {
+    let repo = project();
+    repo.reply(&wrong("nine"))
+        .reply(&plan("Better", &[edit("a.txt", "two", "2")]));
+    repo.workflow().plan("make it 2").refused();
+    repo.workflow().execute().refused();
+    let tip = "refs/teddy/sessions/demo";
+    let forge = |reference: &str| {
+        let meta = repo.git(&["show", &format!("{reference}:meta.yaml")]);
+        let line = meta.lines().find(|line| line.starts_with("replans: "));
+        let file = repo.beside("meta");
+        let most = format!("replans: {}", u32::MAX);
+        std::fs::write(&file, meta.replace(line.unwrap(), &most) + "\n").unwrap();
+        let blob = repo.git(&["hash-object", "-w", file.to_str().unwrap()]);
+        let listed = repo.git(&["ls-tree", reference]);
+        let kept = listed.lines().filter(|line| !line.ends_with("\tmeta.yaml"));
+        let lines: String = kept.map(|line| format!("{line}\n")).collect();
+        let mut mktree = repo.command("git");
+        mktree.arg("mktree");
+        let tree = repo.reads(mktree, format!("{lines}100644 blob {blob}\tmeta.yaml\n"));
+        let message = repo.git(&["log", "-1", "--format=%B", reference]);
+        let mut args = vec!["commit-tree".to_owned(), tree.stdout.trim().to_owned()];
+        for parent in repo
+            .git(&["log", "-1", "--format=%P", reference])
+            .split(' ')
+        {
+            args.extend(["-p".to_owned(), parent.to_owned()]);
+        }
+        args.extend(["-m".to_owned(), message]);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let commit = repo.git(&args);
+        repo.git(&["update-ref", reference, &commit]);
+    };
+    // The next draft counts on from the turn.
+    repo.git(&["update-ref", "-d", "refs/teddy/drafts/demo"]);
+    forge(tip);
+    let out = repo.teddy_reads(&["execute", "-", "-y"], wrong("ten"));
+    assert_eq!(out.code, 3, "{out}");
+    assert!(!out.stderr.contains("panicked"), "{out}");
+}

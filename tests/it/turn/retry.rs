@@ -428,6 +428,31 @@ fn a_replay_compares_exit_codes() {
 }
 
 #[test]
+fn a_replay_says_what_it_could_not_see() {
+    let repo = project();
+    repo.write(".git/info/exclude", "*.ignored\n");
+    repo.write("secret.pem", "key\n");
+    repo.run_plan(&plan("One", &[execute("echo 1 > one.txt")]));
+    let unseen = |turn: &str, settings: &str| {
+        repo.configure(settings);
+        repo.json(&["replay", turn, "-y"], 0)["unseen"].clone()
+    };
+    // The turn names a file that is in no snapshot.
+    let checkout = "worktree: {backend: checkout}\nexecute: {network: false}\n";
+    let files = serde_json::json!(["files-in-no-snapshot"]);
+    assert_eq!(unseen("3", checkout), files);
+    repo.teddy(&["replay", "3", "-y"])
+        .check(0, &["The replay cannot see files that are in no snapshot"]);
+
+    repo.remove("secret.pem");
+    repo.run_plan(&plan("Two", &[execute("echo 2 > two.txt")]));
+    assert_eq!(unseen("4", checkout), serde_json::json!([]));
+    // A plan without commands sees nothing but the files that it names.
+    repo.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
+    assert_eq!(unseen("5", ""), serde_json::json!([]));
+}
+
+#[test]
 fn a_turn_in_which_nothing_ran_cannot_be_replayed() {
     let repo = project();
     repo.workflow().undo(1).done();

@@ -14,7 +14,7 @@ use super::FileRefs;
 use crate::git::During as _;
 use crate::git::object::id::CommitId;
 use crate::git::stat::NameStat;
-use crate::host::file::{is_out_of_reach, read_regular_text};
+use crate::host::file::{is_out_of_reach, read_regular_text, uninterrupted};
 
 const MAX_REF: u64 = 8 << 10;
 /// Listing does not report a longer file as a damaged ref but fails: gix would read all of it.
@@ -80,7 +80,7 @@ impl FileRefs {
     pub(super) fn refuse_endless_below(&self, prefix: &str) -> anyhow::Result<()> {
         let mut folders = vec![self.common.join(prefix)];
         while let Some(folder) = folders.pop() {
-            let entries = match std::fs::read_dir(&folder) {
+            let entries = match uninterrupted(|| std::fs::read_dir(&folder)) {
                 Ok(entries) => entries,
                 // gix lists nothing then, as if there were no refs.
                 Err(error) if is_out_of_reach(&error) => {
@@ -105,7 +105,10 @@ impl FileRefs {
         let mut dirs = vec![self.common.join(prefix)];
         while let Some(dir) = dirs.pop() {
             // Each directory could be listed a moment ago.
-            let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+            let entries = uninterrupted(|| std::fs::read_dir(&dir))
+                .into_iter()
+                .flatten()
+                .flatten();
             for entry in entries {
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 if is_dir {
@@ -121,7 +124,7 @@ impl FileRefs {
     }
 
     /// Returns what `packed-refs` has for a ref. It is read anew if it is another file than before.
-    fn packed_directly(&self, name: &FullName) -> anyhow::Result<Option<CommitId>> {
+    pub(super) fn packed_directly(&self, name: &FullName) -> anyhow::Result<Option<CommitId>> {
         let now = stat_of(&self.common.join("packed-refs"))?;
         if now.is_none() || self.packed.get() != now {
             // Ignore the error: the file can be missing. gix itself compares only the mtime, and

@@ -74,7 +74,7 @@ impl FileRefs {
     pub(super) fn put(&self, name: &str, commit: CommitId) -> anyhow::Result<()> {
         let mut locked = Locked::take(self, name)?;
         locked
-            .write(commit)
+            .write(commit, true)
             .and_then(|()| locked.set())
             .with_context(|| format!("writing `{name}`"))
     }

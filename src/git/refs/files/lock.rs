@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::FileRefs;
-use crate::git::During as _;
 use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
 use crate::host::file::{make_shared_folders, read_regular_text};
@@ -31,7 +30,8 @@ pub(super) struct Locked<'a> {
     path: PathBuf,
     /// The lock file. `None` once it was renamed to the ref's file.
     lock: Option<PathBuf>,
-    file: File,
+    /// `None` once the id was written: thousands of refs can be locked at once.
+    file: Option<File>,
 }
 
 impl<'a> Locked<'a> {
@@ -54,7 +54,7 @@ impl<'a> Locked<'a> {
             name: full,
             path,
             lock: Some(lock),
-            file,
+            file: Some(file),
         })
     }
 
@@ -75,29 +75,27 @@ impl<'a> Locked<'a> {
     }
 
     pub(super) fn packed(&self) -> anyhow::Result<Option<CommitId>> {
-        let refs = &self.files.gix.refs;
-        // The error means that the file is missing. `FileRefs::find` explains the forced refresh.
-        let _ = refs.force_refresh_packed_buffer();
-        let Some(packed) = refs
-            .cached_packed_buffer()
-            .during("reading `packed-refs`")?
-        else {
-            return Ok(None);
-        };
-
-        let found = packed
-            .try_find(self.name.as_ref())
-            .during("reading `packed-refs`")?;
-        found
-            .map(|found| found.target().to_string().parse())
-            .transpose()
+        self.files.packed_directly(&self.name)
     }
 
-    /// Writes the new id to the lock file. It takes effect with [`Locked::set`].
-    pub(super) fn write(&mut self, new: CommitId) -> anyhow::Result<()> {
-        self.file.write_all(format!("{new}\n").as_bytes())?;
-        // Otherwise a power cut after the rename leaves an empty ref.
-        Ok(self.file.sync_data()?)
+    /// Writes the new id to the lock file. It takes effect with [`Locked::set`]. It must be durable
+    /// by then: otherwise a power cut after the rename leaves an empty ref.
+    pub(super) fn write(&mut self, new: CommitId, durable: bool) -> anyhow::Result<()> {
+        let Some(mut file) = self.file.take() else {
+            anyhow::bail!("the lock has its id already");
+        };
+        file.write_all(format!("{new}\n").as_bytes())?;
+        if durable {
+            file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync(&self) -> std::io::Result<()> {
+        match &self.lock {
+            Some(lock) => File::open(lock)?.sync_data(),
+            None => Ok(()),
+        }
     }
 
     /// Renames the lock file to the ref's file, so readers see the old id or the new one.

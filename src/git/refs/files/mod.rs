@@ -1,8 +1,9 @@
 //! Stores refs as files with logs and `packed-refs`: git's `files` format. gix reads them; updates
 //! are in `lock`.
 //!
-//! [`RefStore::apply`] locks and compares all refs before the first rename. A crash between two
-//! renames leaves the later refs unchanged; recovery completes the turn from its journal.
+//! [`RefStore::apply`] locks and compares all refs before the first rename. If a rename fails, the refs
+//! before it are moved back. A crash between two renames leaves the later refs unchanged; recovery
+//! completes the turn from its journal.
 
 mod direct;
 mod heal;
@@ -27,6 +28,7 @@ use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::host::clock;
 use crate::host::file::{append_shared, is_out_of_reach, make_shared_folders, read_regular};
+use crate::host::sync::sync_whole;
 
 /// Upper bound for reading a ref until two results agree.
 const LOOKS: u32 = 5;
@@ -35,6 +37,9 @@ const LOOKS: u32 = 5;
 const MAX_LOG: u64 = 256 << 20;
 
 const MOST_LINES: usize = 50;
+
+/// Up to this number of refs are flushed one by one; one `syncfs` for more.
+const FLUSHED_ALONE: usize = 8;
 
 pub(in crate::git) struct FileRefs {
     gix: gix::Repository,
@@ -105,8 +110,36 @@ impl FileRefs {
         }
     }
 
+    /// Undoes an update of this process. A ref that another process has moved since stays.
+    fn move_back(&self, wish: &RefMove<'_>, old: Option<CommitId>) -> anyhow::Result<()> {
+        let mut lock = Locked::take(self, wish.name)?;
+        if lock.now()? != Some(wish.to) {
+            return Ok(());
+        }
+        let Some(old) = old else {
+            // It was in no file before, so no packed id can come back.
+            let _ = std::fs::remove_file(self.log_of(wish.name));
+            return Ok(std::fs::remove_file(lock.path())?);
+        };
+        let _ = self.log(wish.name, (Some(wish.to), old), "teddy: move back");
+        lock.write(old, true)?;
+        lock.set()
+    }
+
     fn log_of(&self, name: &str) -> PathBuf {
         self.common.join("logs").join(name)
+    }
+
+    /// Flushes lock files with one call, or one by one if the system has no such call.
+    fn flush_locks<'l>(
+        &self,
+        mut locks: impl Iterator<Item = &'l Locked<'l>>,
+    ) -> anyhow::Result<()> {
+        let during = "making refs durable";
+        if sync_whole(&self.common).context(during)? {
+            return Ok(());
+        }
+        locks.try_for_each(|lock| lock.sync().context(during))
     }
 
     fn log(
@@ -228,6 +261,8 @@ impl RefStore for FileRefs {
         let mut moves: Vec<&RefMove<'_>> = moves.iter().collect();
         moves.sort_by_key(|wish| wish.name);
 
+        // Flushing thousands of lock files one by one takes minutes.
+        let one_by_one = moves.len() <= FLUSHED_ALONE;
         let mut locked = Vec::with_capacity(moves.len());
         for wish in moves {
             let during = || format!("cannot write `{}`", wish.name);
@@ -239,19 +274,51 @@ impl RefStore for FileRefs {
                 });
             }
 
-            lock.write(wish.to).with_context(during)?;
+            lock.write(wish.to, one_by_one).with_context(during)?;
             locked.push((lock, wish, old));
+        }
+        if !one_by_one {
+            self.flush_locks(locked.iter().map(|(lock, ..)| lock))?;
         }
 
         // Only now, with all refs locked and compared: if one has moved, none is changed.
+        let mut moved = Vec::with_capacity(locked.len());
         for (lock, wish, old) in locked {
             // git also logs while the ref is locked. Ignore errors: a missing log line loses no
             // ref.
             let _ = self.log(wish.name, (old, wish.to), log);
-            lock.set()
-                .with_context(|| format!("cannot write `{}`", wish.name))?;
+            if let Err(error) = lock.set() {
+                let during = format!("cannot write `{}`", wish.name);
+                for (wish, old) in moved {
+                    self.move_back(wish, old).with_context(|| {
+                        format!("{during}: {error:#}; moving `{}` back", wish.name)
+                    })?;
+                }
+                return Err(error.context(during).into());
+            }
+            moved.push((wish, old));
         }
 
+        Ok(())
+    }
+
+    fn delete_all(&self, names: &[&str]) -> anyhow::Result<()> {
+        let edits = names.iter().map(|name| {
+            let name = FullName::try_from(*name)
+                .map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
+            let change = Change::Delete {
+                expected: PreviousValue::Any,
+                log: RefLog::AndReference,
+            };
+            let deref = false;
+            Ok(RefEdit {
+                change,
+                name,
+                deref,
+            })
+        });
+        let edits = edits.collect::<anyhow::Result<Vec<_>>>()?;
+        self.gix.edit_references(edits).during("deleting refs")?;
         Ok(())
     }
 
@@ -371,5 +438,37 @@ fn previous(expected: Expected) -> PreviousValue {
         Expected::Absent => PreviousValue::MustNotExist,
         Expected::At(commit) => PreviousValue::MustExistAndMatch(Target::Object(commit.0)),
         Expected::Any => PreviousValue::Any,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::refs;
+    use crate::git::repository::Repository;
+
+    #[test]
+    fn if_one_of_several_refs_cannot_be_written_none_has_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path(), None).unwrap();
+        let ids: [CommitId; 2] = ["1", "2"].map(|digit| digit.repeat(40).parse().unwrap());
+        let to = |name, expected, to| RefMove { name, expected, to };
+        let (old, new, blocked) = ("refs/teddy/a", "refs/teddy/b", "refs/teddy/c");
+        refs::apply(&repository, &[to(old, Expected::Absent, ids[0])], "one").unwrap();
+        // A file in the directory of its name is in the way of the last one.
+        let dir = folder.path().join(".git").join(blocked);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("note"), "").unwrap();
+
+        let moves = [
+            to(old, Expected::At(ids[0]), ids[1]),
+            to(new, Expected::Absent, ids[1]),
+            to(blocked, Expected::Absent, ids[1]),
+        ];
+        let error = refs::apply(&repository, &moves, "two").unwrap_err();
+        assert!(error.to_string().contains(blocked), "{error}");
+        let held = |name| refs::held(&repository, name).unwrap();
+        assert_eq!(held(old), Some(ids[0]));
+        assert_eq!(held(new), None);
     }
 }

@@ -249,6 +249,13 @@ impl RefStore for Reftable {
         Err(error.context(format!("cannot write {names}")).into())
     }
 
+    fn delete_all(&self, names: &[&str]) -> anyhow::Result<()> {
+        let script = transaction::deleting_all(names)?;
+        transaction::transact(self, &script, "teddy: delete").context("cannot delete refs")?;
+        self.note(names.iter().map(|name| (*name, None)));
+        Ok(())
+    }
+
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
         let script = transaction::deleting(name, expected)?;
         let Err(error) = transaction::transact(self, &script, "teddy: delete") else {

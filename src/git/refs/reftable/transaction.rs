@@ -131,6 +131,15 @@ pub(super) fn deleting(name: &str, expected: Expected) -> anyhow::Result<Vec<u8>
     Ok(whole(&format!("option no-deref\0delete {name}\0{old}\0")))
 }
 
+pub(super) fn deleting_all(names: &[&str]) -> anyhow::Result<Vec<u8>> {
+    let mut orders = String::new();
+    for name in names {
+        full_name(name.as_bytes().as_bstr())?;
+        orders.push_str(&format!("option no-deref\0delete {name}\0\0"));
+    }
+    Ok(whole(&orders))
+}
+
 fn whole(orders: &str) -> Vec<u8> {
     format!("start\0{orders}prepare\0commit\0").into_bytes()
 }

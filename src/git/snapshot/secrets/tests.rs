@@ -42,7 +42,7 @@ impl Project {
             snapshot(&repository, &index, &limits, &[])?;
         }
         let search = SecretSearch::new(&repository, &limits, (kept, &index));
-        let found = search.run()?.into_iter().map(String::from_utf8);
+        let found = search.run()?.named.into_iter().map(String::from_utf8);
         let mut found: Vec<String> = found.map(Result::unwrap).collect();
         found.sort();
         Ok(found)

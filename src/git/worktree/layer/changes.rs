@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, FileType};
 
 use super::{below, place};
 use crate::git::worktree::root::GIT;
-use crate::host::file::Root;
+use crate::host::file::{Root, open_up};
 use crate::host::overlay::hides_below;
 
 /// A longer path cannot be opened by name.
@@ -33,7 +33,9 @@ pub(super) struct LayerFolder {
     pub(super) names: Vec<(OsString, LayerEntry)>,
 }
 
-/// Lists a directory of a layer; `None` if it is unreadable or too deep.
+/// Lists a directory of a layer; `None` if it is unreadable or too deep. What a command made
+/// unreadable or read-only becomes readable and removable, if the parent directory was listed
+/// before: git records no such permissions, and they must not block the next turn.
 pub(super) fn list(top: &Root, files: &Path, path: &[u8]) -> Option<LayerFolder> {
     if path.len() + files.as_os_str().len() > MAX_PATH {
         return None;
@@ -43,6 +45,7 @@ pub(super) fn list(top: &Root, files: &Path, path: &[u8]) -> Option<LayerFolder>
     let names = folder.names().ok()?.into_iter();
     let names = names.filter(|name| !path.is_empty() || name != GIT);
     let known = names.filter_map(|name| {
+        open_up(&folder, &name);
         let entry = look(files, &below(path, &name))?;
         Some((name, entry))
     });

@@ -10,6 +10,7 @@ pub(super) mod index;
 mod result;
 mod secrets;
 mod sweep;
+mod view;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,12 +24,13 @@ use super::{Below, SessionWorktree, former, is_plain_session, record};
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
-use crate::host::file::remove_below;
-use crate::host::overlay;
+use crate::host::file::{open_up, remove_below};
 use crate::host::sandbox::OverlayFolders;
+use crate::host::{interrupt, overlay};
 use index::LayerIndex;
 pub use result::LayerScan;
 pub use secrets::hide_secrets;
+pub use view::{open_dirs, pin};
 
 /// The overlay's upper directory.
 const FILES: &str = "files";
@@ -73,7 +75,7 @@ pub fn session_layer(
     let fresh = layer.kind(Path::new(FILES))?.is_none();
     layer.make_folder(Path::new(FILES)).with_context(during)?;
     let place = root.layer_place(session).join(FILES);
-    let worktree = SessionWorktree {
+    let mut worktree = SessionWorktree {
         repository: user.with_worktree(&place, &record.layer_index())?,
         fresh,
         session: session.to_owned(),
@@ -89,7 +91,17 @@ pub fn session_layer(
 
     worktree.keep_record()?;
     worktree.record.forget_layer_index();
-    worktree.sweep_layer(user, below).with_context(during)?;
+    if let Err(error) = worktree.sweep_layer(user, below) {
+        if interrupt::requested() || !error.chain().any(|cause| cause.is::<std::io::Error>()) {
+            return Err(error).with_context(during);
+        }
+        // A file that resists removal must not block the session. Only ignored files are lost, and
+        // the next command makes them again.
+        worktree
+            .replace_layer()
+            .context(error)
+            .with_context(during)?;
+    }
     Ok(worktree)
 }
 
@@ -113,9 +125,18 @@ impl SessionWorktree {
         overlay::hide_below(&git).with_context(|| format!("marking `{}`", git.display()))
     }
 
+    /// Notes files that are about to be hidden because of their content, so that a sweep shows them
+    /// again: by their names, they could be files that a command has removed.
+    pub fn keep_hidden(&self, paths: &[Vec<u8>]) -> std::io::Result<()> {
+        self.record.keep_hidden(paths)
+    }
+
     /// Removes everything except ignored files, for example after a set-up.
     pub fn sweep_layer(&self, user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<()> {
-        sweep::sweep(user, below, &self.recorded(below.tree), &self.files)?;
+        self.open_up_files()?;
+        let recorded = self.recorded(below.tree);
+        let hidden = self.record.hidden();
+        sweep::sweep(user, below, &recorded, &hidden, &self.files)?;
         self.record.forget_recorded(true);
         Ok(())
     }
@@ -124,6 +145,25 @@ impl SessionWorktree {
     pub fn remove_layer(&self) -> anyhow::Result<()> {
         self.record.forget_layer();
         self.root.remove_layer(&self.session)
+    }
+
+    /// Restores the owner's permissions on the upper directory, which a command can change.
+    fn open_up_files(&self) -> anyhow::Result<()> {
+        open_up(&self.root.layer(&self.session)?, OsStr::new(FILES));
+        Ok(())
+    }
+
+    /// Moves the layer away, removes it as far as possible, and creates an empty one.
+    fn replace_layer(&mut self) -> anyhow::Result<()> {
+        self.root.move_layer_away(&self.session)?;
+        let layer = self.root.layer(&self.session)?;
+        for name in [WORK, FILES] {
+            layer.make_folder(Path::new(name))?;
+        }
+        self.record.forget_layer();
+        self.record.forget_recorded(true);
+        self.fresh = true;
+        self.keep_record()
     }
 
     /// Removes the overlay's work directory after the unmount.

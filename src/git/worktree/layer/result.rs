@@ -60,6 +60,7 @@ impl LayerScan<'_> {
     /// Records the layer on top of its base tree.
     pub fn snapshot(&self, limits: &SnapshotLimits, force: &[Forced]) -> anyhow::Result<Snapshot> {
         let (worktree, files) = (self.worktree, &self.worktree.files);
+        worktree.open_up_files()?;
         let top = Root::open_strictly(files)?;
         let names = self.names(&top)?;
         let known = self.known(&names)?;

@@ -1,4 +1,4 @@
-//! Hides secrets, recognized by name, from commands that see the user's files.
+//! Hides secrets from commands that see the user's files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -8,6 +8,7 @@ use std::path::Path;
 use super::LowerFiles;
 use crate::git::ignore::TextRules;
 use crate::git::repository::Repository;
+use crate::git::snapshot::secrets::FoundSecrets;
 use crate::host::file::{Root, remove_below};
 
 /// Hides the secrets among `found` in a mounted view of the user's files: all that are not in the
@@ -16,8 +17,9 @@ pub fn hide_secrets(
     user: &Repository,
     below: &LowerFiles<'_>,
     view: &Root,
-    (mut found, copy): (Vec<Vec<u8>>, &[String]),
+    (found, copy): (FoundSecrets, &[String]),
 ) -> anyhow::Result<()> {
+    let mut found = [found.named, found.keyed].concat();
     let shown = TextRules::parse(copy.join("\n").as_bytes());
     found.retain(|path| !shown.excludes(path));
 

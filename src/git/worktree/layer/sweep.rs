@@ -13,15 +13,17 @@ use crate::git::ignore::LazyRules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::worktree::root::GIT;
-use crate::host::file::{Root, open_up, remove_below};
+use crate::host::file::{Root, remove_below};
 use crate::host::overlay::show_below;
 
-/// Removes everything that git does not ignore, and whiteouts of secrets, which are searched again.
+/// Removes everything that git does not ignore, and whiteouts of secrets, which are searched again:
+/// those with the name of one, and `hidden` ones.
 /// Files of the `recorded` trees are removed even if git ignores them by now.
 pub(super) fn sweep(
     user: &Repository,
     lower: &LowerFiles<'_>,
     recorded: &[TreeId],
+    hidden: &BTreeSet<Vec<u8>>,
     files: &Path,
 ) -> anyhow::Result<()> {
     let top = &Root::open_strictly(files)?;
@@ -51,12 +53,11 @@ pub(super) fn sweep(
             let tracked = known.iter().find_map(|known| known.get(path.as_slice()));
             let mode = if is_folder { Mode::DIR } else { Mode::FILE };
             let ignored = rules.ignores(path, mode)?;
-            match fate((*entry, tracked), ignored, || lower.limits.is_secret(path)) {
+            match fate((*entry, tracked), ignored, || {
+                hidden.contains(path) || lower.limits.is_secret(path)
+            }) {
                 Fate::Stays => {}
-                Fate::Goes => {
-                    open_up(&root, name);
-                    remove_below(&root, name)?;
-                }
+                Fate::Goes => remove_below(&root, name)?,
                 Fate::Entered => folders.push(path.clone()),
             }
         }

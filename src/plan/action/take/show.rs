@@ -108,9 +108,9 @@ fn link(take: &TakePath, step: &Step) -> Option<String> {
     })
 }
 
-/// Returns whether a link target is outside the project or inside a `.git` directory, judging by
-/// its text.
-fn leads_out(path: &str, target: &[u8]) -> bool {
+/// Returns whether a link target is outside the project's files, judging by its text: elsewhere, in a
+/// `.git` directory, or in TeDDy's own.
+pub(super) fn leads_out(path: &str, target: &[u8]) -> bool {
     let Ok(target) = std::str::from_utf8(target) else {
         return true;
     };
@@ -131,7 +131,10 @@ fn leads_out(path: &str, target: &[u8]) -> bool {
             name => folders.push(name),
         }
     }
-    folders.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+    let is_ours = folders
+        .first()
+        .is_some_and(|name| name.eq_ignore_ascii_case(".teddy"));
+    is_ours || folders.iter().any(|name| name.eq_ignore_ascii_case(".git"))
 }
 
 /// Counts invisible and misleading characters.

@@ -203,3 +203,22 @@ fn p40_what_is_risky_about_a_take_is_said() {
         Vec::<String>::new()
     );
 }
+
+#[test]
+fn a_link_that_leads_out_of_the_files_is_a_risk() {
+    let check = |path: &str, target: &str, leads_out: bool| {
+        assert_eq!(
+            show::leads_out(path, target.as_bytes()),
+            leads_out,
+            "{target}"
+        );
+    };
+    check("a/link", "../b/c", false);
+    check("a/link", "../../b", true);
+    check("link", "/etc/passwd", true);
+    check("link", "sub/.git/config", true);
+    check("link", ".teddy", true);
+    check("a/b/link", "../../.TeDDy/project.context", true);
+    check("a/link", ".teddy/x", false);
+    check("link", ".teddyx", false);
+}

@@ -5,9 +5,9 @@ use anyhow::Context as _;
 use super::{PreparedWorktree, SetupFailed, run_setup, unmade};
 use crate::config::settings::Backend;
 use crate::git::repository::Repository;
-use crate::git::snapshot::secrets::SecretSearch;
+use crate::git::snapshot::secrets::{FoundSecrets, SecretSearch};
 use crate::git::worktree::SessionWorktree;
-use crate::git::worktree::layer::{LowerFiles, hide_secrets, session_layer};
+use crate::git::worktree::layer::{LowerFiles, hide_secrets, open_dirs, session_layer};
 use crate::host::fault;
 use crate::host::overlay::{Overlay, OverlayHolder};
 use crate::host::threads::beside;
@@ -112,7 +112,7 @@ fn mount(
 fn while_searching<T>(
     secrets: &SecretSearch<'_>,
     work: impl FnOnce() -> T,
-) -> (anyhow::Result<Vec<Vec<u8>>>, T) {
+) -> (anyhow::Result<FoundSecrets>, T) {
     beside(|| secrets.run(), work)
 }
 
@@ -136,7 +136,7 @@ fn mount_layer(
 fn show(
     project: &Project,
     below: &LowerFiles<'_>,
-    (found, mounted): (anyhow::Result<Vec<Vec<u8>>>, Result<Overlay, String>),
+    (found, mounted): (anyhow::Result<FoundSecrets>, Result<Overlay, String>),
     prepared: &mut PreparedWorktree,
 ) -> anyhow::Result<Result<(), String>> {
     let (repository, worktree) = (&project.repository, &prepared.worktree);
@@ -150,7 +150,11 @@ fn show(
 
     let copy = &project.settings.worktree.copy;
     let root = overlay.root()?;
-    let hidden = found.and_then(|found| hide_secrets(repository, below, &root, (found, copy)));
+    let hidden = found.and_then(|found| {
+        open_dirs(repository, below.tree, &root, &found.closed)?;
+        worktree.keep_hidden(&found.keyed)?;
+        hide_secrets(repository, below, &root, (found, copy))
+    });
     if let Err(error) = hidden {
         drop(overlay);
         worktree.remove_git_dir()?;

@@ -1,0 +1,143 @@
+//! Finds files with keys in their content among those that no snapshot has: untracked and ignored.
+//!
+//! A build can leave any number of such files, so the search has bounds: it skips directories of
+//! dependencies and build output, nested repositories and large files, and ends after a number of
+//! files and bytes, those nearest to the top of the worktree first.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read as _;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::OFlags;
+
+use super::super::cache::{Cache, CacheOrigin};
+use super::super::folder::join;
+use super::super::limits::{SnapshotLimits, name_of};
+use super::{FOLDER, GIT};
+use crate::git::stat::{NameKind, names, open_below};
+
+/// Larger files are rather data than configuration.
+const MAX_FILE: u64 = 256 << 10;
+/// Bounds of one search.
+const MAX_FILES: usize = 4000;
+const MAX_BYTES: u64 = 64 << 20;
+/// Directories in which tools put dependencies and build output. Cargo and others mark theirs with a
+/// file, too.
+const SKIPPED: [&[u8]; 31] = [
+    b".bundle",
+    b".cache",
+    b".cargo",
+    b".dart_tool",
+    b".gradle",
+    b".m2",
+    b".mypy_cache",
+    b".next",
+    b".nox",
+    b".nuxt",
+    b".parcel-cache",
+    b".pytest_cache",
+    b".ruff_cache",
+    b".stack-work",
+    b".svelte-kit",
+    b".tox",
+    b".turbo",
+    b".venv",
+    b"__pycache__",
+    b"_build",
+    b"bower_components",
+    b"build",
+    b"coverage",
+    b"DerivedData",
+    b"dist",
+    b"node_modules",
+    b"Pods",
+    b"site-packages",
+    b"target",
+    b"vendor",
+    b"venv",
+];
+/// Files that mark such a directory.
+const MARKS: [&[u8]; 3] = [b"CACHEDIR.TAG", b"pyvenv.cfg", GIT];
+
+pub(super) struct KeySearch<'a> {
+    pub(super) limits: &'a SnapshotLimits,
+    /// The private index of the last snapshot. What it has recorded is not read.
+    pub(super) last: Option<&'a Cache>,
+}
+
+#[derive(Default)]
+struct Spent {
+    files: usize,
+    bytes: u64,
+}
+
+impl KeySearch<'_> {
+    /// Returns the paths of files with a key. Skips what cannot be read: commands cannot read it
+    /// either, or the search for names has failed.
+    pub(super) fn run(&self, top: &OwnedFd) -> Vec<Vec<u8>> {
+        let (mut found, mut spent) = (Vec::new(), Spent::default());
+        let mut folders = VecDeque::from([Vec::new()]);
+        while let Some(path) = folders.pop_front() {
+            let folder = match path.is_empty() {
+                true => top.try_clone(),
+                false => open_below(top, &path, FOLDER),
+            };
+            let listed = folder.and_then(|folder| Ok((names(&folder)?, folder)));
+            let Ok((mut names, folder)) = listed else {
+                continue;
+            };
+            let is_marked = names
+                .iter()
+                .any(|(name, _)| MARKS.contains(&name.as_slice()));
+            if is_marked && !path.is_empty() {
+                continue;
+            }
+
+            names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            for (name, kind) in names {
+                let at = join(&path, &name);
+                match kind {
+                    NameKind::Folder if name != GIT && !SKIPPED.contains(&name.as_slice()) => {
+                        folders.push_back(at);
+                    }
+                    NameKind::File if !self.is_recorded(&path, &name) => {
+                        if spent.files >= MAX_FILES || spent.bytes >= MAX_BYTES {
+                            return found;
+                        }
+                        if self.has_key(&folder, &at, &mut spent) {
+                            found.push(at);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+
+    fn is_recorded(&self, folder: &[u8], name: &[u8]) -> bool {
+        let entry = self.last.and_then(|last| {
+            let folder = last.folder(last.find_folder(folder)?);
+            last.find_entry(&folder, name)
+        });
+        entry.is_some_and(|entry| entry.standing != CacheOrigin::Watched && !entry.id.is_null())
+    }
+
+    fn has_key(&self, folder: &OwnedFd, path: &[u8], spent: &mut Spent) -> bool {
+        let Ok(opened) = open_below(folder, name_of(path), OFlags::RDONLY) else {
+            return false;
+        };
+        let file = File::from(opened);
+        let size = file.metadata().map(|found| found.len()).unwrap_or(u64::MAX);
+        if size == 0 || size > MAX_FILE {
+            return false;
+        }
+
+        let mut bytes = Vec::new();
+        let is_read = file.take(MAX_FILE).read_to_end(&mut bytes).is_ok();
+        spent.files += 1;
+        spent.bytes += bytes.len() as u64;
+        is_read && self.limits.key_in(path, &bytes).is_some()
+    }
+}

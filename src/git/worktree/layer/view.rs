@@ -1,0 +1,130 @@
+//! Prepares the mounted view of the user's files, so that a plan has the same result in it as in a
+//! checkout.
+//!
+//! In a checkout, a plan changes the files of its snapshot, in directories that it can write to. If
+//! the user's own files or permissions differ, only publishing finds out, and then applies nothing.
+//! The view shows the user's current files and permissions instead. A failing action would end the
+//! plan halfway, and the first half would be published.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::{self, Seek as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::place::{IfMissing, NameState, Place, Top, WalkResult};
+use crate::git::repository::Repository;
+use crate::git::sparse::Hidden;
+use crate::git::version::{self, TreeVersion};
+use crate::host::file::{Root, open_up};
+
+/// Makes those of the directories writable in the view that are in the tree.
+pub fn open_dirs(
+    user: &Repository,
+    tree: TreeId,
+    view: &Root,
+    closed: &[Vec<u8>],
+) -> anyhow::Result<()> {
+    // Permissions do not apply to root.
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let paths: BTreeSet<&[u8]> = closed.iter().map(Vec::as_slice).collect();
+    // Parents come first.
+    for (path, entry) in user.entries_at(tree, &paths)? {
+        if entry.mode == EntryMode::Tree {
+            open_dir(view, path);
+        }
+    }
+    Ok(())
+}
+
+/// Ignores errors: a directory of another user stays as it is, as for the user.
+fn open_dir(view: &Root, path: &[u8]) {
+    let path = Path::new(OsStr::from_bytes(path));
+    if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
+        && let Ok(parent) = view.folder(parent)
+    {
+        open_up(&parent, name);
+    }
+}
+
+/// Gives the view the tree's versions of files, in directories that are writable. What the user
+/// saves from then on does not change them in the view.
+pub fn pin(
+    user: &Repository,
+    tree: TreeId,
+    view: &Root,
+    view_path: &Path,
+    paths: &[Vec<u8>],
+) -> anyhow::Result<()> {
+    for path in paths {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        ends.for_each(|(end, _)| open_dir(view, &path[..end]));
+    }
+
+    let hidden = Hidden::of(user)?;
+    let asked: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
+    let mut files = user.entries_at(tree, &asked)?;
+    files.retain(|path, entry| {
+        let is_file = matches!(entry.mode, EntryMode::File | EntryMode::Executable);
+        is_file && !hidden.has(path)
+    });
+    if files.is_empty() {
+        return Ok(());
+    }
+
+    let top = Top::open(view_path)?;
+    let mut pins = Pins {
+        user,
+        version: version::version(user, tree, files.keys().copied())?,
+    };
+    for (path, entry) in &files {
+        if let WalkResult::Place(place) = top.walk(path, IfMissing::Make)? {
+            let during = || format!("preparing `{}`", String::from_utf8_lossy(path));
+            pins.pin(&place, path, entry).with_context(during)?;
+        }
+    }
+    Ok(())
+}
+
+struct Pins<'a> {
+    user: &'a Repository,
+    version: TreeVersion<'a>,
+}
+
+impl Pins<'_> {
+    fn pin(&mut self, place: &Place, path: &[u8], entry: &TreeEntry) -> anyhow::Result<()> {
+        let found = place.find()?;
+        let is_current = self.is_current(&found, path, entry)?;
+        place.remove_all()?;
+        if is_current && let NameState::File { file, .. } = &found {
+            // Keeps the time, by which build tools recognize a file.
+            let mut file = file.try_clone()?;
+            file.seek(io::SeekFrom::Start(0))?;
+            place.copy_from(&mut file)?;
+            // The user can have saved it while it was copied.
+            if self.is_current(&place.find()?, path, entry)? {
+                return Ok(());
+            }
+            place.remove_all()?;
+        }
+
+        let content = self.version.content(path, entry, None)?;
+        place.create(&content, false)?;
+        Ok(())
+    }
+
+    fn is_current(
+        &mut self,
+        found: &NameState,
+        path: &[u8],
+        entry: &TreeEntry,
+    ) -> anyhow::Result<bool> {
+        let marked = version::look_at(self.user, found)?;
+        self.version.is(path, Some(entry), &marked)
+    }
+}

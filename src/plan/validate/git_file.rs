@@ -1,0 +1,21 @@
+//! Finds a content that git refuses in a file of this name (P45).
+
+use super::{Judge, Mistake};
+use crate::plan::action::Action;
+use crate::text::git_file::refused;
+use crate::text::visible::visible;
+
+/// A file that git refuses already can be changed.
+pub(super) fn check(judge: &mut Judge<'_>, action: &Action) {
+    let Some(path) = action.kind.path() else {
+        return;
+    };
+    let step = judge.step();
+    let reason = |bytes: &Option<Vec<u8>>| refused(path.file_name(), bytes.as_deref()?);
+    let why = reason(&step.after).filter(|_| reason(&step.before).is_none());
+    if let Some(why) = why {
+        let message = format!("`{}`: {why}", visible(path.as_str()));
+        let hint = "`git fsck --strict` and servers refuse such a file; write another content";
+        judge.miss(action, action.line, Mistake::new(message, hint));
+    }
+}

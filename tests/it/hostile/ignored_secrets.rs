@@ -1,0 +1,101 @@
+//! Ignored and untracked secrets that commands do not see, in an overlay and in a copy.
+
+use super::ground::{Ground, plan, run};
+use crate::support::overlay::overlays;
+
+/// Ignored files that are secrets by name.
+const NAMED: &str = "
+    credentials.json config/secrets.yml terraform.tfvars terraform.tfstate .git-credentials
+    .aws/credentials .docker/config.json .kube/config kubeconfig .htpasswd id_rsa.bak deploy_rsa
+    .netrc .pypirc .npmrc .pgpass .my.cnf .vault-token config/master.key my-service-account.json
+    a.p12 a.pfx a.jks a.keystore a.kdbx target/.env deep/er/secrets.toml
+";
+/// Ignored files without the name of a secret, with a key in them.
+const KEYED: &str = "local.py data/notes.txt deep/er/settings";
+/// Ignored files that commands need: dependencies, and files without a secret.
+const VISIBLE: &str =
+    "node_modules/x/index.js target/built .venv/lib/a.py data/plain.txt config.json";
+/// Tracked files that are secrets by name or content.
+const TRACKED: &str = "tests/credentials.json tests/key.pem tests/token.txt";
+
+/// A token with the shape of GitHub's.
+fn key() -> String {
+    format!(
+        "token = \"ghp_{}\" # hunter2\n",
+        "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2)
+    )
+}
+
+fn ground() -> Ground {
+    let ground = Ground::new();
+    for path in TRACKED.split_whitespace() {
+        ground.repo.put(path, key().replace("hunter2", "fixture"));
+    }
+    ground.repo.git(&["add", "-f", "tests"]);
+    ground.repo.git(&["commit", "-qm", "fixtures"]);
+    ground.repo.put(".gitignore", "*\n");
+    for path in NAMED.split_whitespace() {
+        ground.repo.put(path, "hunter2\n");
+    }
+    for path in KEYED.split_whitespace() {
+        ground.repo.put(path, key());
+    }
+    for path in VISIBLE.split_whitespace() {
+        ground.repo.put(path, "needed\n");
+    }
+    // Scanning dependencies would cost time, and tests need them.
+    ground.repo.put(
+        "node_modules/x/index.js",
+        key().replace("hunter2", "needed"),
+    );
+    ground
+}
+
+/// Returns the report of a command that reads every file.
+fn reads(ground: &Ground, more: &[&str]) -> String {
+    let script = "find . -path ./.git -prune -o -type f -print | sort | while read f; do echo \"$f: $(tail -n 1 \"$f\")\"; done";
+    let args = [&["-c", "execute.output_limit=1000"][..], more].concat();
+    let tried = ground.execute_with(plan(&run(script)), &args);
+    assert_eq!(tried.code, 0, "{}", tried.words);
+    ground.ok(&["show", "@", "output/01.txt"])
+}
+
+#[test]
+fn ignored_secrets_are_hidden_and_what_commands_need_is_not() {
+    let ground = ground();
+    for backend in ["checkout", "overlay"] {
+        if backend == "overlay" && !overlays() {
+            continue;
+        }
+        let seen = reads(&ground, &["-c", &format!("worktree.backend={backend}")]);
+        assert!(!seen.contains("hunter2"), "{backend}: {seen}");
+        for path in TRACKED.split_whitespace() {
+            assert!(seen.contains(path), "{backend}, {path}: {seen}");
+        }
+        for path in VISIBLE.split_whitespace().filter(|_| backend == "overlay") {
+            assert!(seen.contains(&format!("{path}:")), "{path}: {seen}");
+        }
+    }
+}
+
+#[test]
+fn a_hidden_file_appears_again_once_its_key_is_gone_or_the_user_names_it() {
+    if !overlays() {
+        return;
+    }
+    let ground = ground();
+    let overlay = ["-c", "worktree.backend=overlay"];
+    let named = [&overlay[..], &["-c", "worktree.copy=[local.py, .netrc]"]].concat();
+    assert!(!reads(&ground, &overlay).contains("local.py"));
+    let seen = reads(&ground, &named);
+    assert!(
+        seen.contains("local.py:") && seen.contains(".netrc:"),
+        "{seen}"
+    );
+    assert!(!seen.contains("data/notes.txt"), "{seen}");
+
+    ground.repo.put("local.py", "no key\n");
+    assert!(reads(&ground, &overlay).contains("local.py: no key"));
+    ground.repo.put("config.json", key());
+    assert!(!reads(&ground, &overlay).contains("config.json"));
+}
