@@ -74,8 +74,7 @@ pub(super) fn take_over(
             root.remove_git_dir(session)?;
         }
 
-        let staging = record::worktree_record(repository, session).open().ok();
-        discard(&records, &name, staging.as_ref())
+        discard(&records, &name)
             .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
     }
 

@@ -1,10 +1,14 @@
 //! Names and contents of git's records of session worktrees (`.git/worktrees/teddy-session-...`).
+//!
+//! git ignores a record without `gitdir`. So that file is written last and removed first, and git
+//! never sees a part of a record.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::host::file::{Root, remove_below};
+use crate::host::file::{Root, open_up, remove_below};
 
 /// Directory of git's records in the common git directory.
 pub(super) const RECORDS: &str = "worktrees";
@@ -12,8 +16,7 @@ pub(super) const RECORDS: &str = "worktrees";
 pub(super) const LOCK: &str = "teddy session ";
 /// git writes no larger file there.
 pub(super) const MAX_FILE: u64 = 16 * 1024;
-/// Name of a record while it is removed.
-const OLD: &str = "git-record-old";
+pub(super) const GITDIR: &str = "gitdir";
 
 /// Returns the name of git's record of a session's worktree.
 pub(super) fn record_name(session: &str) -> String {
@@ -27,12 +30,11 @@ pub(super) fn git_file(common: &Path, session: &str) -> Vec<u8> {
     [b"gitdir: ", record.as_os_str().as_bytes(), b"\n"].concat()
 }
 
-/// Removes a record. Moves it to a directory of ours first, because git fails on a part of one.
-pub(super) fn discard(records: &Root, name: &OsStr, staging: Option<&Root>) -> anyhow::Result<()> {
-    let Some(staging) = staging else {
-        return Ok(remove_below(records, name)?);
-    };
-    remove_below(staging, OsStr::new(OLD))?;
-    records.move_to(name, staging, OsStr::new(OLD))?;
-    Ok(remove_below(staging, OsStr::new(OLD))?)
+/// Removes a record.
+pub(super) fn discard(records: &Root, name: &OsStr) -> io::Result<()> {
+    open_up(records, name);
+    if let Ok(record) = records.folder(Path::new(name)) {
+        remove_below(&record, OsStr::new(GITDIR))?;
+    }
+    remove_below(records, name)
 }

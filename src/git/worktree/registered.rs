@@ -7,20 +7,16 @@
 //! without the sandbox can change it.
 
 use std::ffi::OsStr;
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::git_record::{LOCK, MAX_FILE, RECORDS, discard, git_file, record_name};
+use super::git_record::{GITDIR, LOCK, MAX_FILE, RECORDS, discard, git_file, record_name};
 use super::own_root;
 use super::record::worktree_record;
 use super::root::{GIT, is_plain};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::file::{FileKind, FileMode, Root, remove_below};
-
-/// Name of a record while it is made, in TeDDy's own record of the worktree.
-const NEW: &str = "git-record-new";
+use crate::host::file::{FileKind, FileMode, Root};
 
 /// Registers the worktree of a session with git, with HEAD at a commit. Does nothing if there is no
 /// worktree, if a record of another program has the name, or if refs are in a reftable, which needs
@@ -44,25 +40,20 @@ pub fn register_worktree(
     }
 
     discard_record(repository, session)?;
-    let staging = own.open()?;
-    remove_below(&staging, OsStr::new(NEW))?;
-    let new = staging.make_folder(Path::new(NEW))?;
-    let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
-    new.create_aside(Path::new("HEAD"), format!("{at}\n").as_bytes())?;
-    new.create_aside(Path::new("commondir"), b"../..\n")?;
-    new.create_aside(Path::new("gitdir"), &gitdir)?;
-    new.create_aside(Path::new("locked"), format!("{LOCK}{session}\n").as_bytes())?;
-
     let common = Root::open_strictly(&repository.common_dir())?;
     let records = common.make_folder(Path::new(RECORDS))?;
-    // One rename, so git never sees a part of a record.
     let name = record_name(session);
-    match staging.move_to(OsStr::new(NEW), &records, OsStr::new(&name)) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            return Ok(remove_below(&staging, OsStr::new(NEW))?);
-        }
-        moved => moved?,
+    if records.kind(Path::new(&name))?.is_some() {
+        return Ok(());
     }
+
+    let record = records.make_folder(Path::new(&name))?;
+    let lock = format!("{LOCK}{session}\n");
+    let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
+    record.create_aside(Path::new("locked"), lock.as_bytes())?;
+    record.create_aside(Path::new("HEAD"), format!("{at}\n").as_bytes())?;
+    record.create_aside(Path::new("commondir"), b"../..\n")?;
+    record.create_new(Path::new(GITDIR), &gitdir, FileMode::Plain)?;
 
     root.remove_git_dir(session)?;
     let link = git_file(&repository.common_dir(), session);
@@ -77,12 +68,14 @@ pub(super) fn discard_record(repository: &Repository, session: &str) -> anyhow::
         return Ok(());
     };
     let name = record_name(session);
-    let lock = records.read(&Path::new(&name).join("locked"), MAX_FILE);
+    let read = |file: &str| records.read(&Path::new(&name).join(file), MAX_FILE);
     let expected = format!("{LOCK}{session}");
-    let is_ours = lock.is_ok_and(|reason| reason.trim_ascii_end() == expected.as_bytes());
-    if is_ours {
-        let staging = worktree_record(repository, session).open().ok();
-        discard(&records, OsStr::new(&name), staging.as_ref())?;
+    let has_lock = read("locked").is_ok_and(|lock| lock.trim_ascii_end() == expected.as_bytes());
+    // Only a crash of ours leaves a part of a record.
+    let is_part = matches!(records.kind(Path::new(&name)), Ok(Some(FileKind::Folder)))
+        && matches!(records.kind(&Path::new(&name).join(GITDIR)), Ok(None));
+    if has_lock || is_part {
+        discard(&records, OsStr::new(&name))?;
         // git also removes the directory with the last record.
         let _ = std::fs::remove_dir(repository.common_dir().join(RECORDS));
     }
