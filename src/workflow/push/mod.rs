@@ -17,6 +17,7 @@ use self::findings::LeakFinding;
 use self::options::PushOptions;
 use self::preview::{ReadySession, Sender, SessionPreview};
 use self::there::there;
+use crate::config::settings::PushMode;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::remote::send::{RefUpdate, SentRef, send};
 use crate::git::remote::{self, FetchProgress, RemoteName};
@@ -141,7 +142,11 @@ impl ReadyPush<'_> {
                 count: found.len(),
                 first: first.name.clone(),
                 can_redact: found.iter().any(|(_, can_redact)| *can_redact),
-                in_code: found.iter().any(|(finding, _)| finding.in_code),
+                // The same key or path can be in a file, too.
+                in_code: self
+                    .sessions
+                    .iter()
+                    .any(|ready| ready.preview.mode == PushMode::Code),
             }),
         }
     }
