@@ -62,7 +62,7 @@ fn sample(workspace: &mut Workspace, changed: usize) -> (std::time::Duration, st
 fn snapshot(top: &Path) {
     let repository = Repository::open(top).expect("the bench made a repository");
     let index = repository.teddy_dir().join("index/main");
-    snapshot::snapshot(&repository, &index, &SnapshotLimits::default(), &[])
+    snapshot::take_snapshot(&repository, &index, &SnapshotLimits::default(), &[])
         .expect("the files can be recorded");
 }
 

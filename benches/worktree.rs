@@ -15,7 +15,7 @@ use teddy::git::publish;
 use teddy::git::publish::Guard;
 use teddy::git::repository::Repository;
 use teddy::git::worktree;
-use teddy::git::worktree::{Extent, WorktreeAim};
+use teddy::git::worktree::{Extent, WorktreeTarget};
 
 const SAMPLES: usize = 11;
 const CHANGED: usize = 20;
@@ -156,12 +156,12 @@ impl Bench {
             &user,
             &root,
             "private",
-            WorktreeAim::unwatched(at, Extent::Whole),
+            WorktreeTarget::unwatched(at, Extent::All),
         )
         .expect("a worktree can be made");
         time(|| {
             worktree.make_git_dir(&user, at).expect("there is room");
-            let left = worktree.take_back(&user, at).expect("nothing was done");
+            let left = worktree.import(&user, at).expect("nothing was done");
             assert!(left.commit.is_none() && left.tracked.is_empty());
             worktree.remove_git_dir().expect("nothing is in the way");
         })
@@ -200,7 +200,7 @@ impl Bench {
             &self.open(),
             &root,
             session,
-            WorktreeAim::unwatched(self.commits[at], Extent::Whole),
+            WorktreeTarget::unwatched(self.commits[at], Extent::All),
         )
         .expect("a worktree can be made");
     }

@@ -225,8 +225,8 @@ impl Bench {
         let ours = || {
             let repository = Repository::open(&top).unwrap();
             let index = repository.teddy_dir().join("index/main");
-            let now =
-                snapshot::snapshot(&repository, &index, &SnapshotLimits::default(), &[]).unwrap();
+            let now = snapshot::take_snapshot(&repository, &index, &SnapshotLimits::default(), &[])
+                .unwrap();
             assert_eq!(now.tree, trees[n % 2]);
             let guard = Guard {
                 operation: "bench".to_owned(),

@@ -4,15 +4,15 @@ use crate::text::fence;
 
 /// Removes a fence around the whole answer and normalizes line ends. The result ends with one
 /// newline.
-pub fn unwrap(text: &str) -> String {
+pub fn unwrap_answer(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}').trim();
-    let inner = inside(text).unwrap_or(text);
+    let inner = fenced_content(text).unwrap_or(text);
     format!("{}\n", inner.trim_end().replace("\r\n", "\n"))
 }
 
-fn inside(text: &str) -> Option<&str> {
-    let (first, rest) = text.split_once('\n')?;
-    let (body, last) = rest.rsplit_once('\n')?;
+fn fenced_content(text: &str) -> Option<&str> {
+    let (first, tail) = text.split_once('\n')?;
+    let (body, last) = tail.rsplit_once('\n')?;
     let (open, close) = (fence::read(first)?, fence::read(last)?);
     let info = first.trim_start_matches(['`', '~', ' ']).trim();
     let wraps = matches!(info, "" | "markdown" | "md" | "xml" | "text")
@@ -27,27 +27,27 @@ fn inside(text: &str) -> Option<&str> {
 
 /// Returns the paths and contents of all `<file path="...">` blocks, and ignores the text around
 /// them.
-pub fn files(text: &str) -> Vec<(String, String)> {
-    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+pub fn files_in_answer(text: &str) -> Vec<(String, String)> {
+    let mut files: Vec<(String, Vec<&str>)> = Vec::new();
     for line in text.lines() {
-        match path_of(line) {
-            Some(path) => found.push((path.to_owned(), Vec::new())),
+        match file_path_of(line) {
+            Some(path) => files.push((path.to_owned(), Vec::new())),
             None => {
-                if let Some((_, lines)) = found.last_mut() {
+                if let Some((_, lines)) = files.last_mut() {
                     lines.push(line);
                 }
             }
         }
     }
 
-    found
+    files
         .into_iter()
-        .map(|(path, lines)| (path, unwrap(&before_end(&lines))))
+        .map(|(path, lines)| (path, unwrap_answer(&lines_before_end(&lines))))
         .collect()
 }
 
 // Only the last `</file>` ends a block, so a document can contain that line.
-fn before_end(lines: &[&str]) -> String {
+fn lines_before_end(lines: &[&str]) -> String {
     let end = lines
         .iter()
         .rposition(|line| line.trim() == "</file>")
@@ -55,15 +55,15 @@ fn before_end(lines: &[&str]) -> String {
     lines[..end].join("\n")
 }
 
-fn path_of(line: &str) -> Option<&str> {
+fn file_path_of(line: &str) -> Option<&str> {
     line.trim()
         .strip_prefix("<file path=\"")?
         .strip_suffix("\">")
 }
 
 /// Returns the text of a review, without `<review>` tags around the whole of it.
-pub fn review(text: &str) -> String {
-    let text = unwrap(text);
+pub fn review_text(text: &str) -> String {
+    let text = unwrap_answer(text);
     let lines: Vec<&str> = text.lines().collect();
     let starts = lines
         .iter()
@@ -89,12 +89,12 @@ mod tests {
     #[test]
     fn a_fence_around_the_whole_answer_is_taken_off() {
         assert_eq!(
-            unwrap("```markdown\n# A\n\n```sh\nx\n```\n\nb\n```\n"),
+            unwrap_answer("```markdown\n# A\n\n```sh\nx\n```\n\nb\n```\n"),
             "# A\n\n```sh\nx\n```\n\nb\n"
         );
-        assert_eq!(unwrap("# A\r\n\r\nb"), "# A\n\nb\n");
+        assert_eq!(unwrap_answer("# A\r\n\r\nb"), "# A\n\nb\n");
         assert_eq!(
-            unwrap("```rust\nfn a() {}\n```"),
+            unwrap_answer("```rust\nfn a() {}\n```"),
             "```rust\nfn a() {}\n```\n"
         );
     }
@@ -104,18 +104,21 @@ mod tests {
         let text = "Here they are:\n<file path=\"proposal.md\">\n# A\n</file>\n\n<file path=\"specs/a.md\">\n```md\n# B\n</file>\n```\n</file>\nbye\n";
         let expected = [("proposal.md", "# A\n"), ("specs/a.md", "# B\n</file>\n")];
         assert_eq!(
-            files(text),
+            files_in_answer(text),
             expected.map(|(path, text)| (path.to_owned(), text.to_owned()))
         );
-        assert_eq!(files("# no files\n"), []);
+        assert_eq!(files_in_answer("# no files\n"), []);
     }
 
     #[test]
     fn tags_around_a_review_are_taken_off() {
         assert_eq!(
-            review("<review status=\"approved\">\n## Verdict\nAPPROVED\n</review>\n"),
+            review_text("<review status=\"approved\">\n## Verdict\nAPPROVED\n</review>\n"),
             "## Verdict\nAPPROVED\n"
         );
-        assert_eq!(review("## Verdict\nAPPROVED\n"), "## Verdict\nAPPROVED\n");
+        assert_eq!(
+            review_text("## Verdict\nAPPROVED\n"),
+            "## Verdict\nAPPROVED\n"
+        );
     }
 }

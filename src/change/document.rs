@@ -37,7 +37,7 @@ impl Documents {
     }
 
     /// Inserts or replaces a document.
-    pub fn put(&mut self, path: &str, text: impl Into<String>) {
+    pub fn insert(&mut self, path: &str, text: impl Into<String>) {
         self.0.insert(path.to_owned(), text.into());
     }
 
@@ -73,28 +73,28 @@ impl Documents {
             severity: Severity::High,
             message,
         };
-        let mut found = Vec::new();
+        let mut findings = Vec::new();
         match self.0.get(proposal::FILE) {
-            Some(text) => found.extend(proposal::check(id, text)),
-            None => found.push(high(proposal::FILE, "is missing".to_owned())),
+            Some(text) => findings.extend(proposal::check(id, text)),
+            None => findings.push(high(proposal::FILE, "is missing".to_owned())),
         }
 
-        let named = proposal::read(self.text(proposal::FILE)).specs;
-        for name in named
+        let specs = proposal::read(self.text(proposal::FILE)).specs;
+        for name in specs
             .iter()
             .map(|id| spec::path(id))
             .filter(|path| !self.0.contains_key(path))
         {
-            found.push(high(
+            findings.push(high(
                 &name,
                 "is missing, and the proposal names it".to_owned(),
             ));
         }
 
         for (path, text) in self.specs() {
-            found.extend(spec::check(path, text));
-            if !named.iter().any(|id| spec::path(id) == *path) {
-                found.push(Finding {
+            findings.extend(spec::check(path, text));
+            if !specs.iter().any(|id| spec::path(id) == *path) {
+                findings.push(Finding {
                     severity: Severity::Low,
                     ..high(
                         path,
@@ -105,20 +105,20 @@ impl Documents {
         }
 
         match self.0.get(tasks::FILE) {
-            Some(text) => found.extend(tasks::check(text)),
-            None => found.push(high(tasks::FILE, "is missing".to_owned())),
+            Some(text) => findings.extend(tasks::check(text)),
+            None => findings.push(high(tasks::FILE, "is missing".to_owned())),
         }
 
         for review in review::read(self.text(REVIEW)) {
             if let Err(error) = review.verdict() {
-                found.push(Finding {
+                findings.push(Finding {
                     line: review.line,
                     ..high(REVIEW, format!("the review has no verdict: {error}"))
                 });
             }
         }
 
-        found
+        findings
     }
 
     /// Validates one document.
@@ -139,7 +139,7 @@ mod tests {
     fn documents_are_missing_in_the_order_in_which_they_are_written() {
         let mut documents = Documents::default();
         assert_eq!(documents.missing(), Some(MissingDocument::Proposal));
-        documents.put(
+        documents.insert(
             "proposal.md",
             "# Change: a\n\n## Impact\n- Affected specs: `one`, `two`\n",
         );
@@ -147,55 +147,55 @@ mod tests {
             documents.missing(),
             Some(MissingDocument::Spec("one".to_owned()))
         );
-        documents.put("specs/one.md", "");
+        documents.insert("specs/one.md", "");
         assert_eq!(
             documents.missing(),
             Some(MissingDocument::Spec("two".to_owned()))
         );
-        documents.put("specs/two.md", "");
+        documents.insert("specs/two.md", "");
         assert_eq!(documents.missing(), Some(MissingDocument::Tasks));
-        documents.put("tasks.md", "");
+        documents.insert("tasks.md", "");
         assert_eq!(documents.missing(), None);
     }
 
     #[test]
     fn what_is_missing_and_what_nobody_names_is_found() {
         let id = ChangeId::parse("a").unwrap();
-        let found: Vec<String> = Documents::default()
+        let actual: Vec<String> = Documents::default()
             .check(&id)
             .iter()
             .map(ToString::to_string)
             .collect();
         assert_eq!(
-            found,
+            actual,
             [
                 "proposal.md:1: error: is missing",
                 "tasks.md:1: error: is missing"
             ]
         );
         let mut documents = Documents::default();
-        documents.put(
+        documents.insert(
             "proposal.md",
             "# Change: a\n\n## Impact\n- Affected specs: `one`\n",
         );
-        documents.put("specs/two.md", "");
-        let found: Vec<String> = documents
+        documents.insert("specs/two.md", "");
+        let actual: Vec<String> = documents
             .check(&id)
             .iter()
             .map(ToString::to_string)
             .collect();
         assert!(
-            found.contains(
+            actual.contains(
                 &"specs/one.md:1: error: is missing, and the proposal names it".to_owned()
             ),
-            "{found:?}"
+            "{actual:?}"
         );
         assert!(
-            found.contains(
+            actual.contains(
                 &"specs/two.md:1: warning: the proposal does not name it among its affected specs"
                     .to_owned()
             ),
-            "{found:?}"
+            "{actual:?}"
         );
     }
 

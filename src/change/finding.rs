@@ -42,7 +42,7 @@ impl fmt::Display for Finding {
 #[derive(Debug)]
 pub struct Findings<'a> {
     file: &'a str,
-    found: Vec<Finding>,
+    list: Vec<Finding>,
 }
 
 impl<'a> Findings<'a> {
@@ -50,7 +50,7 @@ impl<'a> Findings<'a> {
     pub fn of(file: &'a str) -> Findings<'a> {
         Findings {
             file,
-            found: Vec::new(),
+            list: Vec::new(),
         }
     }
 
@@ -65,7 +65,7 @@ impl<'a> Findings<'a> {
     }
 
     fn add(&mut self, severity: Severity, line: usize, message: String) {
-        self.found.push(Finding {
+        self.list.push(Finding {
             file: self.file.to_owned(),
             line: line.max(1),
             severity,
@@ -74,9 +74,9 @@ impl<'a> Findings<'a> {
     }
 
     /// Returns the mistakes, sorted by line.
-    pub fn done(mut self) -> Vec<Finding> {
-        self.found.sort_by_key(|finding| finding.line);
-        self.found
+    pub fn into_sorted(mut self) -> Vec<Finding> {
+        self.list.sort_by_key(|finding| finding.line);
+        self.list
     }
 }
 

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use super::state::ChangeState;
-use crate::session::message::subject;
+use crate::session::message::commit_subject;
 use crate::text::visible::visible;
 
 /// Renders the message: the title, `lines`, then the trailers.
-pub fn render(title: &str, lines: &[String], state: &ChangeState) -> String {
-    let mut text = format!("{}\n\n", subject(title));
+pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> String {
+    let mut text = format!("{}\n\n", commit_subject(title));
     for line in lines {
         writeln!(text, "{}", visible(line)).expect("writing to a string");
     }
@@ -34,8 +34,8 @@ pub fn render(title: &str, lines: &[String], state: &ChangeState) -> String {
             trailer("Turn", &turn.to_string());
         }
 
-        if let Some(taken) = &entry.usage {
-            trailer("Model", &taken.model);
+        if let Some(usage) = &entry.usage {
+            trailer("Model", &usage.model);
         }
     }
 
@@ -58,10 +58,10 @@ mod tests {
             ..ChangeEntry::of("challenge", "now")
         };
         state
-            .take(ChangeEvent::Challenge(ReviewVerdict::Approved), entry)
+            .apply(ChangeEvent::Challenge(ReviewVerdict::Approved), entry)
             .unwrap();
         assert_eq!(
-            render(
+            commit_message(
                 "Challenge 1: approved\nTeddy-Phase: evil",
                 &["No issues.\u{1b}[0m".to_owned()],
                 &state

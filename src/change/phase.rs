@@ -130,11 +130,11 @@ mod tests {
 
     /// Compares the next phase for every event; `-` stands for an error.
     fn check(phase: Option<ChangePhase>, expected: &str) {
-        let words: Vec<&str> = EVENTS
+        let actual: Vec<&str> = EVENTS
             .iter()
             .map(|&event| next(phase, event).map_or("-", ChangePhase::word))
             .collect();
-        assert_eq!(words.join(" "), expected, "from {phase:?}");
+        assert_eq!(actual.join(" "), expected, "from {phase:?}");
     }
 
     #[test]

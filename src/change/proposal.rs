@@ -88,7 +88,7 @@ pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
         }
     }
 
-    findings.done()
+    findings.into_sorted()
 }
 
 fn title(id: &ChangeId, sections: &[DocumentSection], findings: &mut Findings<'_>) {
@@ -148,12 +148,12 @@ fn names(section: &DocumentSection, key: &str) -> Option<(usize, Vec<String>)> {
     })?;
     let mut names = list(&value);
     if value.is_empty() {
-        let below = section
+        let following = section
             .body
             .lines()
             .skip(line)
             .take_while(|l| l.trim().is_empty() || is_item_of_a_name(l));
-        names = below
+        names = following
             .flat_map(|l| list(l.trim().trim_start_matches(['-', '*'])))
             .collect();
     }
@@ -204,8 +204,8 @@ fn list(value: &str) -> Vec<String> {
             .to_owned();
     }
 
-    let mut seen = std::collections::BTreeSet::new();
-    names.retain(|name| seen.insert(name.clone()));
+    let mut unique = std::collections::BTreeSet::new();
+    names.retain(|name| unique.insert(name.clone()));
     names
 }
 
@@ -233,9 +233,9 @@ mod tests {
         ## What Changes\n- greet.sh takes a name\n\n## Impact\n- **Affected specs:** `greeting`, `names`\n- **Affected files:** `greet.sh`\n";
 
     fn check(text: &str, expected: &[&str]) {
-        let found = super::check(&ChangeId::parse("greet").unwrap(), text);
-        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-        assert_eq!(found, expected, "for {text:?}");
+        let actual = super::check(&ChangeId::parse("greet").unwrap(), text);
+        let actual: Vec<String> = actual.iter().map(ToString::to_string).collect();
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     #[test]

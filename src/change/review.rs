@@ -48,27 +48,27 @@ impl Issues {
     /// Returns `true` if there are issues, but none with high and at most one with medium severity
     /// (rule V12).
     pub fn only_minor(self) -> bool {
-        let known = self.medium + self.low;
-        known > 0 && self.high == 0 && self.medium <= 1 && self.unclear == 0
+        let minor = self.medium + self.low;
+        minor > 0 && self.high == 0 && self.medium <= 1 && self.unclear == 0
     }
 
     /// Formats the counts, such as `2 high, 1 low`.
-    pub fn words(self) -> String {
+    pub fn summary(self) -> String {
         let parts = [
             (self.high, "high"),
             (self.medium, "medium"),
             (self.low, "low"),
             (self.unclear, "unclear"),
         ];
-        let said: Vec<String> = parts
+        let counts: Vec<String> = parts
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format!("{count} {word}"))
             .collect();
-        if said.is_empty() {
+        if counts.is_empty() {
             "no issues".to_owned()
         } else {
-            said.join(", ")
+            counts.join(", ")
         }
     }
 }
@@ -79,7 +79,7 @@ impl ChangeReview {
     pub fn verdict(&self) -> Result<ReviewVerdict, NoVerdict> {
         let status = ReviewVerdict::parse(&self.status)
             .ok_or_else(|| NoVerdict::Unknown(format!("\"{}\"", visible(&self.status))))?;
-        match verdict::read(&self.body) {
+        match verdict::read_verdict(&self.body) {
             Ok(verdict) if verdict == status => Ok(verdict),
             Ok(verdict) => Err(NoVerdict::Differs {
                 status: self.status.clone(),
@@ -146,24 +146,24 @@ pub fn issues(body: &str) -> Issues {
 
 /// Parses the reviews of a document, in order.
 pub fn read(text: &str) -> Vec<ChangeReview> {
-    let mut found: Vec<ChangeReview> = Vec::new();
+    let mut reviews: Vec<ChangeReview> = Vec::new();
     let mut open = false;
     for (index, line) in text.lines().enumerate() {
         if is_start(line) {
-            found.push(start(index + 1, line));
+            reviews.push(start(index + 1, line));
             open = true;
         } else if is_end(line) {
-            if let Some(review) = found.last_mut().filter(|_| open) {
+            if let Some(review) = reviews.last_mut().filter(|_| open) {
                 review.closed = true;
             }
             open = false;
-        } else if let Some(review) = found.last_mut().filter(|_| open) {
+        } else if let Some(review) = reviews.last_mut().filter(|_| open) {
             review.body.push_str(line);
             review.body.push('\n');
         }
     }
 
-    found
+    reviews
 }
 
 /// Returns the effective review: the last one of the highest iteration (rule V9).
@@ -220,7 +220,7 @@ pub fn plain(text: &str) -> String {
 pub fn is_start(line: &str) -> bool {
     let line = line.trim_start();
     line.strip_prefix("<review")
-        .is_some_and(|rest| rest.starts_with([' ', '>', '\t']) || rest.is_empty())
+        .is_some_and(|tail| tail.starts_with([' ', '>', '\t']) || tail.is_empty())
 }
 
 /// Returns `true` for a closing tag.
@@ -230,8 +230,8 @@ pub fn is_end(line: &str) -> bool {
 
 fn start(line: usize, tag: &str) -> ChangeReview {
     let attribute = |name: &str| {
-        let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
-        Some(rest.split_once('"')?.0.to_owned())
+        let (_, tail) = tag.split_once(&format!(" {name}=\""))?;
+        Some(tail.split_once('"')?.0.to_owned())
     };
     ChangeReview {
         line,
@@ -269,7 +269,7 @@ mod tests {
 
     fn check(text: &str, expected: &str) {
         let reviews = read(text);
-        let found = latest(&reviews).map_or_else(
+        let actual = latest(&reviews).map_or_else(
             || "none".to_owned(),
             |review| {
                 review
@@ -277,7 +277,7 @@ mod tests {
                     .map_or_else(|e| e.to_string(), |v| v.word().to_owned())
             },
         );
-        assert_eq!(found, expected, "for {text:?}");
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
             }
         );
         assert_eq!(issues("- **Severity**: High\n"), Issues::default());
-        assert_eq!(issues(&body).words(), "1 high, 1 low, 1 unclear");
+        assert_eq!(issues(&body).summary(), "1 high, 1 low, 1 unclear");
     }
 
     #[test]

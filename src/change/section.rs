@@ -107,9 +107,8 @@ pub fn field(text: &str, key: &str) -> Option<(usize, String)> {
             .trim_start_matches(['-', '*', '+'])
             .trim_start()
             .replace("**", "");
-        let (found, value) = plain.split_once(':')?;
-        found
-            .trim()
+        let (name, value) = plain.split_once(':')?;
+        name.trim()
             .eq_ignore_ascii_case(key)
             .then(|| (index + 1, value.trim().to_owned()))
     })
@@ -122,7 +121,7 @@ mod tests {
     #[test]
     fn a_section_has_what_stands_below_its_heading() {
         let text = "# A\n\none\n\n## B\ntwo\n```\n## no\n```\n### C\nthree\n## D\n";
-        let found: Vec<(u8, String, usize, String)> = read(text)
+        let actual: Vec<(u8, String, usize, String)> = read(text)
             .into_iter()
             .map(|s| (s.level, s.title.clone(), s.line, s.own()))
             .collect();
@@ -133,7 +132,7 @@ mod tests {
             (2, "D", 12, ""),
         ];
         assert_eq!(
-            found,
+            actual,
             expected.map(|(level, title, line, own)| (
                 level,
                 title.to_owned(),

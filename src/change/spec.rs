@@ -7,18 +7,18 @@ use super::id::is_id;
 use super::section::{self, DocumentSection};
 
 /// Directory of the specs, in a change and in the project.
-pub const FOLDER: &str = "specs/";
+pub const DIR: &str = "specs/";
 /// Minimum length of the overview, in characters.
 pub const MIN_OVERVIEW: usize = 50;
 
 /// Returns the path of a spec.
 pub fn path(id: &str) -> String {
-    format!("{FOLDER}{id}.md")
+    format!("{DIR}{id}.md")
 }
 
 /// Returns the id of the spec at a path. `None` if the path is not that of a spec.
 pub fn id_of(path: &str) -> Option<&str> {
-    path.strip_prefix(FOLDER)?
+    path.strip_prefix(DIR)?
         .strip_suffix(".md")
         .filter(|id| is_id(id))
 }
@@ -44,11 +44,11 @@ pub fn check(path: &str, text: &str) -> Vec<Finding> {
 
     requirements(&sections, &mut findings);
     scenarios(&sections, &mut findings);
-    findings.done()
+    findings.into_sorted()
 }
 
 /// Returns the level-3 subsections of a section, with line numbers of the whole document.
-fn below(section: &DocumentSection) -> Vec<DocumentSection> {
+fn subsections(section: &DocumentSection) -> Vec<DocumentSection> {
     let inner = section::read(&section.body)
         .into_iter()
         .filter(|inner| inner.level == 3);
@@ -65,8 +65,8 @@ fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     let Some(all) = section::find(sections, 2, "requirements") else {
         return findings.high(1, "has no section `## Requirements`");
     };
-    let (mut seen, mut count) = (BTreeSet::new(), 0);
-    for section in below(all) {
+    let (mut numbers, mut count) = (BTreeSet::new(), 0);
+    for section in subsections(all) {
         count += 1;
         match number(&section.title) {
             None => findings.high(
@@ -76,7 +76,7 @@ fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
                     section.title
                 ),
             ),
-            Some(number) if !seen.insert(number) => findings.high(
+            Some(number) if !numbers.insert(number) => findings.high(
                 section.line,
                 format!("there are two requirements R{number}"),
             ),
@@ -94,16 +94,16 @@ fn requirements(sections: &[DocumentSection], findings: &mut Findings<'_>) {
 
 /// Parses the number of `R1: Title` or `R1 - Title`.
 fn number(title: &str) -> Option<u32> {
-    let rest = title.strip_prefix('R')?;
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let title = rest[digits..]
+    let tail = title.strip_prefix('R')?;
+    let digits = tail.bytes().take_while(u8::is_ascii_digit).count();
+    let title = tail[digits..]
         .trim_start()
         .strip_prefix([':', '-', '–', '—'])?;
 
     if title.trim().is_empty() {
         None
     } else {
-        rest[..digits].parse().ok()
+        tail[..digits].parse().ok()
     }
 }
 
@@ -111,8 +111,8 @@ fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
     let Some(all) = section::find(sections, 2, "acceptance criteria") else {
         return findings.high(1, "has no section `## Acceptance Criteria`");
     };
-    let (mut seen, mut count) = (BTreeSet::new(), 0);
-    for section in below(all) {
+    let (mut names, mut count) = (BTreeSet::new(), 0);
+    for section in subsections(all) {
         let Some(name) = section
             .title
             .strip_prefix("Scenario:")
@@ -133,7 +133,7 @@ fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
         for word in ["WHEN", "THEN"] {
             if !section::prose(&section.body)
                 .iter()
-                .any(|line| says(line, word))
+                .any(|line| has_keyword(line, word))
             {
                 findings.high(
                     section.line,
@@ -142,7 +142,7 @@ fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
             }
         }
 
-        if !seen.insert(name.to_lowercase()) {
+        if !names.insert(name.to_lowercase()) {
             findings.low(section.line, format!("there are two scenarios \"{name}\""));
         }
     }
@@ -156,13 +156,13 @@ fn scenarios(sections: &[DocumentSection], findings: &mut Findings<'_>) {
 }
 
 /// Matches `- **WHEN** ...` with text after the keyword.
-fn says(line: &str, word: &str) -> bool {
+fn has_keyword(line: &str, word: &str) -> bool {
     let plain = line
         .trim()
         .trim_start_matches(['-', '*', ' '])
         .replace("**", "");
-    plain.strip_prefix(word).is_some_and(|rest| {
-        rest.starts_with([' ', ':']) && !rest.trim_matches([' ', ':']).is_empty()
+    plain.strip_prefix(word).is_some_and(|tail| {
+        tail.starts_with([' ', ':']) && !tail.trim_matches([' ', ':']).is_empty()
     })
 }
 
@@ -176,11 +176,11 @@ mod tests {
         ## Acceptance Criteria\n\n### Scenario: Ada\n- **WHEN** `greet.sh Ada` runs\n- **THEN** it prints `Hello, Ada!`\n";
 
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<String> = super::check("specs/greeting.md", text)
+        let actual: Vec<String> = super::check("specs/greeting.md", text)
             .iter()
             .map(ToString::to_string)
             .collect();
-        assert_eq!(found, expected, "for {text:?}");
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl ChangeState {
     }
 
     /// Applies an event and appends its entry to the history. On error, the state is unchanged.
-    pub fn take(&mut self, event: ChangeEvent, mut entry: ChangeEntry) -> Result<(), Illegal> {
+    pub fn apply(&mut self, event: ChangeEvent, mut entry: ChangeEntry) -> Result<(), Illegal> {
         // The state of a new change is already `Proposed`, but for the phase machine the change
         // does not exist before its first step.
         let begins = self.history.is_empty()
@@ -129,8 +129,8 @@ impl ChangeState {
         entry.phase = self.phase;
         self.last_action = Some(entry.step.clone());
         self.updated_at = Some(entry.at.clone());
-        if let Some(taken) = &entry.usage {
-            self.usage.add(taken);
+        if let Some(usage) = &entry.usage {
+            self.usage.add(usage);
         }
 
         self.history.push(entry);
@@ -180,20 +180,20 @@ impl ChangeState {
 
     /// Returns the number of answers by a model for documents, without the session's turns.
     pub fn answers_of(&self, model: &str) -> usize {
-        self.taken_for_documents()
-            .filter(|taken| taken.model == model)
-            .map(|taken| usize::try_from(taken.calls).unwrap_or(usize::MAX))
+        self.document_usage()
+            .filter(|usage| usage.model == model)
+            .map(|usage| usize::try_from(usage.calls).unwrap_or(usize::MAX))
             .sum()
     }
 
     /// Returns the dollars that documents count against the limit, without the session's turns.
     pub fn spent_on_documents(&self) -> f64 {
-        self.taken_for_documents()
-            .map(|taken| taken.cost.unwrap_or_default() + taken.spent.unwrap_or_default())
+        self.document_usage()
+            .map(|usage| usage.cost.unwrap_or_default() + usage.spent.unwrap_or_default())
             .sum()
     }
 
-    fn taken_for_documents(&self) -> impl Iterator<Item = &StepUsage> {
+    fn document_usage(&self) -> impl Iterator<Item = &StepUsage> {
         self.history
             .iter()
             .filter(|entry| entry.turn.is_none())

@@ -65,13 +65,13 @@ impl ChangeStore<'_> {
     /// Returns all changes with their newest commits, sorted by id. Skips refs with invalid ids.
     pub fn ids(&self) -> anyhow::Result<Vec<(ChangeId, CommitId)>> {
         let references = refs::list(self.repository, CHANGES)?;
-        let named = |r: refs::Reference| {
+        let parse_ref = |r: refs::Reference| {
             Some((
                 ChangeId::parse(r.name.strip_prefix(CHANGES)?).ok()?,
                 r.target,
             ))
         };
-        Ok(references.into_iter().filter_map(named).collect())
+        Ok(references.into_iter().filter_map(parse_ref).collect())
     }
 
     /// Reads a change. Fails with [`ChangeError::ChangeNotFound`] if it does not exist.
@@ -111,7 +111,7 @@ impl ChangeStore<'_> {
                     "the documents of `{id}` have more than {MAX_DOCUMENTS} bytes"
                 );
                 let text = self.repository.blob(BlobId::of(leaf.id))?;
-                documents.put(path, String::from_utf8_lossy(&text));
+                documents.insert(path, String::from_utf8_lossy(&text));
             }
         }
         Ok(Change {
@@ -154,16 +154,16 @@ impl ChangeStore<'_> {
         if change.commit.is_some() {
             // Remove all documents first, then add the current ones. Other files in the tree are
             // kept.
-            let gone = self
+            let removed = self
                 .repository
                 .leaves(change.tree)?
                 .into_iter()
                 .map(|leaf| leaf.path);
-            let gone = gone.filter(|path| Documents::is_one(&String::from_utf8_lossy(path)));
-            edits.extend(gone.map(|path| (path, None)));
+            let removed = removed.filter(|path| Documents::is_one(&String::from_utf8_lossy(path)));
+            edits.extend(removed.map(|path| (path, None)));
         }
 
-        let batch = batch::batch(self.repository);
+        let batch = batch::begin_batch(self.repository);
         let state = (state::FILE.to_owned(), state::write(&change.state));
         for (path, text) in change.documents.0.clone().into_iter().chain([state]) {
             let blob = batch.blob(text.as_bytes())?;
@@ -237,7 +237,7 @@ mod tests {
         };
         let id = ChangeId::parse("add-auth").unwrap();
         let check = |state: &str, document: usize, expected: &str| {
-            let batch = batch::batch(&repository);
+            let batch = batch::begin_batch(&repository);
             let files = [
                 (state::FILE, state.to_owned()),
                 ("proposal.md", " ".repeat(document)),

@@ -21,7 +21,7 @@ pub struct Task {
     /// Its title.
     pub title: String,
     /// `true` if its box is ticked.
-    pub done: bool,
+    pub is_done: bool,
     /// Heading of its layer, such as `1. Data Layer`.
     pub layer: String,
     /// The lines below its title.
@@ -45,7 +45,7 @@ pub fn read(text: &str) -> Vec<Task> {
             if section.level == 2 {
                 tasks.push(mark(section.title.clone()));
             }
-        } else if let Some((done, label, title)) = boxed(line) {
+        } else if let Some((is_done, label, title)) = boxed(line) {
             let layer = tasks
                 .last()
                 .map(|task| task.layer.clone())
@@ -54,12 +54,12 @@ pub fn read(text: &str) -> Vec<Task> {
                 line: number,
                 number: label,
                 title,
-                done,
+                is_done,
                 ..mark(layer)
             });
             open = true;
         } else if let Some(task) = tasks.last_mut().filter(|_| open) {
-            take(task, line, text.lines().nth(index).unwrap_or_default());
+            parse_detail(task, line, text.lines().nth(index).unwrap_or_default());
         }
     }
 
@@ -76,7 +76,7 @@ fn mark(layer: String) -> Task {
         line: 0,
         number: String::new(),
         title: String::new(),
-        done: false,
+        is_done: false,
         layer,
         text: String::new(),
         file: None,
@@ -86,23 +86,23 @@ fn mark(layer: String) -> Task {
 
 /// Parses `- [ ] 1.1 Title`.
 fn boxed(line: &str) -> Option<(bool, String, String)> {
-    let rest = line
+    let tail = line
         .strip_prefix(['-', '*'])?
         .trim_start()
         .strip_prefix('[')?;
-    let (mark, rest) = rest.split_once(']')?;
-    let rest = rest.trim().trim_start_matches("**");
-    let (number, title) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
-    let done = matches!(mark.trim(), "x" | "X" | "✓");
+    let (mark, tail) = tail.split_once(']')?;
+    let tail = tail.trim().trim_start_matches("**");
+    let (number, title) = tail.split_once([' ', ':']).unwrap_or((tail, ""));
+    let is_done = matches!(mark.trim(), "x" | "X" | "✓");
 
     Some((
-        done,
+        is_done,
         number.trim_end_matches(['.', ':']).to_owned(),
         title.replace("**", "").trim().to_owned(),
     ))
 }
 
-fn take(task: &mut Task, line: &str, raw: &str) {
+fn parse_detail(task: &mut Task, line: &str, raw: &str) {
     task.text.push_str(raw);
     task.text.push('\n');
     let plain = line
@@ -146,7 +146,7 @@ pub fn check(text: &str) -> Vec<Finding> {
         );
     }
 
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut numbers: BTreeSet<&str> = BTreeSet::new();
     for task in &tasks {
         number(task, &mut findings);
         if task.title.is_empty() {
@@ -164,7 +164,7 @@ pub fn check(text: &str) -> Vec<Finding> {
         for name in task
             .depends
             .iter()
-            .filter(|name| !seen.contains(name.as_str()))
+            .filter(|name| !numbers.contains(name.as_str()))
         {
             findings.high(
                 task.line,
@@ -174,20 +174,20 @@ pub fn check(text: &str) -> Vec<Finding> {
                 ),
             );
         }
-        if !seen.insert(&task.number) {
+        if !numbers.insert(&task.number) {
             findings.high(task.line, format!("there are two tasks {}", task.number));
         }
     }
 
-    findings.done()
+    findings.into_sorted()
 }
 
 fn number(task: &Task, findings: &mut Findings<'_>) {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let Some((layer, rest)) = task
+    let Some((layer, ordinal)) = task
         .number
         .split_once('.')
-        .filter(|(layer, rest)| digits(layer) && digits(rest))
+        .filter(|(layer, ordinal)| digits(layer) && digits(ordinal))
     else {
         return findings.high(
             task.line,
@@ -203,7 +203,7 @@ fn number(task: &Task, findings: &mut Findings<'_>) {
         findings.high(
             task.line,
             format!(
-                "task {layer}.{rest} is below `## {}`, not below `## {layer}. ...`",
+                "task {layer}.{ordinal} is below `## {}`, not below `## {layer}. ...`",
                 task.layer
             ),
         );
@@ -236,7 +236,7 @@ fn file(task: &Task, findings: &mut Findings<'_>) {
 pub fn tick(text: &str, number: &str) -> String {
     let Some(task) = read(text)
         .into_iter()
-        .find(|task| task.number == number && !task.done)
+        .find(|task| task.number == number && !task.is_done)
     else {
         return text.to_owned();
     };
@@ -260,27 +260,27 @@ mod tests {
         ## 2. Logic Layer\n- [ ] 2.1 Take a name\n  - File: `greet.sh` (MODIFY)\n  - Spec: `greeting` R1\n  - Do: Use `$1`.\n  - Depends: 1.1\n";
 
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<String> = super::check(text).iter().map(ToString::to_string).collect();
-        assert_eq!(found, expected, "for {text:?}");
+        let actual: Vec<String> = super::check(text).iter().map(ToString::to_string).collect();
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     #[test]
     fn t1_a_task_is_a_box_with_a_number_and_a_title() {
         let tasks = read(GOOD);
-        let found: Vec<_> = tasks
+        let actual: Vec<_> = tasks
             .iter()
             .map(|t| {
                 (
                     t.line,
                     t.number.as_str(),
                     t.title.as_str(),
-                    t.done,
+                    t.is_done,
                     t.layer.as_str(),
                 )
             })
             .collect();
         assert_eq!(
-            found,
+            actual,
             [
                 (4, "1.1", "Say what is wanted", true, "1. Data Layer"),
                 (9, "2.1", "Take a name", false, "2. Logic Layer")

@@ -47,10 +47,10 @@ pub struct StepUsage {
 
 impl ChangeUsage {
     /// Adds the usage of a step.
-    pub fn add(&mut self, taken: &StepUsage) {
-        self.calls = self.calls.saturating_add(taken.calls);
-        self.tokens_in = self.tokens_in.saturating_add(taken.tokens_in);
-        self.tokens_out = self.tokens_out.saturating_add(taken.tokens_out);
-        self.cost += taken.cost.unwrap_or_default();
+    pub fn add(&mut self, step: &StepUsage) {
+        self.calls = self.calls.saturating_add(step.calls);
+        self.tokens_in = self.tokens_in.saturating_add(step.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(step.tokens_out);
+        self.cost += step.cost.unwrap_or_default();
     }
 }

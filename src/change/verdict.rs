@@ -81,34 +81,34 @@ impl ReviewVerdict {
 }
 
 /// Returns the verdict of a review. Fails unless there is exactly one.
-pub fn read(text: &str) -> Result<ReviewVerdict, NoVerdict> {
+pub fn read_verdict(text: &str) -> Result<ReviewVerdict, NoVerdict> {
     let sections = section::read(text);
     let fields: Vec<&DocumentSection> = sections
         .iter()
         .filter(|section| section.title.eq_ignore_ascii_case("verdict"))
         .collect();
     match fields.as_slice() {
-        [] => from_lines(text),
-        [field] => from_field(&field.body),
+        [] => verdict_in_lines(text),
+        [field] => verdict_in_field(&field.body),
         many => Err(NoVerdict::Many(many.len())),
     }
 }
 
 /// Parses `**Verdict**: APPROVED` in a text without a section for it.
-fn from_lines(text: &str) -> Result<ReviewVerdict, NoVerdict> {
-    let said: Vec<String> = section::prose(text)
+fn verdict_in_lines(text: &str) -> Result<ReviewVerdict, NoVerdict> {
+    let values: Vec<String> = section::prose(text)
         .iter()
-        .filter_map(|line| line_field(line))
+        .filter_map(|line| verdict_field(line))
         .collect();
-    match said.as_slice() {
+    match values.as_slice() {
         [] => Err(NoVerdict::Missing),
-        [word] => ReviewVerdict::parse(word).ok_or_else(|| unknown(word)),
+        [word] => ReviewVerdict::parse(word).ok_or_else(|| unknown_verdict(word)),
         many => Err(NoVerdict::Many(many.len())),
     }
 }
 
-fn line_field(line: &str) -> Option<String> {
-    let plain = bare(line.trim().trim_start_matches(['-', ' ']));
+fn verdict_field(line: &str) -> Option<String> {
+    let plain = without_marks(line.trim().trim_start_matches(['-', ' ']));
     let (key, value) = plain.split_once(':')?;
     key.trim()
         .eq_ignore_ascii_case("verdict")
@@ -116,35 +116,35 @@ fn line_field(line: &str) -> Option<String> {
 }
 
 /// Parses ticked boxes, or the verdict in the first line.
-fn from_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
+fn verdict_in_field(body: &str) -> Result<ReviewVerdict, NoVerdict> {
     let lines = section::prose(body);
-    let boxes: Vec<(bool, String)> = lines.iter().filter_map(|line| tick(line)).collect();
+    let boxes: Vec<(bool, String)> = lines.iter().filter_map(|line| parse_tick(line)).collect();
     if !boxes.is_empty() {
-        return from_boxes(&boxes);
+        return verdict_in_boxes(&boxes);
     }
 
-    let said: Vec<String> = lines
+    let answers: Vec<String> = lines
         .iter()
         .filter(|line| !line.trim().is_empty())
-        .map(|line| said(line))
+        .map(|line| parse_verdict_word(line))
         .collect();
-    let Some(first) = said.first() else {
+    let Some(first) = answers.first() else {
         return Err(NoVerdict::Unknown("nothing".to_owned()));
     };
 
-    let verdict = ReviewVerdict::parse(first).ok_or_else(|| unknown(first))?;
-    let named = said
+    let verdict = ReviewVerdict::parse(first).ok_or_else(|| unknown_verdict(first))?;
+    let count = answers
         .iter()
         .filter(|line| ReviewVerdict::parse(line).is_some())
         .count();
-    if named > 1 {
-        Err(NoVerdict::Ambiguous(named))
+    if count > 1 {
+        Err(NoVerdict::Ambiguous(count))
     } else {
         Ok(verdict)
     }
 }
 
-fn from_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict> {
+fn verdict_in_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict> {
     let ticked: Vec<&String> = boxes
         .iter()
         .filter(|(ticked, _)| *ticked)
@@ -152,26 +152,26 @@ fn from_boxes(boxes: &[(bool, String)]) -> Result<ReviewVerdict, NoVerdict> {
         .collect();
     match ticked.as_slice() {
         [] => Err(NoVerdict::Unticked),
-        [word] => ReviewVerdict::parse(word).ok_or_else(|| unknown(word)),
+        [word] => ReviewVerdict::parse(word).ok_or_else(|| unknown_verdict(word)),
         many => Err(NoVerdict::Ambiguous(many.len())),
     }
 }
 
 /// Parses `- [x] APPROVED - why` into whether it is ticked and the verdict.
-fn tick(line: &str) -> Option<(bool, String)> {
-    let rest = line
+fn parse_tick(line: &str) -> Option<(bool, String)> {
+    let tail = line
         .trim_start()
         .strip_prefix(['-', '*', '+'])?
         .trim_start()
         .strip_prefix('[')?;
-    let (mark, rest) = rest.split_once(']')?;
+    let (mark, tail) = tail.split_once(']')?;
     let ticked = match mark.trim() {
         "" => false,
         "x" | "X" | "✓" | "✔" => true,
         _ => return None,
     };
 
-    let word = bare(rest);
+    let word = without_marks(tail);
     let end = [" - ", " – ", " — ", ":", " ("]
         .iter()
         .filter_map(|mark| word.find(mark))
@@ -180,25 +180,26 @@ fn tick(line: &str) -> Option<(bool, String)> {
     Some((ticked, word[..end].trim().to_owned()))
 }
 
-fn said(line: &str) -> String {
-    let word = line_field(line).unwrap_or_else(|| bare(line.trim().trim_start_matches("- ")));
+fn parse_verdict_word(line: &str) -> String {
+    let word =
+        verdict_field(line).unwrap_or_else(|| without_marks(line.trim().trim_start_matches("- ")));
     word.trim().trim_end_matches('.').to_owned()
 }
 
 /// Removes emphasis and code marks.
-fn bare(line: &str) -> String {
+fn without_marks(line: &str) -> String {
     line.replace("**", "")
         .replace(['*', '`'], "")
         .trim()
         .to_owned()
 }
 
-fn unknown(word: &str) -> NoVerdict {
-    let shown: String = crate::text::visible::visible(word)
+fn unknown_verdict(word: &str) -> NoVerdict {
+    let rendered: String = crate::text::visible::visible(word)
         .chars()
         .take(60)
         .collect();
-    NoVerdict::Unknown(format!("\"{shown}\""))
+    NoVerdict::Unknown(format!("\"{rendered}\""))
 }
 
 #[cfg(test)]
@@ -206,9 +207,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<ReviewVerdict, &str>) {
-        let found = read(text).map_err(|error| error.to_string());
+        let actual = read_verdict(text).map_err(|error| error.to_string());
         assert_eq!(
-            found.as_ref().map_err(String::as_str),
+            actual.as_ref().map_err(String::as_str),
             expected.as_ref().map_err(|e| *e),
             "for {text:?}"
         );
@@ -276,14 +277,14 @@ mod tests {
 
     #[test]
     fn v4_a18_an_unfilled_template_is_no_verdict() {
-        let words = "\"APPROVED | NEEDS_REVISION | REJECTED\", which is none of APPROVED, NEEDS_REVISION, REJECTED";
+        let message = "\"APPROVED | NEEDS_REVISION | REJECTED\", which is none of APPROVED, NEEDS_REVISION, REJECTED";
         check(
             "**Verdict**: APPROVED | NEEDS_REVISION | REJECTED\n",
-            Err(&format!("its verdict says {words}")),
+            Err(&format!("its verdict says {message}")),
         );
         check(
             "## Verdict\nAPPROVED | NEEDS_REVISION | REJECTED\n",
-            Err(&format!("its verdict says {words}")),
+            Err(&format!("its verdict says {message}")),
         );
         check(
             "## Verdict\n- [ ] APPROVED\n- [ ] NEEDS_FIX\n",

@@ -16,7 +16,7 @@ use crate::ui::acp::wire::AcpWire;
 use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
 use crate::workflow::model::agents;
 use crate::workflow::new;
-use crate::workflow::plan::{PlanOptions, plan};
+use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::project::{Project, ProjectOptions};
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 
@@ -43,7 +43,7 @@ pub(super) struct Args {}
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // Each conversation names its own directory. One given with `-C` must exist anyway.
-    app.folder()?;
+    app.dir()?;
     let mut server = AcpServer {
         app,
         wire: AcpWire::new(io::stdin(), Box::new(io::stdout())),
@@ -52,12 +52,12 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     while let Some(message) = server.wire.next_message() {
         server.take(&message);
     }
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 #[derive(Debug, Clone)]
 struct AcpSession {
-    folder: PathBuf,
+    dir: PathBuf,
     /// `None` before the first prompt, which names the session.
     name: Option<SessionName>,
 }
@@ -88,28 +88,28 @@ impl AcpServer<'_> {
         };
         match result {
             Ok(result) => self.wire.answer(id, &result),
-            Err((code, words)) => self.wire.fail(id, (code, &words)),
+            Err((code, text)) => self.wire.fail(id, (code, &text)),
         }
     }
 
     fn begin(&mut self, params: &Value) -> Result<Value, Refused> {
-        let folder = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
-        if !folder.is_absolute() {
+        let dir = PathBuf::from(params["cwd"].as_str().unwrap_or_default());
+        if !dir.is_absolute() {
             return Err((WRONG, "`cwd` is not an absolute path".to_owned()));
         }
         if self.sessions.len() >= MAX_SESSIONS {
             return Err((FAILED, format!("there are {MAX_SESSIONS} sessions already")));
         }
-        self.open(&folder).map_err(failed)?;
+        self.open(&dir).map_err(failed)?;
 
         let id = Uuid::now_v7().to_string();
-        let session = AcpSession { folder, name: None };
+        let session = AcpSession { dir, name: None };
         self.sessions.insert(id.clone(), session);
         Ok(json!({ "sessionId": id }))
     }
 
-    fn open(&self, folder: &Path) -> anyhow::Result<Project> {
-        Project::open(folder, self.app.places()?, ProjectOptions::default())
+    fn open(&self, dir: &Path) -> anyhow::Result<Project> {
+        Project::open(dir, self.app.user_dirs()?, ProjectOptions::default())
     }
 
     fn prompt(&mut self, params: &Value) -> Result<Value, Refused> {
@@ -117,15 +117,15 @@ impl AcpServer<'_> {
         let Some(session) = self.sessions.get(&id).cloned() else {
             return Err((WRONG, "there is no such session".to_owned()));
         };
-        let words = words(&params["prompt"]);
-        if words.trim().is_empty() || words.len() > MAX_PROMPT {
+        let text = prompt_text(&params["prompt"]);
+        if text.trim().is_empty() || text.len() > MAX_PROMPT {
             return Err((WRONG, "the prompt is empty, or too long".to_owned()));
         }
 
         self.wire.begin_prompt();
-        let done = self.turn((&id, session), words);
+        let result = self.turn((&id, session), text);
         let is_cancelled = self.wire.end_prompt();
-        match done {
+        match result {
             _ if is_cancelled => Ok(json!({ "stopReason": "cancelled" })),
             Ok(reason) => Ok(json!({ "stopReason": reason })),
             Err(error) => Err(failed(error)),
@@ -136,33 +136,33 @@ impl AcpServer<'_> {
     fn turn(
         &mut self,
         (id, session): (&str, AcpSession),
-        words: String,
+        text: String,
     ) -> anyhow::Result<&'static str> {
-        let mut project = self.open(&session.folder)?;
+        let mut project = self.open(&session.dir)?;
         let root = project.repository.workdir().to_owned();
         let mut user = AcpUser::new(&mut self.wire, id, root);
         let name = match session.name {
             Some(name) => name,
-            None => start(&project, &words, &mut user)?,
+            None => start(&project, &text, &mut user)?,
         };
         project.work_on(&name);
         if let Some(session) = self.sessions.get_mut(id) {
             session.name = Some(name);
         }
 
-        let wanted = PlanOptions {
-            message: Some(words),
+        let plan_options = PlanOptions {
+            message: Some(text),
             ..PlanOptions::default()
         };
-        plan(&project, &wanted, &mut user)?;
-        let wish = ResumeOptions {
+        plan_next_turn(&project, &plan_options, &mut user)?;
+        let resume_options = ResumeOptions {
             alone: true,
             ..ResumeOptions::default()
         };
-        let resumed = resume(&mut project, wish, &mut user, &mut AcpConsole)?;
+        let resumed = resume(&mut project, resume_options, &mut user, &mut AcpConsole)?;
         let has_failed = resumed.last.as_ref().is_some_and(|last| has_failed(last));
         user.ended(has_failed);
-        Ok(tell_end(&resumed.ended, &mut user))
+        Ok(report_end(&resumed.ended, &mut user))
     }
 }
 
@@ -171,22 +171,22 @@ fn has_failed(turn: &RecordedTurn) -> bool {
 }
 
 /// Starts a session named after the prompt. The session in use stays in use.
-fn start(project: &Project, words: &str, user: &mut AcpUser<'_>) -> anyhow::Result<SessionName> {
-    let name = project.free_name(SessionName::from_title(words))?;
+fn start(project: &Project, text: &str, user: &mut AcpUser<'_>) -> anyhow::Result<SessionName> {
+    let name = project.free_name(SessionName::from_title(text))?;
     let agent = agents::agent(project, &project.settings.agent)?;
     let transaction = project.enter("acp", user)?;
-    new::start(&transaction, project, &name, &agent)?;
+    new::create_session(&transaction, project, &name, &agent)?;
     Ok(name)
 }
 
 /// Tells the user how the loop ended, and returns the protocol's stop reason.
-fn tell_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
+fn report_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
     match ended {
-        Ended::Complete(said) | Ended::Question(said) => user.say(said),
-        Ended::Overlap => user.say("The result overlaps with your own edits and is not in your files; `teddy status` says where."),
-        Ended::Rejected => user.say("The plan was wrong, and no other plan was made."),
-        Ended::NextCall(why) => user.say(why),
-        Ended::InDoubt(_) => user.say("The plan has words beside a command and was not run; `teddy execute` reviews it."),
+        Ended::Complete(message) | Ended::Question(message) => user.send_text(message),
+        Ended::Overlap => user.send_text("The result overlaps with your own edits and is not in your files; `teddy status` says where."),
+        Ended::Rejected => user.send_text("The plan was wrong, and no other plan was made."),
+        Ended::NextCall(why) => user.send_text(why),
+        Ended::InDoubt(_) => user.send_text("The plan has words beside a command and was not run; `teddy execute` reviews it."),
         Ended::Turns(_) | Ended::Cost { .. } => return "max_turn_requests",
         Ended::Left | Ended::Undecided(_) | Ended::Repeated => {}
     }
@@ -220,7 +220,7 @@ fn introduction() -> Value {
 }
 
 /// Returns the text of a prompt: text blocks, embedded resources, and the names of links.
-fn words(prompt: &Value) -> String {
+fn prompt_text(prompt: &Value) -> String {
     let block = |block: &Value| match block["type"].as_str()? {
         "text" => Some(block["text"].as_str()?.to_owned()),
         "resource" => Some(block["resource"]["text"].as_str()?.to_owned()),

@@ -7,7 +7,7 @@ use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::workflow::adopt::{adopt, take_over};
+use crate::workflow::adopt::{adopt_remote, adopt_session};
 
 /// Accept a fetched session, including the plan that waits in it
 ///
@@ -31,15 +31,15 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     let mut user = app.user(&project, false);
     let adopted = match session.remote() {
-        Some(_) => take_over(&mut project, &session, user.as_mut())?,
-        None => adopt(&project, &session, user.as_mut())?,
+        Some(_) => adopt_remote(&mut project, &session, user.as_mut())?,
+        None => adopt_session(&project, &session, user.as_mut())?,
     };
     let session = session.own();
     project.use_session(&session)?;
 
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     app.print_foreign(adopted.plan.as_deref().unwrap_or_default())?;
@@ -49,9 +49,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ""
     };
 
-    app.say(&format!(
+    app.note(&format!(
         "Session {session} with {} is now yours and in use{waits}.",
         counted(adopted.turns, "turn")
     ));
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

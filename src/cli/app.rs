@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use super::exit;
 use super::failure::store::unreadable_rather_than_missing;
-use super::failure::{Diagnosis, Malformed, Unfinished, judge, question};
+use super::failure::{Diagnosis, Malformed, Unfinished, classify, question};
 use super::global::{Color, Global};
-use super::in_use::{self, in_use};
+use super::in_use::{self, describe_in_use};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
 use crate::text::visible::{visible_block, visible_json};
 use crate::ui::editor::Choices;
+use crate::ui::flag_user::{Approval, FlagUser};
 use crate::ui::manual;
-use crate::ui::person::{Person, Wishes};
-use crate::ui::progress::Manner;
+use crate::ui::progress::OutputStyle;
 use crate::ui::prompt::PromptHelp;
-use crate::ui::quiet::{Approval, Quiet};
 use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
+use crate::ui::terminal_user::{TerminalUser, UserOptions};
 use crate::ui::{markdown, terminal};
-use crate::workflow::project::{Project, ProjectOptions, UserFolders};
+use crate::workflow::project::{Project, ProjectOptions, UserDirs};
 use crate::workflow::user::User;
 
 /// The running program.
@@ -48,69 +48,71 @@ impl App {
     /// Opens the project of the current directory to read its sessions only. Works in a bare
     /// repository.
     pub(super) fn record(&self) -> anyhow::Result<Project> {
-        let project = Project::open_record(&self.folder()?, self.places()?, self.wanted()?)?;
+        let project =
+            Project::open_record(&self.dir()?, self.user_dirs()?, self.project_options()?)?;
         Ok(self.introduce(project))
     }
 
     /// Warns about ignored settings, and with `-v` describes what is in use.
     fn introduce(&self, mut project: Project) -> Project {
-        let ignored = in_use::untrusted(&project)
+        let ignored = in_use::untrusted_settings(&project)
             .into_iter()
-            .chain(in_use::forbidden(&project));
+            .chain(in_use::forbidden_settings(&project));
         ignored.for_each(|warning| self.warn(&warning));
 
         if self.global.verbose {
-            self.say(&in_use(&project));
+            self.note(&describe_in_use(&project));
         }
 
-        let folder = project.repository.teddy_dir().join("manual");
-        project.hands = manual::hands(folder, choices(&project), self.paint(screen::is_screen()));
+        let dir = project.repository.teddy_dir().join("manual");
+        project.manual_io =
+            manual::manual_io(dir, choices(&project), self.paint(screen::is_screen()));
         project
     }
 
     /// Opens the project of the current directory without telling the user anything about it.
     pub(super) fn open(&self) -> anyhow::Result<Project> {
-        let wanted = self.wanted()?;
-        if let Some(session) = &wanted.session {
+        let options = self.project_options()?;
+        if let Some(session) = &options.session {
             session.writable()?;
         }
-        Project::open(&self.folder()?, self.places()?, wanted)
+        Project::open(&self.dir()?, self.user_dirs()?, options)
     }
 
     /// Returns the current directory, or the one given with `-C`.
-    pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
+    pub(super) fn dir(&self) -> anyhow::Result<PathBuf> {
         let here = env::current_dir().context("the current directory no longer exists")?;
         match &self.global.directory {
             // Without `..`: the parent by name can differ from the actual parent if a link is
             // involved.
-            Some(folder) if folder.is_dir() => here
-                .join(folder)
+            Some(dir) if dir.is_dir() => here
+                .join(dir)
                 .canonicalize()
-                .with_context(|| format!("cannot use `{}`", folder.display())),
-            Some(folder) => anyhow::bail!("`{}` is not a directory", folder.display()),
+                .with_context(|| format!("cannot use `{}`", dir.display())),
+            Some(dir) => anyhow::bail!("`{}` is not a directory", dir.display()),
             None => Ok(here),
         }
     }
 
     /// Returns the user's directories outside any project.
-    pub(super) fn places(&self) -> anyhow::Result<UserFolders> {
+    pub(super) fn user_dirs(&self) -> anyhow::Result<UserDirs> {
         let home = env::home();
-        let below = |variable: &str, folder: &str| {
+        let xdg_dir = |variable: &str, dir: &str| {
             let base = env::var_os(variable)
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute());
-            base.or_else(|| home.as_ref().map(|home| home.join(folder)))
+            base.or_else(|| home.as_ref().map(|home| home.join(dir)))
                 .map(|base| base.join("teddy"))
         };
 
-        let config = below("XDG_CONFIG_HOME", ".config")
+        let config = xdg_dir("XDG_CONFIG_HOME", ".config")
             .context("neither HOME nor XDG_CONFIG_HOME is set")?;
-        let cache =
-            below("XDG_CACHE_HOME", ".cache").context("neither HOME nor XDG_CACHE_HOME is set")?;
+        let cache = xdg_dir("XDG_CACHE_HOME", ".cache")
+            .context("neither HOME nor XDG_CACHE_HOME is set")?;
         let config_file =
             env::var_os("TEDDY_CONFIG").map_or_else(|| config.join("config.yaml"), PathBuf::from);
 
-        Ok(UserFolders {
+        Ok(UserDirs {
             home,
             config,
             config_file,
@@ -119,7 +121,7 @@ impl App {
     }
 
     /// Returns the project options given on the command line and in the environment.
-    pub(super) fn wanted(&self) -> anyhow::Result<ProjectOptions> {
+    pub(super) fn project_options(&self) -> anyhow::Result<ProjectOptions> {
         // Clap treats a variable set to the empty string as a name.
         let unset = env::is_set("TEDDY_SESSION") && env::var_os("TEDDY_SESSION").is_none();
         let session = self
@@ -156,7 +158,7 @@ impl App {
         approve_all: bool,
         prompt: PromptHelp,
     ) -> Box<dyn User> {
-        self.user_with(Wishes {
+        self.user_with(UserOptions {
             approve_all,
             choices: choices(project),
             prompt,
@@ -165,19 +167,19 @@ impl App {
 
     /// Like [`App::user`], for commands that don't need a project.
     pub(super) fn user_of_no_project(&self) -> Box<dyn User> {
-        self.user_with(Wishes {
+        self.user_with(UserOptions {
             approve_all: false,
             choices: Choices::default(),
             prompt: PromptHelp::default(),
         })
     }
 
-    fn user_with(&self, wishes: Wishes) -> Box<dyn User> {
-        let approve_all = wishes.approve_all;
+    fn user_with(&self, options: UserOptions) -> Box<dyn User> {
+        let approve_all = options.approve_all;
         if self.is_attended() {
-            return Box::new(Person::new(
-                wishes,
-                self.manner(),
+            return Box::new(TerminalUser::new(
+                options,
+                self.output_style(),
                 self.paint(screen::is_screen()),
             ));
         }
@@ -187,20 +189,20 @@ impl App {
         } else {
             Approval::Ask
         };
-        Box::new(Quiet::new(approval, self.manner()))
+        Box::new(FlagUser::new(approval, self.output_style()))
     }
 
     /// Returns whether questions can be asked: there is a terminal, and no `--json`.
     pub(super) fn is_attended(&self) -> bool {
-        screen::is_there() && !self.global.json
+        screen::can_prompt() && !self.global.json
     }
 
     /// Returns colors and width for messages on stderr.
-    pub(super) fn manner(&self) -> Manner {
-        Manner {
+    pub(super) fn output_style(&self) -> OutputStyle {
+        OutputStyle {
             paint: self.paint(screen::is_stderr()),
             width: terminal::stderr_width,
-            quiet: self.global.quiet,
+            is_quiet: self.global.quiet,
         }
     }
 
@@ -220,7 +222,7 @@ impl App {
     }
 
     pub(super) fn print(&self, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
-        stdout::write(text).context("writing to standard output")
+        stdout::write_stdout(text).context("writing to standard output")
     }
 
     /// Prints untrusted text: raw to a pipe or file, sanitized at a terminal.
@@ -234,12 +236,12 @@ impl App {
 
     /// Prints the model's last message: Markdown source to a pipe or file, rendered at a terminal.
     /// Sanitized in both cases.
-    pub(super) fn print_words(&self, said: &str) -> anyhow::Result<()> {
+    pub(super) fn print_message(&self, text: &str) -> anyhow::Result<()> {
         if !screen::is_stdout() {
-            return self.print(format!("{}\n", visible_block(said.trim_end())));
+            return self.print(format!("{}\n", visible_block(text.trim_end())));
         }
 
-        let lines = style::wrap_all(markdown::quoted(said), terminal::room().width);
+        let lines = style::wrap_all(markdown::quoted(text), terminal::terminal_size().width);
         self.print(style::text(&lines, self.paint_results()))
     }
 
@@ -250,7 +252,7 @@ impl App {
 
     fn page_text(&self, project: &Project, text: &str) -> anyhow::Result<()> {
         let pager = project.repository.config("core.pager");
-        crate::host::pager::page(text, pager.as_deref()).context("writing to standard output")
+        crate::host::output::page(text, pager.as_deref()).context("writing to standard output")
     }
 
     /// Shows untrusted Markdown: raw to a pipe or file; at a terminal colored, sanitized and
@@ -285,23 +287,23 @@ impl App {
     }
 
     /// Prints a message to stderr, unless `-q`.
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn note(&self, text: &str) {
         if !self.global.quiet {
-            self.tell(text);
+            self.eprint(text);
         }
     }
 
     /// Prints styled lines to stderr, unless `-q`.
-    pub(super) fn say_lines(&self, lines: &[StyledLine]) {
+    pub(super) fn note_lines(&self, lines: &[StyledLine]) {
         if !self.global.quiet {
-            self.tell_lines(lines);
+            self.eprint_lines(lines);
         }
     }
 
     /// Prints the elapsed time if `-v`.
-    pub(super) fn say_time(&self) {
+    pub(super) fn note_time(&self) {
         if self.global.verbose {
-            self.say(&format!(
+            self.note(&format!(
                 "Took {:.2} s.",
                 self.start.elapsed().as_secs_f64()
             ));
@@ -309,21 +311,21 @@ impl App {
     }
 
     pub(super) fn warn(&self, text: &str) {
-        self.tell(&format!("warning: {text}"));
+        self.eprint(&format!("warning: {text}"));
     }
 
     /// Writes a text to stderr, wrapped at a terminal. Write errors are ignored.
-    fn tell(&self, text: &str) {
+    fn eprint(&self, text: &str) {
         use std::io::Write as _;
 
         if screen::is_stderr() {
-            return self.tell_lines(&block(Tone::Plain, text));
+            return self.eprint_lines(&block(Tone::Plain, text));
         }
         let _ = writeln!(std::io::stderr().lock(), "{}", visible_block(text));
     }
 
     /// Prints styled lines to stderr, even with `-q`.
-    pub(super) fn tell_lines(&self, lines: &[StyledLine]) {
+    pub(super) fn eprint_lines(&self, lines: &[StyledLine]) {
         use std::io::Write as _;
 
         let lines = match terminal::stderr_width() {
@@ -340,46 +342,49 @@ impl App {
     /// Reports an error with a hint and returns the exit code. With `--json`, also prints it to
     /// stdout for programs.
     pub(super) fn fail(&self, error: anyhow::Error) -> ExitCode {
-        let (shown, error) = match error.downcast::<Unfinished>() {
-            Ok(Unfinished { shown, error }) => (shown, error),
+        let (partial, error) = match error.downcast::<Unfinished>() {
+            Ok(Unfinished { partial, error }) => (partial, error),
             Err(error) => (Value::Null, error),
         };
-        let error = unreadable_rather_than_missing(error, self.folder().ok().as_deref());
-        let (message, judged) = if crate::host::interrupt::requested() {
+        let error = unreadable_rather_than_missing(error, self.dir().ok().as_deref());
+        let (message, diagnosis) = if crate::host::interrupt::requested() {
             ("interrupted".to_owned(), Diagnosis::interrupted())
         } else {
-            (format!("{error:#}"), self.completed(judge(&error)))
+            (
+                format!("{error:#}"),
+                self.with_detected_models(classify(&error)),
+            )
         };
 
         if self.global.json {
-            let shown = beside(shown, question(&error));
+            let partial = with_question(partial, question(&error));
             // If stdout is closed, the message is still on stderr.
-            let _ = self.print_json(&judged.to_json(&message, shown));
+            let _ = self.print_json(&diagnosis.to_json(&message, partial));
         }
 
-        if judged.code == exit::INTERRUPTED {
-            self.tell(&message);
-            return judged.code.into();
+        if diagnosis.code == exit::INTERRUPTED {
+            self.eprint(&message);
+            return diagnosis.code.into();
         }
 
-        self.tell(&format!("error: {message}"));
+        self.eprint(&format!("error: {message}"));
         if let Some(question) = question(&error) {
-            self.tell_lines(&markdown::quoted(question));
+            self.eprint_lines(&markdown::quoted(question));
         }
 
-        if let Some(hint) = judged.hint {
-            self.tell(&format!("hint: {hint}"));
+        if let Some(hint) = diagnosis.hint {
+            self.eprint(&format!("hint: {hint}"));
         }
 
-        judged.code.into()
+        diagnosis.code.into()
     }
 }
 
 /// Adds the waiting question to the JSON output.
-fn beside(shown: Value, question: Option<&str>) -> Value {
+fn with_question(partial: Value, question: Option<&str>) -> Value {
     match question {
-        Some(question) if shown.is_null() => serde_json::json!({ "question": question }),
-        _ => shown,
+        Some(question) if partial.is_null() => serde_json::json!({ "question": question }),
+        _ => partial,
     }
 }
 

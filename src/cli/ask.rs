@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::begin::begin_or_hand_to;
+use super::begin::begin_session_or_hand_to;
 use super::complete;
 use super::exit::{self, ExitStatus};
-use super::failure::WrongWord;
+use super::failure::InvalidArgument;
 use super::number;
 use super::plan::check_model;
 use super::request::RequestFlags;
@@ -40,14 +40,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words, false)?;
     let Some(question) = request.message.clone() else {
-        let what = "no question was given".to_owned();
+        let message = "no question was given".to_owned();
         let hint = "`teddy ask '<question>'` asks it".to_owned();
-        return Err(WrongWord { what, hint }.into());
+        return Err(InvalidArgument { message, hint }.into());
     };
 
-    app.ready_model(&mut project, args.model.as_deref())?;
+    app.ensure_model(&mut project, args.model.as_deref())?;
     check_model(&project, args.model.as_deref())?;
-    begin_or_hand_to(app, &mut project, &question, None)?;
+    begin_session_or_hand_to(app, &mut project, &question, None)?;
     request.show_files(app, &project)?;
 
     let options = AskOptions {
@@ -69,13 +69,13 @@ fn show(app: &App, asked: &AnsweredQuestion) -> anyhow::Result<()> {
     }
 
     match &asked.answer {
-        Some(answer) => app.print_words(answer)?,
+        Some(answer) => app.print_message(answer)?,
         None => app.warn("the model gave no answer; `teddy show` shows what it did"),
     }
     for recorded in &asked.turns {
         let id = recorded.commit.to_string();
         let (turn, word) = (recorded.turn, recorded.status().word());
-        app.say(&format!("turn {turn} {word} {}", &id[..12]));
+        app.note(&format!("turn {turn} {word} {}", &id[..12]));
     }
     Ok(())
 }
@@ -84,7 +84,7 @@ fn code(asked: &AnsweredQuestion) -> ExitStatus {
     let last = asked.turns.last();
     match &asked.answer {
         _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
-        Some(_) => exit::DONE,
+        Some(_) => exit::SUCCESS,
         None if last.is_some_and(|last| last.is_rejected()) => exit::REJECTED,
         None => exit::WAITS,
     }

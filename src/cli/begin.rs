@@ -3,12 +3,12 @@
 use super::app::App;
 use crate::session::name::SessionName;
 use crate::workflow;
-use crate::workflow::agent::hand_to;
+use crate::workflow::agent::hand_to_agent;
 use crate::workflow::model::agents;
 use crate::workflow::project::{NoSession, Project};
 
 /// Starts a session with the given or the configured agent.
-pub(super) fn begin(
+pub(super) fn begin_session(
     app: &App,
     project: &mut Project,
     name: &SessionName,
@@ -18,16 +18,16 @@ pub(super) fn begin(
     let agent = agents::agent(project, agent.unwrap_or(&usual))?;
     let mut user = app.user(project, false);
     let transaction = project.enter("start", user.as_mut())?;
-    workflow::new::new(&transaction, project, name, &agent)?;
+    workflow::new::start_session(&transaction, project, name, &agent)?;
     drop(transaction);
 
-    app.say(&format!("Started session {name}."));
+    app.note(&format!("Started session {name}."));
     Ok(())
 }
 
 /// Starts a session named after a request if none is in use. Otherwise hands the one in use to the
 /// agent, if given. Without a session, an empty request is an error.
-pub(super) fn begin_or_hand_to(
+pub(super) fn begin_session_or_hand_to(
     app: &App,
     project: &mut Project,
     request: &str,
@@ -39,13 +39,13 @@ pub(super) fn begin_or_hand_to(
                 return Err(error);
             }
             let name = project.free_name(SessionName::from_title(request))?;
-            begin(app, project, &name, agent)
+            begin_session(app, project, &name, agent)
         }
         (Err(error), _) => Err(error),
         (Ok(_), Some(agent)) => {
             let mut user = app.user(project, false);
-            let name = hand_to(project, agent, user.as_mut())?;
-            app.say(&format!("The agent {name} plans from now on."));
+            let name = hand_to_agent(project, agent, user.as_mut())?;
+            app.note(&format!("The agent {name} plans from now on."));
             Ok(())
         }
         (Ok(_), None) => Ok(()),

@@ -52,37 +52,40 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let BisectCommand::Run(args) = args.command;
     let project = app.project()?;
     let command = command_line(&args.command)?;
-    let wanted = BisectOptions {
+    let options = BisectOptions {
         command: &command,
         good: args.good.as_deref(),
         bad: args.bad.as_deref(),
     };
 
     let mut user = app.user(&project, false);
-    let found = bisect(&project, &wanted, user.as_mut())?;
+    let bisected = bisect(&project, &options, user.as_mut())?;
     drop(user);
     if app.global.json {
-        app.print_json(&found)?;
+        app.print_json(&bisected)?;
     } else {
-        app.page(&project, &lines(&found))?;
+        app.page(&project, &lines(&bisected))?;
     }
 
-    let is_told = found.culprits.len() == 1;
-    Ok(if is_told { exit::DONE } else { exit::FAILED }.into())
+    let is_told = bisected.culprits.len() == 1;
+    Ok(if is_told { exit::SUCCESS } else { exit::FAILED }.into())
 }
 
 /// Joins arguments into a shell command line. A single argument is a command line already.
-pub(super) fn command_line(words: &[String]) -> anyhow::Result<String> {
-    match words {
+pub(super) fn command_line(args: &[String]) -> anyhow::Result<String> {
+    match args {
         [line] => Ok(line.clone()),
-        words => Ok(shlex::try_join(words.iter().map(String::as_str))?),
+        args => Ok(shlex::try_join(args.iter().map(String::as_str))?),
     }
 }
 
-fn lines(found: &Bisected) -> Vec<StyledLine> {
-    match found.culprits.as_slice() {
+fn lines(bisected: &Bisected) -> Vec<StyledLine> {
+    match bisected.culprits.as_slice() {
         [culprit] => {
-            let head = format!("{}:{} is the first bad turn", found.session, culprit.turn);
+            let head = format!(
+                "{}:{} is the first bad turn",
+                bisected.session, culprit.turn
+            );
             let mut lines = vec![StyledLine::of(Tone::Strong, &head)];
             lines.extend(described(culprit));
             lines
@@ -92,7 +95,7 @@ fn lines(found: &Bisected) -> Vec<StyledLine> {
                 "The first bad turn is one of these; some turns between them could not be tested:";
             let mut lines = vec![StyledLine::of(Tone::Strong, head)];
             for culprit in culprits {
-                let name = format!("  {}:{} ", found.session, culprit.turn);
+                let name = format!("  {}:{} ", bisected.session, culprit.turn);
                 lines.push(StyledLine::of(Tone::Accent, &name).with(Tone::Plain, &culprit.title));
             }
             lines

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
 use super::exit;
-use super::failure::WrongWord;
+use super::failure::InvalidArgument;
 use crate::text::visible::visible;
 use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::blame::{Blamed, LineSource, blamed, request};
@@ -42,30 +42,30 @@ const MOST_LINES: usize = 12;
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if let Some(range) = args.range.as_deref().filter(|range| !is_range(range)) {
-        let what = format!(
+        let message = format!(
             "`{}` is not a range of lines, such as `10,20`",
             visible(range)
         );
         let hint = "`-L` takes what `git blame -L` takes".to_owned();
-        return Err(WrongWord { what, hint }.into());
+        return Err(InvalidArgument { message, hint }.into());
     }
 
     let project = app.project()?;
-    let below = paths::below(&project.repository, &app.folder()?, &[args.file])?;
-    let path = below.first().map_or("", String::as_str);
+    let files = paths::resolve_paths(&project.repository, &app.dir()?, &[args.file])?;
+    let path = files.first().map_or("", String::as_str);
     let lines = blamed(&project, path, args.range.as_deref())?;
     if app.global.json {
         app.print_json(&lines)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let names: Vec<String> = lines.iter().map(|line| name(&line.source)).collect();
     let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let digits = lines.last().map_or(1, |line| line.line.to_string().len());
-    let mut shown = Vec::new();
+    let mut rendered = Vec::new();
     for (at, (line, name)) in lines.iter().zip(&names).enumerate() {
         if args.prompt && (at == 0 || lines[at - 1].source != line.source) {
-            shown.extend(asked(&project, line)?);
+            rendered.extend(asked(&project, line)?);
         }
 
         let blanks = width - name.width();
@@ -74,7 +74,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             LineSource::Commit { .. } => Tone::Plain,
             LineSource::Uncommitted => Tone::Faint,
         };
-        shown.push(
+        rendered.push(
             StyledLine::of(tone, name)
                 .blanks(blanks)
                 .with(Tone::Faint, &format!(" {:>digits$}) ", line.line))
@@ -82,8 +82,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         );
     }
 
-    app.page(&project, &shown)?;
-    Ok(exit::DONE.into())
+    app.page(&project, &rendered)?;
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns whether git would accept a text as a range of lines: numbers, or something to search

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
-use super::switch::tell_files;
+use super::switch::report_files;
 use crate::session::name::SessionName;
-use crate::workflow::branch::branch;
 use crate::workflow::history::changed;
+use crate::workflow::lifecycle::branch_session;
 
 /// Start a new session at an earlier turn
 ///
@@ -32,7 +32,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let name = SessionName::parse(&args.name)?;
     let mut project = app.project()?;
     let mut user = app.user(&project, false);
-    let commit = branch(&mut project, &args.turn, &name, user.as_mut())?;
+    let commit = branch_session(&mut project, &args.turn, &name, user.as_mut())?;
     let (tip, files) = changed(&project)?;
 
     if app.global.json {
@@ -44,9 +44,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }))?;
     } else {
         app.print(format!("{}\n", name.reference()))?;
-        app.say(&format!("Session {name} is in use now."));
-        tell_files(app, &files, tip.number());
+        app.note(&format!("Session {name} is in use now."));
+        report_files(app, &files, tip.number());
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

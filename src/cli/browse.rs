@@ -1,6 +1,6 @@
 //! `teddy browse`: browses sessions and turns in a full-screen view.
 
-mod deeds;
+mod actions;
 
 use std::io;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use crate::ui::browse::source::{BrowseSource, Opener};
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
 use crate::workflow::view::timeline::timeline;
-use deeds::Deeds;
+use actions::Actions;
 
 /// Look at sessions and turns on a full screen
 ///
@@ -52,38 +52,38 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     if app.global.json {
         app.print_json(&timeline(&project, only.as_ref())?)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
     if project.store().sessions()?.is_empty() && only.is_none() {
-        app.say(no_sessions(&project));
-        return Ok(exit::DONE.into());
+        app.note(no_sessions(&project));
+        return Ok(exit::SUCCESS.into());
     }
     match args.linear {
         true => read(app, &project, only)?,
         false => show(app, &project, only)?,
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Opens the full-screen browser.
 fn show(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Result<()> {
-    if !screen::is_there() {
+    if !screen::can_prompt() {
         let hint = "`teddy browse --linear` reads line by line; `teddy log --all` lists the turns";
         return Err(NobodyToAsk::new("a full screen needs a terminal", hint).into());
     }
 
-    let (folder, places, wanted) = (app.folder()?, app.places()?, app.wanted()?);
+    let (dir, user_dirs, options) = (app.dir()?, app.user_dirs()?, app.project_options()?);
     let open: Opener =
-        Arc::new(move || Project::open_record(&folder, places.clone(), wanted.clone()));
+        Arc::new(move || Project::open_record(&dir, user_dirs.clone(), options.clone()));
     let source = BrowseSource::start(&open, only)?;
     let frame = BrowseFrame {
         title: &title(project),
         paint: app.paint(screen::is_screen()),
     };
-    let mut deeds = Deeds::new(app, project);
-    deeds.is_hidden = true;
-    browse(&source, &mut deeds, &frame)?;
+    let mut actions = Actions::new(app, project);
+    actions.is_hidden = true;
+    browse(&source, &mut actions, &frame)?;
     Ok(())
 }
 
@@ -91,14 +91,14 @@ fn show(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
 fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Result<()> {
     use std::io::IsTerminal as _;
 
-    let mut deeds = Deeds::new(app, project);
+    let mut actions = Actions::new(app, project);
     let mut out = io::stdout();
     let out = (&mut out as &mut dyn io::Write, app.paint_results());
     let input = LinearInput {
         is_typed: io::stdin().is_terminal(),
         lines: &mut io::BufReader::new(io::stdin()),
     };
-    let read = LinearBrowser::new(project, only, &mut deeds, out).run(input);
+    let read = LinearBrowser::new(project, only, &mut actions, out).run(input);
     // The reader closed the pipe.
     let has_left = |error: &anyhow::Error| {
         let why = error.downcast_ref::<io::Error>().map(io::Error::kind);
@@ -111,7 +111,7 @@ fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
 }
 
 fn title(project: &Project) -> String {
-    let folder = project.repository.workdir();
-    let name = folder.file_name().unwrap_or(folder.as_os_str());
+    let dir = project.repository.workdir();
+    let name = dir.file_name().unwrap_or(dir.as_os_str());
     format!("Sessions of {}", name.to_string_lossy())
 }

@@ -36,7 +36,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     drop(user);
     if app.global.json {
         app.print_json(&sides)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     app.print(table(&sides))?;
@@ -45,5 +45,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         difference::show(app, &project, trees, (ShownAs::Patch, &|_| true))?;
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

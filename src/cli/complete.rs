@@ -24,7 +24,7 @@ use crate::session::store::DRAFT;
 use crate::text::context_list;
 use crate::text::resource::is_url;
 use crate::text::visible::visible;
-use crate::workflow::change::look;
+use crate::workflow::change::status;
 use crate::workflow::context::edit;
 use crate::workflow::model::agents;
 use crate::workflow::model::pipelines as known_pipelines;
@@ -62,8 +62,8 @@ pub(super) fn answer(open: OpenProject) {
 /// Returns the parser. Options are offered only if the word starts with `-`, or if there is nothing
 /// else.
 fn parser() -> Command {
-    let (words, at) = typed(env::args());
-    let is_option = words
+    let (line, at) = typed(env::args());
+    let is_option = line
         .get(at)
         .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
 
@@ -72,7 +72,7 @@ fn parser() -> Command {
         "resume" => command.visible_alias(None).alias("continue"),
         _ => command,
     };
-    let before = words.get(..at).unwrap_or_default();
+    let before = line.get(..at).unwrap_or_default();
     let mut parser = super::parser_of(before).mut_subcommands(one_name);
     if before.iter().any(|word| word == "--") {
         parser = parser.mut_subcommands(with_paths);
@@ -118,23 +118,23 @@ fn without_options(command: Command) -> Command {
 
 /// Returns the arguments typed so far, and the index of the one to complete.
 fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
-    let words: Vec<OsString> = args
+    let line: Vec<OsString> = args
         .into_iter()
         .skip_while(|word| word != "--")
         .skip(1)
         .collect();
-    let last = words.len().saturating_sub(1);
+    let last = line.len().saturating_sub(1);
     let at = env::var(INDEX)
         .and_then(|index| index.parse().ok())
         .unwrap_or(last);
 
-    (words, at)
+    (line, at)
 }
 
 fn project() -> Option<Project> {
-    let (mut words, at) = typed(env::args());
-    words.truncate(at);
-    OPEN.get()?(words)
+    let (mut line, at) = typed(env::args());
+    line.truncate(at);
+    OPEN.get()?(line)
 }
 
 /// Supported shells.
@@ -184,13 +184,13 @@ impl EnvCompleter for Quoting {
     fn write_complete(
         &self,
         command: &mut Command,
-        words: Vec<OsString>,
-        folder: Option<&Path>,
+        args: Vec<OsString>,
+        dir: Option<&Path>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let (_, at) = typed(env::args());
-        let offers = engine::complete(command, words, at, folder)?;
-        let words: Vec<String> = offers
+        let offers = engine::complete(command, args, at, dir)?;
+        let values: Vec<String> = offers
             .iter()
             .filter_map(|offer| quoted(offer.get_value().to_str()?, self.escape))
             .collect();
@@ -198,7 +198,7 @@ impl EnvCompleter for Quoting {
         write!(
             out,
             "{}",
-            words.join(&env::var(SEPARATOR).unwrap_or_else(|| "\n".to_owned()))
+            values.join(&env::var(SEPARATOR).unwrap_or_else(|| "\n".to_owned()))
         )
     }
 }
@@ -242,23 +242,23 @@ pub(super) fn settings() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let keys = unknown::keys().into_iter().map(|key| format!("{key}="));
         let fits = |key: &String| current.to_str().is_some_and(|typed| key.starts_with(typed));
-        let found: Vec<_> = keys.filter(fits).map(CompletionCandidate::new).collect();
-        found
+        let candidates: Vec<_> = keys.filter(fits).map(CompletionCandidate::new).collect();
+        candidates
     })
 }
 
 /// Completes directories, or sessions if one of these options is present.
-pub(super) fn folders_or_sessions(options: &'static [&'static str]) -> ArgValueCompleter {
-    let named = with(sessions);
+pub(super) fn dirs_or_sessions(options: &'static [&'static str]) -> ArgValueCompleter {
+    let session_completer = with(sessions);
     ArgValueCompleter::new(move |current: &OsStr| {
-        let (words, _) = typed(env::args());
+        let (line, _) = typed(env::args());
         let is_option = |word: &OsString| {
             let word = word.to_string_lossy();
             let name = word.split_once('=').map_or(&*word, |(name, _)| name);
             options.contains(&name)
         };
-        match words.iter().any(is_option) {
-            true => named.complete(current),
+        match line.iter().any(is_option) {
+            true => session_completer.complete(current),
             false => PathCompleter::dir().complete(current),
         }
     })
@@ -266,10 +266,10 @@ pub(super) fn folders_or_sessions(options: &'static [&'static str]) -> ArgValueC
 
 /// Returns matching sessions, most recently changed first.
 pub(super) fn sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
-    let mut found = project.store().sessions()?;
+    let mut sessions = project.store().sessions()?;
     // There can be thousands, so only matching ones are read.
-    found.retain(|(name, _)| name.to_string().starts_with(current));
-    let tips = project.store().newest(found)?.into_iter();
+    sessions.retain(|(name, _)| name.to_string().starts_with(current));
+    let tips = project.store().newest(sessions)?.into_iter();
     Ok(tips
         .map(|tip| (tip.session.to_string(), tip.title))
         .collect())
@@ -277,11 +277,11 @@ pub(super) fn sessions(project: &Project, current: &str) -> anyhow::Result<Offer
 
 /// Returns the sessions, including those of remotes.
 pub(super) fn all_sessions(project: &Project, current: &str) -> anyhow::Result<Offers> {
-    let theirs = project.store().remote_sessions(None)?.into_iter();
-    let theirs = theirs.map(|(name, _)| (name.to_string(), String::new()));
+    let remote = project.store().remote_sessions(None)?.into_iter();
+    let remote = remote.map(|(name, _)| (name.to_string(), String::new()));
     Ok(sessions(project, current)?
         .into_iter()
-        .chain(theirs)
+        .chain(remote)
         .collect())
 }
 
@@ -323,8 +323,8 @@ pub(super) fn turns_and_sessions(project: &Project, current: &str) -> anyhow::Re
 }
 
 fn before_a_colon(sessions: Offers) -> Offers {
-    let begun = |(name, title): (String, String)| (format!("{name}:"), title);
-    sessions.into_iter().map(begun).collect()
+    let with_colon = |(name, title): (String, String)| (format!("{name}:"), title);
+    sessions.into_iter().map(with_colon).collect()
 }
 
 /// Returns the turns of the session in use, or after `<session>:` of that session, newest first.
@@ -350,15 +350,15 @@ pub(super) fn turns_and_draft(project: &Project, current: &str) -> anyhow::Resul
 fn draft(project: &Project) -> anyhow::Result<Option<(String, String)>> {
     let tip = project.store().tip(&project.session()?)?;
     Ok(project.store().saved_draft(&tip)?.map(|_| {
-        let what = format!("turn {}, in progress", tip.number() + 1);
-        (DRAFT.to_owned(), what)
+        let description = format!("turn {}, in progress", tip.number() + 1);
+        (DRAFT.to_owned(), description)
     }))
 }
 
 /// Returns the files of the turn that the previous word names.
 pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    let (words, at) = typed(env::args());
-    let turn = at.checked_sub(1).and_then(|before| words[before].to_str());
+    let (line, at) = typed(env::args());
+    let turn = at.checked_sub(1).and_then(|before| line[before].to_str());
     artifacts_of(project, turn.unwrap_or_default())
 }
 
@@ -400,7 +400,7 @@ pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers
 }
 
 pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(known_pipelines::pipelines(project)
+    Ok(known_pipelines::list_pipelines(project)
         .into_iter()
         .map(|name| (name, String::new()))
         .collect())
@@ -408,7 +408,7 @@ pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Off
 
 /// Returns the changes, including archived ones.
 pub(super) fn changes(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(look::change_rows(project, true)?
+    Ok(status::change_rows(project, true)?
         .0
         .into_iter()
         .map(|row| (row.change.to_string(), row.title))
@@ -421,7 +421,7 @@ pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offer
         env::current_dir()?.canonicalize()? == project.repository.workdir().canonicalize()?;
     let mut offers = Offers::new();
     for scope in [ListScope::Session, ListScope::Turn, ListScope::Global] {
-        let named = |entry: &str| {
+        let from_root = |entry: &str| {
             if is_root || is_url(entry) {
                 entry.to_owned()
             } else {
@@ -434,7 +434,7 @@ pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offer
         offers.extend(
             entries
                 .iter()
-                .map(|entry| (named(&entry.name()), scope.title().to_lowercase())),
+                .map(|entry| (from_root(&entry.name()), scope.title().to_lowercase())),
         );
     }
 

@@ -102,7 +102,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print(script)?;
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the program as written in fish's script, with quotes that survive two rounds of parsing.
@@ -123,6 +123,6 @@ fn program() -> String {
     let path = env::current_dir()
         .ok()
         .filter(|_| !is_name)
-        .map(|folder| folder.join(&called).into_os_string());
+        .map(|dir| dir.join(&called).into_os_string());
     path.unwrap_or(called).to_string_lossy().into_owned()
 }

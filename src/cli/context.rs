@@ -100,16 +100,16 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(ContextCommand::List) => list(app, &project, args.context_depth)?,
         Some(ContextCommand::Add(entries)) => change(app, &project, ListEdit::Add, &entries)?,
         Some(ContextCommand::Rm(entries)) => change(app, &project, ListEdit::Remove, &entries)?,
-        Some(ContextCommand::Edit(place)) => edit(app, &project, place.scope())?,
+        Some(ContextCommand::Edit(which)) => edit(app, &project, which.scope())?,
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Changes a list and reports the changes.
 fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> anyhow::Result<()> {
     let mut user = app.user(project, false);
-    let resources = paths::entries(&project.repository, &app.folder()?, &entries.resources)?;
+    let resources = paths::entries(&project.repository, &app.dir()?, &entries.resources)?;
     let edited = edit::edit_context(
         project,
         entries.scope.scope(),
@@ -139,7 +139,7 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
             ));
             continue;
         }
-        app.say(&match (edit, entry.changed) {
+        app.note(&match (edit, entry.changed) {
             (ListEdit::Add, true) => format!("Added {name} ({list})"),
             (ListEdit::Add, false) => format!("{name} is there already ({list})"),
             (ListEdit::Remove, true) => format!("Removed {name} ({list})"),
@@ -152,8 +152,10 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
 
 fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
     let before = edit::read_context(project, scope)?;
-    let after =
-        crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
+    let after = crate::ui::prompts::edit_at_terminal(
+        &before,
+        project.repository.config("core.editor").as_deref(),
+    )?;
     let text = format!("{after}\n");
     let mut user = app.user(project, false);
 
@@ -163,29 +165,29 @@ fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
         return app.print_json(&serde_json::json!({ "list": list, "text": text }));
     }
 
-    app.say("Saved.");
+    app.note("Saved.");
     Ok(())
 }
 
 /// Lists the resources that the model will see.
 fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
     let material = edit::list_context(project, depth)?;
-    let total: usize = material.resources.iter().map(|shown| shown.tokens).sum();
+    let total: usize = material.resources.iter().map(|item| item.tokens).sum();
     if app.global.json {
         let rows: Vec<_> = material
             .resources
             .iter()
-            .map(|shown| {
-                let scope = shown.scope.title().to_lowercase();
-                serde_json::json!({ "resource": shown.resource, "scope": scope, "tokens": shown.tokens, "missing": shown.body == ResourceBody::Missing })
+            .map(|item| {
+                let scope = item.scope.title().to_lowercase();
+                serde_json::json!({ "resource": item.resource, "scope": scope, "tokens": item.tokens, "missing": item.body == ResourceBody::Missing })
             })
             .collect();
         return app.print_json(&rows);
     }
 
     let mut text = String::new();
-    for shown in &material.resources {
-        let note = match &shown.body {
+    for item in &material.resources {
+        let note = match &item.body {
             ResourceBody::Text(_) => String::new(),
             ResourceBody::Request => "  (a request)".to_owned(),
             ResourceBody::Missing => "  (missing)".to_owned(),
@@ -193,8 +195,8 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
             ResourceBody::TooLarge { .. } => "  (too large)".to_owned(),
             ResourceBody::Failed(why) => format!("  ({})", visible(why)),
         };
-        let (scope, name) = (shown.scope.title().to_lowercase(), visible(&shown.resource));
-        text.push_str(&format!("{scope:8} {:>8}  {name}{note}\n", shown.tokens));
+        let (scope, name) = (item.scope.title().to_lowercase(), visible(&item.resource));
+        text.push_str(&format!("{scope:8} {:>8}  {name}{note}\n", item.tokens));
     }
 
     text.push_str(&format!("{:8} {total:>8}\n", "total"));

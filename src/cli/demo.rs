@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use crate::host::screen;
-use crate::host::temporary::named_folder;
+use crate::host::temporary::prefixed_temporary_dir;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible_block;
 use crate::ui::style::{self, StyledLine, Tone};
-use crate::ui::terminal::room;
+use crate::ui::terminal::terminal_size;
 use crate::workflow::demo::{DemoStage, demo};
 
 /// Play a complete session with recorded answers in a scratch repository: no API key, no network
@@ -25,16 +25,16 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let folder = match args.folder {
-        Some(folder) => app.folder()?.join(folder),
-        None => named_folder("teddy-demo-")?.keep(),
+    let dir = match args.folder {
+        Some(dir) => app.dir()?.join(dir),
+        None => prefixed_temporary_dir("teddy-demo-")?.keep(),
     };
-    let project = demo(&folder, &mut Printed { app })?;
+    let project = demo(&dir, &mut Printed { app })?;
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": project }))?;
     } else {
         app.print(format!("\nThe session is in {}\n", project.display()))?;
-        app.say(&format!(
+        app.note(&format!(
             "Go on in it with: cd {} && export TEDDY_CONFIG={}",
             shell_word(project.as_os_str().as_encoded_bytes()),
             shell_word(
@@ -46,7 +46,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ));
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 struct Printed<'a> {
@@ -59,7 +59,7 @@ impl Printed<'_> {
         if !self.app.global.json {
             let line = StyledLine::of(tone, text);
             let rows = if screen::is_stdout() {
-                line.fold(room().width)
+                line.fold(terminal_size().width)
             } else {
                 vec![line]
             };

@@ -18,7 +18,7 @@ use crate::ui::mistakes;
 use crate::ui::style::StyledLine;
 use crate::workflow::dry_run::dry_run;
 use crate::workflow::dry_run::{DryRun, Rewrite};
-use crate::workflow::hinted::{hinted, with_hint};
+use crate::workflow::hint::{error_with_hint, with_hint};
 use crate::workflow::history::start_tree;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -52,13 +52,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let words: Vec<String> = args.turn.iter().chain(&args.other).cloned().collect();
-    shown(args, app).map_err(|error| {
+    let operands: Vec<String> = args.turn.iter().chain(&args.other).cloned().collect();
+    show_diff(args, app).map_err(|error| {
         let Some(StoreError::NoTurn { turn, .. }) = error.downcast_ref() else {
             return error;
         };
         let range = turn.split_once("..").map(|(from, to)| between(from, to));
-        let files = words.iter().find(|word| is_file(app, word));
+        let files = operands.iter().find(|word| is_file(app, word));
         let about =
             files.map(|file| format!("`teddy diff -- {}` is about the file", shell_word(file)));
         match about.or(range) {
@@ -77,15 +77,15 @@ fn between(from: &str, to: &str) -> String {
 }
 
 fn is_file(app: &App, word: &str) -> bool {
-    app.folder().is_ok_and(|folder| folder.join(word).exists())
+    app.dir().is_ok_and(|dir| dir.join(word).exists())
 }
 
-fn shown(args: Args, app: &App) -> anyhow::Result<ExitCode> {
+fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let store = project.store();
     let paths = match args.paths.as_slice() {
         [] => Vec::new(),
-        named => paths::below(&project.repository, &app.folder()?, named)?,
+        files => paths::resolve_paths(&project.repository, &app.dir()?, files)?,
     };
     let name = args.turn.as_deref().unwrap_or("@");
     let session = project.session_of(name)?;
@@ -94,18 +94,18 @@ fn shown(args: Args, app: &App) -> anyhow::Result<ExitCode> {
         show_draft(app, &project, (name, &args.view), &paths)?;
     } else {
         let sides = trees(&project, &args)?;
-        let wanted = |path: &str| paths::is_below(path, &paths);
-        show(app, &project, sides, (args.view.shown_as(), &wanted))?;
+        let is_selected = |path: &str| paths::is_below(path, &paths);
+        show(app, &project, sides, (args.view.shown_as(), &is_selected))?;
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Prints the changes of the waiting plan.
 fn show_draft(
     app: &App,
     project: &Project,
-    (name, view): (&str, &ViewArgs),
+    (name, view_args): (&str, &ViewArgs),
     paths: &[String],
 ) -> anyhow::Result<()> {
     let store = project.store();
@@ -115,12 +115,12 @@ fn show_draft(
     let tip = store.tip(&session)?;
     let run = dry_run(project, &tip, &store.draft(&tip)?)?;
     if !run.diagnostics.is_empty() {
-        app.tell_lines(&mistakes::rejected(None, &run.diagnostics));
+        app.eprint_lines(&mistakes::rejected(None, &run.diagnostics));
     }
 
     if run.commands > 0 {
         let commands = counted(run.commands, "command");
-        app.say(&format!(
+        app.note(&format!(
             "What {commands} of the plan would change shows when it ran."
         ));
     }
@@ -137,14 +137,14 @@ fn show_draft(
         return app.print_json(&run.files.iter().map(row).collect::<Vec<_>>());
     }
 
-    app.page(project, &draft_lines(&run, view.shown_as(), paths))
+    app.page(project, &draft_lines(&run, view_args.shown_as(), paths))
 }
 
 /// Returns the changes of the waiting plan as lines.
 fn draft_lines(run: &DryRun, shown_as: ShownAs, paths: &[String]) -> Vec<StyledLine> {
     let files = run.files.iter();
-    let wanted = files.filter(|(path, _)| paths::is_below(path, paths));
-    wanted
+    let selected = files.filter(|(path, _)| paths::is_below(path, paths));
+    selected
         .flat_map(|(path, file)| {
             let versions = FileVersions {
                 path,
@@ -156,7 +156,7 @@ fn draft_lines(run: &DryRun, shown_as: ShownAs, paths: &[String]) -> Vec<StyledL
                 ShownAs::NameOnly => vec![StyledLine::plain(path)],
                 ShownAs::Stat => {
                     let line = StyledLine::plain(&format!(" {path} | "));
-                    vec![line.join(counted_lines(counts(&versions)))]
+                    vec![line.append(counted_lines(counts(&versions)))]
                 }
             }
         })
@@ -205,7 +205,7 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
 
 /// Returns the error for a turn without its files.
 fn without_code(turn: &Turn) -> anyhow::Error {
-    let what = format!(
+    let message = format!(
         "the files of turn {} of `{}` were not pushed",
         turn.number(),
         turn.session
@@ -215,5 +215,5 @@ fn without_code(turn: &Turn) -> anyhow::Error {
         turn.session,
         turn.number()
     );
-    hinted(what, hint)
+    error_with_hint(message, hint)
 }

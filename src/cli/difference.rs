@@ -2,7 +2,7 @@
 
 use super::app::App;
 use crate::git::diff::{self, TreeChange};
-use crate::git::diffstat::diffstat;
+use crate::git::diffstat::render_diffstat;
 use crate::git::object::read;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::text::path::lossy;
@@ -48,10 +48,10 @@ pub(super) fn show(
     app: &App,
     project: &Project,
     (old, new): (TreeId, TreeId),
-    (shown_as, wanted): (ShownAs, &dyn Fn(&str) -> bool),
+    (shown_as, filter): (ShownAs, &dyn Fn(&str) -> bool),
 ) -> anyhow::Result<()> {
     if !app.global.json {
-        let lines = lines(project, (old, new), (shown_as, wanted))?;
+        let lines = lines(project, (old, new), (shown_as, filter))?;
         return app.page(project, &lines);
     }
 
@@ -63,7 +63,7 @@ pub(super) fn show(
             (_, None) => "deleted",
             _ => "modified",
         };
-        wanted(&path).then(|| serde_json::json!({ "path": path, "change": word }))
+        filter(&path).then(|| serde_json::json!({ "path": path, "change": word }))
     });
     app.print_json(&rows.collect::<Vec<_>>())
 }
@@ -72,18 +72,18 @@ pub(super) fn show(
 pub(super) fn lines(
     project: &Project,
     (old, new): (TreeId, TreeId),
-    (shown_as, wanted): (ShownAs, &dyn Fn(&str) -> bool),
+    (shown_as, filter): (ShownAs, &dyn Fn(&str) -> bool),
 ) -> anyhow::Result<Vec<StyledLine>> {
     let changes = diff::changes(&project.repository, old, new)?;
-    let wanted = changes
+    let selected = changes
         .into_iter()
-        .filter(|change| wanted(&lossy(&change.path)));
+        .filter(|change| filter(&lossy(&change.path)));
     match shown_as {
-        ShownAs::Patch => patch(project, wanted),
-        ShownAs::NameOnly => Ok(wanted
+        ShownAs::Patch => patch(project, selected),
+        ShownAs::NameOnly => Ok(selected
             .map(|change| StyledLine::plain(&lossy(&change.path)))
             .collect()),
-        ShownAs::Stat => stat(project, (old, new), wanted),
+        ShownAs::Stat => stat(project, (old, new), selected),
     }
 }
 
@@ -99,7 +99,7 @@ fn stat(
     }
 
     let width = terminal::stdout_width().unwrap_or(STAT_WIDTH);
-    let text = diffstat(&project.repository, (old, new), (width, &paths))?;
+    let text = render_diffstat(&project.repository, (old, new), (width, &paths))?;
     Ok(text.lines().map(stat_line).collect())
 }
 
@@ -130,21 +130,21 @@ fn patch(
         let path = lossy(&change.path);
 
         let (before, after) = (
-            content(project, change.old.as_ref())?,
-            content(project, change.new.as_ref())?,
+            read_content(project, change.old.as_ref())?,
+            read_content(project, change.new.as_ref())?,
         );
-        let shown = FileVersions {
+        let versions = FileVersions {
             path: &path,
             before: before.as_deref(),
             after: after.as_deref(),
         };
-        lines.extend(unified(&shown));
+        lines.extend(unified(&versions));
     }
 
     Ok(lines)
 }
 
-fn content(project: &Project, entry: Option<&TreeEntry>) -> anyhow::Result<Option<Vec<u8>>> {
+fn read_content(project: &Project, entry: Option<&TreeEntry>) -> anyhow::Result<Option<Vec<u8>>> {
     match entry {
         Some(TreeEntry {
             mode: EntryMode::Gitlink,

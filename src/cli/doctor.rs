@@ -52,7 +52,7 @@ struct FixReport<'a> {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let admit = |app: &App| Patient::admit(&app.folder()?, app.places()?, app.wanted()?);
+    let admit = |app: &App| Patient::admit(&app.dir()?, app.user_dirs()?, app.project_options()?);
     let patient = admit(app)?;
     let mut checks = patient.examine();
     let mut repaired = Vec::new();
@@ -73,26 +73,26 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             lines = style::wrap_all(lines, width);
         }
         app.print(style::text(&lines, paint))?;
-        app.say(&summary(&checks, args.fix));
+        app.note(&summary(&checks, args.fix));
     }
 
     let is_ill = checks
         .iter()
         .any(|check| check.state == HealthState::Problem);
-    Ok(if is_ill { exit::FAILED } else { exit::DONE }.into())
+    Ok(if is_ill { exit::FAILED } else { exit::SUCCESS }.into())
 }
 
 /// Returns the terminal width; `None` if stdout is not a terminal.
 fn screen_width() -> Option<usize> {
-    crate::host::screen::is_stdout().then(|| crate::ui::terminal::room().width)
+    crate::host::screen::is_stdout().then(|| crate::ui::terminal::terminal_size().width)
 }
 
 fn report<'a>(checks: &'a [HealthCheck], repaired: &'a [RepairOutcome]) -> DoctorReport<'a> {
     let fixed = repaired.iter().map(|one| FixReport {
         group: one.check.group,
         name: one.check.name,
-        done: one.done.as_deref().ok(),
-        error: one.done.as_ref().err().map(|error| format!("{error:#}")),
+        done: one.result.as_deref().ok(),
+        error: one.result.as_ref().err().map(|error| format!("{error:#}")),
     });
     DoctorReport {
         problems: count(checks, HealthState::Problem),
@@ -108,8 +108,8 @@ fn count(checks: &[HealthCheck], state: HealthState) -> usize {
 }
 
 fn repair_line(repaired: &RepairOutcome) -> StyledLine {
-    match &repaired.done {
-        Ok(done) => StyledLine::of(Tone::Added, &padded("fixed")).with(Tone::Plain, done),
+    match &repaired.result {
+        Ok(action) => StyledLine::of(Tone::Added, &padded("fixed")).with(Tone::Plain, action),
         Err(error) => StyledLine::of(Tone::Removed, &padded("not fixed"))
             .with(Tone::Plain, &format!("{error:#}")),
     }
@@ -127,10 +127,10 @@ fn group_lines(checks: &[HealthCheck], is_verbose: bool) -> Vec<StyledLine> {
             false => head.with(Tone::Plain, &tally(group)),
         });
 
-        let told = group
+        let reported = group
             .iter()
             .filter(|check| is_verbose || check.state != HealthState::Ok);
-        lines.extend(told.flat_map(check_lines));
+        lines.extend(reported.flat_map(check_lines));
     }
     lines
 }
@@ -141,9 +141,11 @@ fn padded(name: &str) -> String {
 
 /// Returns the details of a group without problems.
 fn fine(group: &[HealthCheck]) -> String {
-    const TOLD: [&str; 4] = ["git", "sandbox", "model", "turns"];
-    let told = group.iter().filter(|check| TOLD.contains(&check.name));
-    told.map(|check| format!("  {}", check.reason)).collect()
+    const DETAILED: [&str; 4] = ["git", "sandbox", "model", "turns"];
+    let detailed = group.iter().filter(|check| DETAILED.contains(&check.name));
+    detailed
+        .map(|check| format!("  {}", check.reason))
+        .collect()
 }
 
 fn tally(group: &[HealthCheck]) -> String {
@@ -153,8 +155,9 @@ fn tally(group: &[HealthCheck]) -> String {
         (HealthState::Note, "note"),
     ];
     let counts = states.map(|(state, noun)| (count(group, state), noun));
-    let told = counts.into_iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, noun)| counted(count, noun))
+    let nonzero = counts.into_iter().filter(|(count, _)| *count > 0);
+    nonzero
+        .map(|(count, noun)| counted(count, noun))
         .collect::<Vec<_>>()
         .join(", ")
 }

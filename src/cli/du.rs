@@ -18,7 +18,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let usage = du(&project.repository)?;
     if app.global.json {
         app.print_json(&usage)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let archive = project.repository.teddy_dir().join("archive");
@@ -53,5 +53,5 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.warn(&format!("a file that you saved is kept in: {path}"));
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

@@ -17,15 +17,15 @@ use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::visible::visible;
-use crate::ui::quiet::Unapproved;
+use crate::ui::flag_user::Unapproved;
 use crate::ui::{mistakes, notice};
 use crate::workflow::execute::decline::execute_or_plan;
 use crate::workflow::execute::result::{
-    AnswerStatus, ExecuteResult, FileChange, ReachedFile, RecordedTurn, RefusedPlan, ReviewedPlan,
+    AnswerStatus, AppliedFile, ExecuteResult, FileChange, RecordedTurn, RefusedPlan, ReviewedPlan,
     TurnEnding, UndecidedPlan,
 };
 use crate::workflow::execute::{ExecuteOptions, PlanFile};
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
 /// Check, review and run the plan; record the turn; update your files
@@ -110,12 +110,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
             show(app, recorded)?;
             if recorded.status() == Status::Failed && !app.global.json {
-                app.say(match recorded.reached.is_empty() {
+                app.note(match recorded.applied.is_empty() {
                     true => "`teddy resume` lets the model continue.",
                     false => "`teddy resume` lets the model continue; `teddy undo` takes it back.",
                 });
             }
-            tell_answer(app, recorded)?;
+            report_answer(app, recorded)?;
         }
     }
 
@@ -124,7 +124,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Returns whether a word can only be a turn number.
 fn is_number(app: &App, word: &str) -> bool {
-    let is_file = app.folder().is_ok_and(|folder| folder.join(word).exists());
+    let is_file = app.dir().is_ok_and(|dir| dir.join(word).exists());
     !is_file && !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -139,23 +139,23 @@ fn waits(project: &Project, number: &str) -> anyhow::Result<bool> {
     }
 
     let word = turn.meta.status.word();
-    Err(hinted(
+    Err(error_with_hint(
         format!("turn {number} ran already: it is `{word}`"),
         format!("`teddy show {number} plan.md | teddy execute -` runs its plan again"),
     ))
 }
 
 /// Explains what happened to the model's question.
-fn tell_answer(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
+fn report_answer(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     let Some(question) = recorded.question.as_ref().filter(|_| !app.global.json) else {
         return Ok(());
     };
     match question.answer {
         AnswerStatus::Answered => {
-            app.say("Your answer is kept for the next turn. Next: `teddy resume`");
+            app.note("Your answer is kept for the next turn. Next: `teddy resume`");
             Ok(())
         }
-        AnswerStatus::Open | AnswerStatus::UserLeft => tell_question(app, &question.text, ANSWER),
+        AnswerStatus::Open | AnswerStatus::UserLeft => report_question(app, &question.text, ANSWER),
     }
 }
 
@@ -164,14 +164,14 @@ fn unapproved(error: anyhow::Error) -> anyhow::Error {
     let Some(Unapproved { review }) = error.downcast_ref() else {
         return error;
     };
-    let shown = serde_json::json!({
+    let partial = serde_json::json!({
         "session": review["session"],
         "turn": review["turn"],
         "commit": null,
         "status": "planned",
         "review": review,
     });
-    Unfinished { shown, error }.into()
+    Unfinished { partial, error }.into()
 }
 
 fn result_code(result: &ExecuteResult) -> ExitStatus {
@@ -180,7 +180,7 @@ fn result_code(result: &ExecuteResult) -> ExitStatus {
         ExecuteResult::Refused(_) => exit::REJECTED,
         ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
             match undecided.doubts.is_empty() {
-                true => exit::DONE,
+                true => exit::SUCCESS,
                 false => exit::WAITS,
             }
         }
@@ -203,7 +203,7 @@ pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
         _ if !recorded.is_synced() => exit::OVERLAP,
         _ if recorded.unanswered().is_some() => exit::WAITS,
         TurnEnding::Ran { failed: true, .. } => exit::FAILED,
-        TurnEnding::Ran { .. } | TurnEnding::Declined { .. } => exit::DONE,
+        TurnEnding::Ran { .. } | TurnEnding::Declined { .. } => exit::SUCCESS,
     }
 }
 
@@ -216,8 +216,8 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     let RecordedTurn { turn, commit, .. } = recorded;
     let (word, id) = (recorded.status().word(), commit.to_string());
     app.print(format!("turn {turn} {word} {}\n", &id[..12]))?;
-    if let Some(line) = reached(recorded) {
-        app.say(&line);
+    if let Some(line) = applied_files(recorded) {
+        app.note(&line);
     }
     for path in &recorded.overlaps {
         app.warn(&format!(
@@ -230,17 +230,17 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
         app.warn(&format!(
             "the plan was interrupted: {cause}; your files are unchanged"
         ));
-        app.say(&format!(
+        app.note(&format!(
             "`teddy execute` runs it again, `teddy diff {turn}` shows what it did, `teddy restore {turn}` applies that."
         ));
     }
 
     if !recorded.is_synced() {
-        app.say("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
+        app.note("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
 
     if let Some(planned) = recorded.replanned() {
-        app.say(&match planned.title.as_str() {
+        app.note(&match planned.title.as_str() {
             "" => format!(
                 "The model answered for turn {}, but that is not a plan. Next: `teddy execute`",
                 planned.turn
@@ -251,13 +251,13 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
             ),
         });
     } else if matches!(recorded.ending, TurnEnding::Rejected { .. }) {
-        app.say(&format!(
+        app.note(&format!(
             "`teddy show {turn} report.md` says what is wrong."
         ));
     }
 
-    if let Some(said) = recorded.conclusion() {
-        tell_conclusion(app, said)?;
+    if let Some(conclusion) = recorded.conclusion() {
+        report_conclusion(app, conclusion)?;
     }
 
     Ok(())
@@ -267,27 +267,27 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
 const MAX_REACHED: usize = 4;
 
 /// Summarizes the changed files in one line.
-fn reached(recorded: &RecordedTurn) -> Option<String> {
+fn applied_files(recorded: &RecordedTurn) -> Option<String> {
     let ran = matches!(recorded.ending, TurnEnding::Ran { .. });
     if !ran || !recorded.is_synced() {
         return None;
     }
-    if recorded.reached.is_empty() {
+    if recorded.applied.is_empty() {
         return Some("Your files are unchanged.".to_owned());
     }
 
-    let named = |file: &ReachedFile| match file.change {
+    let describe = |file: &AppliedFile| match file.change {
         FileChange::Added => format!("{} (new)", visible(&file.path)),
         FileChange::Modified => visible(&file.path).into_owned(),
         FileChange::Deleted => format!("{} (deleted)", visible(&file.path)),
     };
     let names: Vec<String> = recorded
-        .reached
+        .applied
         .iter()
         .take(MAX_REACHED)
-        .map(named)
+        .map(describe)
         .collect();
-    let more = recorded.reached.len().saturating_sub(MAX_REACHED);
+    let more = recorded.applied.len().saturating_sub(MAX_REACHED);
     let more = if more > 0 {
         format!(" and {}", counted(more, "more file"))
     } else {
@@ -306,15 +306,15 @@ fn notes(recorded: &RecordedTurn) -> Vec<String> {
 /// Reports that the plan was left undecided.
 fn show_undecided(app: &App, undecided: &UndecidedPlan) -> anyhow::Result<()> {
     if app.global.json {
-        let mut shown = unrecorded_json(&undecided.plan, "planned", &undecided.doubts);
-        shown["session"] = serde_json::json!(undecided.session.as_str());
-        shown["turn"] = serde_json::json!(undecided.turn);
-        shown["workspace"] = serde_json::json!(undecided.drift);
-        return app.print_json(&shown);
+        let mut value = unrecorded_json(&undecided.plan, "planned", &undecided.doubts);
+        value["session"] = serde_json::json!(undecided.session.as_str());
+        value["turn"] = serde_json::json!(undecided.turn);
+        value["workspace"] = serde_json::json!(undecided.drift);
+        return app.print_json(&value);
     }
 
     let turn = undecided.turn;
-    app.say(&match undecided.doubts.is_empty() {
+    app.note(&match undecided.doubts.is_empty() {
         true => format!("Nothing was run; the plan of turn {turn} is waiting."),
         false => in_doubt(turn),
     });
@@ -332,13 +332,13 @@ pub(super) fn in_doubt(turn: u64) -> String {
 fn show_refused(app: &App, file: Option<&str>, refused: &RefusedPlan) -> anyhow::Result<()> {
     if app.global.json {
         let word = Status::Rejected.word();
-        let mut shown = unrecorded_json(&refused.plan, word, &refused.diagnostics);
+        let mut value = unrecorded_json(&refused.plan, word, &refused.diagnostics);
         let session = refused.session.as_ref().map_or("", SessionName::as_str);
-        shown["session"] = serde_json::json!(session);
-        return app.print_json(&shown);
+        value["session"] = serde_json::json!(session);
+        return app.print_json(&value);
     }
 
-    app.tell_lines(&mistakes::rejected(file, &refused.diagnostics));
+    app.eprint_lines(&mistakes::rejected(file, &refused.diagnostics));
     app.warn(match refused.session {
         None => "the plan is rejected and no session was started",
         Some(_) => "this is not a plan; nothing was recorded and no model was asked",
@@ -347,17 +347,17 @@ fn show_refused(app: &App, file: Option<&str>, refused: &RefusedPlan) -> anyhow:
 }
 
 /// Shows the model's question in full, and how to answer it.
-pub(super) fn tell_question(app: &App, question: &str, hint: &str) -> anyhow::Result<()> {
+pub(super) fn report_question(app: &App, question: &str, hint: &str) -> anyhow::Result<()> {
     app.warn("the model waits for your answer:");
-    app.print_words(question)?;
-    app.say(&format!("hint: {hint}"));
+    app.print_message(question)?;
+    app.note(&format!("hint: {hint}"));
     Ok(())
 }
 
 /// Shows the model's closing message.
-pub(super) fn tell_conclusion(app: &App, said: &str) -> anyhow::Result<()> {
-    app.say("The work is done, says the model:");
-    app.print_words(said)
+pub(super) fn report_conclusion(app: &App, conclusion: &str) -> anyhow::Result<()> {
+    app.note("The work is done, says the model:");
+    app.print_message(conclusion)
 }
 
 pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
@@ -373,7 +373,7 @@ pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
         "before": recorded.before,
         "after": recorded.after,
         "synced": recorded.is_synced(),
-        "files": recorded.reached.iter().map(|file| serde_json::json!({ "path": file.path, "change": file.change.word() })).collect::<Vec<_>>(),
+        "files": recorded.applied.iter().map(|file| serde_json::json!({ "path": file.path, "change": file.change.word() })).collect::<Vec<_>>(),
         "overlaps": recorded.overlaps,
         "notes": notes(recorded),
         "interruption": recorded.interruption().map(ToString::to_string),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ExitStatus(pub u8);
 
-pub(super) const DONE: ExitStatus = ExitStatus(0);
+pub(super) const SUCCESS: ExitStatus = ExitStatus(0);
 /// An action failed, or the environment did.
 pub(super) const FAILED: ExitStatus = ExitStatus(1);
 pub(super) const USAGE: ExitStatus = ExitStatus(2);

@@ -94,7 +94,7 @@ fn first_word(arguments: &[OsString]) -> Option<usize> {
 
 /// Moves `--json` behind the command, where clap checks its conflicts. `None` if it does not
 /// precede the command.
-pub(super) fn with_json_behind(arguments: &[OsString]) -> Option<Vec<OsString>> {
+pub(super) fn with_json_moved(arguments: &[OsString]) -> Option<Vec<OsString>> {
     let first = first_word(arguments)?;
     let before = &arguments[..first];
     let is_value = |at: usize| WITH_VALUE.iter().any(|option| before[at - 1] == *option);
@@ -114,9 +114,9 @@ mod tests {
     #[test]
     fn session_behind_a_change_of_the_context_is_a_list() {
         let check = |line: &str, expected: &str| {
-            let words = expand(line.split(' ').map(OsString::from).collect());
+            let expanded = expand(line.split(' ').map(OsString::from).collect());
             assert_eq!(
-                words
+                expanded
                     .iter()
                     .map(|word| word.to_string_lossy())
                     .collect::<Vec<_>>()
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn json_is_moved_behind_the_command_that_it_is_for() {
         let check = |line: &str, expected: Option<&str>| {
-            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let expected = expected.map(|line| line.split(' ').map(OsString::from).collect());
-            assert_eq!(with_json_behind(&words), expected, "{line}");
+            assert_eq!(with_json_moved(&args), expected, "{line}");
         };
         check(
             "teddy --json -s x log --graph",
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn words_for_the_model_are_no_command() {
-        let check = |words: &[&str], expected: &[&str]| {
-            let words = words.iter().map(OsString::from).collect();
-            assert_eq!(expand(words), expected);
+        let check = |line: &[&str], expected: &[&str]| {
+            let args = line.iter().map(OsString::from).collect();
+            assert_eq!(expand(args), expected);
         };
         check(
             &["teddy", "add a form", "a.rs"],

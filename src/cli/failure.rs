@@ -23,12 +23,12 @@ use crate::host::lock::LockError;
 use crate::model::prompt::UnknownAgent;
 use crate::session::name::{NameError, NotOwn};
 use crate::session::store::StoreError;
-use crate::ui::quiet::Unapproved;
+use crate::ui::flag_user::Unapproved;
 use crate::workflow::bisect::Unfit;
 use crate::workflow::context::message::Unanswered;
 use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
-use crate::workflow::hinted::Hinted;
+use crate::workflow::hint::HintedError;
 use crate::workflow::land::error::{CommitRefused, LandError};
 use crate::workflow::paths::EmptyPath;
 use crate::workflow::plan::NotAPlan;
@@ -42,19 +42,19 @@ pub(super) struct Malformed(pub String);
 
 /// An invalid pattern.
 #[derive(Debug, thiserror::Error)]
-#[error("`{pattern}` is {what}: {why}")]
-pub(super) struct NoPattern {
+#[error("`{pattern}` is {problem}: {why}")]
+pub(super) struct InvalidPattern {
     pub pattern: String,
     /// What it fails to be, such as "not a regular expression".
-    pub what: &'static str,
+    pub problem: &'static str,
     pub why: String,
 }
 
 /// An invalid word on the command line.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}")]
-pub(super) struct WrongWord {
-    pub what: String,
+#[error("{message}")]
+pub(super) struct InvalidArgument {
+    pub message: String,
     pub hint: String,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct ReadOnly;
 #[error("{error:#}")]
 pub(super) struct Unfinished {
     /// The output, as an object.
-    pub shown: Value,
+    pub partial: Value,
     pub error: anyhow::Error,
 }
 
@@ -112,9 +112,9 @@ impl Diagnosis {
     }
 
     /// Returns the object `error` for programs, merged into the output.
-    pub(super) fn to_json(&self, message: &str, shown: Value) -> Value {
-        let mut value = match shown {
-            Value::Object(_) => shown,
+    pub(super) fn to_json(&self, message: &str, partial: Value) -> Value {
+        let mut value = match partial {
+            Value::Object(_) => partial,
             _ => json!({}),
         };
         value["error"] = json!({
@@ -136,21 +136,21 @@ pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
 }
 
 /// Classifies an error. An unknown one is a plain failure.
-pub(super) fn judge(error: &anyhow::Error) -> Diagnosis {
-    let judged = |cause| {
+pub(super) fn classify(error: &anyhow::Error) -> Diagnosis {
+    let classify_cause = |cause| {
         usage(cause)
             .or_else(|| waits(cause))
             .or_else(|| session(cause))
             .or_else(|| landing(cause))
-            .or_else(|| remote::judge(cause))
+            .or_else(|| remote::classify_remote(cause))
             .or_else(|| repository(cause))
-            .or_else(|| store::judge(cause))
-            .or_else(|| model::judge(cause))
+            .or_else(|| store::classify_store(cause))
+            .or_else(|| model::classify_model(cause))
             .or_else(|| change(cause))
     };
     error
         .chain()
-        .find_map(judged)
+        .find_map(classify_cause)
         .unwrap_or_else(|| Diagnosis::of(FailureKind::Failed, None))
 }
 
@@ -162,12 +162,13 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     }
 
     if let Some(NotOwn(session)) = cause.downcast_ref() {
-        let hint =
-            format!("`teddy branch {session}:@ <name>` continues from it, if its files were pushed");
+        let hint = format!(
+            "`teddy branch {session}:@ <name>` continues from it, if its files were pushed"
+        );
         return Some(Diagnosis::usage(Some(hint)));
     }
 
-    if let Some(WrongWord { hint, .. }) = cause.downcast_ref() {
+    if let Some(InvalidArgument { hint, .. }) = cause.downcast_ref() {
         return Some(Diagnosis::usage(Some(hint.clone())));
     }
 
@@ -179,7 +180,7 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let is_usage = cause.is::<NameError>()
         || cause.is::<IdError>()
         || cause.is::<Malformed>()
-        || cause.is::<NoPattern>()
+        || cause.is::<InvalidPattern>()
         || cause.downcast_ref().is_some_and(ConfigError::is_of_call);
     let hint = cause.downcast_ref().and_then(ConfigError::meant);
     is_usage.then(|| Diagnosis::usage(hint))
@@ -368,7 +369,7 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         return Some(Diagnosis::of(FailureKind::Failed, Some(locked.hint())));
     }
 
-    if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
+    if let Some(HintedError { hint, .. }) = cause.downcast_ref() {
         return Some(Diagnosis::of(FailureKind::Failed, Some(hint.clone())));
     }
 
@@ -421,16 +422,16 @@ pub(super) fn misread(error: &clap::Error) -> (String, Diagnosis) {
 
     let text = error.render().to_string();
     let mut parts = text.trim().split("\n\n").map(|part| {
-        let words: Vec<&str> = part.split_whitespace().collect();
-        words.join(" ")
+        let tokens: Vec<&str> = part.split_whitespace().collect();
+        tokens.join(" ")
     });
     let first = parts.next().unwrap_or_default();
     let message = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
-    let rest: Vec<String> = parts
+    let hints: Vec<String> = parts
         .filter(|part| !part.starts_with("For more information"))
         .map(|part| part.trim_start_matches("tip: ").to_owned())
         .collect();
-    let hint = (!rest.is_empty()).then(|| rest.join("; "));
+    let hint = (!hints.is_empty()).then(|| hints.join("; "));
 
     (message, Diagnosis::usage(hint))
 }

@@ -15,7 +15,7 @@ use crate::text::visible::visible;
 use crate::workflow::fetch::{
     FetchOptions, FetchResult, FetchState, FetchedSession, OfferedSession, fetch, offered,
 };
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 
 /// Fewer sessions are checked without a message.
 const MANY: usize = 500;
@@ -51,14 +51,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let (remote, sessions) = offered(&project, args.remote.as_deref())?;
         if app.global.json {
             app.print_json(&serde_json::json!({ "remote": remote, "sessions": sessions }))?;
-            return Ok(exit::DONE.into());
+            return Ok(exit::SUCCESS.into());
         }
 
         app.print(sessions.iter().map(offer).collect::<String>())?;
         if sessions.is_empty() {
-            app.say(&format!("`{remote}` has no sessions."));
+            app.note(&format!("`{remote}` has no sessions."));
         }
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let names = args.sessions.iter().map(|name| SessionName::from_ref(name));
@@ -78,16 +78,16 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if app.global.json {
         return match unfinished {
             Some(error) => Err(Unfinished {
-                shown: serde_json::to_value(&result)?,
+                partial: serde_json::to_value(&result)?,
                 error,
             }
             .into()),
-            None => app.print_json(&result).map(|()| exit::DONE.into()),
+            None => app.print_json(&result).map(|()| exit::SUCCESS.into()),
         };
     }
 
-    tell(app, &result)?;
-    unfinished.map_or(Ok(exit::DONE.into()), Err)
+    report(app, &result)?;
+    unfinished.map_or(Ok(exit::SUCCESS.into()), Err)
 }
 
 /// Reports how many sessions are checked, if there are many: in a line that is rewritten on a
@@ -108,7 +108,7 @@ fn watch(app: &App, is_screen: bool) -> impl FnMut(usize, usize) {
                 done + 1
             );
         } else if !is_screen && done == 0 {
-            app.say(&format!("Checking {all} sessions."));
+            app.note(&format!("Checking {all} sessions."));
         }
     }
 }
@@ -120,12 +120,12 @@ fn offer(offer: &OfferedSession) -> String {
     format!("{id}  {kind:7}  {fetched:7}  {}\n", offer.session)
 }
 
-fn tell(app: &App, result: &FetchResult) -> anyhow::Result<()> {
+fn report(app: &App, result: &FetchResult) -> anyhow::Result<()> {
     let changed = |one: &&FetchedSession| one.state != FetchState::Unchanged;
     let lines = result.sessions.iter().filter(changed).map(line);
     let pruned = result.pruned.iter();
-    let gone = pruned.map(|session| format!("gone       {session}\n"));
-    app.print(lines.chain(gone).collect::<String>())?;
+    let pruned_lines = pruned.map(|session| format!("gone       {session}\n"));
+    app.print(lines.chain(pruned_lines).collect::<String>())?;
     for refused in &result.refused {
         app.warn(&format!(
             "`{}` of `{}` was not taken: {}",
@@ -136,9 +136,9 @@ fn tell(app: &App, result: &FetchResult) -> anyhow::Result<()> {
     let is_new = result.sessions.iter().any(|one| changed(&one));
     if !is_new && result.pruned.is_empty() && result.refused.is_empty() && result.missing.is_empty()
     {
-        let there = counted(result.sessions.len(), "session");
-        app.say(&format!(
-            "`{}` has {there}, and nothing new.",
+        let count = counted(result.sessions.len(), "session");
+        app.note(&format!(
+            "`{}` has {count}, and nothing new.",
             result.remote
         ));
     }
@@ -169,7 +169,7 @@ fn unfinished(result: &FetchResult) -> Option<anyhow::Error> {
     let unsound = unsound.count();
     (unsound > 0).then(|| {
         let refused = counted(unsound, "session");
-        hinted(
+        error_with_hint(
             format!("{refused} of `{remote}` could not be taken"),
             "its author can check it with `teddy verify`",
         )

@@ -6,7 +6,7 @@ use clap::ValueHint;
 
 use super::app::App;
 use super::exit;
-use super::failure::NoPattern;
+use super::failure::InvalidPattern;
 use super::number;
 use crate::text::context_list;
 use crate::ui::style::{StyledLine, Tone};
@@ -85,7 +85,7 @@ const MOST_COLUMNS: usize = 500;
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let pattern = LinePattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
-        .map_err(|why| no_pattern(&args.pattern, "not a regular expression", why))?;
+        .map_err(|why| invalid_pattern(&args.pattern, "not a regular expression", why))?;
     let parts = match (args.parts.is_empty(), &args.path) {
         (false, _) => args.parts.into_iter().map(TurnPart::from).collect(),
         (true, Some(_)) => vec![TurnPart::Code],
@@ -93,7 +93,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
 
     let path = args.path.as_deref().map(|glob| {
-        context_list::matcher(glob).map_err(|why| no_pattern(glob, "not a path pattern", why))
+        context_list::matcher(glob).map_err(|why| invalid_pattern(glob, "not a path pattern", why))
     });
     let query = Query {
         pattern,
@@ -102,47 +102,49 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         session: project.named_session(),
     };
 
-    let mut found = find(&project, &query)?;
-    found.matches.truncate(args.max_count.unwrap_or(usize::MAX));
-    for skipped in &found.skipped {
+    let mut results = find(&project, &query)?;
+    results
+        .matches
+        .truncate(args.max_count.unwrap_or(usize::MAX));
+    for skipped in &results.skipped {
         app.warn(&format!("not searched: {skipped}"));
     }
 
     if app.global.json {
-        app.print_json(&found.matches)?;
+        app.print_json(&results.matches)?;
     } else {
-        let lines: Vec<_> = found
+        let lines: Vec<_> = results
             .matches
             .iter()
-            .map(|found| line(found, &query.pattern))
+            .map(|hit| line(hit, &query.pattern))
             .collect();
         app.page(&project, &lines)?;
     }
 
-    Ok(if found.matches.is_empty() {
+    Ok(if results.matches.is_empty() {
         exit::FAILED.into()
     } else {
-        exit::DONE.into()
+        exit::SUCCESS.into()
     })
 }
 
-fn no_pattern(pattern: &str, what: &'static str, why: impl ToString) -> NoPattern {
+fn invalid_pattern(pattern: &str, problem: &'static str, why: impl ToString) -> InvalidPattern {
     // A regex error spans several lines; the last one states the problem.
     let why = why.to_string();
     let last = why.lines().last().unwrap_or_default();
-    NoPattern {
+    InvalidPattern {
         pattern: pattern.to_owned(),
-        what,
+        problem,
         why: last.strip_prefix("error: ").unwrap_or(last).to_owned(),
     }
 }
 
-fn line(found: &Match, pattern: &LinePattern) -> StyledLine {
-    let Match { session, turn, .. } = found;
+fn line(hit: &Match, pattern: &LinePattern) -> StyledLine {
+    let Match { session, turn, .. } = hit;
     let line = StyledLine::of(Tone::Strong, &format!("{session}:{turn}"))
         .with(Tone::Faint, ":")
-        .with(Tone::Plain, &found.file);
-    let (Some(number), Some(text)) = (found.line, &found.text) else {
+        .with(Tone::Plain, &hit.file);
+    let (Some(number), Some(text)) = (hit.line, &hit.text) else {
         return line.with(Tone::Faint, ": binary file matches");
     };
     let line = line
@@ -151,11 +153,11 @@ fn line(found: &Match, pattern: &LinePattern) -> StyledLine {
         .with(Tone::Faint, ": ");
     let text: String = text.chars().take(MOST_COLUMNS).collect();
 
-    match pattern.place(&text) {
-        Some(place) if text.is_char_boundary(place.start) && text.is_char_boundary(place.end) => {
-            line.with(Tone::Plain, &text[..place.start])
-                .with(Tone::AddedPart, &text[place.clone()])
-                .with(Tone::Plain, &text[place.end..])
+    match pattern.match_range(&text) {
+        Some(range) if text.is_char_boundary(range.start) && text.is_char_boundary(range.end) => {
+            line.with(Tone::Plain, &text[..range.start])
+                .with(Tone::AddedPart, &text[range.clone()])
+                .with(Tone::Plain, &text[range.end..])
         }
         _ => line.with(Tone::Plain, &text),
     }

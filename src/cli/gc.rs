@@ -61,30 +61,30 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let question = question(&args);
     let asks = !sessions.is_empty() && !args.yes && !args.plan;
     if asks && !app.user(&project, false).confirm(&question, "-y")? {
-        app.say("Nothing was changed.");
+        app.note("Nothing was changed.");
         return Ok(exit::FAILED.into());
     }
 
-    let wish = GcOptions {
+    let options = GcOptions {
         sessions,
         idle_days: args.idle_days,
         undo_days: args.undo_days,
         no_bundle: args.no_bundle,
     };
-    let done = match args.plan {
-        true => plan(&project, &wish)?,
-        false => gc(&project, &wish, app.user(&project, args.yes).as_mut())?,
+    let result = match args.plan {
+        true => plan(&project, &options)?,
+        false => gc(&project, &options, app.user(&project, args.yes).as_mut())?,
     };
     if app.global.json {
-        let mut value = serde_json::to_value(&done)?;
+        let mut value = serde_json::to_value(&result)?;
         value["plan"] = args.plan.into();
         app.print_json(&value)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
-    app.print(listed(&done))?;
-    tell(app, &done, args.plan)?;
-    Ok(exit::DONE.into())
+    app.print(listed(&result))?;
+    report(app, &result, args.plan)?;
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the question before sessions are deleted.
@@ -97,18 +97,18 @@ fn question(args: &Args) -> String {
 }
 
 /// Lists the named results, one per line.
-fn listed(done: &GcResult) -> String {
+fn listed(result: &GcResult) -> String {
     let mut text = String::new();
-    for name in &done.sessions {
+    for name in &result.sessions {
         text.push_str(&format!("session {name}\n"));
     }
-    for name in &done.worktrees {
+    for name in &result.worktrees {
         text.push_str(&format!("worktree {name}\n"));
     }
-    if done.caches {
+    if result.caches {
         text.push_str("caches of commands\n");
     }
-    for name in &done.checkouts {
+    for name in &result.checkouts {
         text.push_str(&format!("checkout {}\n", visible(name)));
     }
 
@@ -116,10 +116,10 @@ fn listed(done: &GcResult) -> String {
 }
 
 /// Summarizes the other results, and explains how to restore sessions.
-fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
+fn report(app: &App, result: &GcResult, is_plan: bool) -> anyhow::Result<()> {
     let counts = [
-        (done.undo_files, "undo file"),
-        (done.snapshots, "old snapshot"),
+        (result.undo_files, "undo file"),
+        (result.snapshots, "old snapshot"),
     ];
     let removed: Vec<String> = counts
         .iter()
@@ -128,24 +128,24 @@ fn tell(app: &App, done: &GcResult, is_plan: bool) -> anyhow::Result<()> {
         .collect();
     let verb = if is_plan { "Would remove" } else { "Removed" };
     if !removed.is_empty() {
-        app.say(&format!("{verb} {}.", removed.join(" and ")));
+        app.note(&format!("{verb} {}.", removed.join(" and ")));
     }
 
-    let folder = app.folder()?;
-    for archived in &done.archived {
-        app.say(&way_back(archived, &folder, is_plan));
+    let dir = app.dir()?;
+    for archived in &result.archived {
+        app.note(&restore_hint(archived, &dir, is_plan));
     }
 
-    for name in &done.held_by {
+    for name in &result.held_by {
         app.warn(&still_held(name));
     }
 
-    let size = sized(done.bytes);
+    let size = sized(result.bytes);
     match is_plan {
-        true => app.say(&format!(
+        true => app.note(&format!(
             "{size} of files would be removed, and loose objects would be packed. Nothing was changed."
         )),
-        false => app.say("Loose objects are packed."),
+        false => app.note("Loose objects are packed."),
     }
     Ok(())
 }
@@ -155,7 +155,7 @@ fn still_held(name: &str) -> String {
     let session = name.strip_prefix(SESSIONS);
     let session = session.and_then(|name| SessionName::from_ref(name).ok());
     let (delete, name) = (shell_word(name), visible(name));
-    let way = match session {
+    let hint = match session {
         Some(session) => format!("`teddy gc {session} --no-bundle` deletes that session, too"),
         None if name.starts_with("refs/teddy/published/") => format!(
             "it says which turns are in your files, and undoing them needs it; `git update-ref -d {delete}` deletes it"
@@ -168,12 +168,12 @@ fn still_held(name: &str) -> String {
         }
         None => "it is your own, so it stays".to_owned(),
     };
-    format!("`{name}` still has some of it: {way}")
+    format!("`{name}` still has some of it: {hint}")
 }
 
 /// Says where a session is now, and how it comes back.
-fn way_back(archived: &ArchivedSession, folder: &Path, is_plan: bool) -> String {
-    let file = archived.file.strip_prefix(folder).unwrap_or(&archived.file);
+fn restore_hint(archived: &ArchivedSession, dir: &Path, is_plan: bool) -> String {
+    let file = archived.file.strip_prefix(dir).unwrap_or(&archived.file);
     let file = shell_word(file.as_os_str().as_encoded_bytes());
     let (session, bytes) = (&archived.session, sized(archived.bytes));
     match (&archived.fault, is_plan) {

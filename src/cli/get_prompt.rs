@@ -33,7 +33,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         } else {
             app.print_foreign(&prompt.text)?;
         }
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let all = prompts.all();
@@ -52,5 +52,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_foreign(&text)?;
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

@@ -35,15 +35,15 @@ pub(super) struct Global {
 
 impl Global {
     /// Resolves a path typed after these options.
-    pub(super) fn place(&self, typed: &Path) -> PathBuf {
+    pub(super) fn resolve(&self, typed: &Path) -> PathBuf {
         match &self.directory {
-            Some(folder) => folder.join(typed),
+            Some(dir) => dir.join(typed),
             None => typed.to_owned(),
         }
     }
 
     /// Merges the options of a command typed while the program runs into these; new values win.
-    pub(super) fn below(&self, typed: Global) -> Global {
+    pub(super) fn merge(&self, typed: Global) -> Global {
         Global {
             directory: typed.directory.or_else(|| self.directory.clone()),
             session: typed.session.or_else(|| self.session.clone()),

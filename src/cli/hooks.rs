@@ -13,8 +13,8 @@ use crate::text::diff::unified;
 use crate::text::visible::visible_block;
 use crate::ui::style::{Tone, block};
 use crate::workflow::hooks::entry::EntryState;
-use crate::workflow::hooks::place::{HookChange, HookFile, HookScope};
-use crate::workflow::hooks::{HookedAgent, folder, trouble};
+use crate::workflow::hooks::hook_file::{HookChange, HookFile, HookScope};
+use crate::workflow::hooks::{HookedAgent, hooks_dir, trouble};
 
 /// Let an agent that you drive yourself tell each prompt, so that it becomes a turn
 ///
@@ -82,14 +82,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns an agent by its name, which the parser has validated.
-fn named(name: &str) -> HookedAgent {
-    HookedAgent::named(name).expect("the command line takes only agents")
+fn parse_agent(name: &str) -> HookedAgent {
+    HookedAgent::from_name(name).expect("the command line takes only agents")
 }
 
 /// Returns the agent's settings file for a scope.
 fn file(app: &App, agent: HookedAgent, scope: HookScope) -> anyhow::Result<HookFile> {
     match scope {
-        HookScope::User => HookFile::of_user(agent, app.places()?.home.as_deref()),
+        HookScope::User => HookFile::of_user(agent, app.user_dirs()?.home.as_deref()),
         HookScope::Project => HookFile::of_project(agent, app.project()?.repository.workdir()),
     }
 }
@@ -100,7 +100,7 @@ fn change(
     choice: &HookChoice,
     make: fn(&HookFile) -> anyhow::Result<HookChange>,
 ) -> anyhow::Result<ExitCode> {
-    let agent = named(&choice.agent);
+    let agent = parse_agent(&choice.agent);
     let is_user = choice.user || (agent == HookedAgent::Codex && !choice.project);
     let scope = if is_user {
         HookScope::User
@@ -110,43 +110,43 @@ fn change(
     let file = file(app, agent, scope)?;
     let change = make(&file)?;
     let is_new = change.before != change.after;
-    let told =
+    let report =
         |written: bool| json!({ "file": file.path(), "changed": is_new, "written": written });
 
     if !app.global.json {
-        app.print(shown(app, &file.path(), &change))?;
+        app.print(render_diff(app, &file.path(), &change))?;
     }
     if !is_new || choice.dry_run {
-        app.say(match is_new {
+        app.note(match is_new {
             true => "Nothing was written.",
             false => "There is nothing to change.",
         });
-        return finish(app, &told(false));
+        return finish(app, &report(false));
     }
 
-    let (ask, done) = match change.after {
+    let (ask, confirmation) = match change.after {
         Some(_) => ("Write", "Wrote"),
         None => ("Remove", "Removed"),
     };
     let question = format!("{ask} `{}`?", file.path().display());
     if !choice.yes && !app.user_of_no_project().confirm(&question, "-y")? {
-        app.say("Nothing was written.");
+        app.note("Nothing was written.");
         return Ok(exit::FAILED.into());
     }
 
     file.write(change, make)?;
-    app.say(&format!("{done} `{}`.", file.path().display()));
-    finish(app, &told(true))
+    app.note(&format!("{confirmation} `{}`.", file.path().display()));
+    finish(app, &report(true))
 }
 
-fn finish(app: &App, told: &serde_json::Value) -> anyhow::Result<ExitCode> {
+fn finish(app: &App, report: &serde_json::Value) -> anyhow::Result<ExitCode> {
     if app.global.json {
-        app.print_json(told)?;
+        app.print_json(report)?;
     }
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
-fn shown(app: &App, path: &std::path::Path, change: &HookChange) -> String {
+fn render_diff(app: &App, path: &std::path::Path, change: &HookChange) -> String {
     let text = |side: &Option<String>| side.clone().unwrap_or_default();
     let name = path.display().to_string();
     let text = unified(&text(&change.before), &text(&change.after), (&name, &name));
@@ -160,9 +160,9 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     let mut rows = Vec::new();
     let agents = HookedAgent::ALL.into_iter();
     for agent in agents.filter(|agent| only.is_none_or(|only| only == agent.name())) {
-        let own = HookFile::of_user(agent, app.places()?.home.as_deref());
+        let own = HookFile::of_user(agent, app.user_dirs()?.home.as_deref());
         let project = project.as_ref().map(|project| project.repository.workdir());
-        let shared = project.map(|folder| HookFile::of_project(agent, folder));
+        let shared = project.map(|dir| HookFile::of_project(agent, dir));
         // Codex has no hooks per project.
         let shared = shared.filter(|_| agent != HookedAgent::Codex);
         for (scope, file) in [("project", shared), ("user", Some(own))] {
@@ -175,11 +175,12 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
         }
     }
 
-    let troubles = project.map(|project| trouble::noted(&folder(&project.repository.teddy_dir())));
+    let troubles =
+        project.map(|project| trouble::read_errors(&hooks_dir(&project.repository.teddy_dir())));
     let troubles = troubles.unwrap_or_default();
     if app.global.json {
         app.print_json(&json!({ "hooks": rows, "troubles": troubles }))?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let lines = rows.iter().map(HookRow::line);
@@ -187,7 +188,7 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     for line in &troubles {
         app.warn(&visible_block(line));
     }
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// State of our entries in a settings file.

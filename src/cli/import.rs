@@ -10,7 +10,7 @@ use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::archive::import::{
-    ImportState, ImportWish, Imported, ImportedSession, import,
+    ImportOptions, ImportState, Imported, ImportedSession, import,
 };
 
 /// Omitted refs that are named.
@@ -48,7 +48,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name));
-    let wish = ImportWish {
+    let options = ImportOptions {
         sessions: sessions.collect::<Result<_, _>>()?,
         called: args.called.as_deref().map(SessionName::parse).transpose()?,
         is_trial: args.dry_run,
@@ -58,29 +58,34 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         },
     };
     let project = app.project()?;
-    let path = app.global.place(&args.file);
-    let done = import(&project, &path, &wish, app.user(&project, false).as_mut())?;
+    let path = app.global.resolve(&args.file);
+    let result = import(
+        &project,
+        &path,
+        &options,
+        app.user(&project, false).as_mut(),
+    )?;
 
     if app.global.json {
-        let mut value = serde_json::to_value(&done)?;
+        let mut value = serde_json::to_value(&result)?;
         value["dry_run"] = args.dry_run.into();
         app.print_json(&value)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
-    app.print(done.sessions.iter().map(line).collect::<String>())?;
-    if !done.ignored.is_empty() {
-        let names = named(&done.ignored);
+    app.print(result.sessions.iter().map(line).collect::<String>())?;
+    if !result.ignored.is_empty() {
+        let names = list_names(&result.ignored);
         app.warn(&format!(
             "refs that are no session's were left out: {names}"
         ));
     }
-    app.say(&words(&done, args.dry_run));
-    Ok(exit::DONE.into())
+    app.note(&summarize(&result, args.dry_run));
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the first of some names, and the number of further ones.
-fn named(names: &[String]) -> String {
+fn list_names(names: &[String]) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let first = names[..names.len() - more].join(", ");
     match more {
@@ -114,9 +119,9 @@ fn line(session: &ImportedSession) -> String {
 }
 
 /// Summarizes the import, and what to do next.
-fn words(done: &Imported, is_trial: bool) -> String {
+fn summarize(result: &Imported, is_trial: bool) -> String {
     let new = |it: &&ImportedSession| it.state == ImportState::Imported;
-    let new: Vec<&ImportedSession> = done.sessions.iter().filter(new).collect();
+    let new: Vec<&ImportedSession> = result.sessions.iter().filter(new).collect();
     let count = counted(new.len(), "session");
     match (new.first(), is_trial) {
         (None, _) => "Nothing to import: everything is here already.".to_owned(),

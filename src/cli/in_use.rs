@@ -5,7 +5,7 @@ use crate::config::unknown;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::project::Project;
 
-pub(super) fn in_use(project: &Project) -> String {
+pub(super) fn describe_in_use(project: &Project) -> String {
     let session = project.session().map_or_else(
         |_| "no session".to_owned(),
         |name| format!("session {name}"),
@@ -22,41 +22,46 @@ pub(super) fn in_use(project: &Project) -> String {
         }
     };
 
-    let (folder, config) = (
+    let (dir, config) = (
         project.repository.workdir().display(),
-        project.places.config_file.display(),
+        project.user_dirs.config_file.display(),
     );
     let commands = match command_files(project) {
         CommandFiles::Overlay => "over your files, in an overlay".to_owned(),
         CommandFiles::Checkout(why) => format!("in a copy of your files ({why})"),
     };
     format!(
-        "Project {folder}, {session}, model {model}. Commands run {commands}. Settings: git config, {config}{own}."
+        "Project {dir}, {session}, model {model}. Commands run {commands}. Settings: git config, {config}{own}."
     )
 }
 
 /// Lists settings of the repository that are ignored until it is trusted.
-pub(super) fn untrusted(project: &Project) -> Option<String> {
+pub(super) fn untrusted_settings(project: &Project) -> Option<String> {
     let hint = "`teddy trust` shows what would change that";
-    ignored(project, |key| !project.trusted && takes_trust(key), hint)
+    ignored_settings(project, |key| !project.trusted && takes_trust(key), hint)
 }
 
 /// Lists settings that a repository cannot make, trusted or not.
-pub(super) fn forbidden(project: &Project) -> Option<String> {
+pub(super) fn forbidden_settings(project: &Project) -> Option<String> {
     let hint = "a repository may not decide that";
-    ignored(project, |key| project.trusted || !takes_trust(key), hint)
+    ignored_settings(project, |key| project.trusted || !takes_trust(key), hint)
 }
 
 /// Describes ignored settings, with a suggestion for unknown names.
-fn ignored(project: &Project, is_told: impl Fn(&str) -> bool, hint: &str) -> Option<String> {
+fn ignored_settings(
+    project: &Project,
+    is_told: impl Fn(&str) -> bool,
+    hint: &str,
+) -> Option<String> {
     let names = project.ignored.iter().filter(|name| is_told(name));
-    let told: Vec<String> = names
+    let entries: Vec<String> = names
         .map(|name| match unknown::meant(name) {
             None => name.clone(),
-            Some(Some(meant)) => format!("{name} (unknown; did you mean `{meant}`?)"),
+            Some(Some(suggestion)) => format!("{name} (unknown; did you mean `{suggestion}`?)"),
             Some(None) => format!("{name} (unknown)"),
         })
         .collect();
-    let names = told.join(", ");
-    (!told.is_empty()).then(|| format!("settings of this repository are ignored: {names} ({hint})"))
+    let names = entries.join(", ");
+    (!entries.is_empty())
+        .then(|| format!("settings of this repository are ignored: {names} ({hint})"))
 }

@@ -21,41 +21,42 @@ const GLOBAL: &str =
     "# Files, folders, patterns and pages that every session shows the model, one a line.\n";
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let folder = app.folder()?;
-    let places = app.places()?;
-    let repository = match Repository::discover(&folder, places.home.as_deref()) {
+    let dir = app.dir()?;
+    let user_dirs = app.user_dirs()?;
+    let repository = match Repository::discover(&dir, user_dirs.home.as_deref()) {
         Ok(repository) => repository,
         Err(OpenError::None(_)) => {
-            let made = Repository::init(&folder, places.home.as_deref())?;
-            app.say(&format!("Made a git repository in {}.", folder.display()));
+            let made = Repository::init(&dir, user_dirs.home.as_deref())?;
+            app.note(&format!("Made a git repository in {}.", dir.display()));
             made
         }
         Err(error) => return Err(error.into()),
     };
 
     let root = Root::open(repository.workdir())?;
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for (path, text) in [
         (".teddy/config.yaml", CONFIG),
         (".teddy/global.context", GLOBAL),
     ] {
         if create(&root, path, text)? {
-            made.push(path.to_owned());
+            created.push(path.to_owned());
         }
     }
 
     if app.global.json {
-        app.print_json(&serde_json::json!({ "folder": repository.workdir(), "made": made }))?;
+        app.print_json(&serde_json::json!({ "folder": repository.workdir(), "made": created }))?;
     } else {
-        made.iter()
-            .for_each(|path| app.say(&format!("Made {path}.")));
-        let config = places.config_file.display();
-        app.say(&format!(
+        created
+            .iter()
+            .for_each(|path| app.note(&format!("Made {path}.")));
+        let config = user_dirs.config_file.display();
+        app.note(&format!(
             "Next: teddy start '<what you want>'. `teddy setup` finds a model and writes it to {config}."
         ));
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Creates a file below the project unless it exists. Does not follow links, which a clone can

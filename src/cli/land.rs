@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use super::app::App;
 use super::difference::STAT_WIDTH;
 use super::{complete, exit};
-use crate::git::diffstat::diffstat;
+use crate::git::diffstat::render_diffstat;
 use crate::text::counted;
 use crate::text::visible::{visible, visible_block};
 use crate::ui::notice;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::land::{
     Committed, LandOptions, LandResult, MessageSource, TakenBackFile, land, turns,
 };
@@ -57,7 +57,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let wish = LandOptions {
+    let options = LandOptions {
         message: message(&args, app, &project)?,
         range: args.turns,
         each: args.each,
@@ -68,24 +68,26 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         anyway: args.anyway,
     };
 
-    let done = land(&project, &wish, app.user(&project, true).as_mut())?;
+    let result = land(&project, &options, app.user(&project, true).as_mut())?;
     if app.global.json {
-        let mut shown = serde_json::to_value(&done)?;
-        let notes: Vec<String> = done.obstacles.iter().map(notice::obstacle).collect();
-        shown["notes"] = serde_json::json!(notes);
-        app.print_json(&shown)?;
-    } else if wish.dry_run && done.overlapping.is_none() {
-        app.print(preview(&project, &done)?)?;
-        remarks(app, &done);
+        let mut value = serde_json::to_value(&result)?;
+        let notes: Vec<String> = result.obstacles.iter().map(notice::obstacle).collect();
+        value["notes"] = serde_json::json!(notes);
+        app.print_json(&value)?;
+    } else if options.dry_run && result.overlapping.is_none() {
+        app.print(preview(&project, &result)?)?;
+        remarks(app, &result);
     } else {
-        say(app, &done)?;
+        report(app, &result)?;
     }
 
-    Ok(match done.overlaps.is_empty() && done.lacking.is_empty() {
-        true => exit::DONE,
-        false => exit::OVERLAP,
-    }
-    .into())
+    Ok(
+        match result.overlaps.is_empty() && result.lacking.is_empty() {
+            true => exit::SUCCESS,
+            false => exit::OVERLAP,
+        }
+        .into(),
+    )
 }
 
 /// Returns the source of the message.
@@ -93,7 +95,10 @@ fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageS
     if !args.message.is_empty() {
         let text = args.message.join("\n\n");
         if text.trim().is_empty() {
-            return Err(hinted("the message is empty", "`-m '<message>'` gives one"));
+            return Err(error_with_hint(
+                "the message is empty",
+                "`-m '<message>'` gives one",
+            ));
         }
         return Ok(MessageSource::Given(text));
     }
@@ -107,7 +112,7 @@ fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageS
     }
 
     // Check which turns would land before asking for a message.
-    let look = LandOptions {
+    let preview_options = LandOptions {
         message: MessageSource::Draft,
         range: args.turns.clone(),
         each: args.each,
@@ -117,29 +122,29 @@ fn message(args: &Args, app: &App, project: &Project) -> anyhow::Result<MessageS
         with_repairs: args.with_repairs,
         anyway: args.anyway,
     };
-    land(project, &look, app.user(project, true).as_mut())?;
+    land(project, &preview_options, app.user(project, true).as_mut())?;
     let hint = "`-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and \
                 requests";
     Err(NobodyToAsk::new("the commit needs a message", hint).into())
 }
 
 /// Returns message and files of the commits to be made.
-fn preview(project: &Project, done: &LandResult) -> anyhow::Result<String> {
+fn preview(project: &Project, result: &LandResult) -> anyhow::Result<String> {
     let mut text = String::new();
-    for commit in &done.commits {
+    for commit in &result.commits {
         if !text.is_empty() {
             text.push('\n');
         }
 
         let turns = turns(&commit.turns);
-        text.push_str(&format!("{turns} on {}\n\n", visible(&done.branch)));
+        text.push_str(&format!("{turns} on {}\n\n", visible(&result.branch)));
         for line in visible_block(&commit.message).lines() {
             text.push_str(format!("    {line}").trim_end());
             text.push('\n');
         }
 
         let [from, to] = commit.trees;
-        let stat = diffstat(&project.repository, (from, to), (STAT_WIDTH, &[]))?;
+        let stat = render_diffstat(&project.repository, (from, to), (STAT_WIDTH, &[]))?;
         text.push_str(&format!("\n{}", visible_block(&stat)));
     }
 
@@ -147,43 +152,41 @@ fn preview(project: &Project, done: &LandResult) -> anyhow::Result<String> {
 }
 
 /// Reports the commits, or why there are none.
-fn say(app: &App, done: &LandResult) -> anyhow::Result<()> {
-    if let Some(turn) = done.overlapping {
-        let paths = done.overlaps.iter();
+fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
+    if let Some(turn) = result.overlapping {
+        let paths = result.overlaps.iter();
         app.print(lines("overlap", paths))?;
         app.warn(&format!(
             "turn {turn} overlaps with what HEAD has there, or builds on edits of yours that are \
              not committed; nothing was changed"
         ));
-        app.say(&format!("hint: {}", way_out(turn, done.has_others)));
+        app.note(&format!("hint: {}", way_out(turn, result.has_others)));
 
         return Ok(());
     }
 
-    if !done.lacking.is_empty() {
-        for TakenBackFile { path, turn } in &done.lacking {
+    if !result.lacking.is_empty() {
+        for TakenBackFile { path, turn } in &result.lacking {
             app.print(format!("lacks turn {turn}: {}\n", visible(path)))?;
         }
         app.warn("these files no longer have what would be committed; nothing was changed");
-        app.say(
-            "hint: `teddy land --anyway` commits it anyway; `teddy restore @` restores it",
-        );
+        app.note("hint: `teddy land --anyway` commits it anyway; `teddy restore @` restores it");
         return Ok(());
     }
 
-    for commit in &done.commits {
+    for commit in &result.commits {
         app.print(line(commit))?;
     }
 
-    let numbers: Vec<u64> = done
+    let numbers: Vec<u64> = result
         .commits
         .iter()
         .flat_map(|commit| commit.turns.iter().copied())
         .collect();
-    let commits = counted(done.commits.len(), "commit");
-    let (turns, branch) = (turns(&numbers), visible(&done.branch));
-    app.say(&format!("Landed {turns} on {branch}: {commits}."));
-    remarks(app, done);
+    let commits = counted(result.commits.len(), "commit");
+    let (turns, branch) = (turns(&numbers), visible(&result.branch));
+    app.note(&format!("Landed {turns} on {branch}: {commits}."));
+    remarks(app, result);
 
     Ok(())
 }
@@ -211,46 +214,46 @@ fn line(commit: &Committed) -> String {
     format!("{id} {} ({files})\n", visible(&commit.title))
 }
 
-fn remarks(app: &App, done: &LandResult) {
-    if done.turn.is_none() && !done.by_commands.is_empty() {
-        app.say("Only a command made these new files:");
-        app.say(lines("  ", done.by_commands.iter()).trim_end());
+fn remarks(app: &App, result: &LandResult) {
+    if result.turn.is_none() && !result.by_commands.is_empty() {
+        app.note("Only a command made these new files:");
+        app.note(lines("  ", result.by_commands.iter()).trim_end());
     }
 
-    if !done.formatted.is_empty() {
-        app.say("Hooks changed these files; your copies were updated:");
-        app.say(lines("  ", done.formatted.iter()).trim_end());
+    if !result.formatted.is_empty() {
+        app.note("Hooks changed these files; your copies were updated:");
+        app.note(lines("  ", result.formatted.iter()).trim_end());
     }
 
-    if done.overlapping.is_none() && !done.overlaps.is_empty() {
+    if result.overlapping.is_none() && !result.overlaps.is_empty() {
         app.warn(
             "what hooks changed in these files overlaps with your own edits, which stay; `git diff` \
              shows the difference:",
         );
-        app.say(lines("overlap", done.overlaps.iter()).trim_end());
+        app.note(lines("overlap", result.overlaps.iter()).trim_end());
     }
 
-    if !done.staged.is_empty() {
+    if !result.staged.is_empty() {
         app.warn(
             "the staged version of these files overlaps with what landed and stays as it is; \
              committing it takes that back, `git add <file>` stages the file as it is now:",
         );
-        app.say(lines("staged", done.staged.iter()).trim_end());
+        app.note(lines("staged", result.staged.iter()).trim_end());
     }
 
-    for path in &done.ignored {
+    for path in &result.ignored {
         let path = visible(path);
-        app.say(&format!("git ignores `{path}`: it was left out."));
+        app.note(&format!("git ignores `{path}`: it was left out."));
     }
 
-    for path in &done.repositories {
+    for path in &result.repositories {
         let path = visible(path);
-        app.say(&format!(
+        app.note(&format!(
             "`{path}` is a repository of its own and no submodule: it was left out."
         ));
     }
 
-    let notes = done.obstacles.iter().map(notice::obstacle);
+    let notes = result.obstacles.iter().map(notice::obstacle);
     notes.for_each(|note| app.warn(&note));
 }
 

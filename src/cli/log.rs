@@ -6,16 +6,16 @@ use clap::ValueHint;
 
 use super::app::App;
 use super::difference::{self, ShownAs};
-use super::failure::WrongWord;
+use super::failure::InvalidArgument;
 use super::number;
 use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::text::shell_word::shell_word;
-use crate::ui::log_row;
 use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
+use crate::ui::turn_text;
 use crate::workflow::history;
-use crate::workflow::log::choose::{GraphLine, ListedTurn, LogFilter, choose, draw};
+use crate::workflow::log::choose::{GraphLine, ListedTurn, LogFilter, choose_turns, draw_graph};
 use crate::workflow::log::{LogRow, log};
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -61,7 +61,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.record()?;
     if let Some(name) = &args.of {
-        let session = named(app, &project, name)?;
+        let session = resolve_session(app, &project, name)?;
         project.work_on(&session);
     }
 
@@ -72,7 +72,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     let lines = if args.graph {
-        drawn(&project, &draw(&project, args.all, args.max_count)?, &args)?
+        drawn(
+            &project,
+            &draw_graph(&project, args.all, args.max_count)?,
+            &args,
+        )?
     } else if args.is_plain() {
         let mut rows = log(&project, args.max_count.unwrap_or(usize::MAX))?;
         if args.reverse {
@@ -80,7 +84,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         if app.global.json {
             app.print_json(&rows)?;
-            return Ok(exit::DONE.into());
+            return Ok(exit::SUCCESS.into());
         }
         let rows = rows.iter();
         rows.map(|row| args.line(&number(row), row)).collect()
@@ -88,7 +92,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let paths = if args.paths.is_empty() {
             Vec::new()
         } else {
-            paths::below(&project.repository, &app.folder()?, &args.paths)?
+            paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?
         };
 
         let choice = LogFilter {
@@ -97,35 +101,35 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             since: args.since.clone(),
             paths,
         };
-        let mut turns = choose(&project, &choice)?;
+        let mut turns = choose_turns(&project, &choice)?;
         if args.reverse {
             turns.reverse();
         }
         if app.global.json {
             let rows: anyhow::Result<Vec<_>> = turns.iter().map(json).collect();
             app.print_json(&rows?)?;
-            return Ok(exit::DONE.into());
+            return Ok(exit::SUCCESS.into());
         }
 
         listed(&project, &turns, &args)?
     };
 
     app.page(&project, &lines)?;
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the session of a name, or an error that considers that a file was meant.
-fn named(app: &App, project: &Project, name: &str) -> anyhow::Result<SessionName> {
+fn resolve_session(app: &App, project: &Project, name: &str) -> anyhow::Result<SessionName> {
     let session = SessionName::from_address(name).map_err(anyhow::Error::from);
     let session = session.and_then(|session| {
         project.store().tip_id(&session)?;
         Ok(session)
     });
-    let is_file = |folder: std::path::PathBuf| folder.join(name).exists();
+    let is_file = |dir: std::path::PathBuf| dir.join(name).exists();
 
-    session.map_err(|error| match app.folder().is_ok_and(is_file) {
-        true => WrongWord {
-            what: error.to_string(),
+    session.map_err(|error| match app.dir().is_ok_and(is_file) {
+        true => InvalidArgument {
+            message: error.to_string(),
             hint: format!(
                 "`teddy log -- {}` lists the turns that changed it",
                 shell_word(name)
@@ -163,8 +167,8 @@ impl Args {
     fn line(&self, name: &str, row: &LogRow) -> StyledLine {
         let width = terminal::stdout_width();
         match self.oneline {
-            true => log_row::oneline(name, row, width),
-            false => log_row::line(name, row, width),
+            true => turn_text::log_oneline(name, row, width),
+            false => turn_text::log_line(name, row, width),
         }
     }
 }
@@ -211,20 +215,20 @@ fn drawn(project: &Project, nodes: &[GraphLine], args: &Args) -> anyhow::Result<
         };
         let name = format!("{}:{}", turn.session, turn.row.number);
         let tips: String = node.tips.iter().map(|tip| format!(" ({tip})")).collect();
-        let left = width.map(|width| width.saturating_sub(drawing.width() + tips.len()));
+        let remaining = width.map(|width| width.saturating_sub(drawing.width() + tips.len()));
         let line = match args.oneline {
-            true => log_row::oneline(&name, &turn.row, left),
-            false => log_row::line(&name, &turn.row, left),
+            true => turn_text::log_oneline(&name, &turn.row, remaining),
+            false => turn_text::log_line(&name, &turn.row, remaining),
         };
-        lines.push(drawing.join(line).with(Tone::Accent, &tips));
+        lines.push(drawing.append(line).with(Tone::Accent, &tips));
 
-        let below = if at + 1 < nodes.len() { "|" } else { " " };
-        let connection = StyledLine::of(Tone::Faint, &node.drawing.replace('*', below));
+        let continuation = if at + 1 < nodes.len() { "|" } else { " " };
+        let connection = StyledLine::of(Tone::Faint, &node.drawing.replace('*', continuation));
         let changes = args.changes(project, &turn.row)?;
         lines.extend(
             changes
                 .into_iter()
-                .map(|line| connection.clone().join(line)),
+                .map(|line| connection.clone().append(line)),
         );
     }
 

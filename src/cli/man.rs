@@ -12,7 +12,7 @@ use clap_mangen::Man;
 use self::tables::{ENVIRONMENT, EXIT_STATUS};
 use super::app::App;
 use super::exit;
-use crate::host::file::{FileMode, Root, exchange, make_shared_folders};
+use crate::host::file::{FileMode, Root, make_shared_dirs, replace_entry};
 use crate::host::{foreground, process, screen};
 
 /// Show the manual page, or write one page per command
@@ -43,10 +43,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     command.build();
     let Some(folder) = args.out else {
         show(app, &mut command)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     };
 
-    let folder = app.folder()?.join(folder);
+    let folder = app.dir()?.join(folder);
     let dir = opened(&folder).with_context(|| format!("making `{}`", folder.display()))?;
     let root = page(&command)?;
     for (name, page) in [
@@ -54,13 +54,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ("git-teddy".to_owned(), root),
     ]
     .into_iter()
-    .chain(below(&command)?)
+    .chain(subcommand_pages(&command)?)
     {
         let name = PathBuf::from(format!("{name}.1"));
         let written = match dir.kind(&name)? {
             None => dir.create_new(&name, &page, FileMode::Plain),
             // A link is replaced, so that nothing is written where it leads.
-            Some(_) => exchange(&dir, &name, &page, FileMode::Plain),
+            Some(_) => replace_entry(&dir, &name, &page, FileMode::Plain),
         };
         written.with_context(|| format!("writing `{}`", folder.join(&name).display()))?;
     }
@@ -68,10 +68,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": folder }))?;
     } else {
-        app.say(&format!("Wrote the manual to {}.", folder.display()));
+        app.note(&format!("Wrote the manual to {}.", folder.display()));
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Opens the directory for the pages, and makes it if it does not exist. Its parents can be links,
@@ -81,7 +81,7 @@ fn opened(folder: &Path) -> anyhow::Result<Root> {
     if let Some(name) = place.file_name().map(std::ffi::OsStr::to_owned) {
         let above = place.parent().unwrap_or(Path::new("/")).to_owned();
         if !above.exists() {
-            make_shared_folders(&above)?;
+            make_shared_dirs(&above)?;
         }
         place = above.canonicalize()?.join(name);
     }
@@ -92,7 +92,7 @@ fn opened(folder: &Path) -> anyhow::Result<Root> {
         !is_link,
         "it is a symbolic link; name the directory it leads to"
     );
-    make_shared_folders(&place)?;
+    make_shared_dirs(&place)?;
     Ok(Root::open_strictly(&place.canonicalize()?)?)
 }
 
@@ -110,15 +110,15 @@ fn show(app: &App, command: &mut Command) -> anyhow::Result<()> {
         return Ok(());
     }
     let help = command.render_long_help().to_string();
-    Ok(crate::host::pager::page(&help, None)?)
+    Ok(crate::host::output::page(&help, None)?)
 }
 
 /// Returns the pages of all subcommands, by name.
-fn below(command: &Command) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+fn subcommand_pages(command: &Command) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         pages.push((name(sub).to_owned(), page(sub)?));
-        pages.extend(below(sub)?);
+        pages.extend(subcommand_pages(sub)?);
     }
     Ok(pages)
 }
@@ -164,11 +164,11 @@ fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
         man.render_subcommands_section(&mut text)?;
     }
 
-    let rest = match is_root {
+    let footer = match is_root {
         true => definitions("EXIT STATUS", EXIT_STATUS) + &definitions("ENVIRONMENT", ENVIRONMENT),
         false => SEE_ALSO.to_owned(),
     };
-    text.extend_from_slice((examples(command) + &rest).as_bytes());
+    text.extend_from_slice((examples(command) + &footer).as_bytes());
     Ok(text)
 }
 

@@ -8,7 +8,7 @@ use crate::text::near::nearest;
 use crate::text::visible::visible;
 
 /// Command names of other tools, and the equivalent here.
-const ELSEWHERE: &[(&[&str], &str)] = &[
+const OTHER_TOOLS: &[(&[&str], &str)] = &[
     (
         &["delete", "remove", "del", "drop"],
         "`teddy gc <session>` deletes a session; `teddy undo` takes a turn back",
@@ -119,7 +119,7 @@ pub(super) struct Mistyped {
 
 /// Returns the error for a command line that names an unknown command; `None` if something else is
 /// wrong.
-pub(super) fn mistyped(
+pub(super) fn unknown_command(
     error: &clap::Error,
     line: &[OsString],
     names: &[&'static str],
@@ -133,23 +133,23 @@ pub(super) fn mistyped(
     let is_below = before.any(|part| names.iter().any(|name| part == name));
     let is_ours = error.kind() == ErrorKind::InvalidSubcommand && !is_below;
     let is_help = line.get(1).is_some_and(|first| first == "help");
-    is_ours.then(|| match meant(word, names.iter().copied()) {
+    is_ours.then(|| match suggest_command(word, names.iter().copied()) {
         // Text after `help` is never a message for the model.
-        told if is_help && told.hint.contains("needs quotes") => Mistyped {
+        suggestion if is_help && suggestion.hint.contains("needs quotes") => Mistyped {
             hint: "`teddy --help` lists the commands".to_owned(),
-            ..told
+            ..suggestion
         },
-        told => told,
+        suggestion => suggestion,
     })
 }
 
-fn meant<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
+fn suggest_command<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
     let lower = word.to_lowercase();
-    let elsewhere = ELSEWHERE
+    let elsewhere = OTHER_TOOLS
         .iter()
-        .find(|(words, _)| words.contains(&lower.as_str()))
+        .find(|(keywords, _)| keywords.contains(&lower.as_str()))
         .map(|(_, hint)| (*hint).to_owned());
-    let begun = |names: &[&'n str]| {
+    let with_prefix = |names: &[&'n str]| {
         names
             .iter()
             .copied()
@@ -157,7 +157,7 @@ fn meant<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Mistyped {
     };
     let names: Vec<&'n str> = names.into_iter().collect();
     let near = || {
-        begun(&names)
+        with_prefix(&names)
             .or_else(|| nearest(word, names.iter().copied()))
             .map(|name| format!("did you mean `teddy {name}`?"))
     };
@@ -177,8 +177,8 @@ mod tests {
     /// Compares the hint for a word if these commands exist.
     fn check(word: &str, expected: &str) {
         let names = ["execute", "resume", "undo", "log", "land"];
-        let found = meant(word, names).hint;
-        assert!(found.contains(expected), "{word}: {found}");
+        let hint = suggest_command(word, names).hint;
+        assert!(hint.contains(expected), "{word}: {hint}");
     }
 
     #[test]
@@ -202,19 +202,19 @@ mod tests {
     #[test]
     fn no_word_of_the_table_is_a_command_or_stands_there_twice() {
         let commands = super::super::parser();
-        let mut words: Vec<&str> = ELSEWHERE
+        let mut keywords: Vec<&str> = OTHER_TOOLS
             .iter()
-            .flat_map(|(words, _)| words.iter().copied())
+            .flat_map(|(keywords, _)| keywords.iter().copied())
             .collect();
-        words.sort_unstable();
-        let before = words.clone();
-        words.dedup();
-        assert_eq!(words, before);
+        keywords.sort_unstable();
+        let before = keywords.clone();
+        keywords.dedup();
+        assert_eq!(keywords, before);
         for name in commands
             .get_subcommands()
             .flat_map(|command| command.get_name_and_visible_aliases())
         {
-            assert!(!words.contains(&name), "{name}");
+            assert!(!keywords.contains(&name), "{name}");
         }
     }
 }

@@ -42,16 +42,17 @@ mod land;
 mod log;
 mod man;
 mod mistyped;
+mod model_setup;
 mod new;
 mod number;
 mod overview;
+mod parse_error;
 mod pick;
 mod plan;
 mod preprocess;
 mod prompt;
 mod push;
 mod race;
-mod ready;
 mod record;
 mod recover;
 mod redo;
@@ -71,7 +72,6 @@ mod status;
 mod switch;
 mod trust;
 mod undo;
-mod unread;
 mod verify;
 mod version;
 mod web;
@@ -85,11 +85,11 @@ use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::App;
-use expand::{expand, with_json_behind};
+use expand::{expand, with_json_moved};
 use global::Global;
 use hooks::hook;
+use parse_error::{asks_for_json, explain, print_version, printed};
 use race::lane;
-use unread::{asks_for_json, explain, printed, tell_version};
 
 use crate::host::{overlay, supervisor};
 use crate::workflow::project::Project;
@@ -213,7 +213,7 @@ commands! {
 /// Returns an error as [`main`] would report it on stderr: its message, the model's question and the
 /// hint. The last line has the exit code.
 pub fn error_report(error: &anyhow::Error) -> String {
-    let diagnosis = failure::judge(error);
+    let diagnosis = failure::classify(error);
     let question = failure::question(error).map(|question| format!("{question}\n"));
     let hint = diagnosis.hint.map(|hint| format!("hint: {hint}\n"));
     format!(
@@ -239,7 +239,7 @@ pub fn main() -> ExitCode {
     // Building the parser for all commands takes longer than printing the version.
     if version::is_all(&crate::host::env::args()) {
         let line = format!("teddy {}\n", version::line());
-        return printed(crate::host::stdout::write(line));
+        return printed(crate::host::stdout::write_stdout(line));
     }
 
     let arguments = expand(crate::host::env::args());
@@ -248,7 +248,7 @@ pub fn main() -> ExitCode {
     let (global, command) = match parse(arguments.clone()) {
         Ok(parsed) => parsed,
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
-            return tell_version(&error, is_json, is_verbose);
+            return print_version(&error, is_json, is_verbose);
         }
         Err(error) => return explain(error, &arguments, is_json),
     };
@@ -257,19 +257,19 @@ pub fn main() -> ExitCode {
     let _ = crate::host::interrupt::install();
     // The output of a hook is read by a program, and `browse` owns the screen.
     if !global.quiet && !matches!(command, Some(Command::Hook(_) | Command::Browse(_))) {
-        crate::host::lock::tell_waits(|holder| {
+        crate::host::lock::report_waits(|holder| {
             let _ = writeln!(std::io::stderr(), "Waiting for {holder}...");
         });
     }
 
     let mut app = App::new(global);
-    let done = match command {
+    let result = match command {
         Some(command) => command.run(&mut app),
         None => overview::run(&mut app),
     };
-    app.say_time();
+    app.note_time();
 
-    match done {
+    match result {
         // The command completed, but the exit code must reflect that the user wanted to stop.
         Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
         Ok(code) => code,
@@ -279,9 +279,9 @@ pub fn main() -> ExitCode {
 
 /// Parses the command line. Clap detects conflicts of `--json` only if it follows the command.
 fn parse(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
-    let behind = with_json_behind(&arguments);
+    let reordered = with_json_moved(&arguments);
     let parsed = parse_as_typed(arguments)?;
-    match behind.map(parse_as_typed) {
+    match reordered.map(parse_as_typed) {
         Some(Err(error)) if error.kind() == ErrorKind::ArgumentConflict => Err(error),
         _ => Ok(parsed),
     }
@@ -308,11 +308,11 @@ fn parse_as_typed(arguments: Vec<OsString>) -> Result<(Global, Option<Command>),
 }
 
 /// Runs a command that was typed while the program runs with other options.
-fn run_below(app: &App, words: Vec<String>) -> anyhow::Result<ExitCode> {
-    let line = ["teddy".to_owned()].into_iter().chain(words);
+fn run_nested(app: &App, args: Vec<String>) -> anyhow::Result<ExitCode> {
+    let line = ["teddy".to_owned()].into_iter().chain(args);
     match parse(line.map(OsString::from).collect()) {
         Ok((_, None)) => Ok(ExitCode::SUCCESS),
-        Ok((typed, Some(command))) => command.run(&mut App::new(app.global.below(typed))),
+        Ok((typed, Some(command))) => command.run(&mut App::new(app.global.merge(typed))),
         Err(error) => {
             // If stderr is closed, there is no way to report this.
             let _ = error.print();
@@ -358,10 +358,10 @@ mod tests {
                 .get_after_help()
                 .is_some_and(|help| help.to_string().contains(&line))
         };
-        let below = command
+        let subcommands = command
             .get_subcommands()
             .filter(|command| command.get_name() != "help" && !command.is_hide_set());
-        below
+        subcommands
             .flat_map(|command| {
                 let missing = (!shows(command)).then(|| own(command));
                 missing
@@ -397,7 +397,7 @@ mod tests {
         parser().debug_assert();
     }
 
-    fn said(parser: clap::Command, line: &[OsString]) -> String {
+    fn error_text(parser: clap::Command, line: &[OsString]) -> String {
         let error = parser.try_get_matches_from(line).unwrap_err();
         error.render().to_string()
     }
@@ -419,7 +419,11 @@ mod tests {
                     .map(clap::Command::get_name)
                     .collect();
                 assert_eq!(names, [name]);
-                assert_eq!(said(alone, &line), said(parser(), &line), "{line:?}");
+                assert_eq!(
+                    error_text(alone, &line),
+                    error_text(parser(), &line),
+                    "{line:?}"
+                );
             }
         }
     }

@@ -32,18 +32,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )?;
     let mut user = app.user(&project, false);
     let transaction = project.enter("new", user.as_mut())?;
-    let commit = workflow::new::new(&transaction, &mut project, &name, &agent)?;
+    let commit = workflow::new::start_session(&transaction, &mut project, &name, &agent)?;
 
     drop(transaction);
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent.name }))?;
     } else {
         app.print(format!("{}\n", name.reference()))?;
-        app.say(&format!(
+        app.note(&format!(
             "Started session {name} with the agent {}. Next: teddy plan '...'",
             agent.name
         ));
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

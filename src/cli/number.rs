@@ -37,8 +37,8 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_number_is_told_what_is_wanted() {
-        let check = |found: Result<String, String>, expected: &str| {
-            assert_eq!(found.unwrap_or_else(|wrong| wrong), expected);
+        let check = |result: Result<String, String>, expected: &str| {
+            assert_eq!(result.unwrap_or_else(|wrong| wrong), expected);
         };
         let number = |text| turns::<u64>(text).map(|number| number.to_string());
         check(number("3"), "3");

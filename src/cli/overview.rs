@@ -9,7 +9,7 @@ use crate::text::visible::visible;
 use crate::workflow::project::Project;
 
 /// Output outside a repository.
-const OUTSIDE: &str = "\
+const NO_REPOSITORY: &str = "\
 TeDDy makes each turn of AI-assisted coding a git commit: reviewed, undoable, replayable.
 In a repository, `teddy start '<what you want>'` begins; `teddy setup` finds a model first.
 `teddy demo` plays a complete session in a scratch repository; `teddy help` lists the commands.
@@ -23,8 +23,8 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
     let project = match app.project() {
         Ok(project) => project,
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::None(_))) => {
-            app.print(OUTSIDE)?;
-            return Ok(exit::DONE.into());
+            app.print(NO_REPOSITORY)?;
+            return Ok(exit::SUCCESS.into());
         }
         Err(error) => return Err(error),
     };
@@ -33,9 +33,9 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
     if is_new {
         app.print("No session in this repository yet.\n")?;
         app.print(model(&project))?;
-        app.say("Next: teddy start '<what you want>'");
-        app.say("`teddy help` lists the commands; `teddy demo` plays a complete session.");
-        return Ok(exit::DONE.into());
+        app.note("Next: teddy start '<what you want>'");
+        app.note("`teddy help` lists the commands; `teddy demo` plays a complete session.");
+        return Ok(exit::SUCCESS.into());
     }
 
     app.print(model(&project))?;

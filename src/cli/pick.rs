@@ -38,7 +38,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let wish = PickOptions {
+    let options = PickOptions {
         on_overlap: match &args {
             Args { ours: true, .. } => OnOverlap::Ours,
             Args { theirs: true, .. } => OnOverlap::Theirs,
@@ -48,50 +48,50 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         dry_run: args.dry_run,
     };
 
-    let done = pick(
+    let result = pick(
         &project,
         &args.turns,
-        &wish,
+        &options,
         app.user(&project, true).as_mut(),
     )?;
     if app.global.json {
-        let mut shown = serde_json::to_value(&done)?;
-        let notes: Vec<String> = done.obstacles.iter().map(notice::obstacle).collect();
-        shown["notes"] = serde_json::json!(notes);
-        app.print_json(&shown)?;
+        let mut value = serde_json::to_value(&result)?;
+        let notes: Vec<String> = result.obstacles.iter().map(notice::obstacle).collect();
+        value["notes"] = serde_json::json!(notes);
+        app.print_json(&value)?;
     } else {
-        say(app, &done)?;
+        report(app, &result)?;
     }
 
-    Ok(match done.overlaps.is_empty() {
-        true => exit::DONE,
+    Ok(match result.overlaps.is_empty() {
+        true => exit::SUCCESS,
         false => exit::OVERLAP,
     }
     .into())
 }
 
-fn say(app: &App, done: &PickResult) -> anyhow::Result<()> {
-    app.print(done.picked.iter().flat_map(changes).collect::<String>())?;
-    let overlaps = done.overlaps.iter();
+fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {
+    app.print(result.picked.iter().flat_map(changes).collect::<String>())?;
+    let overlaps = result.overlaps.iter();
     app.print(
         overlaps
             .map(|path| format!("overlap {}\n", visible(path)))
             .collect::<String>(),
     )?;
-    let notes = done.obstacles.iter().map(notice::obstacle);
+    let notes = result.obstacles.iter().map(notice::obstacle);
 
     notes.for_each(|note| app.warn(&note));
-    if done.picked.is_empty() {
+    if result.picked.is_empty() {
         app.warn(
             "your own edits overlap with what the turns did; nothing was changed. Use --ours, \
              --theirs or --markers",
         );
     }
 
-    for row in &done.picked {
+    for row in &result.picked {
         let files = counted(row.written.len() + row.deleted.len(), "file");
         let name = format!("{}:{}", visible(&row.session), row.turn);
-        app.say(&match row.recorded {
+        app.note(&match row.recorded {
             Some(turn) => format!("Picked {name} as turn {turn}: {files} changed."),
             None => format!("Picking {name} would change {files}."),
         });

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::begin::begin_or_hand_to;
+use super::begin::begin_session_or_hand_to;
 use super::complete;
 use super::exit::{self, ExitStatus};
 use super::number;
@@ -74,22 +74,22 @@ impl PlanFlags {
     }
 
     /// Returns the named model or pipeline.
-    pub(super) fn named(&self) -> Option<&str> {
+    pub(super) fn model_or_pipeline(&self) -> Option<&str> {
         self.model.as_deref().or(self.pipeline.as_deref())
     }
 }
 
 /// Checks that the named or configured model is usable.
-pub(super) fn check_model(project: &Project, named: Option<&str>) -> anyhow::Result<()> {
+pub(super) fn check_model(project: &Project, requested: Option<&str>) -> anyhow::Result<()> {
     let usual = project.settings.model.as_deref();
-    choose::model_settings(project, named.or(usual).ok_or(NoModel::Plan)?)?;
+    choose::model_settings(project, requested.or(usual).ok_or(NoModel::Plan)?)?;
     Ok(())
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     if args.from.is_none() {
-        app.ready_model(&mut project, args.wanted.named())?;
+        app.ensure_model(&mut project, args.wanted.model_or_pipeline())?;
     }
 
     let request = args.request.read(app, &project, args.words, false)?;
@@ -104,10 +104,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     let title = from.as_deref().map(|answer| plan::parse(answer).0.title);
     let title = request.message.clone().or(title).unwrap_or_default();
-    begin_or_hand_to(app, &mut project, &title, args.wanted.agent.as_deref())?;
+    begin_session_or_hand_to(app, &mut project, &title, args.wanted.agent.as_deref())?;
     request.show_files(app, &project)?;
 
-    let wish = PlanOptions {
+    let options = PlanOptions {
         message: request.message,
         from,
         model: args.wanted.model,
@@ -116,7 +116,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ..PlanOptions::default()
     };
     let mut user = app.user(&project, false);
-    let planned = planning::plan(&project, &wish, user.as_mut())?;
+    let planned = planning::plan_next_turn(&project, &options, user.as_mut())?;
     drop(user);
     show(app, &planned)?;
     Ok(code(&planned).into())
@@ -125,7 +125,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Returns the exit code of a result.
 pub(super) fn code(planned: &WaitingPlan) -> ExitStatus {
     if planned.diagnostics.is_empty() {
-        exit::DONE
+        exit::SUCCESS
     } else {
         exit::REJECTED
     }
@@ -142,9 +142,9 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
         .model
         .iter()
         .filter(|used| used.tokens().is_some())
-        .for_each(|used| app.say(&usage(used)));
+        .for_each(|used| app.note(&usage(used)));
     if planned.diagnostics.is_empty() {
-        app.say(&format!(
+        app.note(&format!(
             "Planned turn {}: \"{}\". Next: `teddy execute`",
             planned.turn, planned.title
         ));
@@ -160,16 +160,16 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
         _ => format!("the plan of turn {} has {count}:", planned.turn),
     });
 
-    app.tell_lines(&mistakes::listed(&planned.diagnostics));
+    app.eprint_lines(&mistakes::listed(&planned.diagnostics));
     if let Some(outline) = planned
         .outline
         .as_ref()
         .filter(|outline| !outline.is_empty())
     {
-        app.say(&format!("How the plan was read:\n{outline}"));
+        app.note(&format!("How the plan was read:\n{outline}"));
     }
 
-    app.say("`teddy execute` records it as rejected and asks the model again.");
+    app.note("`teddy execute` records it as rejected and asks the model again.");
     Ok(())
 }
 

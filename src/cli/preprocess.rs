@@ -11,7 +11,7 @@ use super::{exit, source};
 use crate::host::{clipboard, file};
 use crate::plan::reading::{Preprocessed, preprocess};
 use crate::plan::repair::{Level, Repaired};
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 
 /// Repair the code fences of a plan
 ///
@@ -34,14 +34,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let Preprocessed { repaired, is_sure } = match args.file.as_deref() {
         None => from_clipboard(app, args.no_copy)?,
         Some(source::STDIN) => {
-            let done = preprocess(&source::stdin()?);
-            print(app, &done.repaired)?;
-            done
+            let result = preprocess(&source::stdin()?);
+            print(app, &result.repaired)?;
+            result
         }
         Some(name) => in_place(app, name)?,
     };
     for note in &repaired.notes {
-        app.say(&format!("line {}: {}", note.line, note.message));
+        app.note(&format!("line {}: {}", note.line, note.message));
     }
 
     let spelled = repaired.notes.iter().any(|note| note.spelling);
@@ -53,14 +53,19 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         _ if !is_sure => {
             app.warn("another reading is about as likely; the plan is unchanged");
         }
-        Level::Clean => app.say("There is nothing to repair."),
+        Level::Clean => app.note("There is nothing to repair."),
         Level::Refenced | Level::Repaired if spelled => {
-            app.say("The plan is in the format's spelling.");
+            app.note("The plan is in the format's spelling.");
         }
-        _ => app.say("The fences are repaired."),
+        _ => app.note("The fences are repaired."),
     }
 
-    Ok(if is_sure { exit::DONE } else { exit::REJECTED }.into())
+    Ok(if is_sure {
+        exit::SUCCESS
+    } else {
+        exit::REJECTED
+    }
+    .into())
 }
 
 fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
@@ -82,8 +87,8 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Preprocessed> {
         !copied.trim().is_empty(),
         "the clipboard is empty; name a file, or `-` for standard input"
     );
-    let done = preprocess(&copied);
-    let repaired = &done.repaired;
+    let result = preprocess(&copied);
+    let repaired = &result.repaired;
     if !app.global.json {
         app.print_foreign(&repaired.text)?;
     }
@@ -91,17 +96,17 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Preprocessed> {
     if !no_copy {
         let copied = clipboard::copy(&repaired.text).context("writing the clipboard");
         copied.map_err(|error| Unfinished {
-            shown: json(repaired),
+            partial: json(repaired),
             error,
         })?;
-        app.say("Output copied to clipboard.");
+        app.note("Output copied to clipboard.");
     }
 
     if app.global.json {
         app.print_json(&json(repaired))?;
     }
 
-    Ok(done)
+    Ok(result)
 }
 
 /// Repairs a file; one that needs nothing is not written.
@@ -112,12 +117,12 @@ fn in_place(app: &App, name: &str) -> anyhow::Result<Preprocessed> {
         }
         let near = source::near(app, name).map(|near| format!("did you mean `{near}`?"));
         let hint = near.unwrap_or_else(|| "`teddy preprocess -` reads standard input".to_owned());
-        hinted(format!("plan file not found at `{name}`"), hint)
+        error_with_hint(format!("plan file not found at `{name}`"), hint)
     })?;
-    let done = preprocess(&before);
-    let repaired = &done.repaired;
+    let result = preprocess(&before);
+    let repaired = &result.repaired;
     if repaired.text != before {
-        write(&app.folder()?.join(name), repaired.text.as_bytes())
+        write(&app.dir()?.join(name), repaired.text.as_bytes())
             .with_context(|| format!("writing `{name}`"))?;
     }
 
@@ -125,7 +130,7 @@ fn in_place(app: &App, name: &str) -> anyhow::Result<Preprocessed> {
         app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes }))?;
     }
 
-    Ok(done)
+    Ok(result)
 }
 
 /// Replaces a file atomically and keeps its permissions.

@@ -6,7 +6,7 @@ use clap::ArgGroup;
 use serde_json::json;
 
 use super::app::App;
-use super::failure::{Unfinished, WrongWord};
+use super::failure::{InvalidArgument, Unfinished};
 use super::{complete, exit};
 use crate::config::settings::PushMode;
 use crate::git::remote::FetchProgress;
@@ -14,11 +14,11 @@ use crate::session::name::SessionName;
 use crate::text::{counted, sized};
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::project::Project;
-use crate::workflow::push::delete::{DeletedSession, delete, to_delete};
+use crate::workflow::push::delete::{DeletedSession, delete_sessions, sessions_to_delete};
 use crate::workflow::push::findings::LeakFinding;
 use crate::workflow::push::options::PushOptions;
 use crate::workflow::push::preview::{PushState, SessionPreview};
-use crate::workflow::push::{PushResult, ReadyPush, chosen_remote, ready};
+use crate::workflow::push::{PreparedPush, PushResult, chosen_remote, prepare_push};
 
 /// Findings listed at a terminal.
 const MOST_FINDINGS: usize = 20;
@@ -74,42 +74,42 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     let options = options(&args)?;
-    let ready = ready(&project, &options)?;
-    let preview = ready.preview();
+    let prepared = prepare_push(&project, &options)?;
+    let preview = prepared.preview();
     if !app.global.json {
         app.print(style::text(&lines(&preview), app.paint_results()))?;
         unused(app, &options, &preview);
     }
 
-    let shown = serde_json::to_value(&preview)?;
+    let partial = serde_json::to_value(&preview)?;
     let unfinished = |error: anyhow::Error| Unfinished {
-        shown: shown.clone(),
+        partial: partial.clone(),
         error,
     };
-    ready.check().map_err(|error| unfinished(error.into()))?;
-    if args.dry_run || ready.is_empty() {
+    prepared.check().map_err(|error| unfinished(error.into()))?;
+    if args.dry_run || prepared.is_empty() {
         if app.global.json {
             app.print_json(&preview)?;
-        } else if ready.is_empty() {
-            app.say(&format!("`{}` has all of it.", ready.remote));
+        } else if prepared.is_empty() {
+            app.note(&format!("`{}` has all of it.", prepared.remote));
         }
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
-    let question = question(&ready, &preview);
+    let question = question(&prepared, &preview);
     let mut user = app.user(&project, args.yes);
     let is_wanted = match args.yes {
         true => true,
         false => user.confirm(&question, "-y").map_err(&unfinished)?,
     };
     if !is_wanted {
-        app.say("Nothing was sent.");
+        app.note("Nothing was sent.");
         return Ok(exit::FAILED.into());
     }
 
-    let sent = ready.send(&project, progress(app));
+    let sent = prepared.send(&project, progress(app));
     sent.map_err(unfinished)?;
-    told(
+    report(
         app,
         PushResult {
             sent: true,
@@ -118,24 +118,24 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )
 }
 
-fn told(app: &App, done: PushResult) -> anyhow::Result<ExitCode> {
+fn report(app: &App, result: PushResult) -> anyhow::Result<ExitCode> {
     if app.global.json {
-        app.print_json(&done)?;
+        app.print_json(&result)?;
     } else {
-        let sent = done.sessions.iter().filter(|one| one.is_sent());
+        let sent = result.sessions.iter().filter(|one| one.is_sent());
         let count = counted(sent.count(), "session");
-        app.say(&format!("Sent {count} to `{}`.", done.remote));
+        app.note(&format!("Sent {count} to `{}`.", result.remote));
     }
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 fn options(args: &Args) -> anyhow::Result<PushOptions> {
-    let named = args.sessions.iter();
-    let named = named.map(|name| SessionName::own_from_address(name));
-    let sessions = named.collect::<anyhow::Result<Vec<_>>>()?;
+    let names = args.sessions.iter();
+    let names = names.map(|name| SessionName::own_from_address(name));
+    let sessions = names.collect::<anyhow::Result<Vec<_>>>()?;
     if args.target.is_some() && sessions.len() > 1 {
-        return Err(WrongWord {
-            what: "`--as` gives one session another name, and several are named".to_owned(),
+        return Err(InvalidArgument {
+            message: "`--as` gives one session another name, and several are named".to_owned(),
             hint: "send them one by one".to_owned(),
         }
         .into());
@@ -159,16 +159,16 @@ fn options(args: &Args) -> anyhow::Result<PushOptions> {
 /// Returns whether to show git's progress.
 fn progress(app: &App) -> FetchProgress {
     match app.is_attended() && !app.global.quiet {
-        true => FetchProgress::Shown,
+        true => FetchProgress::Visible,
         false => FetchProgress::Hidden,
     }
 }
 
 /// Returns the question before sending.
-fn question(ready: &ReadyPush<'_>, preview: &PushResult) -> String {
+fn question(prepared: &PreparedPush<'_>, preview: &PushResult) -> String {
     let sent = preview.sessions.iter().filter(|one| one.is_sent());
     let names: Vec<String> = sent.map(|one| format!("`{}`", one.session)).collect();
-    format!("Send {} to `{}`?", names.join(", "), ready.remote)
+    format!("Send {} to `{}`?", names.join(", "), prepared.remote)
 }
 
 /// Warns about `--allow` values that match nothing.
@@ -216,12 +216,12 @@ fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
             };
             let objects = counted(one.lacking.objects, "object");
             let bytes = sized(one.lacking.bytes);
-            let what = match one.mode {
+            let scope = match one.mode {
                 PushMode::Record => "without the code",
                 PushMode::Code => "with the code",
             };
             format!(
-                ": {turns} {what}, {objects}, {bytes}, to {} of {remote}",
+                ": {turns} {scope}, {objects}, {bytes}, to {} of {remote}",
                 one.reference
             )
         }
@@ -238,9 +238,9 @@ fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
     }
     if !one.redacted.is_empty() {
         let kinds: Vec<&str> = one.redacted.iter().map(|kind| kind.name()).collect();
-        let places = counted(one.redactions, "finding");
+        let findings = counted(one.redactions, "finding");
         note(&format!(
-            "without {}: {places} in the new turns",
+            "without {}: {findings} in the new turns",
             kinds.join(" and ")
         ));
     }
@@ -259,25 +259,25 @@ fn session(one: &SessionPreview, remote: &str) -> Vec<StyledLine> {
     lines
 }
 
-fn finding(found: &LeakFinding) -> StyledLine {
-    let tone = if found.allowed {
+fn finding(finding: &LeakFinding) -> StyledLine {
+    let tone = if finding.allowed {
         Tone::Faint
     } else {
         Tone::Warning
     };
-    let mut text = format!(" {}", found.what);
-    if found.places > 1 {
-        text.push_str(&format!(", {} places", found.places));
+    let mut text = format!(" {}", finding.what);
+    if finding.places > 1 {
+        text.push_str(&format!(", {} places", finding.places));
     }
-    if found.allowed {
+    if finding.allowed {
         text.push_str(", allowed");
     }
-    if !found.line.is_empty() {
-        text.push_str(&format!(": {}", found.line));
+    if !finding.line.is_empty() {
+        text.push_str(&format!(": {}", finding.line));
     }
     StyledLine::plain("  ")
-        .with(tone, &found.name)
-        .with(Tone::Plain, &format!(" ({}){text}", found.kind.name()))
+        .with(tone, &finding.name)
+        .with(Tone::Plain, &format!(" ({}){text}", finding.kind.name()))
 }
 
 /// Parses the name of a session to delete on the remote; a name of the local copy is not accepted.
@@ -285,8 +285,8 @@ fn name_there(text: &str) -> anyhow::Result<SessionName> {
     let name = SessionName::from_address(text)?;
     match name.remote() {
         None => Ok(name),
-        Some(remote) => Err(WrongWord {
-            what: format!("`{name}` is what was fetched of a session of `{remote}`"),
+        Some(remote) => Err(InvalidArgument {
+            message: format!("`{name}` is what was fetched of a session of `{remote}`"),
             hint: format!(
                 "`teddy push --delete {} --remote {remote}` deletes it there",
                 name.own()
@@ -298,43 +298,45 @@ fn name_there(text: &str) -> anyhow::Result<SessionName> {
 
 fn remove(args: &Args, app: &App, project: &Project) -> anyhow::Result<ExitCode> {
     let remote = chosen_remote(project, args.remote.as_deref())?;
-    let named = args.sessions.iter().map(|name| name_there(name));
-    let sessions = named.collect::<anyhow::Result<Vec<_>>>()?;
-    let found = to_delete(project, &remote, &sessions)?;
-    let shown = |deleted: bool| json!({ "remote": remote, "deleted": deleted, "sessions": found });
+    let names = args.sessions.iter().map(|name| name_there(name));
+    let sessions = names.collect::<anyhow::Result<Vec<_>>>()?;
+    let targets = sessions_to_delete(project, &remote, &sessions)?;
+    let report =
+        |deleted: bool| json!({ "remote": remote, "deleted": deleted, "sessions": targets });
     if !app.global.json {
-        let lines: Vec<StyledLine> = found.iter().map(deleted).collect();
+        let lines: Vec<StyledLine> = targets.iter().map(deleted).collect();
         app.print(style::text(&lines, app.paint_results()))?;
     }
 
     if args.dry_run {
         if app.global.json {
-            app.print_json(&shown(false))?;
+            app.print_json(&report(false))?;
         }
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
-    let question = format!("Delete {} on `{remote}`?", counted(found.len(), "session"));
+    let question = format!(
+        "Delete {} on `{remote}`?",
+        counted(targets.len(), "session")
+    );
     let unfinished = |error| Unfinished {
-        shown: shown(false),
+        partial: report(false),
         error,
     };
     let mut user = app.user(project, args.yes);
     if !args.yes && !user.confirm(&question, "-y").map_err(unfinished)? {
-        app.say("Nothing was deleted.");
+        app.note("Nothing was deleted.");
         return Ok(exit::FAILED.into());
     }
 
-    delete(project, &remote, &found, progress(app)).map_err(unfinished)?;
+    delete_sessions(project, &remote, &targets, progress(app)).map_err(unfinished)?;
     if app.global.json {
-        app.print_json(&shown(true))?;
+        app.print_json(&report(true))?;
     } else {
-        let count = counted(found.len(), "session");
-        app.say(&format!(
-            "Deleted {count} on `{remote}`; your copy stays."
-        ));
+        let count = counted(targets.len(), "session");
+        app.note(&format!("Deleted {count} on `{remote}`; your copy stays."));
     }
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Describes a session deleted on the remote.

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::app::App;
-use super::begin::begin_or_hand_to;
-use super::failure::{Malformed, WrongWord};
+use super::begin::begin_session_or_hand_to;
+use super::failure::{InvalidArgument, Malformed};
 use super::number;
 use super::request::RequestFlags;
 use super::{complete, execute, exit};
@@ -18,7 +18,7 @@ use crate::text::visible::visible;
 use crate::ui::progress::grouped;
 use crate::ui::race::RaceTable;
 use crate::workflow::gc::{GcOptions, gc};
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::race::{FinishedLane, FinishedRace, LaneProgram, RaceOptions, race};
 use crate::workflow::user::Choice;
@@ -67,13 +67,17 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let Some(message) = request.message.clone() else {
         let what = "a race needs a message".to_owned();
         let hint = "`teddy race '<message>' --with <models>` gives it".to_owned();
-        return Err(WrongWord { what, hint }.into());
+        return Err(InvalidArgument {
+            message: what,
+            hint,
+        }
+        .into());
     };
     if let Some(empty) = args.with.iter().find(|model| model.trim().is_empty()) {
         return Err(Malformed(empty.clone()).into());
     }
 
-    begin_or_hand_to(app, &mut project, &message, None)?;
+    begin_session_or_hand_to(app, &mut project, &message, None)?;
     request.show_files(app, &project)?;
     let options = RaceOptions {
         message,
@@ -83,7 +87,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         depth: args.context_depth,
     };
     let program = program(app)?;
-    let mut table = RaceTable::new(std::io::stderr(), app.manner());
+    let mut table = RaceTable::new(std::io::stderr(), app.output_style());
     let mut user = app.user(&project, args.yes);
     let finished = race(&project, &options, &program, (user.as_mut(), &mut table));
     table.clear();
@@ -97,8 +101,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Returns the program that runs a lane, with the options of this call.
 fn program(app: &App) -> anyhow::Result<LaneProgram> {
     let mut arguments = Vec::new();
-    if let Some(folder) = &app.global.directory {
-        arguments.extend(["-C".into(), folder.clone().into_os_string()]);
+    if let Some(dir) = &app.global.directory {
+        arguments.extend(["-C".into(), dir.clone().into_os_string()]);
     }
     for setting in &app.global.setting {
         arguments.extend(["-c".into(), setting.into()]);
@@ -134,7 +138,7 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
             "\nWhat {} says of them:\n\n",
             visible(&verdict.model)
         ))?;
-        app.print_words(&verdict.text)?;
+        app.print_message(&verdict.text)?;
     }
     if let Some(why) = finished.stopped {
         app.warn(why);
@@ -148,13 +152,13 @@ fn choose(
     mut project: Project,
     finished: &FinishedRace,
 ) -> anyhow::Result<ExitCode> {
-    let ready: Vec<&FinishedLane> = finished
+    let ready_lanes: Vec<&FinishedLane> = finished
         .lanes
         .iter()
         .filter(|lane| lane.is_ready())
         .collect();
-    if ready.is_empty() {
-        let error = hinted(
+    if ready_lanes.is_empty() {
+        let error = error_with_hint(
             "no model made a plan that can be executed",
             "what each of them said is in the draft of its session: `teddy --session <session> show draft`",
         );
@@ -165,7 +169,7 @@ fn choose(
         };
     }
 
-    let labels: Vec<String> = ready
+    let labels: Vec<String> = ready_lanes
         .iter()
         .zip(KEYS)
         .map(|(lane, key)| format!("({}) {}", char::from(*key), lane.model))
@@ -189,17 +193,17 @@ fn choose(
     } else {
         None
     };
-    let Some(lane) = chosen.and_then(|at| ready.get(at)) else {
-        app.say(&format!(
+    let Some(lane) = chosen.and_then(|at| ready_lanes.get(at)) else {
+        app.note(&format!(
             "Nothing was changed. `teddy --session {} execute` reviews a plan; `teddy gc <session>` drops one.",
-            ready[0].session
+            ready_lanes[0].session
         ));
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     };
 
     let name = SessionName::from_ref(&lane.session)?;
     project.use_session(&name)?;
-    app.say(&format!("Session {name} is in use now."));
+    app.note(&format!("Session {name} is in use now."));
     drop(project);
     let code = execute::run(execute::Args::of_draft(), app)?;
     drop_others(app, finished, lane)?;
@@ -263,7 +267,7 @@ fn table(lanes: &[FinishedLane]) -> String {
 fn row(lane: &FinishedLane) -> [String; 8] {
     let plan = lane.plan.as_ref();
     let unknown = || UNKNOWN.to_owned();
-    let known = |text: Option<String>| text.unwrap_or_else(unknown);
+    let or_unknown = |text: Option<String>| text.unwrap_or_else(unknown);
     let lines = plan.and_then(|plan| Some(format!("+{} -{}", plan.added?, plan.removed?)));
     let tokens = plan.and_then(|plan| Some(plan.tokens_in? + plan.tokens_out?));
     let tokens = tokens.map(|tokens| grouped(usize::try_from(tokens).unwrap_or(usize::MAX)));
@@ -276,12 +280,12 @@ fn row(lane: &FinishedLane) -> [String; 8] {
     });
     [
         visible(&lane.model).into_owned(),
-        known(plan.map(|plan| plan.files.to_string())),
-        known(lines),
-        known(tokens),
-        known(cost.map(|cost| format!("${cost:.4}"))),
+        or_unknown(plan.map(|plan| plan.files.to_string())),
+        or_unknown(lines),
+        or_unknown(tokens),
+        or_unknown(cost.map(|cost| format!("${cost:.4}"))),
         format!("{:.1} s", lane.seconds),
-        known(check),
+        or_unknown(check),
         lane.session.clone(),
     ]
 }

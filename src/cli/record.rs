@@ -7,7 +7,7 @@ use super::{exit, source};
 use crate::session::meta::Recorded;
 use crate::text::counted;
 use crate::text::visible::visible;
-use crate::workflow::hinted::with_hint;
+use crate::workflow::hint::with_hint;
 use crate::workflow::record::transcript::{self, Transcript};
 use crate::workflow::record::{NothingToRecord, RecordOptions, RecordResult, record};
 
@@ -39,7 +39,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let message = args.message.map(source::message).transpose()?;
-    let wish = RecordOptions {
+    let options = RecordOptions {
         message: message.unwrap_or_default(),
         work: Recorded {
             by: args.by,
@@ -50,14 +50,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
 
     let mut user = app.user(&project, true);
-    let done = record(&mut project, &wish, user.as_mut()).map_err(hint_at_empty)?;
+    let result = record(&mut project, &options, user.as_mut()).map_err(hint_at_empty)?;
     if app.global.json {
-        app.print_json(&done)?;
+        app.print_json(&result)?;
     } else {
-        say(app, &done)?;
+        report(app, &result)?;
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Adds a hint about turns without changes.
@@ -70,28 +70,31 @@ fn hint_at_empty(error: anyhow::Error) -> anyhow::Error {
 
 /// Reads the given transcript.
 pub(super) fn read_transcript(app: &App, path: Option<&str>) -> anyhow::Result<Option<Transcript>> {
-    let path = path.map(|path| Ok::<_, anyhow::Error>(app.folder()?.join(path)));
+    let path = path.map(|path| Ok::<_, anyhow::Error>(app.dir()?.join(path)));
     path.transpose()?
         .map(|path| transcript::read(&path))
         .transpose()
 }
 
-fn say(app: &App, done: &RecordResult) -> anyhow::Result<()> {
+fn report(app: &App, result: &RecordResult) -> anyhow::Result<()> {
     let line = |word: &str, path: &String| format!("{word} {}\n", visible(path));
-    let written = done.written.iter().map(|path| line("write", path));
-    let deleted = done.deleted.iter().map(|path| line("delete", path));
+    let written = result.written.iter().map(|path| line("write", path));
+    let deleted = result.deleted.iter().map(|path| line("delete", path));
     app.print(written.chain(deleted).collect::<String>())?;
 
-    say_turn(app, done);
+    report_turn(app, result);
     Ok(())
 }
 
 /// Reports the recorded turn.
-pub(super) fn say_turn(app: &App, done: &RecordResult) {
-    if done.started {
-        app.say(&format!("Started session {}.", visible(&done.session)));
+pub(super) fn report_turn(app: &App, result: &RecordResult) {
+    if result.started {
+        app.note(&format!("Started session {}.", visible(&result.session)));
     }
 
-    let files = counted(done.written.len() + done.deleted.len(), "file");
-    app.say(&format!("Recorded as turn {}: {files} changed.", done.turn));
+    let files = counted(result.written.len() + result.deleted.len(), "file");
+    app.note(&format!(
+        "Recorded as turn {}: {files} changed.",
+        result.turn
+    ));
 }

@@ -32,11 +32,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     for result in &put_back {
         let name = visible(&result.item.name);
         match &result.refused {
-            None => app.say(&format!("Put back `{name}`.")),
+            None => app.note(&format!("Put back `{name}`.")),
             Some(why) => app.warn(&format!("`{name}` stays in quarantine: {}", visible(why))),
         }
     }
-    let found = project.recover_thoroughly(user.as_mut())?;
+    let recovered = project.recover_thoroughly(user.as_mut())?;
     let locks = recover::foreign_locks(&project.repository);
 
     for lock in &locks {
@@ -47,14 +47,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     if app.global.json {
-        let mut value = serde_json::json!({ "recovered": found, "foreign_locks": locks });
+        let mut value = serde_json::json!({ "recovered": recovered, "foreign_locks": locks });
         if args.put_back {
             value["put_back"] = serde_json::to_value(&put_back)?;
         }
         app.print_json(&value)?;
-    } else if !found && put_back.is_empty() {
-        app.say("There is nothing to recover.");
+    } else if !recovered && put_back.is_empty() {
+        app.note("There is nothing to recover.");
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

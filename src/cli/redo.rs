@@ -17,5 +17,5 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    args.steps.go(redo, app)
+    args.steps.run(redo, app)
 }

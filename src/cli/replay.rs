@@ -53,9 +53,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         replayed
             .differences
             .iter()
-            .for_each(|path| app.say(&format!("  {}", visible(path))));
+            .for_each(|path| app.note(&format!("  {}", visible(path))));
         for code in &replayed.exit_codes {
-            app.say(&format!(
+            app.note(&format!(
                 "  action {}: exit code {}, in the turn {}",
                 code.action,
                 exit_code(code.found),
@@ -63,7 +63,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             ));
         }
         for unseen in &replayed.unseen {
-            app.say(match unseen {
+            app.note(match unseen {
                 Unseen::FilesInNoSnapshot => {
                     "The replay cannot see files that are in no snapshot, such as ignored ones; the turn could."
                 }
@@ -72,5 +72,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
     }
 
-    Ok(if same { exit::DONE } else { exit::FAILED }.into())
+    Ok(if same { exit::SUCCESS } else { exit::FAILED }.into())
 }

@@ -1,7 +1,7 @@
 //! Parses a request on the command line: message, and files for the model.
 
 use super::app::App;
-use super::failure::WrongWord;
+use super::failure::InvalidArgument;
 use super::source;
 use crate::session::input::ListScope;
 use crate::session::name::SessionName;
@@ -42,13 +42,13 @@ impl RequestFlags {
         self,
         app: &App,
         project: &Project,
-        words: Vec<String>,
+        args: Vec<String>,
         takes_name: bool,
     ) -> anyhow::Result<Request> {
         // A `?` is a pattern in a context list but also ends a question: `why?`.
         let is_there = |word: &str| word.contains('*') || is_resource(app, project, word);
-        let mut request = sort(words, self.message.is_some(), takes_name, &is_there)
-            .map_err(|stray| unquoted(app, stray))?;
+        let mut request = sort(args, self.message.is_some(), takes_name, &is_there)
+            .map_err(|stray_word| unquoted(app, stray_word))?;
         if let Some(word) = request.message.as_deref()
             && looks_like_file(word)
         {
@@ -89,12 +89,12 @@ pub(super) fn add_files(
     files: &[String],
     scope: ListScope,
 ) -> anyhow::Result<()> {
-    let entries = paths::entries(&project.repository, &app.folder()?, files)?;
+    let entries = paths::entries(&project.repository, &app.dir()?, files)?;
     let mut user = app.user(project, false);
     let edited = edit::edit_context(project, scope, ListEdit::Add, &entries, user.as_mut())?;
     let list = scope.title().to_lowercase();
     for entry in edited.iter().filter(|entry| entry.changed) {
-        app.say(&format!("Added {} ({list})", visible(&entry.name)));
+        app.note(&format!("Added {} ({list})", visible(&entry.name)));
     }
 
     Ok(())
@@ -103,13 +103,13 @@ pub(super) fn add_files(
 /// Classifies words: a session name if one is expected, then the message unless given by an option,
 /// then files. A word that names a file is never the message.
 fn sort(
-    words: Vec<String>,
+    args: Vec<String>,
     mut has_message: bool,
     takes_name: bool,
     is_there: &dyn Fn(&str) -> bool,
 ) -> Result<Request, StrayWord> {
     let mut request = Request::default();
-    for (at, word) in words.into_iter().enumerate() {
+    for (at, word) in args.into_iter().enumerate() {
         let is_name = SessionName::parse(&word).is_ok() || (has_message && !is_there(&word));
         if at == 0 && takes_name && is_name {
             request.name = Some(word);
@@ -140,9 +140,9 @@ fn is_resource(app: &App, project: &Project, word: &str) -> bool {
 /// root.
 pub(super) fn is_file(app: &App, project: &Project, word: &str) -> bool {
     let path = match word.strip_prefix('/') {
-        Some(below) => project.repository.workdir().join(below),
-        None => match app.folder() {
-            Ok(folder) => folder.join(word),
+        Some(rel_path) => project.repository.workdir().join(rel_path),
+        None => match app.dir() {
+            Ok(dir) => dir.join(word),
             Err(_) => return false,
         },
     };
@@ -160,8 +160,8 @@ fn looks_like_file(word: &str) -> bool {
 fn mistyped_file(app: &App, word: &str) -> anyhow::Error {
     let near = source::near(app, word).map(|near| format!("did you mean `{near}`? "));
     let (near, word) = (near.unwrap_or_default(), visible(word));
-    WrongWord {
-        what: format!("there is no file `{word}`"),
+    InvalidArgument {
+        message: format!("there is no file `{word}`"),
         hint: format!("{near}`-m '{word}'` makes it the message"),
     }
     .into()
@@ -174,8 +174,8 @@ fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
         Some(near) => format!("did you mean `{near}`? Otherwise, {quotes}"),
         None => quotes.to_owned(),
     };
-    WrongWord {
-        what: format!("there is no file `{}`", visible(&word)),
+    InvalidArgument {
+        message: format!("there is no file `{}`", visible(&word)),
         hint,
     }
     .into()
@@ -185,8 +185,8 @@ fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
 fn not_there(app: &App, file: &str) -> anyhow::Error {
     let usual = || "`-f` takes a file, a directory, a pattern or a URL".to_owned();
     let near = source::near(app, file).map(|near| format!("did you mean `{near}`?"));
-    WrongWord {
-        what: format!("there is no file `{}`", visible(file)),
+    InvalidArgument {
+        message: format!("there is no file `{}`", visible(file)),
         hint: near.unwrap_or_else(usual),
     }
     .into()
@@ -198,9 +198,9 @@ mod tests {
 
     /// Compares name, message and files for some words, with `src` and `a.rs` existing.
     fn check(line: &[&str], has_message: bool, takes_name: bool, expected: &str) {
-        let words = line.iter().map(|word| (*word).to_owned()).collect();
+        let args = line.iter().map(|word| (*word).to_owned()).collect();
         let is_there = |word: &str| ["src", "a.rs"].contains(&word);
-        let found = match sort(words, has_message, takes_name, &is_there) {
+        let parsed = match sort(args, has_message, takes_name, &is_there) {
             Ok(Request {
                 name,
                 message,
@@ -213,7 +213,7 @@ mod tests {
             ),
             Err(StrayWord(word)) => format!("stray {word}"),
         };
-        assert_eq!(found, expected, "{line:?}");
+        assert_eq!(parsed, expected, "{line:?}");
     }
 
     #[test]

@@ -10,11 +10,11 @@ use super::number;
 use crate::text::counted;
 use crate::text::shell_word::{shell_operand, shell_word};
 use crate::text::visible::visible;
-use crate::ui::missing::lines;
+use crate::ui::missing::describe_missing;
 use crate::ui::restore_note::restore_note;
 use crate::workflow::history;
 use crate::workflow::project::Project;
-use crate::workflow::restore::note::RestoreNote;
+use crate::workflow::restore::outcome::RestoreNote;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use crate::workflow::user::User;
@@ -67,7 +67,7 @@ pub(super) struct RestoreFlags {
 }
 
 impl RestoreFlags {
-    fn wish(&self) -> RestoreOptions {
+    fn to_options(&self) -> RestoreOptions {
         let on_overlap = match self {
             RestoreFlags { exact: true, .. } => OnOverlap::Exact,
             RestoreFlags { ours: true, .. } => OnOverlap::Ours,
@@ -94,34 +94,43 @@ pub(super) struct UndoArgs {
 }
 
 impl UndoArgs {
-    pub(super) fn go(&self, go: Go, app: &mut App) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(&self, operation: UndoOperation, app: &mut App) -> anyhow::Result<ExitCode> {
         let project = app.project()?;
-        let act = |wish: &RestoreOptions, user: &mut dyn User| go(&project, self.turns, wish, user);
-        carry_out(app, &project, (&self.how, self.how.wish()), (None, &act))
+        let act = |options: &RestoreOptions, user: &mut dyn User| {
+            operation(&project, self.turns, options, user)
+        };
+        carry_out(
+            app,
+            &project,
+            (&self.how, self.how.to_options()),
+            (None, &act),
+        )
     }
 }
 
 /// An undo or a redo.
-type Go = fn(&Project, u64, &RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>;
+type UndoOperation =
+    fn(&Project, u64, &RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>;
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let paths = crate::workflow::paths::below(&project.repository, &app.folder()?, &args.paths)?;
-    let wish = RestoreOptions {
+    let paths =
+        crate::workflow::paths::resolve_paths(&project.repository, &app.dir()?, &args.paths)?;
+    let options = RestoreOptions {
         paths,
         files_only: args.files_only,
-        ..args.how.wish()
+        ..args.how.to_options()
     };
 
     // `@~1` is less informative than the resolved number. A bare number would look like a turn of
     // this session.
-    let named = Some(args.turn.as_str()).filter(|turn| !turn.starts_with('@'));
+    let given_name = Some(args.turn.as_str()).filter(|turn| !turn.starts_with('@'));
     carry_out(
         app,
         &project,
-        (&args.how, wish),
-        (named, &|wish, user| {
-            restore(&project, &args.turn, wish, user)
+        (&args.how, options),
+        (given_name, &|options, user| {
+            restore(&project, &args.turn, options, user)
         }),
     )
 }
@@ -136,8 +145,8 @@ type NamedRestore<'a> = (
 fn carry_out(
     app: &App,
     project: &Project,
-    (how, wish): (&RestoreFlags, RestoreOptions),
-    (named, act): NamedRestore<'_>,
+    (how, options): (&RestoreFlags, RestoreOptions),
+    (given_name, act): NamedRestore<'_>,
 ) -> anyhow::Result<ExitCode> {
     if let Ok(session) = project.session()
         && history::is_rewritten(project, &session)
@@ -145,14 +154,17 @@ fn carry_out(
         app.warn(history::REWRITTEN);
     }
 
-    let name = |done: &RestoreResult| {
-        named.map_or_else(|| done.turn.to_string(), |name| visible(name).into_owned())
+    let name = |result: &RestoreResult| {
+        given_name.map_or_else(
+            || result.turn.to_string(),
+            |name| visible(name).into_owned(),
+        )
     };
     if how.exact && !how.yes && !how.dry_run {
         let preview = act(
             &RestoreOptions {
                 dry_run: true,
-                ..wish.clone()
+                ..options.clone()
             },
             app.user(project, true).as_mut(),
         )?;
@@ -164,30 +176,30 @@ fn carry_out(
         );
 
         if changed > 0 && !app.user(project, false).confirm(&question, "-y")? {
-            app.say("Nothing was changed.");
+            app.note("Nothing was changed.");
             return Ok(exit::FAILED.into());
         }
     }
 
-    let done = act(&wish, app.user(project, true).as_mut())?;
-    show(app, (&done, &name(&done)), &wish)
+    let result = act(&options, app.user(project, true).as_mut())?;
+    show(app, (&result, &name(&result)), &options)
 }
 
 fn show(
     app: &App,
-    (done, name): (&RestoreResult, &str),
-    wish: &RestoreOptions,
+    (result, name): (&RestoreResult, &str),
+    options: &RestoreOptions,
 ) -> anyhow::Result<ExitCode> {
     if app.global.json {
-        let mut shown = serde_json::to_value(done)?;
-        let notes: Vec<String> = done.notes.iter().map(restore_note).collect();
-        shown["notes"] = serde_json::json!(notes);
-        app.print_json(&shown)?;
+        let mut value = serde_json::to_value(result)?;
+        let notes: Vec<String> = result.notes.iter().map(restore_note).collect();
+        value["notes"] = serde_json::json!(notes);
+        app.print_json(&value)?;
     } else {
-        app.print(changes(done))?;
-        let notes = done.notes.iter().map(restore_note);
+        app.print(changes(result))?;
+        let notes = result.notes.iter().map(restore_note);
         notes.for_each(|note| app.warn(&note));
-        for path in &done.conflicts {
+        for path in &result.conflicts {
             app.warn(&format!(
                 "`{}` has conflict markers now; resolve them, or `teddy restore {} --exact {}` takes the turn's version",
                 visible(path),
@@ -195,46 +207,47 @@ fn show(
                 shell_operand(path)
             ));
         }
-        if done.overlaps.is_empty() {
-            app.say(&outcome(done, name, wish));
-            lines(&done.missing, name)
+        if result.overlaps.is_empty() {
+            app.note(&outcome(result, name, options));
+            describe_missing(&result.missing, name)
                 .iter()
-                .for_each(|line| app.say(line));
-        } else if done.commit.is_some() {
-            let count = counted(done.overlaps.len(), "file");
-            let rest = match done.is_applied() {
+                .for_each(|line| app.note(line));
+        } else if result.commit.is_some() {
+            let count = counted(result.overlaps.len(), "file");
+            let others = match result.is_applied() {
                 true => format!("the rest is as after turn {name}"),
                 false => "so nothing was changed; `teddy status` says how to continue".to_owned(),
             };
-            app.warn(&format!("{count} could not be changed; {rest}"));
-        } else if !done.notes.iter().any(RestoreNote::explains_overlap) {
+            app.warn(&format!("{count} could not be changed; {others}"));
+        } else if !result.notes.iter().any(RestoreNote::explains_overlap) {
             app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact");
         }
 
-        done.passed_over
+        result
+            .passed_over
             .iter()
-            .for_each(|passed| app.say(&passed_over(passed)));
+            .for_each(|passed| app.note(&passed_over(passed)));
     }
 
-    Ok(if done.overlaps.is_empty() {
-        exit::DONE
+    Ok(if result.overlaps.is_empty() {
+        exit::SUCCESS
     } else {
         exit::OVERLAP
     }
     .into())
 }
 
-fn changes(done: &RestoreResult) -> String {
+fn changes(result: &RestoreResult) -> String {
     let mut text = String::new();
-    let kept: HashSet<&String> = done.kept.iter().collect();
-    let merged: HashSet<&String> = done
+    let preserved: HashSet<&String> = result.kept.iter().collect();
+    let merged: HashSet<&String> = result
         .written
         .iter()
-        .filter(|path| kept.contains(path))
+        .filter(|path| preserved.contains(path))
         .collect();
     let is_merged = |path: &String| merged.contains(path);
     let is_deleted = |missing: &&MissingChange| missing.why == WhyMissing::Deleted;
-    let gone: HashSet<&String> = done
+    let removed: HashSet<&String> = result
         .missing
         .iter()
         .filter(is_deleted)
@@ -242,8 +255,8 @@ fn changes(done: &RestoreResult) -> String {
         .collect();
 
     // After recording, an overlapping file is one that could not be written.
-    let refused: HashSet<&String> = match done.commit {
-        Some(_) => done.overlaps.iter().collect(),
+    let refused: HashSet<&String> = match result.commit {
+        Some(_) => result.overlaps.iter().collect(),
         None => HashSet::new(),
     };
     let overlap = if refused.is_empty() {
@@ -253,17 +266,17 @@ fn changes(done: &RestoreResult) -> String {
     };
 
     for (word, paths) in [
-        ("write", &done.written),
-        ("delete", &done.deleted),
-        ("keep", &done.kept),
-        (overlap, &done.overlaps),
+        ("write", &result.written),
+        ("delete", &result.deleted),
+        ("keep", &result.kept),
+        (overlap, &result.overlaps),
     ] {
         for path in paths
             .iter()
             .filter(|path| word == overlap || !refused.contains(path))
-            .filter(|path| word != "keep" || !(is_merged(path) || gone.contains(path)))
+            .filter(|path| word != "keep" || !(is_merged(path) || removed.contains(path)))
         {
-            let word = if done.conflicts.contains(path) {
+            let word = if result.conflicts.contains(path) {
                 "conflict"
             } else if is_merged(path) {
                 "merge"
@@ -278,61 +291,61 @@ fn changes(done: &RestoreResult) -> String {
 }
 
 /// Describes the state of the files after the restore.
-fn outcome(done: &RestoreResult, name: &str, wish: &RestoreOptions) -> String {
-    let what = if wish.paths.is_empty() {
+fn outcome(result: &RestoreResult, name: &str, options: &RestoreOptions) -> String {
+    let subject = if options.paths.is_empty() {
         "Your files".to_owned()
     } else {
-        wish.paths.join(", ")
+        options.paths.join(", ")
     };
 
-    let is = match wish.dry_run {
+    let is = match options.dry_run {
         true => "would be",
-        false if wish.paths.len() != 1 => "are",
+        false if options.paths.len() != 1 => "are",
         false => "is",
     };
-    let changed = counted(done.written.len() + done.deleted.len(), "file");
-    let kept = match done.kept.len() {
-        kept if kept > 0 && !wish.dry_run => format!(", {kept} of your own kept"),
+    let changed = counted(result.written.len() + result.deleted.len(), "file");
+    let preserved = match result.kept.len() {
+        count if count > 0 && !options.dry_run => format!(", {count} of your own kept"),
         _ => String::new(),
     };
 
-    if done.same_turns && done.missing.is_empty() {
-        return format!("{what} {is} as after turn {name}: {changed} changed{kept}.");
+    if result.same_turns && result.missing.is_empty() {
+        return format!("{subject} {is} as after turn {name}: {changed} changed{preserved}.");
     }
 
-    if done.same_turns {
-        let missing = counted(done.missing.len(), "file");
+    if result.same_turns {
+        let missing = counted(result.missing.len(), "file");
         return format!(
-            "{what} {is} as after turn {name} except for {missing}: {changed} changed{kept}."
+            "{subject} {is} as after turn {name} except for {missing}: {changed} changed{preserved}."
         );
     }
 
-    if done.over.is_empty() {
+    if result.over.is_empty() {
         return format!(
-            "{what} {is} as after turn {name} except where your side was kept: {changed} changed{kept}."
+            "{subject} {is} as after turn {name} except where your side was kept: {changed} changed{preserved}."
         );
     }
 
-    let turns: Vec<String> = done.over.iter().map(u64::to_string).collect();
-    let (noun, are) = match (turns.len(), wish.dry_run) {
+    let turns: Vec<String> = result.over.iter().map(u64::to_string).collect();
+    let (noun, are) = match (turns.len(), options.dry_run) {
         (1, true) => ("Turn", "would be"),
         (1, false) => ("Turn", "is"),
         (_, true) => ("Turns", "would be"),
         (_, false) => ("Turns", "are"),
     };
-    let except = match done.is_partial {
+    let except = match result.is_partial {
         true => " except where your side was kept",
         false => "",
     };
     // A redo goes to the newest turn that it goes over, or to one behind it that it passes over.
-    let how = if done.over.iter().any(|over| *over <= done.turn) {
+    let how = if result.over.iter().any(|over| *over <= result.turn) {
         "redone"
     } else {
         "undone"
     };
 
     format!(
-        "{noun} {} {are} {how}{except}: {changed} changed{kept}.",
+        "{noun} {} {are} {how}{except}: {changed} changed{preserved}.",
         turns.join(", ")
     )
 }

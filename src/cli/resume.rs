@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::begin::begin_or_hand_to;
-use super::execute::{code, in_doubt, tell_conclusion, tell_question};
+use super::begin::begin_session_or_hand_to;
+use super::execute::{code, in_doubt, report_conclusion, report_question};
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::number;
@@ -13,7 +13,7 @@ use super::prompt::{self, LoopConsole};
 use super::request::RequestFlags;
 use crate::host::interrupt;
 use crate::text::counted;
-use crate::ui::quiet::Unapproved;
+use crate::ui::flag_user::Unapproved;
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::resume::{Ended, ResumeOptions, Resumed, resume};
 
@@ -61,8 +61,8 @@ pub(super) struct LoopFlags {
 
 impl LoopFlags {
     /// Returns the named model or pipeline.
-    pub(super) fn named(&self) -> Option<&str> {
-        self.wanted.named()
+    pub(super) fn model_or_pipeline(&self) -> Option<&str> {
+        self.wanted.model_or_pipeline()
     }
 
     pub(super) fn agent(&self) -> Option<&str> {
@@ -79,27 +79,27 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let how = args.how;
     let request = args.request.read(app, &project, args.words, false)?;
     if matches!(project.session(), Err(error) if error.is::<NoSession>()) {
-        app.ready_model(&mut project, how.named())?;
+        app.ensure_model(&mut project, how.model_or_pipeline())?;
         how.check(&project)?;
     } else {
-        app.ready_to_resume(&mut project, how.named())?;
+        app.ensure_model_to_resume(&mut project, how.model_or_pipeline())?;
     }
 
     let title = request.message.as_deref().unwrap_or_default();
-    begin_or_hand_to(app, &mut project, title, how.agent())?;
+    begin_session_or_hand_to(app, &mut project, title, how.agent())?;
     request.show_files(app, &project)?;
-    go(app, project, request.message, how)
+    run_loop(app, project, request.message, how)
 }
 
 /// Runs the loop of `start` and `resume`, and prints each turn when it is recorded.
-pub(super) fn go(
+pub(super) fn run_loop(
     app: &App,
     mut project: Project,
     message: Option<String>,
     how: LoopFlags,
 ) -> anyhow::Result<ExitCode> {
     let is_alone = !app.is_attended() || how.yolo;
-    let wish = ResumeOptions {
+    let options = ResumeOptions {
         alone: !app.is_attended(),
         message,
         yolo: how.yolo,
@@ -112,39 +112,39 @@ pub(super) fn go(
 
     let mut user = app.helped_user(&project, how.yes || how.yolo, prompt::help(&app.global));
     let mut console = LoopConsole::new(app);
-    let resumed = resume(&mut project, wish, user.as_mut(), &mut console);
+    let resumed = resume(&mut project, options, user.as_mut(), &mut console);
 
     drop(user);
     let turns = console.turns;
     let resumed = resumed.map_err(|error| {
-        let mut shown = json(&turns, None);
+        let mut partial = json(&turns, None);
         if let Some(Unapproved { review }) = error.downcast_ref() {
-            shown["review"] = review.clone();
+            partial["review"] = review.clone();
         }
-        Unfinished { shown, error }
+        Unfinished { partial, error }
     })?;
     if app.global.json {
         app.print_json(&json(&turns, Some(&resumed)))?;
     } else {
-        tell_end(app, &resumed)?;
+        report_end(app, &resumed)?;
     }
 
     Ok(code_of(&resumed, is_alone).into())
 }
 
 /// Explains why the loop ended, unless the user knows.
-fn tell_end(app: &App, resumed: &Resumed) -> anyhow::Result<()> {
+fn report_end(app: &App, resumed: &Resumed) -> anyhow::Result<()> {
     match &resumed.ended {
         // At a terminal, the question is still on the screen.
         Ended::Question(_) if app.is_attended() => {
-            app.say(&format!("The model waits for your answer: {ANSWER}."));
+            app.note(&format!("The model waits for your answer: {ANSWER}."));
         }
-        Ended::Question(question) => tell_question(app, question, ANSWER)?,
-        Ended::Complete(said) if resumed.last.is_none() => {
-            tell_conclusion(app, said)?;
-            app.say("Next: teddy resume '...', if there is more to do");
+        Ended::Question(question) => report_question(app, question, ANSWER)?,
+        Ended::Complete(conclusion) if resumed.last.is_none() => {
+            report_conclusion(app, conclusion)?;
+            app.note("Next: teddy resume '...', if there is more to do");
         }
-        ended => stopped(ended).iter().for_each(|why| app.say(why)),
+        ended => stopped(ended).iter().for_each(|why| app.note(why)),
     }
     Ok(())
 }
@@ -159,7 +159,7 @@ fn stopped(ended: &Ended) -> Option<String> {
         Ended::Overlap => "stopped: the result overlaps with your own edits".to_owned(),
         Ended::Rejected => "stopped: the plan was rejected, and no other plan is waiting".to_owned(),
         Ended::Turns(turns) => format!("stopped after {}", counted(*turns as usize, "turn")),
-        Ended::Cost { spent, limit } => {
+        Ended::Cost { used: spent, limit } => {
             format!("stopped: the session has cost ${spent:.2}, and the limit is ${limit:.2}")
         }
         Ended::NextCall(why) => format!("stopped: {why}"),
@@ -176,11 +176,14 @@ fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
         return exit::INTERRUPTED;
     }
 
-    let last = resumed.last.as_ref().map_or(exit::DONE, |last| code(last));
+    let last = resumed
+        .last
+        .as_ref()
+        .map_or(exit::SUCCESS, |last| code(last));
     match resumed.ended {
         Ended::Question(_) | Ended::InDoubt(_) => exit::WAITS,
         Ended::Turns(_) | Ended::Cost { .. } | Ended::NextCall(_) | Ended::Repeated
-            if is_alone && last == exit::DONE =>
+            if is_alone && last == exit::SUCCESS =>
         {
             exit::WAITS
         }
@@ -199,7 +202,7 @@ fn json(turns: &[serde_json::Value], resumed: Option<&Resumed>) -> serde_json::V
             _ => None,
         },
         "conclusion": match ended {
-            Some(Ended::Complete(said)) => Some(said),
+            Some(Ended::Complete(conclusion)) => Some(conclusion),
             _ => None,
         },
         "stopped": ended.and_then(stopped),

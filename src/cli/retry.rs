@@ -26,7 +26,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
-    app.ready_to_retry(&mut project, (&args.turn, args.model.as_deref()))?;
+    app.ensure_model_to_retry(&mut project, (&args.turn, args.model.as_deref()))?;
     let mut user = app.user(&project, false);
     let planned = retry(
         &mut project,
@@ -38,7 +38,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )?;
     drop(user);
     plan::show(app, &planned)?;
-    app.say(&format!("Session {} is in use now.", planned.session));
+    app.note(&format!("Session {} is in use now.", planned.session));
 
     Ok(plan::code(&planned).into())
 }

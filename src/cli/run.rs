@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use anyhow::Context as _;
 
 use super::app::App;
-use super::record::{read_transcript, say_turn};
+use super::record::{read_transcript, report_turn};
 use super::source;
 use crate::host::{foreground, process};
 use crate::session::meta::Recorded;
@@ -54,7 +54,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     let mut user = app.user(&project, true);
     let started = start(&mut project, [&message, &by], user.as_mut())?;
-    let begun = begin(&project, user.as_mut())?;
+    let before = begin(&project, user.as_mut())?;
     let status = command(app, &args.program).and_then(|mut command| {
         foreground::accompany(&mut command)
             .with_context(|| format!("cannot run `{}`", args.program[0].display()))
@@ -65,7 +65,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let code = code(status?);
 
     let recorded = read_transcript(app, args.transcript.as_deref()).and_then(|transcript| {
-        let wish = RecordOptions {
+        let options = RecordOptions {
             message,
             work: Recorded {
                 by: Some(by),
@@ -75,8 +75,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             transcript,
             allow_empty: args.allow_empty,
         };
-        let done = record_since(&project, begun, &wish, user.as_mut())?;
-        Ok(RecordResult { started, ..done })
+        let result = record_since(&project, before, &options, user.as_mut())?;
+        Ok(RecordResult { started, ..result })
     });
     if started
         && recorded
@@ -85,19 +85,19 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     {
         take_back_start(&project, user.as_mut())?;
     }
-    tell(app, code, recorded)
+    report(app, code, recorded)
 }
 
 /// Starts a session if none is in use. Returns whether it did.
 fn start(
     project: &mut Project,
-    words: [&str; 2],
+    titles: [&str; 2],
     user: &mut dyn crate::workflow::user::User,
 ) -> anyhow::Result<bool> {
     match project.session() {
         Err(error) if error.is::<NoSession>() => {
-            let named = words.iter().find(|words| !words.trim().is_empty());
-            record::start(project, named.unwrap_or(&""), user)?;
+            let title = titles.iter().find(|text| !text.trim().is_empty());
+            record::start(project, title.unwrap_or(&""), user)?;
             Ok(true)
         }
         session => session.map(|_| false),
@@ -106,16 +106,16 @@ fn start(
 
 /// Returns the command for the program: current directory, full environment. It inherits stdout
 /// unless that is reserved for JSON.
-fn command(app: &App, words: &[OsString]) -> anyhow::Result<Command> {
-    let folder = app.folder()?;
-    let program = Path::new(&words[0]);
+fn command(app: &App, argv: &[OsString]) -> anyhow::Result<Command> {
+    let dir = app.dir()?;
+    let program = Path::new(&argv[0]);
     let mut command = match program.components().count() {
         0 | 1 => process::command(program),
-        _ => process::command(folder.join(program)),
+        _ => process::command(dir.join(program)),
     };
 
-    process::give_back(&mut command, |_| true);
-    command.args(&words[1..]).current_dir(folder);
+    process::restore_env(&mut command, |_| true);
+    command.args(&argv[1..]).current_dir(dir);
     if app.global.json {
         command.stdout(std::io::stderr());
     }
@@ -130,9 +130,13 @@ fn code(status: ExitStatus) -> i32 {
 
 /// Reports the recorded turn. A failure to record determines the exit code only if the program
 /// succeeded.
-fn tell(app: &App, code: i32, recorded: anyhow::Result<RecordResult>) -> anyhow::Result<ExitCode> {
+fn report(
+    app: &App,
+    code: i32,
+    recorded: anyhow::Result<RecordResult>,
+) -> anyhow::Result<ExitCode> {
     let recorded = match recorded {
-        Ok(done) => Some(done),
+        Ok(result) => Some(result),
         Err(error) if error.is::<NothingToRecord>() => None,
         Err(error) if code == 0 => return Err(error.context("the program has run")),
         Err(error) => {
@@ -145,8 +149,8 @@ fn tell(app: &App, code: i32, recorded: anyhow::Result<RecordResult>) -> anyhow:
         _ if app.global.json => {
             app.print_json(&serde_json::json!({ "exit_code": code, "recorded": recorded }))?;
         }
-        Some(done) => say_turn(app, done),
-        None => app.say("No file changed; no turn is recorded."),
+        Some(result) => report_turn(app, result),
+        None => app.note("No file changed; no turn is recorded."),
     }
 
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))

@@ -30,7 +30,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     if app.global.json {
         app.print_json(&rows)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
@@ -52,12 +52,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     app.print(rows.iter().map(line).collect::<String>())?;
     if rows.is_empty() && args.remotes {
-        app.say("No sessions were fetched; `teddy fetch` gets those of the remote.");
+        app.note("No sessions were fetched; `teddy fetch` gets those of the remote.");
     } else if rows.is_empty() {
-        app.say(no_sessions(&project));
+        app.note(no_sessions(&project));
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Says that there are no sessions, and how to start one if possible.

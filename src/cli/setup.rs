@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use super::app::App;
 use super::complete;
 use super::exit;
-use super::failure::WrongWord;
-use super::ready::{SetupGround, attempt, shown};
+use super::failure::InvalidArgument;
+use super::model_setup::{SetupContext, describe_models, try_model};
 use crate::config::edit::{NewModel, flow};
 use crate::config::settings::Settings;
-use crate::host::screen::why_nobody;
+use crate::host::screen::why_no_prompt;
 use crate::model::found::FoundModels;
 use crate::model::found::server::{self, ServerAddress};
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::ui::ask;
 use crate::ui::setup as words;
 use crate::ui::style;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::setup::{self, KeptModel, TriedModel};
 use crate::workflow::user::NobodyToAsk;
 
@@ -47,71 +47,71 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let servers = args.server.iter().map(|address| named(address));
+    let servers = args.server.iter().map(|address| parse_server(address));
     let servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
-    let ground = app.setup_ground()?;
-    let found = setup::look(ground.repository.as_deref(), &servers);
+    let context = app.setup_context()?;
+    let detected = setup::scan_models(context.repository.as_deref(), &servers);
     if args.list {
-        return list(app, ground, &found);
+        return list(app, context, &detected);
     }
     if let Some(model) = &args.model {
-        return set(app, ground, (&found, model), !args.no_try);
+        return set(app, context, (&detected, model), !args.no_try);
     }
 
     if !app.is_attended() {
-        let what = format!("{}, so no model can be chosen", why_nobody());
-        let hint = words::in_a_line(&found)
+        let message = format!("{}, so no model can be chosen", why_no_prompt());
+        let hint = words::one_line(&detected)
             .unwrap_or_else(|| "`teddy setup --model <name>` names one".to_owned());
-        return Err(NobodyToAsk::new(what, hint).into());
+        return Err(NobodyToAsk::new(message, hint).into());
     }
-    let settings = ground.settings.as_ref().ok();
+    let settings = context.settings.as_ref().ok();
     let configured = settings.and_then(|settings| settings.model.as_deref());
-    match app.set_up((&found, configured), &ground.file)? {
+    match app.set_up((&detected, configured), &context.file)? {
         Some(_) => {
-            app.say("Next: teddy start '<what you want>', in a repository");
-            Ok(exit::DONE.into())
+            app.note("Next: teddy start '<what you want>', in a repository");
+            Ok(exit::SUCCESS.into())
         }
         None => {
-            app.say("Nothing was changed.");
+            app.note("Nothing was changed.");
             Ok(exit::FAILED.into())
         }
     }
 }
 
-fn named(address: &str) -> anyhow::Result<ServerAddress> {
+fn parse_server(address: &str) -> anyhow::Result<ServerAddress> {
     server::named(address).ok_or_else(|| {
-        let what = format!("`{address}` is not the address of a server");
+        let message = format!("`{address}` is not the address of a server");
         let hint = "write it like `http://127.0.0.1:8080`".to_owned();
-        WrongWord { what, hint }.into()
+        InvalidArgument { message, hint }.into()
     })
 }
 
 /// Lists configured and available models.
-fn list(app: &App, ground: SetupGround, found: &FoundModels) -> anyhow::Result<ExitCode> {
-    let settings = ground.settings?;
+fn list(app: &App, context: SetupContext, detected: &FoundModels) -> anyhow::Result<ExitCode> {
+    let settings = context.settings?;
     if app.global.json {
         app.print_json(&listed(
             &settings,
-            &ground.file.display().to_string(),
-            found,
+            &context.file.display().to_string(),
+            detected,
         ))?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
-    let lines = shown(&settings, &ground.file, found);
+    let lines = describe_models(&settings, &context.file, detected);
     app.print(style::text(&lines, app.paint_results()))?;
-    app.say("`teddy setup --model <name>` tries one and writes it down.");
-    Ok(exit::DONE.into())
+    app.note("`teddy setup --model <name>` tries one and writes it down.");
+    Ok(exit::SUCCESS.into())
 }
 
-fn listed(settings: &Settings, file: &str, found: &FoundModels) -> Value {
+fn listed(settings: &Settings, file: &str, detected: &FoundModels) -> Value {
     let models = settings.models.iter().map(|(name, model)| {
         let id = Some(&model.id).filter(|id| !id.is_empty());
         json!({ "name": name, "kind": model.kind, "id": id })
     });
-    let keys = found.keys.iter();
+    let keys = detected.keys.iter();
     let keys = keys.map(|key| json!({ "service": key.service.name, "variable": key.variable }));
-    let programs = found.programs.iter().map(|program| {
+    let programs = detected.programs.iter().map(|program| {
         json!({
             "name": program.known.name,
             "version": program.version,
@@ -119,10 +119,10 @@ fn listed(settings: &Settings, file: &str, found: &FoundModels) -> Value {
             "refused": program.refusal(),
         })
     });
-    let servers = found.servers.iter().map(|server| {
+    let servers = detected.servers.iter().map(|server| {
         json!({ "name": server.address.name, "url": server.address.origin, "models": server.models })
     });
-    let offers = found.offers().into_iter().map(|offer| {
+    let offers = detected.offers().into_iter().map(|offer| {
         let settings: Value = serde_yaml::from_str(&flow(&offer.settings)).unwrap_or_default();
         json!({
             "name": offer.name,
@@ -145,7 +145,7 @@ fn listed(settings: &Settings, file: &str, found: &FoundModels) -> Value {
 }
 
 /// Model that an argument refers to.
-struct NamedModel {
+struct ChosenModel {
     /// Entry to save.
     model: NewModel,
     /// Settings for the test.
@@ -156,27 +156,27 @@ struct NamedModel {
 /// Sets up the model that an argument refers to.
 fn set(
     app: &App,
-    ground: SetupGround,
-    (found, word): (&FoundModels, &str),
+    context: SetupContext,
+    (detected, word): (&FoundModels, &str),
     is_tried: bool,
 ) -> anyhow::Result<ExitCode> {
-    let settings = ground.settings.unwrap_or_default();
-    let named = meant(&settings, found, word)?;
-    let may_ask = |named: &NamedModel| !named.is_paid || !app.is_attended();
+    let settings = context.settings.unwrap_or_default();
+    let chosen = choose_model(&settings, detected, word)?;
+    let may_ask = |chosen: &ChosenModel| !chosen.is_paid || !app.is_attended();
     let is_tried = is_tried
-        && named.config.kind != ModelKind::Manual
-        && (may_ask(&named) || ask::yes_or_end(&words::paid(&named.model.model))?);
+        && chosen.config.kind != ModelKind::Manual
+        && (may_ask(&chosen) || ask::yes_or_end(&words::paid(&chosen.model.model))?);
     let tried = if is_tried {
-        Some(tried(app, &named)?)
+        Some(tried(app, &chosen)?)
     } else {
         None
     };
 
-    let model = named.model;
-    let (model, kept) = setup::keep(&ground.file, model);
-    if let KeptModel::ByHand(why) = &kept {
-        let file = ground.file.display();
-        return Err(hinted(
+    let model = chosen.model;
+    let (model, outcome) = setup::keep(&context.file, model);
+    if let KeptModel::ByHand(why) = &outcome {
+        let file = context.file.display();
+        return Err(error_with_hint(
             format!("`{file}` was left as it is: {why}"),
             format!("write there:\n{}", model.lines().trim_end()),
         ));
@@ -185,24 +185,28 @@ fn set(
     if app.global.json {
         app.print_json(&json!({
             "model": model.model,
-            "file": ground.file.to_string_lossy(),
-            "written": kept == KeptModel::Written,
+            "file": context.file.to_string_lossy(),
+            "written": outcome == KeptModel::Written,
             "answer": tried.as_ref().map(|tried| tried.answer.trim()),
             "seconds": tried.as_ref().map(|tried| tried.duration.as_secs_f64()),
         }))?;
     } else {
-        app.tell_kept(&ground.file, &model, &kept);
+        app.report_kept(&context.file, &model, &outcome);
     }
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Resolves an argument: a configured model, an available one, or `kind:id`.
-fn meant(settings: &Settings, found: &FoundModels, word: &str) -> anyhow::Result<NamedModel> {
-    let offer = found
+fn choose_model(
+    settings: &Settings,
+    detected: &FoundModels,
+    word: &str,
+) -> anyhow::Result<ChosenModel> {
+    let offer = detected
         .named(word)
         .filter(|_| !settings.models.contains_key(word));
     if let Some(offer) = offer {
-        return Ok(NamedModel {
+        return Ok(ChosenModel {
             config: ModelConfig::from_config(&offer.name, &offer.settings)?,
             is_paid: offer.is_paid,
             model: offer.to_new(),
@@ -210,7 +214,7 @@ fn meant(settings: &Settings, found: &FoundModels, word: &str) -> anyhow::Result
     }
 
     let config = ModelConfig::named(word, settings)?;
-    Ok(NamedModel {
+    Ok(ChosenModel {
         model: NewModel {
             model: word.to_owned(),
             entry: None,
@@ -220,15 +224,15 @@ fn meant(settings: &Settings, found: &FoundModels, word: &str) -> anyhow::Result
     })
 }
 
-fn tried(app: &App, named: &NamedModel) -> anyhow::Result<TriedModel> {
-    let name = &named.model.model;
-    app.say(&format!("Trying {name} ..."));
-    let tried = attempt(name, &named.config);
+fn tried(app: &App, chosen: &ChosenModel) -> anyhow::Result<TriedModel> {
+    let name = &chosen.model.model;
+    app.note(&format!("Trying {name} ..."));
+    let tried = try_model(name, &chosen.config);
     if tried.is_err() {
-        app.say("It does not answer, and nothing was written; `--no-try` writes it down untried.");
+        app.note("It does not answer, and nothing was written; `--no-try` writes it down untried.");
     }
 
     let tried = tried?;
-    app.say_lines(&[words::answered(&tried)]);
+    app.note_lines(&[words::answered(&tried)]);
     Ok(tried)
 }

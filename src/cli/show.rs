@@ -7,7 +7,7 @@ use super::app::App;
 use super::complete;
 use super::difference::{self, ViewArgs};
 use super::exit;
-use super::failure::WrongWord;
+use super::failure::InvalidArgument;
 use crate::plan;
 use crate::session::artifact;
 use crate::session::turn::Turn;
@@ -52,7 +52,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let store = project.store();
     let is_file =
         |word: &str| word.contains('.') && word.parse::<u64>().is_err() && !word.contains(':');
-    let (turn, wanted) = match (args.turn.as_deref(), args.artifact.as_deref()) {
+    let (turn, file_name) = match (args.turn.as_deref(), args.artifact.as_deref()) {
         (Some(word), None) if is_file(word) => ("@", Some(word)),
         (turn, file) => (turn.unwrap_or("@"), file),
     };
@@ -60,13 +60,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let turn = store.turn_or_draft(&project.session_of(turn)?, turn)?;
     let files = project.repository.files(turn.tree)?;
     if app.global.json {
-        if let Some(name) = wanted {
-            let what = format!(
+        if let Some(name) = file_name {
+            let message = format!(
                 "`--json` describes a turn, and `{}` is a file",
                 visible(name)
             );
             let hint = "without `--json` the file is printed, byte for byte".to_owned();
-            return Err(WrongWord { what, hint }.into());
+            return Err(InvalidArgument { message, hint }.into());
         }
 
         let mut value = serde_json::to_value(log::one_row(&project, &turn)?)?;
@@ -77,18 +77,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
         value["artifacts"] = serde_json::json!(files.keys().collect::<Vec<_>>());
         app.print_json(&value)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
-    if wanted.is_none() && !turn.is_draft() {
+    if file_name.is_none() && !turn.is_draft() {
         return show_turn(app, &project, (&turn, &files), &args);
     }
 
     let defaults = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
     let default = defaults.into_iter().find(|name| files.contains_key(*name));
-    let name = wanted.or(default).unwrap_or(artifact::META);
+    let name = file_name.or(default).unwrap_or(artifact::META);
     let name = full_name(&files, name);
-    let Some(content) = files.get(name) else {
+    let Some(bytes) = files.get(name) else {
         let names = files.keys().map(String::as_str);
         let names: Vec<&str> = names
             .filter(|name| !name.starts_with(artifact::REPLACED))
@@ -101,11 +101,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
 
     match name.rsplit_once('.') {
-        Some((_, "md")) => app.page_markdown(&project, content)?,
-        _ => app.page_foreign(&project, content)?,
+        Some((_, "md")) => app.page_markdown(&project, bytes)?,
+        _ => app.page_foreign(&project, bytes)?,
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the full name of an artifact given without its extension, such as `plan` or
@@ -119,10 +119,10 @@ fn full_name<'a>(files: &'a BTreeMap<String, Vec<u8>>, name: &'a str) -> &'a str
         return name;
     }
 
-    let mut meant = files.keys().filter(is_meant);
-    let to_read = meant.clone().find(|file| file.ends_with(".md"));
+    let mut matches = files.keys().filter(is_meant);
+    let to_read = matches.clone().find(|file| file.ends_with(".md"));
     to_read
-        .or_else(|| meant.next())
+        .or_else(|| matches.next())
         .map_or(name, String::as_str)
 }
 
@@ -137,7 +137,7 @@ fn show_turn(
     let text = |name| files.get(name).map(|text| String::from_utf8_lossy(text));
     let message = text(artifact::USER_PROMPT);
     let message = message.as_deref().map(|text| (text, turn.meta.origin));
-    let mut lines = turn_header::lines(turn.session.as_str(), &row, message);
+    let mut lines = turn_header::header_lines(turn.session.as_str(), &row, message);
     if let Some(report) = text(artifact::REPORT) {
         lines.push(StyledLine::default());
         lines.extend(markdown::lines(&beginning(&report, artifact::MAX_REPORT)));
@@ -159,5 +159,5 @@ fn show_turn(
     }
 
     app.page(project, &lines)?;
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

@@ -6,7 +6,7 @@ use super::app::App;
 use super::{complete, exit};
 use crate::git::sign::make::Passphrase;
 use crate::session::name::SessionName;
-use crate::workflow::sign::sign;
+use crate::workflow::sign::sign_session;
 
 /// Sign a session with your key
 ///
@@ -34,22 +34,25 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         false => Passphrase::Never,
     };
 
-    let done = sign(
+    let result = sign_session(
         &project,
         &session,
         passphrase,
         app.user(&project, false).as_mut(),
     )?;
     if app.global.json {
-        app.print_json(&done)?;
+        app.print_json(&result)?;
     } else {
-        let turns = match done.turn {
+        let turns = match result.turn {
             0 => "no turn yet".to_owned(),
             1 => "turn 1".to_owned(),
             last => format!("turns 1-{last}"),
         };
-        app.say(&format!("Signed `{session}`, {turns}: {}", done.reference));
+        app.note(&format!(
+            "Signed `{session}`, {turns}: {}",
+            result.reference
+        ));
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

@@ -8,7 +8,7 @@ use super::app::App;
 use crate::host::file::{read_named, reason};
 use crate::text::near::nearest;
 use crate::text::visible::visible;
-use crate::workflow::hinted::{hinted, with_hint};
+use crate::workflow::hint::{error_with_hint, with_hint};
 
 /// Far above any plan or message; stops at an endless device.
 const MAX_BYTES: u64 = 64 << 20;
@@ -19,7 +19,7 @@ pub(super) const STDIN: &str = "-";
 pub(super) fn message(text: String) -> anyhow::Result<String> {
     let text = if text == STDIN { stdin()? } else { text };
     if text.trim().is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "the message is empty",
             "`-m '<message>'` says what you want",
         ));
@@ -51,23 +51,23 @@ pub(super) fn is_missing(error: &anyhow::Error) -> bool {
 
 /// Returns the existing file with the name most similar to a missing one.
 pub(super) fn near(app: &App, path: &str) -> Option<String> {
-    let (folder, name) = match path.rsplit_once('/') {
-        Some((folder, name)) => (format!("{folder}/"), name),
+    let (dir, name) = match path.rsplit_once('/') {
+        Some((dir, name)) => (format!("{dir}/"), name),
         None => (String::new(), path),
     };
-    let entries = std::fs::read_dir(app.folder().ok()?.join(&folder)).ok()?;
+    let entries = std::fs::read_dir(app.dir().ok()?.join(&dir)).ok()?;
     let names: Vec<String> = entries
         .flatten()
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     let near = nearest(name, names.iter().map(String::as_str))?;
 
-    Some(visible(&format!("{folder}{near}")).into_owned())
+    Some(visible(&format!("{dir}{near}")).into_owned())
 }
 
 /// Reads a file, relative to the current directory.
 pub(super) fn file(app: &App, path: &str) -> anyhow::Result<String> {
-    let bytes = read_named(&app.folder()?.join(path), MAX_BYTES)
+    let bytes = read_named(&app.dir()?.join(path), MAX_BYTES)
         .map_err(|error| io::Error::new(error.kind(), reason(&error)))
         .with_context(|| format!("cannot read `{path}`"))?;
     text(bytes, path)

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::begin::begin;
+use super::begin::begin_session;
 use super::exit;
 use super::request::RequestFlags;
-use super::resume::{LoopFlags, go};
-use crate::host::screen::why_nobody;
+use super::resume::{LoopFlags, run_loop};
+use crate::host::screen::why_no_prompt;
 use crate::session::name::SessionName;
 use crate::workflow::user::{NobodyToAsk, Question};
 
@@ -37,7 +37,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .map(SessionName::parse)
         .transpose()?;
     if request.message.is_none() && !app.is_attended() {
-        let what = format!("{}, so TeDDy cannot ask what to do", why_nobody());
+        let what = format!("{}, so TeDDy cannot ask what to do", why_no_prompt());
         let hint = match &request.name {
             None => "`teddy start '<message>'` says it".to_owned(),
             Some(name) => taken_as_name(name),
@@ -45,7 +45,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Err(NobodyToAsk::new(what, hint).into());
     }
 
-    app.ready_model(&mut project, how.named())?;
+    app.ensure_model(&mut project, how.model_or_pipeline())?;
     how.check(&project)?;
     if name.is_none() && request.message.is_none() {
         request.message = app.user(&project, false).ask(&Question::NextTurn {
@@ -55,8 +55,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             takes_commands: false,
         })?;
         if request.message.is_none() {
-            app.say("Nothing was started.");
-            return Ok(exit::DONE.into());
+            app.note("Nothing was started.");
+            return Ok(exit::SUCCESS.into());
         }
     }
 
@@ -67,9 +67,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             project.free_name(SessionName::from_title(title))?
         }
     };
-    begin(app, &mut project, &name, how.agent())?;
+    begin_session(app, &mut project, &name, how.agent())?;
     request.show_files(app, &project)?;
-    go(app, project, request.message, how)
+    run_loop(app, project, request.message, how)
 }
 
 /// Explains how a single word was understood, since it could have been meant as the message.

@@ -11,10 +11,10 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::drift::lines;
 use crate::ui::style::{self, StyledLine, Tone};
-use crate::workflow::at_work::{IN_REVIEW, RUNNING};
+use crate::workflow::at_work::{REVIEW_ACTIVITY, RUN_ACTIVITY};
 use crate::workflow::history;
 use crate::workflow::history::{REWRITTEN, SessionStatus};
-use crate::workflow::land::latest::Latest;
+use crate::workflow::land::latest::LatestLanding;
 use crate::workflow::land::turns;
 use crate::workflow::project::Project;
 use crate::workspace::changed::Changed;
@@ -28,43 +28,43 @@ const MAX_LEFT_OUT: usize = 10;
 
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let standing = history::standing(&project)?;
+    let status = history::session_status(&project)?;
     if app.global.json {
-        app.print_json(&standing)?;
-        return Ok(exit::DONE.into());
+        app.print_json(&status)?;
+        return Ok(exit::SUCCESS.into());
     }
 
-    tell_troubles(app, &standing.hook_troubles);
-    if standing.rewritten {
+    report_troubles(app, &status.hook_troubles);
+    if status.rewritten {
         app.warn(REWRITTEN);
     }
-    let (Some(session), Some(turn)) = (&standing.session, standing.turn) else {
+    let (Some(session), Some(turn)) = (&status.session, status.turn) else {
         app.print("No session is in use here.\n")?;
-        app.say("`teddy start '<what you want>'` starts one; `teddy sessions` lists them.");
-        return Ok(exit::DONE.into());
+        app.note("`teddy start '<what you want>'` starts one; `teddy sessions` lists them.");
+        return Ok(exit::SUCCESS.into());
     };
 
     let mut lines = vec![heading(&project, session, turn)];
-    lines.extend(toned(&text(&standing, turn)));
+    lines.extend(toned(&text(&status, turn)));
     app.print(style::text(&lines, app.paint_results()))?;
-    if let Some(holder) = &standing.at_work {
-        app.say(match holder.command.as_str() {
-            IN_REVIEW => "Next: decide in the review there",
+    if let Some(holder) = &status.at_work {
+        app.note(match holder.command.as_str() {
+            REVIEW_ACTIVITY => "Next: decide in the review there",
             _ => "Next: wait until it has ended",
         });
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
-    app.say(match (&standing.draft, &standing.message) {
+    app.note(match (&status.draft, &status.message) {
         (Some(_), _) => "Next: teddy execute",
         (None, Some(_)) => "Next: teddy plan",
-        (None, None) if standing.question.is_some() => "Next: teddy resume -m '<answer>'",
+        (None, None) if status.question.is_some() => "Next: teddy resume -m '<answer>'",
         (None, None) => "Next: teddy '<what you want>'",
     });
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Reports failures of agents' hooks, whose output goes nowhere else.
-fn tell_troubles(app: &App, troubles: &[String]) {
+fn report_troubles(app: &App, troubles: &[String]) {
     let Some(last) = troubles.last() else { return };
     let more = match troubles.len() {
         1 => String::new(),
@@ -92,12 +92,12 @@ fn heading(project: &Project, session: &str, turn: u64) -> StyledLine {
 
 /// Colors the state: what waits, what changed, what was left out.
 fn toned(text: &str) -> Vec<StyledLine> {
-    let mut below = Tone::Plain;
+    let mut detail_tone = Tone::Plain;
     let tone = |line: &str| {
         if line.starts_with("  ") {
-            return below;
+            return detail_tone;
         }
-        below = match () {
+        detail_tone = match () {
             () if line.ends_with("changed since:") => Tone::Removed,
             () if line.starts_with("In no snapshot") => Tone::Faint,
             () => Tone::Plain,
@@ -116,12 +116,12 @@ fn toned(text: &str) -> Vec<StyledLine> {
         .collect()
 }
 
-fn text(standing: &SessionStatus, turn: u64) -> String {
-    let mut text = standing
+fn text(status: &SessionStatus, turn: u64) -> String {
+    let mut text = status
         .at_work
         .as_ref()
         .map_or_else(String::new, |holder| at_work(holder, turn + 1));
-    match &standing.draft {
+    match &status.draft {
         Some(draft) if draft.title.is_empty() => text.push_str(&format!(
             "An answer that is not a plan is waiting for turn {}\n",
             turn + 1
@@ -135,32 +135,32 @@ fn text(standing: &SessionStatus, turn: u64) -> String {
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
     }
 
-    if let Some(message) = &standing.message {
+    if let Some(message) = &status.message {
         text.push_str(&format!(
             "Your message is waiting: {}\n",
             visible(message.trim().lines().next().unwrap_or_default())
         ));
     }
 
-    if let Some(question) = &standing.question {
+    if let Some(question) = &status.question {
         text.push_str("The model waits for your answer:\n");
         text.push_str(&indented(question));
     }
 
-    if let Some(said) = &standing.conclusion {
+    if let Some(conclusion) = &status.conclusion {
         text.push_str("The work is done, says the model:\n");
-        text.push_str(&indented(said));
+        text.push_str(&indented(conclusion));
     }
 
-    if let Some(failure) = &standing.failure {
+    if let Some(failure) = &status.failure {
         text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
     }
 
-    if let Some(landed) = &standing.landed {
+    if let Some(landed) = &status.landed {
         text.push_str(&landing(landed));
     }
 
-    if let Some(why) = &standing.workspace.unknown {
+    if let Some(why) = &status.workspace.unknown {
         text.push_str(&format!(
             "Your files cannot be compared: {}\n",
             visible(why)
@@ -168,7 +168,7 @@ fn text(standing: &SessionStatus, turn: u64) -> String {
         return text;
     }
 
-    text + &files(&standing.workspace, turn) + &left_out(&standing.workspace.not_captured)
+    text + &files(&status.workspace, turn) + &left_out(&status.workspace.not_captured)
 }
 
 /// Returns what another process does in the session; `turn` is the one in progress.
@@ -179,10 +179,10 @@ fn at_work(holder: &LockHolder, turn: u64) -> String {
         seconds,
     } = holder;
     match command.as_str() {
-        RUNNING => {
+        RUN_ACTIVITY => {
             format!("At work: turn {turn} is running (process {process}, {seconds} s)\n")
         }
-        IN_REVIEW => format!(
+        REVIEW_ACTIVITY => format!(
             "At work: the plan for turn {turn} is open in a review in another terminal (process {process}, {seconds} s)\n"
         ),
         _ => format!(
@@ -193,7 +193,7 @@ fn at_work(holder: &LockHolder, turn: u64) -> String {
 }
 
 /// Describes the newest landing.
-fn landing(landed: &Latest) -> String {
+fn landing(landed: &LatestLanding) -> String {
     let commit = landed.commits.last().map(ToString::to_string);
     let commit = commit.unwrap_or_default();
     let (landed_turns, branch) = (turns(&landed.turns), visible(&landed.branch));

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
-use crate::host::screen::why_nobody;
+use crate::host::screen::why_no_prompt;
 use crate::session::name::SessionName;
 use crate::text::visible::visible;
 use crate::ui::choose::choose;
 use crate::ui::drift::lines;
-use crate::workflow::branch::switch;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::history;
 use crate::workflow::history::changed;
+use crate::workflow::lifecycle::switch_session;
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
 use crate::workspace::changed::Changed;
@@ -41,7 +41,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         },
     };
 
-    switch(&mut project, &name)?;
+    switch_session(&mut project, &name)?;
     let (tip, files) = changed(&project)?;
     if app.global.json {
         app.print_json(&serde_json::json!({
@@ -50,49 +50,49 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             "workspace": files,
         }))?;
     } else {
-        app.say(&format!("Going on with session {name}."));
-        tell_files(app, &files, tip.number());
+        app.note(&format!("Going on with session {name}."));
+        report_files(app, &files, tip.number());
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Describes how the unchanged files differ from the newest turn of a session.
-pub(super) fn tell_files(app: &App, files: &Changed, turn: u64) {
+pub(super) fn report_files(app: &App, files: &Changed, turn: u64) {
     let lines = lines(&files.drift, turn);
     match files.drift.same_turns {
         _ if !lines.is_empty() => {}
-        Some(true) => app.say(&format!("Your files are as after turn {turn}.")),
-        Some(false) | None if turn == 0 => app.say("Your files stay as they are."),
-        Some(false) | None => app.say(&format!(
+        Some(true) => app.note(&format!("Your files are as after turn {turn}.")),
+        Some(false) | None if turn == 0 => app.note("Your files stay as they are."),
+        Some(false) | None => app.note(&format!(
             "Your files stay as they are; `teddy restore @` updates them to turn {turn}."
         )),
     }
 
-    lines.iter().for_each(|line| app.say(line));
+    lines.iter().for_each(|line| app.note(line));
 }
 
 /// Lets the user choose a session; `None` if the user declines.
 fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
     let rows = history::session_rows(project)?;
     if rows.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "there are no sessions",
             "`teddy new <name>` starts one",
         ));
     }
 
     if !app.is_attended() {
-        let what = format!("{}, so no session can be chosen", why_nobody());
+        let message = format!("{}, so no session can be chosen", why_no_prompt());
         let hint = "`teddy switch <name>` names one; `teddy sessions` lists them";
-        return Err(NobodyToAsk::new(what, hint).into());
+        return Err(NobodyToAsk::new(message, hint).into());
     }
 
-    let shown: Vec<String> = rows
+    let labels: Vec<String> = rows
         .iter()
         .map(|row| format!("{}: {}", row.name, visible(&row.title)))
         .collect();
-    let at = choose("Go on with", &shown)?;
+    let at = choose("Go on with", &labels)?;
     Ok(at
         .map(|at| SessionName::from_ref(&rows[at].name))
         .transpose()?)

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use super::failure::Unfinished;
-use super::in_use::forbidden;
+use super::in_use::forbidden_settings;
 use crate::workflow::project::Project;
-use crate::workflow::trust::{TrustProposal, remember, see};
+use crate::workflow::trust::{TrustProposal, remember_trust, trust_proposal};
 
 /// Show what this repository's `.teddy/` sets, and trust it as it is now
 ///
@@ -29,26 +29,26 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // Untrusted settings are the subject of this command, so don't warn about them.
     let project = app.open()?;
-    if let Some(warning) = forbidden(&project) {
+    if let Some(warning) = forbidden_settings(&project) {
         app.warn(&warning);
     }
 
     if args.revoke {
         let was_trusted = project.trusted;
-        remember(&project, false)?;
+        remember_trust(&project, false)?;
         print_state(app, &project, "")?;
-        app.say(match was_trusted {
+        app.note(match was_trusted {
             true => "This repository is not trusted any more.",
             false => "This repository was not trusted.",
         });
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let TrustProposal {
         text,
         is_trusted,
         is_empty,
-    } = see(&project)?;
+    } = trust_proposal(&project)?;
     let is_settled = is_trusted || is_empty;
     if !app.global.json {
         app.print(&text)?;
@@ -57,17 +57,17 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     if is_settled {
-        app.say(if is_empty {
+        app.note(if is_empty {
             "This repository asks for nothing that takes trust."
         } else {
             "This repository is trusted as it is."
         });
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let mut user = app.user(&project, false);
     let undecided = |error| Unfinished {
-        shown: state(false, &text),
+        partial: state(false, &text),
         error,
     };
     if !args.yes
@@ -75,27 +75,27 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             .confirm("Trust exactly this?", "-y")
             .map_err(undecided)?
     {
-        app.say("Nothing was trusted.");
+        app.note("Nothing was trusted.");
         return Ok(exit::FAILED.into());
     }
 
-    remember(&project, true)?;
+    remember_trust(&project, true)?;
     if args.yes {
         print_state(app, &project, &text)?;
     }
 
-    app.say("Trusted, until any of it changes.");
-    Ok(exit::DONE.into())
+    app.note("Trusted, until any of it changes.");
+    Ok(exit::SUCCESS.into())
 }
 
 /// With `--json`, prints the current state and the shown settings.
-fn print_state(app: &App, project: &Project, shown: &str) -> anyhow::Result<()> {
+fn print_state(app: &App, project: &Project, text: &str) -> anyhow::Result<()> {
     if !app.global.json {
         return Ok(());
     }
-    app.print_json(&state(see(project)?.is_trusted, shown))
+    app.print_json(&state(trust_proposal(project)?.is_trusted, text))
 }
 
-fn state(is_trusted: bool, shown: &str) -> serde_json::Value {
-    serde_json::json!({ "trusted": is_trusted, "shown": shown })
+fn state(is_trusted: bool, text: &str) -> serde_json::Value {
+    serde_json::json!({ "trusted": is_trusted, "shown": text })
 }

@@ -18,5 +18,5 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    args.steps.go(undo, app)
+    args.steps.run(undo, app)
 }

@@ -8,7 +8,7 @@ use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::style::{StyledLine, Tone};
-use crate::workflow::verify::{Verified, verify};
+use crate::workflow::verify::{Verified, verify_sessions};
 
 /// Check that sessions tell the truth
 ///
@@ -28,28 +28,33 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
-    let named = args
+    let names = args
         .sessions
         .iter()
         .map(|name| SessionName::from_address(name));
-    let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
+    let mut sessions = names.collect::<Result<Vec<_>, _>>()?;
     if sessions.is_empty() {
         sessions.extend(project.named_session());
     }
 
-    let verified = verify(&project, &sessions)?;
+    let verified = verify_sessions(&project, &sessions)?;
     if app.global.json {
         app.print_json(&verified)?;
     } else {
         let lines: Vec<StyledLine> = verified.iter().flat_map(lines).collect();
         app.page(&project, &lines)?;
         if verified.is_empty() {
-            app.say("There are no sessions.");
+            app.note("There are no sessions.");
         }
     }
 
     let is_sound = verified.iter().all(|one| one.faults.is_empty());
-    Ok(if is_sound { exit::DONE } else { exit::FAILED }.into())
+    Ok(if is_sound {
+        exit::SUCCESS
+    } else {
+        exit::FAILED
+    }
+    .into())
 }
 
 /// Describes the signature of a valid session: signer, date, extent.
@@ -81,13 +86,13 @@ fn lines(verified: &Verified) -> Vec<StyledLine> {
     let count = counted(verified.faults.len(), "fault");
     let mut lines = vec![head.with(Tone::Removed, &count)];
     for fault in &verified.faults {
-        let place = match fault.turn {
+        let location = match fault.turn {
             Some(turn) => format!("turn {turn}"),
             None => fault.commit.to_string()[..8].to_owned(),
         };
         lines.push(
             StyledLine::of(Tone::Plain, "  ")
-                .with(Tone::Accent, &place)
+                .with(Tone::Accent, &location)
                 .with(Tone::Plain, &format!(": {} ", fault.what))
                 .with(Tone::Faint, &format!("({})", fault.rule)),
         );

@@ -40,12 +40,12 @@ pub(super) fn details() -> String {
 
 /// The same as JSON; unknown values are null.
 pub(super) fn to_json() -> Value {
-    let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "release": RELEASE,
-        "commit": known(COMMIT),
-        "date": known(DATE),
-        "target": known(TARGET),
+        "commit": non_empty(COMMIT),
+        "date": non_empty(DATE),
+        "target": non_empty(TARGET),
         "profile": profile(),
         "features": features(),
     })
@@ -59,8 +59,8 @@ pub(super) fn is_all(arguments: &[OsString]) -> bool {
 /// Returns whether a command line asks for the details: `-vV`, `-V -v`, `--version --verbose`.
 pub(super) fn asks_for_details(arguments: &[OsString]) -> bool {
     let options = arguments.iter().skip(1).take_while(|one| *one != "--");
-    let mut words = options.filter_map(|one| one.to_str());
-    words.any(|word| {
+    let mut texts = options.filter_map(|one| one.to_str());
+    texts.any(|word| {
         let is_cluster = word.starts_with('-') && !word.starts_with("--");
         word == "--verbose" || (is_cluster && word.contains('v'))
     })
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn details_are_asked_for_beside_the_version() {
         let check = |line: &str, expected: bool| {
-            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert_eq!(asks_for_details(&words), expected, "{line}");
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(asks_for_details(&args), expected, "{line}");
         };
         check("teddy -vV", true);
         check("teddy -Vv", true);

@@ -8,13 +8,13 @@ use anyhow::Context as _;
 
 use super::app::App;
 use super::exit;
-use crate::host::browser::open;
+use crate::host::browser::open_in_browser;
 use crate::host::interrupt;
 use crate::host::serve::{listen, serve};
-use crate::host::token::token;
+use crate::host::token::random_token;
 use crate::ui::web::guard::WebGuard;
 use crate::ui::web::site::Site;
-use crate::workflow::hinted::{hinted, with_hint};
+use crate::workflow::hint::{error_with_hint, with_hint};
 use crate::workflow::project::project_name;
 
 /// Look at sessions in a browser
@@ -41,16 +41,16 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
     let listener = listen(args.port).map_err(|error| unbound(error, args.port))?;
     let port = listener.local_addr().context("listening")?.port();
-    let places = app.places()?;
+    let user_dirs = app.user_dirs()?;
     let site = Site {
         guard: WebGuard {
-            token: token(),
+            token: random_token(),
             port,
         },
         name: project_name(&project),
-        folder: app.folder()?,
-        places: places.clone(),
-        wanted: app.wanted()?,
+        dir: app.dir()?,
+        user_dirs: user_dirs.clone(),
+        options: app.project_options()?,
     };
     drop(project);
 
@@ -60,8 +60,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         app.print(format!("{url}\n"))?;
     }
-    app.say("Serving until ctrl-c. Until then, anyone with this address can read your sessions.");
-    let lead = args.open.then(|| open(&url, &places.cache));
+    app.note("Serving until ctrl-c. Until then, anyone with this address can read your sessions.");
+    let lead = args.open.then(|| open_in_browser(&url, &user_dirs.cache));
     if let Some(Err(error)) = &lead {
         app.warn(&format!("cannot open a browser: {error}"));
     }
@@ -73,18 +73,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )
     .context("serving pages")?;
     drop(lead);
-    app.say("Stopped.");
-    Ok(exit::DONE.into())
+    app.note("Stopped.");
+    Ok(exit::SUCCESS.into())
 }
 
 /// Explains why a port is not available.
 fn unbound(error: io::Error, port: u16) -> anyhow::Error {
     match error.kind() {
-        io::ErrorKind::AddrInUse => hinted(
+        io::ErrorKind::AddrInUse => error_with_hint(
             format!("port {port} is in use"),
             "leave `--port` out to use one that is free",
         ),
-        io::ErrorKind::PermissionDenied => hinted(
+        io::ErrorKind::PermissionDenied => error_with_hint(
             format!("port {port} may not be used: {error}"),
             "leave `--port` out, or use a number from 1024 on",
         ),

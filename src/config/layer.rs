@@ -5,10 +5,10 @@ use std::path::Path;
 use serde_yaml::{Mapping, Value};
 
 use super::error::{ConfigError, GIT};
-use super::nested::{flatten, innermost, insert, overlay};
+use super::nested::{flatten, innermost_key, insert_at, overlay};
 use super::settings::Settings;
 use super::unknown;
-use super::wording::plain;
+use super::wording::plain_message;
 use crate::host::file::{is_null_device, read_regular_text};
 use crate::text::yaml::guard;
 
@@ -146,7 +146,7 @@ impl Layer {
         let value = serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let parts: Vec<&str> = key.split('.').collect();
 
-        insert(&mut self.values, &parts, value);
+        insert_at(&mut self.values, &parts, value);
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl Layer {
             .partition(|(key, _)| allowed(key));
         self.values = Mapping::new();
         for (key, value) in kept {
-            insert(&mut self.values, &key.split('.').collect::<Vec<_>>(), value);
+            insert_at(&mut self.values, &key.split('.').collect::<Vec<_>>(), value);
         }
 
         dropped.into_iter().map(|(key, _)| key).collect()
@@ -176,11 +176,11 @@ impl Layer {
         let is_wrong = |path: &[String], value: &Value| {
             let mut alone = Mapping::new();
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            insert(&mut alone, &path, value.clone());
+            insert_at(&mut alone, &path, value.clone());
             settings(&alone).is_err_and(|error| error.to_string() == message)
         };
-        let culprit = innermost(&[], &self.values, &is_wrong);
-        let words = plain(&message);
+        let culprit = innermost_key(&[], &self.values, &is_wrong);
+        let words = plain_message(&message);
         match (culprit, self.line_of(&message)) {
             (Some(key), Some(line)) => ConfigError::Wrong {
                 origin: format!("{}, line {line}", self.origin),

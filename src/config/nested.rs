@@ -15,7 +15,7 @@ pub(super) fn overlay(below: &mut Mapping, above: &Mapping) {
 }
 
 /// Sets the value at a path. Creates mappings as needed, replacing other values.
-pub(super) fn insert(into: &mut Mapping, path: &[&str], value: Value) {
+pub(super) fn insert_at(into: &mut Mapping, path: &[&str], value: Value) {
     let [first, rest @ ..] = path else { return };
     let key = Value::String((*first).to_owned());
     if rest.is_empty() {
@@ -31,12 +31,12 @@ pub(super) fn insert(into: &mut Mapping, path: &[&str], value: Value) {
     }
 
     if let Value::Mapping(inner) = inner {
-        insert(inner, rest, value);
+        insert_at(inner, rest, value);
     }
 }
 
 /// Returns the dotted key of the innermost value for which `is_wrong` is true.
-pub(super) fn innermost(
+pub(super) fn innermost_key(
     above: &[String],
     values: &Mapping,
     is_wrong: &dyn Fn(&[String], &Value) -> bool,
@@ -46,7 +46,7 @@ pub(super) fn innermost(
         let path = [above, &[key]].concat();
         let inner = value.as_mapping();
         inner
-            .and_then(|inner| innermost(&path, inner, is_wrong))
+            .and_then(|inner| innermost_key(&path, inner, is_wrong))
             .or_else(|| is_wrong(&path, value).then(|| path.join(".")))
     })
 }

@@ -9,11 +9,11 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
 /// Maximum timeout of a command in seconds. Plans have the same limit.
-const MAX_TIMEOUT: u64 = 86_400;
+const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 /// Roles of the change workflow.
-const ROLES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
+const ROLE_NAMES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
 /// Kinds of models.
-pub const KINDS: [&str; 7] = [
+pub const MODEL_KINDS: [&str; 7] = [
     "openai",
     "anthropic",
     "command",
@@ -50,7 +50,7 @@ pub(super) fn some_amount<'de, D: Deserializer<'de>>(
 
 pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let seconds = u64::deserialize(deserializer)?;
-    if (1..=MAX_TIMEOUT).contains(&seconds) {
+    if (1..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
         return Ok(seconds);
     }
     Err(D::Error::invalid_value(
@@ -85,10 +85,10 @@ pub(super) fn parallel<'de, D: Deserializer<'de>>(
 
 pub(super) fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let kind = String::deserialize(deserializer)?;
-    if KINDS.contains(&kind.as_str()) {
+    if MODEL_KINDS.contains(&kind.as_str()) {
         return Ok(kind);
     }
-    Err(D::Error::unknown_variant(&kind, &KINDS))
+    Err(D::Error::unknown_variant(&kind, &MODEL_KINDS))
 }
 
 pub(super) fn address<'de, D: Deserializer<'de>>(
@@ -115,11 +115,14 @@ pub(super) fn roles<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
     let roles = BTreeMap::<String, String>::deserialize(deserializer)?;
-    match roles.keys().find(|role| !ROLES.contains(&role.as_str())) {
+    match roles
+        .keys()
+        .find(|role| !ROLE_NAMES.contains(&role.as_str()))
+    {
         None => Ok(roles),
         Some(unknown) => Err(D::Error::custom(format!(
             "there is no role `{unknown}`; the roles are `{}`",
-            ROLES.join("`, `")
+            ROLE_NAMES.join("`, `")
         ))),
     }
 }

@@ -13,7 +13,7 @@ pub struct Size(pub u64);
 pub struct SizeError(String);
 
 /// Unit suffixes and their shift.
-const UNITS: [(&[&str], u32); 4] = [
+const SIZE_UNITS: [(&[&str], u32); 4] = [
     (&["gib", "gb", "g"], 30),
     (&["mib", "mb", "m"], 20),
     (&["kib", "kb", "k"], 10),
@@ -29,7 +29,7 @@ impl FromStr for Size {
         let digits = lower.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = lower.split_at(digits);
         let number: u64 = number.parse().map_err(|_| error())?;
-        let shift = UNITS
+        let shift = SIZE_UNITS
             .iter()
             .find(|(names, _)| names.contains(&unit.trim()))
             .map(|&(_, shift)| shift)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::host::file::{make_folders, read_regular};
+use crate::host::file::{make_dirs, read_regular};
 
 /// The trusted files of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -55,7 +55,7 @@ impl Trust {
     /// Writes the record atomically.
     fn write(&self, record: &TrustRecord) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        make_folders(folder)?;
+        make_dirs(folder)?;
         let temporary = tempfile::NamedTempFile::new_in(folder)?;
         std::fs::write(temporary.path(), serde_json::to_vec_pretty(record)?)?;
         temporary.persist(&self.path)?;

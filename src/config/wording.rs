@@ -1,12 +1,12 @@
 //! Rewrites serde's error messages in terms of YAML instead of Rust.
 
 /// Rewrites a message. Returns unknown messages unchanged.
-pub(super) fn plain(message: &str) -> String {
-    reworded(message).unwrap_or_else(|| message.to_owned())
+pub(super) fn plain_message(message: &str) -> String {
+    reword(message).unwrap_or_else(|| message.to_owned())
 }
 
 /// `None` if the message has an unknown form.
-fn reworded(message: &str) -> Option<String> {
+fn reword(message: &str) -> Option<String> {
     if let Some(rest) = message.strip_prefix("unknown variant ") {
         let (found, wanted) = rest.split_once(", expected ")?;
         return Some(format!("must be {wanted}, not {found}"));
@@ -16,11 +16,15 @@ fn reworded(message: &str) -> Option<String> {
         .iter()
         .find_map(|form| message.strip_prefix(form))?;
     let (found, wanted) = rest.rsplit_once(", expected ")?;
-    Some(format!("must be {}, not {}", kind(wanted), value(found)))
+    Some(format!(
+        "must be {}, not {}",
+        describe_type(wanted),
+        describe_value(found)
+    ))
 }
 
 /// Describes the expected type.
-fn kind(wanted: &str) -> &str {
+fn describe_type(wanted: &str) -> &str {
     match wanted {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
@@ -34,7 +38,7 @@ fn kind(wanted: &str) -> &str {
 }
 
 /// Describes the value found.
-fn value(found: &str) -> String {
+fn describe_value(found: &str) -> String {
     if let Some(text) = found.strip_prefix("string ") {
         return format!("`{}`", text.trim_matches('"'));
     }
@@ -55,7 +59,7 @@ mod tests {
     use super::*;
 
     fn check(message: &str, expected: &str) {
-        assert_eq!(plain(message), expected);
+        assert_eq!(plain_message(message), expected);
     }
 
     #[test]

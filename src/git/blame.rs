@@ -58,7 +58,7 @@ pub struct BlameRefused(pub String);
 
 /// Arguments of a blame.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct BlameRequest<'a> {
     /// Commit from which the history is searched; it contains the file.
     pub commit: CommitId,
     /// Path of the file in that commit.
@@ -72,14 +72,14 @@ pub struct Asked<'a> {
 }
 
 /// Blames a file. Fails with [`BlameRefused`] if git refuses.
-pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame> {
-    match ask(repository, asked, None) {
+pub fn blame_file(repository: &Repository, request: &BlameRequest<'_>) -> anyhow::Result<Blame> {
+    match ask(repository, request, None) {
         Err(error) if format!("{error}").contains(BEFORE_2_41) => {
-            let made = commit_contents(repository, asked)?;
-            let mut blame = ask(repository, asked, Some(made))?;
-            blame.commits.remove(&made);
+            let contents_commit = commit_contents(repository, request)?;
+            let mut blame = ask(repository, request, Some(contents_commit))?;
+            blame.commits.remove(&contents_commit);
             for line in &mut blame.lines {
-                line.commit = line.commit.filter(|commit| *commit != made);
+                line.commit = line.commit.filter(|commit| *commit != contents_commit);
             }
             Ok(blame)
         }
@@ -90,8 +90,8 @@ pub fn blame(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<Blame
 /// Runs git. `made` is a commit that has the file as it is.
 fn ask(
     repository: &Repository,
-    asked: &Asked<'_>,
-    made: Option<CommitId>,
+    request: &BlameRequest<'_>,
+    contents_commit: Option<CommitId>,
 ) -> anyhow::Result<Blame> {
     let mut git = repository.git()?;
     let ignored = ignored_revisions(repository)?;
@@ -99,25 +99,27 @@ fn ask(
         git.current_dir(dir.path());
     }
     git.args(["blame", "--porcelain", "--no-textconv"]);
-    if let Some(range) = asked.range {
+    if let Some(range) = request.range {
         git.arg(format!("-L{range}"));
     }
 
-    match made {
-        Some(made) => git.arg(made.to_string()),
+    match contents_commit {
+        Some(contents_commit) => git.arg(contents_commit.to_string()),
         None => git
             .arg("--contents")
-            .arg(asked.contents)
-            .arg(asked.commit.to_string()),
+            .arg(request.contents)
+            .arg(request.commit.to_string()),
     };
-    git.args(asked.since.map(|commit| format!("^{commit}")));
-    git.arg("--").arg(asked.path);
+    git.args(request.since.map(|commit| format!("^{commit}")));
+    git.arg("--").arg(request.path);
     let output = git.output().context("starting git blame")?;
 
     if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        let words = words.trim();
-        return Err(BlameRefused(words.strip_prefix("fatal: ").unwrap_or(words).to_owned()).into());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let stderr = stderr.trim();
+        return Err(
+            BlameRefused(stderr.strip_prefix("fatal: ").unwrap_or(stderr).to_owned()).into(),
+        );
     }
 
     parse(&String::from_utf8_lossy(&output.stdout)).context("git blame told something unknown")
@@ -125,21 +127,24 @@ fn ask(
 
 /// Writes a commit that has the file as it is, for a git that cannot combine `--contents` with a
 /// commit. No ref reaches it.
-fn commit_contents(repository: &Repository, asked: &Asked<'_>) -> anyhow::Result<CommitId> {
-    let bytes = read_regular(asked.contents, MAX_CONTENTS)?;
+fn commit_contents(
+    repository: &Repository,
+    request: &BlameRequest<'_>,
+) -> anyhow::Result<CommitId> {
+    let bytes = read_regular(request.contents, MAX_CONTENTS)?;
     let entry = TreeEntry {
         mode: EntryMode::File,
         id: repository.write_blob(&bytes)?.0,
     };
-    let edits = [(asked.path.as_bytes().to_vec(), Some(entry))].into();
-    let tree = diff::tree_with(repository, repository.commit(asked.commit)?.tree, &edits)?;
+    let edits = [(request.path.as_bytes().to_vec(), Some(entry))].into();
+    let tree = diff::tree_with(repository, repository.commit(request.commit)?.tree, &edits)?;
     let mut git = repository.git()?;
     for (name, value) in [("NAME", "TeDDy"), ("EMAIL", "teddy@localhost")] {
         git.env(format!("GIT_AUTHOR_{name}"), value);
         git.env(format!("GIT_COMMITTER_{name}"), value);
     }
     git.args(["commit-tree", "-m", "contents", "-p"]);
-    git.arg(asked.commit.to_string()).arg(tree.to_string());
+    git.arg(request.commit.to_string()).arg(tree.to_string());
     let output = git.output().context("starting git commit-tree")?;
     String::from_utf8_lossy(&output.stdout).trim().parse()
 }
@@ -177,9 +182,9 @@ fn parse(text: &str) -> Option<Blame> {
     let mut blame = Blame::default();
     let mut lines = text.split('\n').peekable();
     while let Some(head) = lines.next().filter(|head| !head.is_empty()) {
-        let mut words = head.split(' ');
-        let id = words.next()?;
-        let (first, number) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let mut fields = head.split(' ');
+        let id = fields.next()?;
+        let (first, number) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
 
         // The null id means not committed.
         let commit = match id.bytes().all(|byte| byte == b'0') {
@@ -248,12 +253,12 @@ mod tests {
              {id} 2 2\n\t\n{none} 3 3 1\nauthor Not Committed Yet\nauthor-time 13\nfilename a b\n\tx\ty\n"
         );
         let blame = parse(&text).unwrap();
-        let told: Vec<_> = blame
+        let lines: Vec<_> = blame
             .lines
             .iter()
             .map(|line| (line.commit.is_some(), line.number, line.text.as_str()))
             .collect();
-        assert_eq!(told, [(true, 1, "# A"), (true, 2, ""), (false, 3, "x\ty")]);
+        assert_eq!(lines, [(true, 1, "# A"), (true, 2, ""), (false, 3, "x\ty")]);
         let origin = Origin {
             author: "Ada".to_owned(),
             seconds: 12,

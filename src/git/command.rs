@@ -36,8 +36,8 @@ const CONFIG_FILES: [&str; 4] = [
 ];
 
 /// Creates an empty repository in a directory, with the user's default branch.
-pub fn init(folder: &Path) -> anyhow::Result<()> {
-    let output = git_in(folder)?.args(["init", "--quiet"]).output()?;
+pub fn init(dir: &Path) -> anyhow::Result<()> {
+    let output = git_in(dir)?.args(["init", "--quiet"]).output()?;
     anyhow::ensure!(
         output.status.success(),
         "git init failed: {}",
@@ -50,16 +50,16 @@ pub fn init(folder: &Path) -> anyhow::Result<()> {
 ///
 /// Fails if git is in no absolute directory of `PATH` outside of that directory and the current
 /// one, so a program in the worktree is never run.
-pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
-    let current = env::current_dir().unwrap_or_else(|_| folder.to_owned());
-    let Some(program) = process::find_outside("git", &[folder, &current]) else {
+pub fn git_in(dir: &Path) -> anyhow::Result<Command> {
+    let current = env::current_dir().unwrap_or_else(|_| dir.to_owned());
+    let Some(program) = process::find_outside("git", &[dir, &current]) else {
         anyhow::bail!("git is not installed: it is in no directory of PATH");
     };
     let mut command = process::command(program);
-    command.current_dir(folder).stdin(Stdio::null());
+    command.current_dir(dir).stdin(Stdio::null());
     // Variables such as GIT_DIR would point git at another repository.
     for (name, _) in env::all().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
-        if !CONFIG_FILES.iter().any(|kept| name == *kept) {
+        if !CONFIG_FILES.iter().any(|allowed| name == *allowed) {
             command.env_remove(name);
         }
     }

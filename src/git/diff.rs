@@ -36,11 +36,11 @@ pub fn changes(
     if old == new {
         return Ok(Vec::new());
     }
-    if let Some(known) = repository.memory.changes([old, new]) {
-        return Ok(known);
+    if let Some(cached) = repository.memory.changes([old, new]) {
+        return Ok(cached);
     }
 
-    let changes = compare::compare(repository, old, new).context("comparing two trees")?;
+    let changes = compare::compare_trees(repository, old, new).context("comparing two trees")?;
     repository.memory.keep_changes([old, new], &changes);
     Ok(changes)
 }

@@ -7,10 +7,10 @@ use super::repository::Repository;
 use crate::git::object::TreeId;
 
 /// Total length of paths that certainly fits into a command line.
-const MAX_PATHS: usize = 1 << 20;
+const MAX_STAT_PATH_BYTES: usize = 1 << 20;
 
 /// Returns the output of `git diff --stat` for some paths of two trees, at a given width.
-pub fn diffstat(
+pub fn render_diffstat(
     repository: &Repository,
     (old, new): (TreeId, TreeId),
     (width, paths): (usize, &[Vec<u8>]),
@@ -23,7 +23,7 @@ pub fn diffstat(
         .args(["--no-color", "--no-renames", "--end-of-options"])
         .args([old.to_string(), new.to_string()]);
     // Paths that don't fit into a command line are nearly all paths, so compare all.
-    if paths.iter().map(Vec::len).sum::<usize>() <= MAX_PATHS {
+    if paths.iter().map(Vec::len).sum::<usize>() <= MAX_STAT_PATH_BYTES {
         git.arg("--");
         git.args(paths.iter().map(|path| OsStr::from_bytes(path)));
     }

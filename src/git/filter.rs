@@ -24,7 +24,7 @@ use gix::worktree::stack::state::attributes::Source;
 use self::utf16::Utf16;
 use super::During;
 use super::repository::Repository;
-use crate::git::object::large::{From, Hashed};
+use crate::git::object::large::{FileReader, Hashed};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::host::file::read_regular;
 use crate::text::transplant::{Insertion, transplant};
@@ -53,14 +53,14 @@ pub(in crate::git) struct Filter<'repo> {
     attributes: Option<gix::AttributeStack<'repo>>,
 }
 
-pub(in crate::git) fn filter<'a>(
+pub(in crate::git) fn open_filter<'a>(
     repository: &Repository,
     tree: TreeId,
     paths: impl Iterator<Item = &'a [u8]>,
 ) -> anyhow::Result<Filter<'_>> {
-    let mut wanted = BTreeSet::from([ATTRIBUTES.as_bytes().to_vec()]);
+    let mut needed = BTreeSet::from([ATTRIBUTES.as_bytes().to_vec()]);
     for path in paths {
-        wanted.insert(path.to_vec());
+        needed.insert(path.to_vec());
         for (at, _) in path
             .iter()
             .enumerate()
@@ -68,15 +68,15 @@ pub(in crate::git) fn filter<'a>(
             .rev()
         {
             // A known directory's parents are known too.
-            if !wanted.insert([&path[..at], b"/.gitattributes"].concat()) {
+            if !needed.insert([&path[..at], b"/.gitattributes"].concat()) {
                 break;
             }
         }
     }
 
     let mut index = gix::index::State::new(repository.gix.object_hash());
-    let wanted = wanted.iter().map(Vec::as_slice).collect();
-    for (path, TreeEntry { mode, id }) in repository.entries_at(tree, &wanted)? {
+    let needed = needed.iter().map(Vec::as_slice).collect();
+    for (path, TreeEntry { mode, id }) in repository.entries_at(tree, &needed)? {
         if !matches!(mode, EntryMode::File | EntryMode::Executable) {
             continue;
         }
@@ -145,7 +145,7 @@ pub(in crate::git) fn in_byte_order(
     path: &[u8],
     bytes: Vec<u8>,
 ) -> anyhow::Result<Vec<u8>> {
-    if !bytes.starts_with(&utf16::BIG) {
+    if !bytes.starts_with(&utf16::BIG_ENDIAN_MARK) {
         return Ok(bytes);
     }
     let during = "reading attributes";
@@ -160,7 +160,7 @@ pub(in crate::git) fn in_byte_order(
     let encoding = chosen
         .iter_selected()
         .find_map(|one| match one.assignment.state {
-            StateRef::Value(name) => Utf16::named(name.as_bstr()),
+            StateRef::Value(name) => Utf16::from_name(name.as_bstr()),
             _ => None,
         });
     Ok(match encoding {
@@ -228,7 +228,7 @@ impl Filter<'_> {
         file: &File,
         (id, size): (ObjectId, u64),
     ) -> anyhow::Result<Option<Vec<u8>>> {
-        let mut read = Hashed::new(From::start(file), id.kind(), size);
+        let mut read = Hashed::new(FileReader::start(file), id.kind(), size);
         let cleaned = self.clean(path, &mut read)?;
         // The filter can have ignored the rest.
         read.drain()?;
@@ -262,7 +262,7 @@ impl Filter<'_> {
         path: &[u8],
         versions: [&[u8]; 2],
         disk: &[u8],
-        wanted: ObjectId,
+        target_id: ObjectId,
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let [base, target] = versions;
         if base == target {
@@ -288,7 +288,7 @@ impl Filter<'_> {
                 let stored = stored.as_deref().unwrap_or(&applied);
                 compute_hash(self.repository.object_hash(), Kind::Blob, stored)
             });
-            if id.is_some_and(|id| id.is_ok_and(|id| id == wanted)) {
+            if id.is_some_and(|id| id.is_ok_and(|id| id == target_id)) {
                 return Ok(Some(applied));
             }
         }
@@ -298,7 +298,7 @@ impl Filter<'_> {
     /// Returns how a file has UTF-16, if it has.
     fn utf16(&mut self, path: &[u8]) -> anyhow::Result<Option<Utf16>> {
         self.first_of(path, [ENCODING], |state| match state {
-            StateRef::Value(name) => Utf16::named(name.as_bstr()),
+            StateRef::Value(name) => Utf16::from_name(name.as_bstr()),
             _ => None,
         })
     }
@@ -337,7 +337,7 @@ impl Filter<'_> {
         let expanded = match has_ids {
             true => {
                 let id = compute_hash(self.repository.object_hash(), Kind::Blob, &blob);
-                ident::expanded(&blob, &id.during("hashing")?.to_string())
+                ident::expand_ident(&blob, &id.during("hashing")?.to_string())
             }
             false => None,
         };

@@ -12,7 +12,7 @@ use std::path::Path;
 use gix::refs::Target;
 use sha2::{Digest, Sha256};
 
-use super::refs::store::OURS;
+use super::refs::store::TEDDY_PREFIX;
 use super::repository::Repository;
 use crate::host::file::read_regular;
 
@@ -32,12 +32,12 @@ pub struct RepositoryDifference {
     /// The part, for example `config`, `hooks/pre-commit` or `refs/heads/main`.
     pub part: String,
     /// Kind of change.
-    pub what: What,
+    pub kind: DifferenceKind,
 }
 
 /// Kind of change to a part of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum DifferenceKind {
     /// The part is new.
     Added,
     /// The content is different.
@@ -48,12 +48,12 @@ pub enum What {
 
 impl std::fmt::Display for RepositoryDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let what = match self.what {
-            What::Added => "added",
-            What::Changed => "changed",
-            What::Removed => "removed",
+        let verb = match self.kind {
+            DifferenceKind::Added => "added",
+            DifferenceKind::Changed => "changed",
+            DifferenceKind::Removed => "removed",
         };
-        write!(f, "{} {what}", self.part)
+        write!(f, "{} {verb}", self.part)
     }
 }
 
@@ -64,15 +64,15 @@ impl Fingerprint {
         names.sort();
         names.dedup();
         let difference = |part: &String| {
-            let what = match (self.parts.get(part), later.parts.get(part)) {
+            let kind = match (self.parts.get(part), later.parts.get(part)) {
                 (before, after) if before == after => return None,
-                (None, _) => What::Added,
-                (_, None) => What::Removed,
-                _ => What::Changed,
+                (None, _) => DifferenceKind::Added,
+                (_, None) => DifferenceKind::Removed,
+                _ => DifferenceKind::Changed,
             };
             Some(RepositoryDifference {
                 part: part.clone(),
-                what,
+                kind,
             })
         };
 
@@ -81,7 +81,7 @@ impl Fingerprint {
 }
 
 /// Computes the fingerprint of the user's part of a repository.
-pub fn fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> {
+pub fn take_fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> {
     let (common, own) = (repository.common_dir(), repository.git_dir().to_owned());
     let mut parts = BTreeMap::new();
     for name in [
@@ -117,7 +117,7 @@ fn add_refs(repository: &Repository, parts: &mut BTreeMap<String, [u8; 32]>) -> 
     let all = repository.refs.all()?;
     for (name, target) in all.refs {
         let name = name.as_bstr().to_string();
-        if !name.starts_with(OURS) {
+        if !name.starts_with(TEDDY_PREFIX) {
             let target = match target {
                 Target::Object(id) => digest(id.as_bytes()),
                 Target::Symbolic(name) => digest(name.as_bstr()),

@@ -8,11 +8,11 @@ use super::repository::Repository;
 use crate::git::object::CommitId;
 
 /// Commits that are named in one call of git: arguments are limited in size.
-const MAX_CONTAINED: usize = 500;
+const MAX_COMMITS_PER_CALL: usize = 500;
 
 /// A line of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drawn {
+pub struct GraphLine {
     /// git's drawing.
     pub drawing: String,
     /// Commit of the line; `None` for a connecting line.
@@ -20,11 +20,11 @@ pub struct Drawn {
 }
 
 /// Draws the first-parent history of commits like `git log --graph`.
-pub fn graph(
+pub fn draw_graph(
     repository: &Repository,
     tips: &[CommitId],
     most: Option<usize>,
-) -> anyhow::Result<Vec<Drawn>> {
+) -> anyhow::Result<Vec<GraphLine>> {
     let mut git = repository.git()?;
     git.args(["log", "--graph", "--first-parent", "--no-color"])
         .args(["--no-decorate", "--format=%x00%H"]);
@@ -41,11 +41,11 @@ pub fn graph(
         String::from_utf8_lossy(&output.stderr).trim()
     );
     let drawn = |line: &str| match line.split_once('\0') {
-        Some((drawing, id)) => Ok(Drawn {
+        Some((drawing, id)) => Ok(GraphLine {
             drawing: drawing.to_owned(),
             commit: Some(id.trim().parse()?),
         }),
-        None => Ok(Drawn {
+        None => Ok(GraphLine {
             drawing: line.to_owned(),
             commit: None,
         }),
@@ -67,7 +67,7 @@ pub fn refs_that_reach(
         .filter(|id| repository.has(*id))
         .collect();
     let mut names = BTreeSet::new();
-    for some in commits.chunks(MAX_CONTAINED) {
+    for some in commits.chunks(MAX_COMMITS_PER_CALL) {
         let mut git = repository.git()?;
         git.args(["for-each-ref", "--format=%(refname)"]);
         git.args(some.iter().map(|id| format!("--contains={id}")));
@@ -85,13 +85,13 @@ pub fn refs_that_reach(
 }
 
 /// Parses a date like `git log --since`; returns seconds since 1970.
-pub fn since(repository: &Repository, text: &str) -> anyhow::Result<i64> {
+pub fn parse_since(repository: &Repository, text: &str) -> anyhow::Result<i64> {
     let mut git = repository.git()?;
     let output = git
         .args(["rev-parse", &format!("--since={text}")])
         .output()?;
-    let told = String::from_utf8_lossy(&output.stdout);
-    let seconds = told.trim().strip_prefix("--max-age=");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let seconds = stdout.trim().strip_prefix("--max-age=");
 
     seconds
         .and_then(|seconds| seconds.parse().ok())

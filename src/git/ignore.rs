@@ -25,13 +25,16 @@ pub struct IgnoreStatus {
     /// The file is in git's index.
     pub tracked: bool,
     /// The index tells git not to check it.
-    pub marked: bool,
+    pub frozen: bool,
     /// git's rules ignore it or a directory above it.
     pub ignored: bool,
 }
 
 /// Returns the state of some files of this worktree.
-pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<IgnoreStatus>> {
+pub fn ignore_status(
+    repository: &Repository,
+    paths: &[&[u8]],
+) -> anyhow::Result<Vec<IgnoreStatus>> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
@@ -42,7 +45,7 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
     let source = Source::WorktreeThenIdMappingIfNotSkipped;
     let excludes = repository.gix.excludes(index, None, source);
     let mut rules = excludes.during("reading git's ignore rules")?;
-    let mut standing = Vec::new();
+    let mut statuses = Vec::new();
 
     for path in paths {
         let path = BStr::new(path);
@@ -52,14 +55,14 @@ pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<
             .is_excluded();
         let entry = index.entry_by_path(path);
         let marks = Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
-        standing.push(IgnoreStatus {
+        statuses.push(IgnoreStatus {
             tracked: entry.is_some(),
-            marked: entry.is_some_and(|entry| entry.flags.intersects(marks)),
+            frozen: entry.is_some_and(|entry| entry.flags.intersects(marks)),
             ignored,
         });
     }
 
-    Ok(standing)
+    Ok(statuses)
 }
 
 /// Returns the user's index, from the cache of this process if it is current.
@@ -105,10 +108,9 @@ impl<'r> LazyRules<'r> {
 /// Rejects rule files above these paths that must not be opened, for example pipes.
 fn check_rules(repository: &Repository, paths: &[&[u8]]) -> Result<(), Irregular> {
     let paths = paths.iter().map(|path| Path::new(OsStr::from_bytes(path)));
-    let folders: BTreeSet<&Path> = paths.flat_map(|path| path.ancestors().skip(1)).collect();
-    folders
-        .into_iter()
-        .map(|folder| repository.workdir().join(folder).join(".gitignore"))
+    let dirs: BTreeSet<&Path> = paths.flat_map(|path| path.ancestors().skip(1)).collect();
+    dirs.into_iter()
+        .map(|dir| repository.workdir().join(dir).join(".gitignore"))
         // git does not follow a symlink here, and ignores a directory.
         .filter(|path| !path.is_symlink() && !path.is_dir())
         .try_for_each(|path| irregular::rules(&path))
@@ -158,28 +160,28 @@ impl TextRules {
         &self,
         paths: impl Iterator<Item = &'p [u8]>,
     ) -> impl Iterator<Item = &'p [u8]> {
-        let mut folder: Option<(&[u8], bool)> = None;
+        let mut dir: Option<(&[u8], bool)> = None;
         paths.filter(move |path| {
             let above = path.iter().rposition(|&b| b == b'/').map(|at| &path[..at]);
-            let ignored = match (above, folder) {
+            let ignored = match (above, dir) {
                 (None, _) => false,
                 (Some(above), Some((last, ignored))) if last == above => ignored,
                 (Some(above), _) => {
-                    let ignored = self.excludes_folder(above);
-                    folder = Some((above, ignored));
+                    let ignored = self.excludes_dir(above);
+                    dir = Some((above, ignored));
                     ignored
                 }
             };
-            !self.judge(path, false).unwrap_or(ignored)
+            !self.match_rule(path, false).unwrap_or(ignored)
         })
     }
 
-    fn excludes_folder(&self, path: &[u8]) -> bool {
+    fn excludes_dir(&self, path: &[u8]) -> bool {
         let ends = path.iter().enumerate().filter(|&(_, &b)| b == b'/');
         ends.map(|(at, _)| at)
             .chain([path.len()])
             .fold(false, |ignored, at| {
-                self.judge(&path[..at], true).unwrap_or(ignored)
+                self.match_rule(&path[..at], true).unwrap_or(ignored)
             })
     }
 
@@ -190,7 +192,7 @@ impl TextRules {
     }
 
     /// Returns whether the last matching rule ignores the path; `None` without a match.
-    fn judge(&self, path: &[u8], is_folder: bool) -> Option<bool> {
+    fn match_rule(&self, path: &[u8], is_dir: bool) -> Option<bool> {
         if self
             .search
             .patterns
@@ -200,12 +202,12 @@ impl TextRules {
             return None;
         }
 
-        let found = self.search.pattern_matching_relative_path(
+        let matched = self.search.pattern_matching_relative_path(
             BStr::new(path),
-            Some(is_folder),
+            Some(is_dir),
             Case::Sensitive,
         )?;
-        Some(!found.pattern.is_negative())
+        Some(!matched.pattern.is_negative())
     }
 }
 
@@ -233,10 +235,10 @@ mod tests {
             "dist/sub/c",
             "e",
         ];
-        let kept: Vec<_> = rules
+        let remaining: Vec<_> = rules
             .keep(paths.iter().map(|path| path.as_bytes()))
             .collect();
-        assert_eq!(kept, ["a/c", "dist/bundle.js", "e"].map(str::as_bytes));
+        assert_eq!(remaining, ["a/c", "dist/bundle.js", "e"].map(str::as_bytes));
         assert_eq!(
             rules.included_names().collect::<Vec<_>>(),
             ["keep.log", "dist/bundle.js"]

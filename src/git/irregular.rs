@@ -58,14 +58,14 @@ pub(super) fn before_opening(start: &Path) -> Result<(), Irregular> {
         return Ok(());
     };
 
-    let look = |folder: &Path, (name, most): (&str, u64)| file(&folder.join(name), most);
+    let check_entry = |dir: &Path, (name, most): (&str, u64)| file(&dir.join(name), most);
     OWN.into_iter()
-        .try_for_each(|entry| look(&git_dir, entry))?;
+        .try_for_each(|entry| check_entry(&git_dir, entry))?;
     let common = read_regular_text(&git_dir.join("commondir"), LINE)
         .map_or_else(|_| git_dir.clone(), |text| git_dir.join(text.trim_end()));
     COMMON
         .into_iter()
-        .try_for_each(|entry| look(&common, entry))?;
+        .try_for_each(|entry| check_entry(&common, entry))?;
 
     refs(common.join("refs"))
 }
@@ -94,50 +94,50 @@ pub(super) fn rules(path: &Path) -> Result<(), Irregular> {
 }
 
 fn user_settings() -> Vec<PathBuf> {
-    let named = |name: &str| env::var_os(name).map(PathBuf::from);
-    let mut files = match named("GIT_CONFIG_GLOBAL") {
+    let path_from_env = |name: &str| env::var_os(name).map(PathBuf::from);
+    let mut files = match path_from_env("GIT_CONFIG_GLOBAL") {
         Some(path) => vec![path],
         None => {
             let home = env::home().map(|home| home.join(".gitconfig"));
-            let folder = env::config_home().map(|folder| folder.join("git/config"));
-            home.into_iter().chain(folder).collect()
+            let dir = env::config_home().map(|dir| dir.join("git/config"));
+            home.into_iter().chain(dir).collect()
         }
     };
 
-    files.push(named("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into()));
+    files.push(path_from_env("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into()));
     files
 }
 
 /// Returns the git directory that discovery would find.
 fn git_dir(start: &Path) -> Result<Option<PathBuf>, Irregular> {
-    if let Some(named) = env::var_os("GIT_DIR") {
-        return Ok(Some(start.join(named)));
+    if let Some(value) = env::var_os("GIT_DIR") {
+        return Ok(Some(start.join(value)));
     }
 
-    let is_there = |place: &Path| place.symlink_metadata().is_ok();
-    let place_in = |folder: &Path| {
-        let inside = folder.join(".git");
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    let git_dir_in = |dir: &Path| {
+        let inside = dir.join(".git");
         if is_there(&inside) {
             return Some(inside);
         }
 
         let is_bare = ["HEAD", "objects", "refs"]
             .iter()
-            .all(|name| is_there(&folder.join(name)));
-        is_bare.then(|| folder.to_owned())
+            .all(|name| is_there(&dir.join(name)));
+        is_bare.then(|| dir.to_owned())
     };
 
-    let Some(found) = start.ancestors().find_map(place_in) else {
+    let Some(candidate) = start.ancestors().find_map(git_dir_in) else {
         return Ok(None);
     };
-    if found.is_dir() {
-        return Ok(Some(found));
+    if candidate.is_dir() {
+        return Ok(Some(candidate));
     }
 
-    file(&found, LINE)?;
-    let text = read_regular_text(&found, LINE).unwrap_or_default();
+    file(&candidate, LINE)?;
+    let text = read_regular_text(&candidate, LINE).unwrap_or_default();
     let target = text.trim_end().strip_prefix("gitdir: ");
-    Ok(target.map(|target| found.with_file_name(target)))
+    Ok(target.map(|target| candidate.with_file_name(target)))
 }
 
 /// Checks the loose refs by their type in the directory listing, without a stat of each.
@@ -145,9 +145,9 @@ fn refs(top: PathBuf) -> Result<(), Irregular> {
     let is_odd = |kind: FileType| {
         kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device()
     };
-    let mut folders = vec![top];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    let mut dirs = vec![top];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
@@ -158,7 +158,7 @@ fn refs(top: PathBuf) -> Result<(), Irregular> {
                     .is_ok_and(|to| is_odd(to.file_type()))
             };
             if kind.is_dir() {
-                folders.push(entry.path());
+                dirs.push(entry.path());
             } else if is_odd(kind) || (kind.is_symlink() && is_link_to_odd()) {
                 return Err(Irregular {
                     path: entry.path(),

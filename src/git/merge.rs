@@ -54,7 +54,7 @@ struct MergedPath {
 }
 
 /// Merges two trees with the common ancestor `base`.
-pub fn merge(
+pub fn merge_trees(
     repository: &Repository,
     base: TreeId,
     ours: TreeId,
@@ -73,14 +73,14 @@ pub fn merge(
         by_path(diff::changes(repository, base, theirs)?),
     );
     let sink = Sink::new(repository);
-    let unmarked = in_the_way(&ours_did, &theirs_did);
+    let unmarked = dir_file_conflicts(&ours_did, &theirs_did);
     let mut overlap = unmarked.clone();
     let mut edits: BTreeMap<_, _> = theirs_did
         .iter()
         .map(|(path, change)| (path.clone(), change.new.clone()))
         .collect();
 
-    for (path, met) in meet(repository, &sink, &ours_did, &theirs_did)? {
+    for (path, met) in merge_common(repository, &sink, &ours_did, &theirs_did)? {
         if !met.clean {
             overlap.insert(path.clone());
         }
@@ -90,21 +90,21 @@ pub fn merge(
     let merged = if overlap.is_empty() {
         Merged::Clean(diff::tree_into(repository, &sink, ours, &edits)?)
     } else {
-        let divided = Divided {
+        let divided = OverlapParts {
             ours: ours_did,
             theirs: theirs_did,
             edits,
             overlap,
             unmarked,
         };
-        ways_out(repository, &sink, ours, &divided)?
+        resolve_overlap(repository, &sink, ours, &divided)?
     };
 
     sink.finish(repository)?;
     Ok(merged)
 }
 
-fn meet(
+fn merge_common(
     repository: &Repository,
     sink: &Sink,
     ours: &SideChanges,
@@ -122,7 +122,7 @@ fn meet(
                     Some(platform) => platform,
                     none => none.insert(merge_platform(repository)?),
                 };
-                meet_files(
+                merge_files(
                     repository,
                     sink,
                     platform,
@@ -152,10 +152,12 @@ fn merge_platform(repository: &Repository) -> anyhow::Result<Platform> {
     let index = repository.gix.index_path();
     // Without an index, gix reads attributes from HEAD, which it cannot find in a reftable.
     let needs_head = !index.exists() && repository.gix.head().is_err();
-    let made = needs_head
+    let temporary = needs_head
         .then(|| with_index_of_head(repository).context(during))
         .transpose()?;
-    let gix = made.as_ref().map_or(&repository.gix, |(_, made)| &made.gix);
+    let gix = temporary
+        .as_ref()
+        .map_or(&repository.gix, |(_, temporary)| &temporary.gix);
     let mut platform = gix
         .merge_resource_cache(Default::default())
         .during(during)?;
@@ -194,17 +196,17 @@ fn with_index_of_head(repository: &Repository) -> anyhow::Result<(tempfile::Temp
 }
 
 /// Merges content and mode of one file. The versions are base, ours, theirs.
-fn meet_files(
+fn merge_files(
     repository: &Repository,
     sink: &Sink,
     platform: &mut Platform,
     path: &[u8],
     versions: [Option<&TreeEntry>; 3],
 ) -> anyhow::Result<MergedPath> {
-    let mode = three(versions.map(|version| version.map(|entry| entry.mode)));
-    let (id, clean) = match three(versions.map(|version| version.map(|entry| entry.id))) {
+    let mode = merge_value(versions.map(|version| version.map(|entry| entry.mode)));
+    let (id, clean) = match merge_value(versions.map(|version| version.map(|entry| entry.id))) {
         Some(id) => (id, true),
-        None => meet_lines(repository, sink, platform, path, versions)?,
+        None => merge_lines(repository, sink, platform, path, versions)?,
     };
     let our_mode = versions[1].map_or(EntryMode::File, |ours| ours.mode);
 
@@ -218,7 +220,7 @@ fn meet_files(
 }
 
 /// Merges one file by line and writes the result. Returns whether there is no conflict.
-fn meet_lines(
+fn merge_lines(
     repository: &Repository,
     sink: &Sink,
     platform: &mut Platform,
@@ -266,47 +268,47 @@ fn meet_lines(
 }
 
 /// Writes the trees of [`Merged::Overlap`].
-fn ways_out(
+fn resolve_overlap(
     repository: &Repository,
     sink: &Sink,
     ours: TreeId,
-    divided: &Divided,
+    divided: &OverlapParts,
 ) -> anyhow::Result<Merged> {
-    let Divided {
+    let OverlapParts {
         ours: ours_did,
         theirs: theirs_did,
         edits,
         overlap,
         unmarked,
     } = divided;
-    let mut kept = edits.clone();
-    kept.retain(|path, _| !overlap.contains(path));
-    let (mut taken, mut marked) = (kept.clone(), kept.clone());
+    let mut clean_edits = edits.clone();
+    clean_edits.retain(|path, _| !overlap.contains(path));
+    let (mut their_edits, mut marker_edits) = (clean_edits.clone(), clean_edits.clone());
 
     for path in overlap {
         let (our, their) = (ours_did.get(path), theirs_did.get(path));
         let theirs = their.map_or(our.and_then(|our| our.old.clone()), |their| {
             their.new.clone()
         });
-        taken.insert(path.clone(), theirs);
+        their_edits.insert(path.clone(), theirs);
 
         // A file where the other side has a directory cannot be marked: ours stays. To write it would
         // delete what is in the directory.
         if our.is_some() && their.is_some() && !unmarked.contains(path) {
-            marked.insert(path.clone(), edits.get(path).cloned().flatten());
+            marker_edits.insert(path.clone(), edits.get(path).cloned().flatten());
         }
     }
 
     Ok(Merged::Overlap {
         paths: overlap.iter().cloned().collect(),
-        ours: diff::tree_into(repository, sink, ours, &kept)?,
-        theirs: diff::tree_into(repository, sink, ours, &taken)?,
-        markers: diff::tree_into(repository, sink, ours, &marked)?,
+        ours: diff::tree_into(repository, sink, ours, &clean_edits)?,
+        theirs: diff::tree_into(repository, sink, ours, &their_edits)?,
+        markers: diff::tree_into(repository, sink, ours, &marker_edits)?,
         unmarked: unmarked.clone(),
     })
 }
 
-struct Divided {
+struct OverlapParts {
     ours: SideChanges,
     theirs: SideChanges,
     /// Edits of our tree, including conflict markers.
@@ -324,19 +326,19 @@ fn by_path(changes: Vec<TreeChange>) -> SideChanges {
 }
 
 /// Returns the paths at which one side has a file and the other side a directory.
-fn in_the_way(ours: &SideChanges, theirs: &SideChanges) -> BTreeSet<Vec<u8>> {
-    let mut found = BTreeSet::new();
+fn dir_file_conflicts(ours: &SideChanges, theirs: &SideChanges) -> BTreeSet<Vec<u8>> {
+    let mut paths = BTreeSet::new();
     for (one, other) in [(ours, theirs), (theirs, ours)] {
         for (path, _) in one.iter().filter(|(_, change)| change.new.is_some()) {
             for parent in parents(path) {
                 if other.get(parent).is_some_and(|change| change.new.is_some()) {
-                    found.extend([path.clone(), parent.to_owned()]);
+                    paths.extend([path.clone(), parent.to_owned()]);
                 }
             }
         }
     }
 
-    found
+    paths
 }
 
 fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -351,7 +353,7 @@ fn is_file(entry: &TreeEntry) -> bool {
 }
 
 /// Merges one value of base, ours and theirs. `None` if both sides changed it.
-fn three<T: PartialEq + Copy>([base, ours, theirs]: [Option<T>; 3]) -> Option<T> {
+fn merge_value<T: PartialEq + Copy>([base, ours, theirs]: [Option<T>; 3]) -> Option<T> {
     match (base, ours, theirs) {
         (_, ours, theirs) if ours == theirs => ours,
         (base, ours, theirs) if base == ours => theirs,

@@ -7,6 +7,7 @@
 mod alternates;
 pub mod blame;
 pub mod bundle;
+pub mod check_objects;
 pub mod command;
 pub mod diff;
 pub mod diffstat;
@@ -21,7 +22,8 @@ pub mod land;
 pub mod merge;
 pub mod object;
 pub mod open;
-pub(in crate::git) mod place;
+pub mod parallel;
+pub(in crate::git) mod path_handle;
 pub mod private_files;
 pub mod publish;
 pub mod reclean;
@@ -33,9 +35,7 @@ pub mod revision;
 mod sample;
 pub mod sign;
 pub mod snapshot;
-pub mod sound;
 pub mod sparse;
-pub mod spread;
 pub(in crate::git) mod stat;
 pub mod submodules;
 mod user_git;
@@ -46,18 +46,18 @@ use object::absent::MissingObject;
 
 /// Converts gix's errors, adding the failed operation.
 pub(crate) trait During<T> {
-    fn during(self, what: impl std::fmt::Display) -> anyhow::Result<T>;
+    fn during(self, action: impl std::fmt::Display) -> anyhow::Result<T>;
 }
 
 impl<T, E: Into<gix::Error>> During<T> for Result<T, E> {
-    fn during(self, what: impl std::fmt::Display) -> anyhow::Result<T> {
+    fn during(self, action: impl std::fmt::Display) -> anyhow::Result<T> {
         self.map_err(|error| {
             let error: gix::Error = error.into();
             let text = format!("{error:#}");
-            let missing = MissingObject::named_in(&text).filter(|_| error.is_not_found());
+            let missing = MissingObject::in_message(&text).filter(|_| error.is_not_found());
             missing
                 .map_or_else(|| anyhow::anyhow!("{text}"), anyhow::Error::new)
-                .context(what.to_string())
+                .context(action.to_string())
         })
     }
 }

@@ -12,7 +12,9 @@ use super::repository::Repository;
 use super::{During, command};
 use crate::host::env;
 pub use error::OpenError;
-use misplaced::{file_that_sets, is_bare, is_elsewhere, is_said_bare, wrongly_bare};
+use misplaced::{
+    explain_wrongly_bare, file_that_sets, is_bare, is_configured_bare, is_worktree_elsewhere,
+};
 
 /// Settings of our own handle that override the configuration: a file that does not round-trip
 /// (`core.safecrlf`) is recorded anyway, and a reflog entry needs a committer.
@@ -69,7 +71,7 @@ impl Repository {
 
     /// Returns an error if the repository has files but its configuration declares it bare.
     pub fn wrongly_bare(&self) -> Option<OpenError> {
-        wrongly_bare(&self.gix)
+        explain_wrongly_bare(&self.gix)
     }
 
     /// As [`Repository::discover`], but accepts a bare repository.
@@ -77,7 +79,7 @@ impl Repository {
         Repository::find(start, home, Purpose::Record)
     }
 
-    fn find(start: &Path, home: Option<&Path>, wanted: Purpose) -> Result<Repository, OpenError> {
+    fn find(start: &Path, home: Option<&Path>, purpose: Purpose) -> Result<Repository, OpenError> {
         irregular::before_opening(start)?;
         let options = options();
         let trust = gix::sec::trust::Mapping {
@@ -90,16 +92,18 @@ impl Repository {
             match_ceiling_dir_or_error: false,
             ..Default::default()
         };
-        let found = match env::pinned() {
+        let repo = match env::pinned() {
             // gix would read the environment of the process instead of the pinned one.
             Some(_) => gix::ThreadSafeRepository::discover_opts(start, upwards, trust),
             None => gix::ThreadSafeRepository::discover_with_environment_overrides_opts(
                 start, upwards, trust,
             ),
         };
-        let found = found.map(|found| found.to_thread_local()).and_then(plainly);
-        let found = found.map_err(|error| why_not(start, &error))?;
-        let repository = Repository::judge(found, home, wanted)?;
+        let repo = repo
+            .map(|repo| repo.to_thread_local())
+            .and_then(reopen_plain);
+        let repo = repo.map_err(|error| explain_failure(start, &error))?;
+        let repository = Repository::validate(repo, home, purpose)?;
 
         for (key, name) in [
             ("core.excludesFile", "ignore"),
@@ -113,20 +117,20 @@ impl Repository {
 
     /// Creates a repository in a directory and opens it. Refuses a directory that is not a project,
     /// such as the home directory.
-    pub fn init(folder: &Path, home: Option<&Path>) -> anyhow::Result<Repository> {
-        let top = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        if let Some(what) = too_wide(&top, home) {
-            return Err(OpenError::TooWide(top, what).into());
+    pub fn init(dir: &Path, home: Option<&Path>) -> anyhow::Result<Repository> {
+        let top = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        if let Some(scope) = too_wide(&top, home) {
+            return Err(OpenError::TooWide(top, scope).into());
         }
-        command::init(folder)?;
-        Ok(Repository::discover(folder, home)?)
+        command::init(dir)?;
+        Ok(Repository::discover(dir, home)?)
     }
 
     /// Opens the worktree with this root.
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
         let gix =
             gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
-        Ok(Repository::judge(gix, None, Purpose::Files)?)
+        Ok(Repository::validate(gix, None, Purpose::Files)?)
     }
 
     /// Opens the repository again, to read what has changed.
@@ -161,8 +165,8 @@ impl Repository {
         gix.objects = self.gix.objects.clone();
         gix.object_cache_size_if_unset(CACHE);
 
-        let folders = (top.to_owned(), self.common.clone());
-        let opened = Repository::of(gix, folders, self.read_only);
+        let dirs = (top.to_owned(), self.common.clone());
+        let opened = Repository::of(gix, dirs, self.read_only);
         let unreadable = |format| OpenError::RefFormat(self.git_dir().to_owned(), format);
         let opened = opened.map_err(unreadable)?;
         opened.memory.share_trees(&self.memory);
@@ -170,10 +174,10 @@ impl Repository {
     }
 
     /// Refuses a repository that TeDDy cannot work with.
-    fn judge(
+    fn validate(
         mut gix: gix::Repository,
         home: Option<&Path>,
-        wanted: Purpose,
+        purpose: Purpose,
     ) -> Result<Repository, OpenError> {
         let git_dir = gix.git_dir().to_owned();
         let elsewhere = |workdir: &Path| OpenError::Elsewhere {
@@ -195,15 +199,15 @@ impl Repository {
             return Err(OpenError::Extension(git_dir, name));
         }
 
-        let wrongly_bare = wrongly_bare(&gix);
-        if gix.workdir().is_none() && git_dir.ends_with(".git") && !is_said_bare(&gix) {
+        let wrongly_bare = explain_wrongly_bare(&gix);
+        if gix.workdir().is_none() && git_dir.ends_with(".git") && !is_configured_bare(&gix) {
             // gix does not read `config.worktree`.
             let top = git_dir.parent().map(Path::to_owned);
             let set = top.map(|top| gix.set_workdir(top)).transpose();
             set.map_err(|error| OpenError::Damaged(git_dir.clone(), error.to_string()))?;
         }
         let is_bare = gix.workdir().is_none() || is_bare(&gix);
-        if wanted == Purpose::Files {
+        if purpose == Purpose::Files {
             if let Some(error) = wrongly_bare {
                 return Err(error);
             }
@@ -218,7 +222,7 @@ impl Repository {
 
         let workdir = gix.workdir().unwrap_or(&git_dir);
         let workdir = workdir.canonicalize().unwrap_or(workdir.to_owned());
-        if is_elsewhere(&gix, &workdir) {
+        if is_worktree_elsewhere(&gix, &workdir) {
             return Err(OpenError::Elsewhere {
                 file: file_that_sets(&gix, "worktree").unwrap_or_else(|| git_dir.join("config")),
                 git_dir,
@@ -226,8 +230,8 @@ impl Repository {
             });
         }
 
-        if let Some(what) = too_wide(&workdir, home) {
-            return Err(OpenError::TooWide(workdir, what));
+        if let Some(scope) = too_wide(&workdir, home) {
+            return Err(OpenError::TooWide(workdir, scope));
         }
 
         let index = gix.index_path();
@@ -358,12 +362,12 @@ pub(in crate::git) fn plain() -> gix::open::Options {
 }
 
 /// Opens a repository again if variables select a part of it.
-fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
+fn reopen_plain(repo: gix::Repository) -> gix::error::Result<gix::Repository> {
     if ELSEWHERE.iter().all(|name| env::var_os(name).is_none()) {
-        return Ok(found);
+        return Ok(repo);
     }
 
-    let worktree = found
+    let worktree = repo
         .workdir()
         .filter(|_| env::var_os("GIT_WORK_TREE").is_some())
         .and_then(Path::to_str);
@@ -372,19 +376,19 @@ fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
         .into_iter()
         .chain(worktree.map(|top| format!("core.worktree={top}")));
     gix::open_opts(
-        found.git_dir(),
+        repo.git_dir(),
         plain().config_overrides(overrides.map(BString::from)),
     )
 }
 
 /// Explains why no repository was opened.
-fn why_not(start: &Path, error: &gix::Error) -> OpenError {
-    let named = env::var_os("GIT_DIR").map(|named| start.join(named));
-    let found = || {
-        let mut above = start.ancestors().map(|folder| folder.join(".git"));
+fn explain_failure(start: &Path, error: &gix::Error) -> OpenError {
+    let from_env = env::var_os("GIT_DIR").map(|value| start.join(value));
+    let nearest = || {
+        let mut above = start.ancestors().map(|dir| dir.join(".git"));
         above.find(|git| git.exists())
     };
-    let git_dir = named.or_else(found);
+    let git_dir = from_env.or_else(nearest);
     let Some(git_dir) = git_dir else {
         return OpenError::None(start.to_owned());
     };

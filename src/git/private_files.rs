@@ -59,7 +59,7 @@ impl PrivateFiles {
             return Ok(());
         }
         let paths: Vec<Vec<u8>> = self.paths.into_iter().collect();
-        crate::host::file::make_folders(self.note.parent().unwrap_or(Path::new(".")))?;
+        crate::host::file::make_dirs(self.note.parent().unwrap_or(Path::new(".")))?;
         write_cache(&self.note, &paths.join(&0))
     }
 }

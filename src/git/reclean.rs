@@ -22,18 +22,18 @@ pub fn alike(
     [tree, other]: [TreeId; 2],
     paths: &[Vec<u8>],
 ) -> anyhow::Result<TreeId> {
-    let [mut here, mut there] = filters(repository, [tree, other], paths)?;
+    let [mut filter, mut other_filter] = filters(repository, [tree, other], paths)?;
     let mut edits = BTreeMap::new();
     for path in paths {
-        if here.keeps(path)? && there.keeps(path)? {
+        if filter.keeps(path)? && other_filter.keeps(path)? {
             continue;
         }
         let [one, two] = [tree, other].map(|tree| file(repository, tree, path));
-        if let (Some((entry, blob)), Some((wanted, other))) = (one?, two?)
-            && entry.mode == wanted.mode
-            && here.smudge(path, blob)? == there.smudge(path, other)?
+        if let (Some((entry, blob)), Some((target, other))) = (one?, two?)
+            && entry.mode == target.mode
+            && filter.smudge(path, blob)? == other_filter.smudge(path, other)?
         {
-            edits.insert(path.clone(), Some(wanted));
+            edits.insert(path.clone(), Some(target));
         }
     }
 
@@ -69,7 +69,7 @@ fn filters<'r>(
     [one, two]: [TreeId; 2],
     paths: &[Vec<u8>],
 ) -> anyhow::Result<[Filter<'r>; 2]> {
-    let of = |tree| filter::filter(repository, tree, paths.iter().map(Vec::as_slice));
+    let of = |tree| filter::open_filter(repository, tree, paths.iter().map(Vec::as_slice));
     Ok([of(one)?, of(two)?])
 }
 
@@ -81,7 +81,7 @@ fn file(
 ) -> anyhow::Result<Option<(TreeEntry, Vec<u8>)>> {
     let is_file = |entry: &TreeEntry| {
         matches!(entry.mode, EntryMode::File | EntryMode::Executable)
-            && large::large(repository, entry.id).is_none()
+            && large::find_large(repository, entry.id).is_none()
     };
     let Some(entry) = repository.entry(tree, path)?.filter(is_file) else {
         return Ok(None);

@@ -25,7 +25,7 @@ pub struct Repository {
     /// Nothing can be written. New objects stay in memory.
     pub(in crate::git) read_only: bool,
     /// Time at which this process last checked packs and refs for damage.
-    pub(in crate::git) looked_over: Cell<Option<Instant>>,
+    pub(in crate::git) checked: Cell<Option<Instant>>,
     pub(in crate::git) loaded: Loaded,
     pub(in crate::git) memory: ObjectMemory,
     /// Keeps packs protected as long as a handle exists.
@@ -34,7 +34,7 @@ pub struct Repository {
 
 /// Time for which a check is valid. Damage by power loss would end this process too, but another
 /// program can damage the repository while it runs.
-const LOOKED_OVER: Duration = Duration::from_secs(2);
+const CHECKED: Duration = Duration::from_secs(2);
 
 impl Repository {
     /// Returns a handle. `common` must be canonical. The error is the name of an unknown ref
@@ -51,21 +51,21 @@ impl Repository {
             _keeping: Keeping::of(&common),
             common,
             read_only,
-            looked_over: Cell::default(),
+            checked: Cell::default(),
             loaded: Loaded::default(),
             memory: ObjectMemory::default(),
         })
     }
 
     /// Returns whether packs and refs were checked moments ago.
-    pub fn is_looked_over(&self) -> bool {
-        let at = self.looked_over.get();
-        at.is_some_and(|at| at.elapsed() < LOOKED_OVER)
+    pub fn is_checked(&self) -> bool {
+        let at = self.checked.get();
+        at.is_some_and(|at| at.elapsed() < CHECKED)
     }
 
     /// Records that packs and refs were just checked and repaired.
-    pub fn note_looked_over(&self) {
-        self.looked_over.set(Some(Instant::now()));
+    pub fn note_checked(&self) {
+        self.checked.set(Some(Instant::now()));
     }
 
     /// Returns whether the repository has no worktree.
@@ -167,7 +167,7 @@ impl Repository {
     /// override earlier ones.
     pub fn config_section(&self, section: &str) -> Vec<(String, String)> {
         let snapshot = self.gix.config_snapshot();
-        let mut found = Vec::new();
+        let mut values = Vec::new();
         for part in snapshot
             .plumbing()
             .sections_by_name(section)
@@ -181,12 +181,12 @@ impl Repository {
                 .unwrap_or_default();
             for name in part.body().value_names() {
                 for value in part.body().values(&name) {
-                    found.push((format!("{subsection}{name}"), value.to_string()));
+                    values.push((format!("{subsection}{name}"), value.to_string()));
                 }
             }
         }
 
-        found
+        values
     }
 
     /// Returns whether this is a partial clone.

@@ -48,7 +48,7 @@ pub fn is_on_branch(repository: &Repository, commit: CommitId, branch: &str) -> 
 }
 
 /// Returns the newest commit whose message matches, among the `limit` newest of a branch.
-pub fn find_message(
+pub fn find_commit_by_message(
     repository: &Repository,
     branch: &str,
     limit: usize,
@@ -57,10 +57,10 @@ pub fn find_message(
     let Some(tip) = refs::read(repository, &format!("refs/heads/{branch}"))? else {
         return Ok(None);
     };
-    let (mut waiting, mut seen) = (BinaryHeap::new(), HashSet::new());
+    let (mut waiting, mut visited) = (BinaryHeap::new(), HashSet::new());
     waiting.push((i64::MAX, tip.to_string(), tip));
     while let Some((.., id)) = waiting.pop() {
-        if !seen.insert(id) || seen.len() > limit {
+        if !visited.insert(id) || visited.len() > limit {
             continue;
         }
         // A shallow clone has commits without their parents.

@@ -22,11 +22,11 @@ pub(super) fn files() -> impl Strategy<Value = Files> {
     prop::collection::vec((path, 0..4_u8), 0..12).prop_map(|drawn| {
         let is_in_line = |a: &str, b: &str| a == b || a.starts_with(&format!("{b}/"));
         let mut files = Files::new();
-        for (path, content) in drawn {
+        for (path, byte) in drawn {
             let path: Vec<&str> = path.into_iter().map(|at| NAMES[at]).collect();
             let path = path.join("/");
             files.retain(|other, _| !is_in_line(&path, other) && !is_in_line(other, &path));
-            files.insert(path, content);
+            files.insert(path, byte);
         }
         files
     })
@@ -35,23 +35,23 @@ pub(super) fn files() -> impl Strategy<Value = Files> {
 /// Generates a variant in which most files are the same.
 pub(super) fn near(files: &Files, changed: &Files) -> Files {
     let near = files.iter().map(|(path, &old)| {
-        let content = changed.get(path).copied().unwrap_or(old);
-        (path.clone(), content)
+        let byte = changed.get(path).copied().unwrap_or(old);
+        (path.clone(), byte)
     });
     near.collect()
 }
 
-pub(super) fn entry(repository: &Repository, content: u8) -> TreeEntry {
+pub(super) fn entry(repository: &Repository, byte: u8) -> TreeEntry {
     TreeEntry {
         mode: EntryMode::File,
-        id: blob(repository, content).0,
+        id: blob(repository, byte).0,
     }
 }
 
 pub(super) fn write(repository: &Repository, files: &Files) -> TreeId {
     let empty = ObjectId::empty_tree(repository.gix.object_hash());
-    let edit = |(path, &content): (&String, &u8)| {
-        let entry = entry(repository, content);
+    let edit = |(path, &byte): (&String, &u8)| {
+        let entry = entry(repository, byte);
         (path.clone().into_bytes(), Some(entry))
     };
     let edits = files.iter().map(edit).collect();
@@ -61,9 +61,9 @@ pub(super) fn write(repository: &Repository, files: &Files) -> TreeId {
     tree
 }
 
-pub(super) fn blob(repository: &Repository, content: u8) -> BlobId {
-    let batch = batch::batch(repository);
-    let id = batch.blob(&[content]).unwrap();
+pub(super) fn blob(repository: &Repository, byte: u8) -> BlobId {
+    let batch = batch::begin_batch(repository);
+    let id = batch.blob(&[byte]).unwrap();
     batch.stage().unwrap();
     id
 }

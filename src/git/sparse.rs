@@ -18,7 +18,7 @@ pub(in crate::git) struct Hidden {
     top: PathBuf,
     paths: HashSet<Vec<u8>>,
     /// Whether directories exist; a cache.
-    folders: RefCell<HashMap<Vec<u8>, bool>>,
+    dirs: RefCell<HashMap<Vec<u8>, bool>>,
 }
 
 impl Hidden {
@@ -26,15 +26,15 @@ impl Hidden {
         let mut hidden = Hidden {
             top: user.workdir().to_owned(),
             paths: HashSet::new(),
-            folders: RefCell::default(),
+            dirs: RefCell::default(),
         };
         if is_on(user) {
             let index = &user_index(user)?.state;
-            let marked = index
+            let skipped = index
                 .entries()
                 .iter()
                 .filter(|entry| entry.flags.contains(Flags::SKIP_WORKTREE));
-            let paths = marked.map(|entry| entry.path(index).to_vec());
+            let paths = skipped.map(|entry| entry.path(index).to_vec());
             hidden.paths = paths.collect();
         }
         Ok(hidden)
@@ -46,25 +46,25 @@ impl Hidden {
 
     /// Returns whether a path or a directory above it is marked, and the path does not exist.
     pub(in crate::git) fn has(&self, path: &[u8]) -> bool {
-        let mut folders = path.find_iter("/").map(|at| &path[..=at]);
+        let mut dirs = path.find_iter("/").map(|at| &path[..=at]);
         !self.is_empty()
-            && (self.paths.contains(path) || folders.any(|folder| self.paths.contains(folder)))
+            && (self.paths.contains(path) || dirs.any(|dir| self.paths.contains(dir)))
             && !self.is_there(path)
     }
 
     pub(in crate::git) fn is_there(&self, path: &[u8]) -> bool {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let above = path.rfind_byte(b'/').map(|end| &path[..end]);
-        above.is_none_or(|folder| self.has_folder(folder)) && self.on_disk(path)
+        above.is_none_or(|dir| self.has_dir(dir)) && self.on_disk(path)
     }
 
-    fn has_folder(&self, folder: &[u8]) -> bool {
-        if let Some(&known) = self.folders.borrow().get(folder) {
-            return known;
+    fn has_dir(&self, dir: &[u8]) -> bool {
+        if let Some(&cached) = self.dirs.borrow().get(dir) {
+            return cached;
         }
-        let found = self.is_there(folder);
-        self.folders.borrow_mut().insert(folder.to_vec(), found);
-        found
+        let exists = self.is_there(dir);
+        self.dirs.borrow_mut().insert(dir.to_vec(), exists);
+        exists
     }
 
     fn on_disk(&self, path: &[u8]) -> bool {

@@ -19,9 +19,9 @@ use crate::host::file::{Mounts, open_beneath};
 
 /// Flags for a directory whose entries are read. Listing it needs another open.
 #[cfg(target_os = "linux")]
-const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+const DIR_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 #[cfg(not(target_os = "linux"))]
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
+const DIR_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
 #[cfg(target_os = "linux")]
 const BLOCK: usize = 32 << 10;
@@ -30,7 +30,7 @@ const BLOCK: usize = 32 << 10;
 pub(in crate::git) enum NameKind {
     File,
     Link,
-    Folder,
+    Dir,
     Special,
 }
 
@@ -39,7 +39,7 @@ impl From<FileType> for NameKind {
         match file_type {
             FileType::RegularFile => NameKind::File,
             FileType::Symlink => NameKind::Link,
-            FileType::Directory => NameKind::Folder,
+            FileType::Directory => NameKind::Dir,
             _ => NameKind::Special,
         }
     }
@@ -92,11 +92,11 @@ pub(in crate::git) fn as_in_index(s: &rustix::fs::Stat) -> Stat {
 }
 
 /// Returns the stat of a name in an open directory, without following symlinks.
-pub(in crate::git) fn look(folder: impl AsFd, name: &[u8]) -> io::Result<NameStat> {
-    Ok(rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
+pub(in crate::git) fn stat_name(dir: impl AsFd, name: &[u8]) -> io::Result<NameStat> {
+    Ok(rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
 }
 
-pub(in crate::git) fn look_at(file: impl AsFd) -> io::Result<NameStat> {
+pub(in crate::git) fn stat_fd(file: impl AsFd) -> io::Result<NameStat> {
     Ok(rustix::fs::fstat(file)?.into())
 }
 
@@ -118,14 +118,14 @@ pub(in crate::git) fn open_below(
 
 /// Opens a directory to read entries by name, without following symlinks. Faster than opening it
 /// for listing.
-pub(in crate::git) fn open_folder(top: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
+pub(in crate::git) fn open_dir(top: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
     let path = Path::new(OsStr::from_bytes(path));
-    Ok(open_beneath(top, path, FOLDER, Mounts::Entered)?)
+    Ok(open_beneath(top, path, DIR_FLAGS, Mounts::Entered)?)
 }
 
 /// Opens a directory again for listing.
-pub(in crate::git) fn open_to_list(folder: impl AsFd) -> io::Result<OwnedFd> {
-    open_below(folder, b"", OFlags::RDONLY | OFlags::DIRECTORY)
+pub(in crate::git) fn open_to_list(dir: impl AsFd) -> io::Result<OwnedFd> {
+    open_below(dir, b"", OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
 /// Returns whether an error means that a path does not exist.
@@ -169,24 +169,24 @@ impl Stamp {
     }
 }
 
-pub(in crate::git) fn names(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKind)>> {
+pub(in crate::git) fn names(dir: &OwnedFd) -> io::Result<Vec<(Vec<u8>, NameKind)>> {
     let mut names = Vec::new();
-    each_name(folder, |name, kind| names.push((name.to_vec(), kind)))?;
+    each_name(dir, |name, kind| names.push((name.to_vec(), kind)))?;
     Ok(names)
 }
 
 pub(in crate::git) fn each_name(
-    folder: &OwnedFd,
+    dir: &OwnedFd,
     mut add: impl FnMut(&[u8], NameKind),
 ) -> io::Result<()> {
-    each_listed(folder, |name, file_type| {
+    each_listed(dir, |name, file_type| {
         if name != b"." && name != b".." {
             let kind = match file_type {
-                FileType::Unknown => match look(folder, name) {
+                FileType::Unknown => match stat_name(dir, name) {
                     Err(error) if is_absent(&error) => return Ok(()),
-                    looked => looked?.kind,
+                    result => result?.kind,
                 },
-                known => known.into(),
+                listed => listed.into(),
             };
             add(name, kind);
         }
@@ -198,12 +198,12 @@ pub(in crate::git) fn each_name(
 /// thousands of directories, reopening takes as long as reading.
 #[cfg(target_os = "linux")]
 fn each_listed(
-    folder: &OwnedFd,
+    dir: &OwnedFd,
     mut add: impl FnMut(&[u8], FileType) -> io::Result<()>,
 ) -> io::Result<()> {
-    rustix::fs::seek(folder, rustix::fs::SeekFrom::Start(0))?;
+    rustix::fs::seek(dir, rustix::fs::SeekFrom::Start(0))?;
     let mut buffer = [MaybeUninit::uninit(); BLOCK];
-    let mut entries = RawDir::new(folder, &mut buffer);
+    let mut entries = RawDir::new(dir, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = match entry {
             // The directory was removed while it was open.
@@ -217,10 +217,10 @@ fn each_listed(
 
 #[cfg(not(target_os = "linux"))]
 fn each_listed(
-    folder: &OwnedFd,
+    dir: &OwnedFd,
     mut add: impl FnMut(&[u8], FileType) -> io::Result<()>,
 ) -> io::Result<()> {
-    for entry in rustix::fs::Dir::read_from(folder)? {
+    for entry in rustix::fs::Dir::read_from(dir)? {
         let entry = entry?;
         add(entry.file_name().to_bytes(), entry.file_type())?;
     }
@@ -244,17 +244,17 @@ mod tests {
         std::fs::create_dir(outer.path().join("folder")).unwrap();
         std::os::unix::fs::symlink("folder", outer.path().join("link")).unwrap();
 
-        let folder = OwnedFd::from(std::fs::File::open(outer.path()).unwrap());
+        let dir = OwnedFd::from(std::fs::File::open(outer.path()).unwrap());
         for _ in 0..2 {
-            let mut found = names(&folder).unwrap();
-            found.sort();
-            let (files, others): (Vec<_>, Vec<_>) = found
+            let mut listed = names(&dir).unwrap();
+            listed.sort();
+            let (files, others): (Vec<_>, Vec<_>) = listed
                 .into_iter()
                 .partition(|(_, kind)| *kind == NameKind::File);
             let files: Vec<_> = files.into_iter().map(|(name, _)| name).collect();
             assert!(files == expected);
-            let folder = (b"folder".to_vec(), NameKind::Folder);
-            assert_eq!(others, [folder, (b"link".to_vec(), NameKind::Link)]);
+            let dir = (b"folder".to_vec(), NameKind::Dir);
+            assert_eq!(others, [dir, (b"link".to_vec(), NameKind::Link)]);
         }
     }
 
@@ -298,8 +298,8 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let path = outer.path().join("folder");
         std::fs::create_dir(&path).unwrap();
-        let folder = OwnedFd::from(std::fs::File::open(&path).unwrap());
+        let dir = OwnedFd::from(std::fs::File::open(&path).unwrap());
         std::fs::remove_dir(&path).unwrap();
-        assert_eq!(names(&folder).unwrap(), []);
+        assert_eq!(names(&dir).unwrap(), []);
     }
 }

@@ -7,7 +7,7 @@ use crate::git::repository::Repository;
 use crate::git::user_git::{in_checkout, silent_git};
 
 /// Returns the paths of the submodules of a tree. A `.gitmodules` that git cannot read names none.
-pub fn submodules(repository: &Repository, tree: TreeId) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+pub fn list_submodules(repository: &Repository, tree: TreeId) -> anyhow::Result<BTreeSet<Vec<u8>>> {
     let entry = repository.entry(tree, b".gitmodules")?;
     let is_file = |mode| matches!(mode, EntryMode::File | EntryMode::Executable);
     let Some(entry) = entry.filter(|entry| is_file(entry.mode)) else {

@@ -27,16 +27,16 @@ const ELSEWHERE: [&str; 12] = [
 ///
 /// Fails if git is in no absolute directory of `PATH` outside of that directory and the current
 /// one.
-pub(super) fn user_git(folder: &Path) -> anyhow::Result<Command> {
-    let current = env::current_dir().unwrap_or_else(|_| folder.to_owned());
-    let Some(program) = process::find_outside("git", &[folder, &current]) else {
+pub(super) fn user_git(dir: &Path) -> anyhow::Result<Command> {
+    let current = env::current_dir().unwrap_or_else(|_| dir.to_owned());
+    let Some(program) = process::find_outside("git", &[dir, &current]) else {
         anyhow::bail!("git is not installed: it is in no directory of PATH");
     };
 
     let mut command = process::command(program);
     // Hooks and helpers of git's find the environment in which the user would run git.
-    process::give_back(&mut command, |_| true);
-    command.current_dir(folder).stdin(Stdio::null());
+    process::restore_env(&mut command, |_| true);
+    command.current_dir(dir).stdin(Stdio::null());
     for name in ELSEWHERE {
         command.env_remove(name);
     }
@@ -46,8 +46,8 @@ pub(super) fn user_git(folder: &Path) -> anyhow::Result<Command> {
 }
 
 /// Returns git in a directory, with hooks disabled.
-pub(super) fn silent_git(folder: &Path) -> anyhow::Result<Command> {
-    let mut command = user_git(folder)?;
+pub(super) fn silent_git(dir: &Path) -> anyhow::Result<Command> {
+    let mut command = user_git(dir)?;
     command.args(["-c", "core.hooksPath=/dev/null"]);
     Ok(command)
 }
@@ -59,11 +59,15 @@ pub(super) fn in_checkout(mut command: Command, repository: &Repository) -> Comm
     command
 }
 
-pub(super) fn answer(command: &mut Command, what: &str) -> anyhow::Result<Vec<u8>> {
-    judge(command.output()?, what)
+pub(super) fn run_checked(command: &mut Command, action: &str) -> anyhow::Result<Vec<u8>> {
+    check_output(command.output()?, action)
 }
 
-pub(super) fn feed(command: &mut Command, input: &[u8], what: &str) -> anyhow::Result<Vec<u8>> {
+pub(super) fn run_with_input(
+    command: &mut Command,
+    input: &[u8],
+    action: &str,
+) -> anyhow::Result<Vec<u8>> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -75,15 +79,15 @@ pub(super) fn feed(command: &mut Command, input: &[u8], what: &str) -> anyhow::R
     let writer = std::thread::spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)));
     let output = child.wait_with_output()?;
     drop(writer.join());
-    judge(output, what)
+    check_output(output, action)
 }
 
-fn judge(output: Output, what: &str) -> anyhow::Result<Vec<u8>> {
-    let words = String::from_utf8_lossy(&output.stderr);
+fn check_output(output: Output, action: &str) -> anyhow::Result<Vec<u8>> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
     anyhow::ensure!(
         output.status.success(),
-        "git cannot {what}: {}",
-        words.trim().trim_start_matches("fatal: ")
+        "git cannot {action}: {}",
+        stderr.trim().trim_start_matches("fatal: ")
     );
     Ok(output.stdout)
 }

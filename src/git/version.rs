@@ -5,7 +5,7 @@ use crate::git::object::large;
 use rustix::fs::RawMode;
 
 use super::filter::Filter;
-use super::place::{ByteSource, Content, FileBody, NameState, OnDisk, Place};
+use super::path_handle::{ByteSource, FileBody, FileContents, NameState, OnDisk, PathHandle};
 use super::repository::Repository;
 use crate::git::object::large::Stored;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
@@ -32,8 +32,8 @@ pub(in crate::git) enum Mark {
 
 /// A file on disk with its identity.
 #[derive(Debug)]
-pub(in crate::git) struct Marked {
-    pub(in crate::git) seen: OnDisk,
+pub(in crate::git) struct DiskVersion {
+    pub(in crate::git) on_disk: OnDisk,
     pub(in crate::git) mark: Mark,
 }
 
@@ -49,30 +49,33 @@ pub(in crate::git) struct Abilities {
 }
 
 /// Loads the filters that a checkout of these paths needs.
-pub(in crate::git) fn version<'a>(
+pub(in crate::git) fn tree_version<'a>(
     repository: &Repository,
     tree: TreeId,
     paths: impl Iterator<Item = &'a [u8]>,
 ) -> anyhow::Result<TreeVersion<'_>> {
     Ok(TreeVersion {
         repository,
-        filter: filter::filter(repository, tree, paths)?,
+        filter: filter::open_filter(repository, tree, paths)?,
         abilities: abilities(repository),
     })
 }
 
 /// Reads and hashes the file at a path.
-pub(in crate::git) fn look(repository: &Repository, place: &Place) -> anyhow::Result<Marked> {
-    look_at(repository, &place.find()?)
+pub(in crate::git) fn read_disk(
+    repository: &Repository,
+    handle: &PathHandle,
+) -> anyhow::Result<DiskVersion> {
+    read_state(repository, &handle.find()?)
 }
 
-pub(in crate::git) fn look_at(
+pub(in crate::git) fn read_state(
     repository: &Repository,
-    found: &NameState,
-) -> anyhow::Result<Marked> {
-    let seen = found.read()?;
-    let mark = match &seen {
-        OnDisk::Absent | OnDisk::Folder => Mark::Absent,
+    state: &NameState,
+) -> anyhow::Result<DiskVersion> {
+    let on_disk = state.read()?;
+    let mark = match &on_disk {
+        OnDisk::Absent | OnDisk::Dir => Mark::Absent,
         OnDisk::File { body, permissions } => match body_id(repository, body)? {
             Some(id) => Mark::File(id, is_executable(*permissions)),
             None => Mark::Other,
@@ -80,7 +83,7 @@ pub(in crate::git) fn look_at(
         OnDisk::Link(target) => Mark::Link(repository.blob_id(target)?.0),
         OnDisk::Other => Mark::Other,
     };
-    Ok(Marked { seen, mark })
+    Ok(DiskVersion { on_disk, mark })
 }
 
 /// Returns the blob id of a file; `None` if it changes while it is read.
@@ -97,16 +100,16 @@ pub(in crate::git) fn body_id(
 /// Returns the mark that a file has once these contents are written.
 pub(in crate::git) fn mark(
     repository: &Repository,
-    content: &Content,
+    contents: &FileContents,
     executable: bool,
 ) -> anyhow::Result<Mark> {
-    Ok(match content {
-        Content::File { source, .. } => match source {
+    Ok(match contents {
+        FileContents::File { source, .. } => match source {
             ByteSource::Bytes(bytes) => Mark::File(repository.blob_id(bytes)?.0, executable),
             // Hashed when the bytes were written to the store.
             ByteSource::Stored(stored) => Mark::File(stored.id, executable),
         },
-        Content::Link(target) => Mark::Link(repository.blob_id(target)?.0),
+        FileContents::Link(target) => Mark::Link(repository.blob_id(target)?.0),
     })
 }
 
@@ -127,13 +130,13 @@ impl TreeVersion<'_> {
         &mut self,
         path: &[u8],
         entry: Option<&TreeEntry>,
-        seen: &Marked,
+        current: &DiskVersion,
     ) -> anyhow::Result<bool> {
         let Some(entry) = entry else {
             // A directory is not an entry, so it does not conflict with a missing one.
-            return Ok(seen.mark == Mark::Absent);
+            return Ok(current.mark == Mark::Absent);
         };
-        match (&seen.mark, &seen.seen) {
+        match (&current.mark, &current.on_disk) {
             (Mark::Link(id), _) => Ok(entry.mode == EntryMode::Link && *id == entry.id),
             (Mark::File(id, _), _) if entry.mode == EntryMode::Link => {
                 Ok(!self.abilities.links && *id == entry.id)
@@ -221,14 +224,14 @@ impl TreeVersion<'_> {
         self.filter.apply_to_disk(path, versions, disk, new.id)
     }
 
-    pub(in crate::git) fn content_of(
+    pub(in crate::git) fn contents_of(
         &self,
         bytes: Vec<u8>,
         entry: &TreeEntry,
         old: Option<RawMode>,
-    ) -> Content {
+    ) -> FileContents {
         let executable = entry.mode == EntryMode::Executable;
-        Content::File {
+        FileContents::File {
             source: ByteSource::Bytes(bytes),
             permissions: self.permissions(old, executable),
             executable,
@@ -237,12 +240,12 @@ impl TreeVersion<'_> {
 
     /// Returns what a checkout writes for a file or link. `old` has the permissions of the file that
     /// it replaces.
-    pub(in crate::git) fn content(
+    pub(in crate::git) fn contents(
         &mut self,
         path: &[u8],
         entry: &TreeEntry,
         old: Option<RawMode>,
-    ) -> anyhow::Result<Content> {
+    ) -> anyhow::Result<FileContents> {
         let during = || format!("reading `{}`", String::from_utf8_lossy(path));
         anyhow::ensure!(
             !matches!(entry.mode, EntryMode::Tree | EntryMode::Gitlink),
@@ -254,7 +257,7 @@ impl TreeVersion<'_> {
             None => {
                 let blob = self.repository.blob(BlobId(entry.id))?;
                 if entry.mode == EntryMode::Link && self.abilities.links {
-                    return Ok(Content::Link(blob));
+                    return Ok(FileContents::Link(blob));
                 }
 
                 ByteSource::Bytes(if entry.mode == EntryMode::Link {
@@ -266,7 +269,7 @@ impl TreeVersion<'_> {
         };
 
         let executable = entry.mode == EntryMode::Executable;
-        Ok(Content::File {
+        Ok(FileContents::File {
             source,
             permissions: self.permissions(old, executable),
             executable,
@@ -285,7 +288,7 @@ impl TreeVersion<'_> {
         if entry.mode == EntryMode::Link {
             return Ok(None);
         }
-        match large::large(self.repository, entry.id) {
+        match large::find_large(self.repository, entry.id) {
             Some(stored) if self.filter.keeps(path)? => Ok(Some(stored)),
             _ => Ok(None),
         }

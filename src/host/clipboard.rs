@@ -65,7 +65,7 @@ pub fn copy(text: &str) -> io::Result<()> {
             text.as_bytes().to_vec()
         };
         // xclip and wl-copy stay in the background to own the selection, so do not wait for output.
-        if helper::tell(&mut command(helper.copy), &input, LIMIT).is_ok() {
+        if helper::run_with_input(&mut command(helper.copy), &input, LIMIT).is_ok() {
             return Ok(());
         }
     }
@@ -76,7 +76,7 @@ pub fn copy(text: &str) -> io::Result<()> {
 /// Returns the text in the clipboard. Fails if no clipboard is reachable or it contains no text.
 pub fn paste() -> io::Result<String> {
     for helper in helpers(&is_there) {
-        if let Ok(answer) = helper::ask(&mut command(helper.paste), b"", LIMIT)
+        if let Ok(answer) = helper::run_for_answer(&mut command(helper.paste), b"", LIMIT)
             && answer.status.success()
         {
             return String::from_utf8(answer.stdout).map_err(|_| {
@@ -109,9 +109,9 @@ fn is_there(variable: &str) -> bool {
     env::var_os(variable).is_some()
 }
 
-fn command(words: &[&str]) -> std::process::Command {
-    let mut command = process::command_by_hand(words.first().copied().unwrap_or_default());
-    command.args(words.iter().skip(1));
+fn command(argv: &[&str]) -> std::process::Command {
+    let mut command = process::command_by_hand(argv.first().copied().unwrap_or_default());
+    command.args(argv.iter().skip(1));
     command
 }
 
@@ -163,9 +163,9 @@ fn base64(bytes: &[u8]) -> String {
             .take(3)
             .fold(0u32, |n, &byte| n << 8 | u32::from(byte));
         let digits = chunk.len() + 1;
-        (0..4).map(move |place| {
-            if place < digits {
-                DIGITS[(number >> (18 - 6 * place) & 63) as usize] as char
+        (0..4).map(move |position| {
+            if position < digits {
+                DIGITS[(number >> (18 - 6 * position) & 63) as usize] as char
             } else {
                 '='
             }
@@ -179,11 +179,14 @@ mod tests {
     use super::*;
 
     fn check(set: &[&str], expected: &[&str]) {
-        let found: Vec<_> = helpers(&|name| set.contains(&name))
+        let programs: Vec<_> = helpers(&|name| set.contains(&name))
             .iter()
             .map(|helper| helper.copy[0])
             .collect();
-        assert_eq!(found.strip_prefix(&["pbcopy"]).unwrap_or(&found), expected);
+        assert_eq!(
+            programs.strip_prefix(&["pbcopy"]).unwrap_or(&programs),
+            expected
+        );
     }
 
     #[test]

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::file::make_folders;
+use super::file::make_dirs;
 use super::inherited::ChildKind;
-use super::shell::{CommandEnvironment, Marker, VARIABLE};
+use super::shell::{CommandEnvironment, RunMarker, VARIABLE};
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
-use super::temporary::temporary_folder;
+use super::temporary::temporary_dir;
 use super::{process, sandbox};
 use pipe::InputPipe;
 
@@ -36,30 +36,30 @@ const DRAIN: Duration = Duration::from_secs(1);
 const PIECES: usize = 64;
 
 /// In bytes. The last piece can exceed the limit.
-const MAX_COMPLAINTS: usize = 64 << 10;
+const MAX_STDERR: usize = 64 << 10;
 
 /// Private directory of a dialogue. Dropping it deletes the directory.
 #[derive(Debug)]
-pub struct DialogueFolder {
-    folder: tempfile::TempDir,
+pub struct DialogueDir {
+    dir: tempfile::TempDir,
 }
 
-impl DialogueFolder {
+impl DialogueDir {
     /// Creates the directory below the system's temporary directory.
-    pub fn new() -> io::Result<DialogueFolder> {
-        let folder = temporary_folder()?;
-        let made = DialogueFolder { folder };
-        make_folders(&made.temporary())?;
-        Ok(made)
+    pub fn new() -> io::Result<DialogueDir> {
+        let dir = temporary_dir()?;
+        let dialogue_dir = DialogueDir { dir };
+        make_dirs(&dialogue_dir.temporary())?;
+        Ok(dialogue_dir)
     }
 
     /// Directory for the program's temporary files (`TMPDIR`). The program can write to it.
     pub fn temporary(&self) -> PathBuf {
-        self.folder.path().join("tmp")
+        self.dir.path().join("tmp")
     }
 
     fn pipe(&self) -> PathBuf {
-        self.folder.path().join("input")
+        self.dir.path().join("input")
     }
 }
 
@@ -67,9 +67,9 @@ impl DialogueFolder {
 #[derive(Debug, Clone)]
 pub struct DialogueOrder<'a> {
     /// Path or name of the program, then its arguments.
-    pub words: &'a [String],
+    pub argv: &'a [String],
     /// Working directory.
-    pub folder: &'a Path,
+    pub dir: &'a Path,
     /// How to start it, with the sandbox policy.
     pub launcher: &'a Launcher,
     /// Additional variables. They override inherited ones.
@@ -99,13 +99,13 @@ impl From<io::Error> for DialogueRefusal {
 #[derive(Debug, PartialEq, Eq)]
 pub enum DialogueEvent {
     /// Wrote to standard output.
-    Said(Vec<u8>),
+    Stdout(Vec<u8>),
     /// Wrote to standard error.
-    Complained(Vec<u8>),
+    Stderr(Vec<u8>),
     /// Did nothing within the given time.
-    Silence,
+    Timeout,
     /// Ended. All its children have ended too, and all output was delivered.
-    Over(DialogueEnding),
+    Ended(DialogueEnding),
 }
 
 /// How a program ended.
@@ -130,15 +130,15 @@ impl std::fmt::Display for DialogueEnding {
 #[derive(Debug, Default)]
 pub struct EndedDialogue {
     /// Processes that could not be killed.
-    pub left: Vec<String>,
+    pub survivors: Vec<String>,
     /// Standard error read while the program was ending, up to 64 KiB.
-    pub complaints: Vec<u8>,
+    pub stderr: Vec<u8>,
 }
 
 /// A running program. Dropping it kills the program and all its children.
 pub struct Dialogue {
     supervisor: Supervisor,
-    events: Receiver<Heard>,
+    events: Receiver<PipeEvent>,
     /// Feeds the writer thread. `None` once the input is closed.
     input: Option<Sender<Vec<u8>>>,
     /// Events that arrived before the supervisor reported the start.
@@ -147,11 +147,11 @@ pub struct Dialogue {
     policy: Option<sandbox::Policy>,
 }
 
-enum Heard {
-    Out(Vec<u8>),
-    Err(Vec<u8>),
-    Closed,
-    Said(SupervisorMessage),
+enum PipeEvent {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+    Eof,
+    Message(SupervisorMessage),
 }
 
 #[derive(Default)]
@@ -159,42 +159,42 @@ struct DialogueState {
     is_started: bool,
     refused: Option<String>,
     /// The sandbox failed halfway in setting up private mounts. A retry without them can work.
-    is_halfway: bool,
+    private_mounts_failed: bool,
     ending: Option<DialogueEnding>,
     /// Set once all processes have ended: the ones that could not be killed.
-    left: Option<Vec<String>>,
+    survivors: Option<Vec<String>>,
     /// The supervisor died.
     is_lost: bool,
     /// Number of outputs (of two) that have reached their end.
-    closed: usize,
+    eof_count: usize,
 }
 
 impl Dialogue {
     /// Starts a program. Nothing runs if this fails.
     pub fn start(
         order: &DialogueOrder<'_>,
-        folder: &DialogueFolder,
+        dir: &DialogueDir,
     ) -> Result<Dialogue, DialogueRefusal> {
-        let gave_views = supervisor::gives_private_views();
-        let mut dialogue = Dialogue::launch(order, folder)?;
+        let had_private_mounts = supervisor::gives_private_mounts();
+        let mut dialogue = Dialogue::launch(order, dir)?;
         dialogue.await_start();
         if dialogue.state.is_started {
             return Ok(dialogue);
         }
 
         // Some systems let a process create namespaces and then forbid the mounts. Retry without.
-        if dialogue.state.is_halfway && gave_views {
+        if dialogue.state.private_mounts_failed && had_private_mounts {
             drop(dialogue);
-            supervisor::give_no_private_views();
-            return Dialogue::start(order, folder);
+            supervisor::disable_private_mounts();
+            return Dialogue::start(order, dir);
         }
 
         let why = dialogue.state.refused.take();
-        Err(refusal(why.unwrap_or_else(|| dialogue.last_words())))
+        Err(refusal(why.unwrap_or_else(|| dialogue.last_stderr())))
     }
 
     /// Sends bytes to the program's input.
-    pub fn say(&self, bytes: Vec<u8>) {
+    pub fn send(&self, bytes: Vec<u8>) {
         // A failure means that the program stopped reading. Its end is reported as an event.
         let _ = self.input.as_ref().map(|input| input.send(bytes));
     }
@@ -205,7 +205,7 @@ impl Dialogue {
     }
 
     /// Waits up to `limit` for the next event.
-    pub fn hear(&mut self, limit: Duration) -> DialogueEvent {
+    pub fn next_event(&mut self, limit: Duration) -> DialogueEvent {
         if let Some(event) = self.early.pop_front() {
             return event;
         }
@@ -213,20 +213,20 @@ impl Dialogue {
         let deadline = Instant::now() + limit;
         loop {
             // Output can still arrive after the program has ended, so wait for both pipes.
-            if self.state.is_over() && self.state.closed == 2 {
-                return DialogueEvent::Over(self.state.ending());
+            if self.state.is_over() && self.state.eof_count == 2 {
+                return DialogueEvent::Ended(self.state.ending());
             }
 
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.events.recv_timeout(left) {
-                Ok(Heard::Out(bytes)) => return DialogueEvent::Said(bytes),
-                Ok(Heard::Err(bytes)) => return DialogueEvent::Complained(bytes),
-                Ok(Heard::Closed) => self.state.closed += 1,
-                Ok(Heard::Said(message)) => self.state.note(message),
-                Err(RecvTimeoutError::Timeout) => return DialogueEvent::Silence,
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            match self.events.recv_timeout(remaining) {
+                Ok(PipeEvent::Stdout(bytes)) => return DialogueEvent::Stdout(bytes),
+                Ok(PipeEvent::Stderr(bytes)) => return DialogueEvent::Stderr(bytes),
+                Ok(PipeEvent::Eof) => self.state.eof_count += 1,
+                Ok(PipeEvent::Message(message)) => self.state.note(message),
+                Err(RecvTimeoutError::Timeout) => return DialogueEvent::Timeout,
                 Err(RecvTimeoutError::Disconnected) => {
                     self.state.is_lost = true;
-                    self.state.closed = 2;
+                    self.state.eof_count = 2;
                 }
             }
         }
@@ -246,55 +246,52 @@ impl Dialogue {
     }
 
     /// `complaints` is the error output that was read already.
-    fn end_all(mut self, mut complaints: Vec<u8>) -> EndedDialogue {
+    fn end_all(mut self, mut stderr: Vec<u8>) -> EndedDialogue {
         self.hang_up();
         if !self.state.is_over() {
             self.supervisor.end();
-            self.drain(PATIENCE, &mut complaints);
+            self.drain(PATIENCE, &mut stderr);
         }
 
-        let left = match self.state.left.take() {
-            Some(left) => left,
+        let survivors = match self.state.survivors.take() {
+            Some(survivors) => survivors,
             None => self.supervisor.replace(),
         };
-        self.drain(DRAIN, &mut complaints);
-        self.policy.iter().for_each(sandbox::sweep);
-        EndedDialogue { left, complaints }
+        self.drain(DRAIN, &mut stderr);
+        self.policy.iter().for_each(sandbox::clean_up);
+        EndedDialogue { survivors, stderr }
     }
 
-    fn launch(
-        order: &DialogueOrder<'_>,
-        folder: &DialogueFolder,
-    ) -> Result<Dialogue, DialogueRefusal> {
-        let words = found(order.words)?;
+    fn launch(order: &DialogueOrder<'_>, dir: &DialogueDir) -> Result<Dialogue, DialogueRefusal> {
+        let argv = resolve_command(order.argv)?;
         let mut launcher = order.launcher.clone();
         if let Some(policy) = &mut launcher.policy {
-            policy.write.push(folder.temporary());
+            policy.write.push(dir.temporary());
         }
 
-        let mut told = supervisor::order(&launcher, words, order.folder);
-        told.variables = order.variables.to_vec();
-        told.input = Some(folder.pipe().into_os_string().into());
-        let pipe = InputPipe::make(&folder.pipe())?;
+        let mut request = supervisor::order(&launcher, argv, order.dir);
+        request.variables = order.variables.to_vec();
+        request.input = Some(dir.pipe().into_os_string().into());
+        let pipe = InputPipe::make(&dir.pipe())?;
         let mut command = launcher.command()?;
         let environment = CommandEnvironment {
             kind: ChildKind::Model,
             keep: order.keep_env,
-            temporary: &folder.temporary(),
+            temporary: &dir.temporary(),
             is_confined: launcher.policy.is_some(),
         };
         environment.give(&mut command);
         // Some programs trust `PWD` over `getcwd`.
-        command.env("PWD", order.folder);
-        command.env(VARIABLE, Marker::new().value());
+        command.env("PWD", order.dir);
+        command.env(VARIABLE, RunMarker::new().value());
 
         let (out, stdout) = io::pipe()?;
         let (err, stderr) = io::pipe()?;
-        let supervisor = Supervisor::start(command, &told, CommandOutputs { stdout, stderr })?;
+        let supervisor = Supervisor::start(command, &request, CommandOutputs { stdout, stderr })?;
         let (sender, events) = sync_channel(PIECES);
-        listen(out, sender.clone(), Heard::Out)?;
-        listen(err, sender.clone(), Heard::Err)?;
-        supervisor.listen(move |message| drop(sender.send(Heard::Said(message))))?;
+        listen(out, sender.clone(), PipeEvent::Stdout)?;
+        listen(err, sender.clone(), PipeEvent::Stderr)?;
+        supervisor.listen(move |message| drop(sender.send(PipeEvent::Message(message))))?;
 
         Ok(Dialogue {
             supervisor,
@@ -309,39 +306,39 @@ impl Dialogue {
     fn await_start(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         while !self.state.is_started && !self.state.is_over() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.events.recv_timeout(left) {
-                Ok(Heard::Said(message)) => self.state.note(message),
-                Ok(Heard::Closed) => self.state.closed += 1,
-                Ok(Heard::Out(bytes)) => self.early.push_back(DialogueEvent::Said(bytes)),
-                Ok(Heard::Err(bytes)) => self.early.push_back(DialogueEvent::Complained(bytes)),
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            match self.events.recv_timeout(remaining) {
+                Ok(PipeEvent::Message(message)) => self.state.note(message),
+                Ok(PipeEvent::Eof) => self.state.eof_count += 1,
+                Ok(PipeEvent::Stdout(bytes)) => self.early.push_back(DialogueEvent::Stdout(bytes)),
+                Ok(PipeEvent::Stderr(bytes)) => self.early.push_back(DialogueEvent::Stderr(bytes)),
                 Err(_) => return,
             }
         }
     }
 
     /// Error output of a supervisor that started nothing.
-    fn last_words(&self) -> String {
-        let words = self.early.iter().map(|event| match event {
-            DialogueEvent::Complained(bytes) => String::from_utf8_lossy(bytes),
+    fn last_stderr(&self) -> String {
+        let text = self.early.iter().map(|event| match event {
+            DialogueEvent::Stderr(bytes) => String::from_utf8_lossy(bytes),
             _ => "".into(),
         });
-        let words: String = words.collect();
-        match words.trim() {
+        let text: String = text.collect();
+        match text.trim() {
             "" => "its supervisor did not start it".to_owned(),
-            words => words.to_owned(),
+            text => text.to_owned(),
         }
     }
 
     /// Discards output until everything has ended or the time is up, but keeps error output.
-    fn drain(&mut self, limit: Duration, complaints: &mut Vec<u8>) {
+    fn drain(&mut self, limit: Duration, stderr: &mut Vec<u8>) {
         let deadline = Instant::now() + limit;
-        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
-            match self.hear(left) {
-                DialogueEvent::Complained(bytes) if complaints.len() < MAX_COMPLAINTS => {
-                    complaints.extend(bytes);
+        while let Some(remaining) = deadline.checked_duration_since(Instant::now()) {
+            match self.next_event(remaining) {
+                DialogueEvent::Stderr(bytes) if stderr.len() < MAX_STDERR => {
+                    stderr.extend(bytes);
                 }
-                DialogueEvent::Over(_) => return,
+                DialogueEvent::Ended(_) => return,
                 _ => {}
             }
         }
@@ -354,10 +351,10 @@ impl DialogueState {
             SupervisorMessage::Started => self.is_started = true,
             SupervisorMessage::Refused(why) | SupervisorMessage::Broken(why) => {
                 self.refused = Some(why);
-                self.left = Some(Vec::new());
+                self.survivors = Some(Vec::new());
             }
             SupervisorMessage::Halfway(why) => {
-                self.is_halfway = true;
+                self.private_mounts_failed = true;
                 self.note(SupervisorMessage::Refused(why));
             }
             SupervisorMessage::Ended(CommandEnding::Exited(code)) => {
@@ -366,13 +363,13 @@ impl DialogueState {
             SupervisorMessage::Ended(CommandEnding::Signaled(signal)) => {
                 self.ending = Some(DialogueEnding::Signaled(signal));
             }
-            SupervisorMessage::Gone(left) => self.left = Some(left),
+            SupervisorMessage::Gone(survivors) => self.survivors = Some(survivors),
             SupervisorMessage::Lost => self.is_lost = true,
         }
     }
 
     fn is_over(&self) -> bool {
-        self.left.is_some() || self.is_lost
+        self.survivors.is_some() || self.is_lost
     }
 
     fn ending(&self) -> DialogueEnding {
@@ -382,8 +379,8 @@ impl DialogueState {
     }
 }
 
-fn found(words: &[String]) -> Result<Vec<OsString>, DialogueRefusal> {
-    let (program, arguments) = words.split_first().ok_or(DialogueRefusal::Missing)?;
+fn resolve_command(argv: &[String]) -> Result<Vec<OsString>, DialogueRefusal> {
+    let (program, arguments) = argv.split_first().ok_or(DialogueRefusal::Missing)?;
     let path = process::find(program).ok_or(DialogueRefusal::Missing)?;
     // The program runs in another directory.
     let path = std::path::absolute(path)?;
@@ -401,8 +398,8 @@ fn refusal(why: String) -> DialogueRefusal {
 
 fn listen(
     mut pipe: impl Read + Send + 'static,
-    events: SyncSender<Heard>,
-    heard: fn(Vec<u8>) -> Heard,
+    events: SyncSender<PipeEvent>,
+    event: fn(Vec<u8>) -> PipeEvent,
 ) -> io::Result<()> {
     std::thread::Builder::new()
         .name("output".to_owned())
@@ -410,13 +407,13 @@ fn listen(
             let mut buffer = vec![0; 64 << 10];
             loop {
                 match pipe.read(&mut buffer) {
-                    Ok(length @ 1..) if events.send(heard(buffer[..length].to_vec())).is_ok() => {}
+                    Ok(length @ 1..) if events.send(event(buffer[..length].to_vec())).is_ok() => {}
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     _ => break,
                 }
             }
 
-            let _ = events.send(Heard::Closed);
+            let _ = events.send(PipeEvent::Eof);
         })?;
     Ok(())
 }

@@ -58,7 +58,7 @@ const WINDOWS: [&str; 30] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Editor {
     /// A program and its arguments. The file is appended.
-    Words(Vec<String>),
+    Argv(Vec<String>),
     /// Shell text, as in `core.editor`. The file is its argument.
     Shell(String),
 }
@@ -67,7 +67,7 @@ pub enum Editor {
 #[derive(Debug)]
 pub enum EditorOutcome {
     /// The terminal editor exited.
-    Left(ExitStatus),
+    Exited(ExitStatus),
     /// A window is open. Only the user knows when they are done.
     Window(Child),
 }
@@ -76,31 +76,33 @@ pub enum EditorOutcome {
 pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
     match configured {
         Some(command) => split(command).map(Some),
-        None => Ok(process::find("code").map(|_| Editor::Words(vec!["code".to_owned()]))),
+        None => Ok(process::find("code").map(|_| Editor::Argv(vec!["code".to_owned()]))),
     }
 }
 
 /// Returns the editor for a plan or action: the configured command, else Visual Studio Code, else
 /// [`named_or_found`], else git's default.
 pub fn editor(configured: Option<&str>, core_editor: Option<&str>) -> io::Result<Editor> {
-    let named = || named_or_found(core_editor);
+    let fallback = || configured_or_installed(core_editor);
     let last = || Editor::Shell(git_editor(core_editor));
-    Ok(previewer(configured)?.or_else(named).unwrap_or_else(last))
+    Ok(previewer(configured)?
+        .or_else(fallback)
+        .unwrap_or_else(last))
 }
 
 /// Returns the first of `VISUAL`, `EDITOR`, git's editor, `vim`, `vi`, `nano` that is available.
-pub fn named_or_found(core_editor: Option<&str>) -> Option<Editor> {
-    let named = named_first(core_editor).map(Editor::Shell);
-    let mut known = EDITORS.iter();
-    named.or_else(|| {
-        known
+pub fn configured_or_installed(core_editor: Option<&str>) -> Option<Editor> {
+    let configured = configured_editor(core_editor).map(Editor::Shell);
+    let mut candidates = EDITORS.iter();
+    configured.or_else(|| {
+        candidates
             .find(|name| process::find(name).is_some())
-            .map(|&name| Editor::Words(vec![name.to_owned()]))
+            .map(|&name| Editor::Argv(vec![name.to_owned()]))
     })
 }
 
 /// Unlike [`git_editor`], prefers the user's general variables to git's.
-fn named_first(core_editor: Option<&str>) -> Option<String> {
+fn configured_editor(core_editor: Option<&str>) -> Option<String> {
     let visual = env::var("VISUAL").filter(|_| !is_dumb());
     visual
         .or_else(|| env::var("EDITOR"))
@@ -131,10 +133,10 @@ fn split(command: &str) -> io::Result<Editor> {
             format!("`{command}` is not a valid command: an opening quote is not closed"),
         )
     };
-    let words = shlex::split(command)
-        .filter(|words| !words.is_empty())
+    let argv = shlex::split(command)
+        .filter(|argv| !argv.is_empty())
         .ok_or_else(bad)?;
-    Ok(Editor::Words(words))
+    Ok(Editor::Argv(argv))
 }
 
 impl Editor {
@@ -143,15 +145,15 @@ impl Editor {
         let mut command = self.command(file);
         let opened = if self.has_window() {
             // A separate process group: ctrl-c at TeDDy's prompt must not close the user's window.
-            let quiet = command
+            let detached = command
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .process_group(0);
-            quiet.spawn().map(EditorOutcome::Window)
+            detached.spawn().map(EditorOutcome::Window)
         } else {
             attach(&mut command);
-            interrupt::deaf(|| command.status()).map(EditorOutcome::Left)
+            interrupt::without_handling(|| command.status()).map(EditorOutcome::Exited)
         };
         opened
             .map_err(|e| io::Error::new(e.kind(), format!("cannot start `{self}`: {}", reason(&e))))
@@ -159,26 +161,25 @@ impl Editor {
 
     /// Returns `true` if the editor opens its own window and does not wait for it.
     pub fn has_window(&self) -> bool {
-        let words = match self {
-            Editor::Words(words) => words.clone(),
+        let argv = match self {
+            Editor::Argv(argv) => argv.clone(),
             Editor::Shell(text) => shlex::split(text).unwrap_or_default(),
         };
-        let program = words
+        let program = argv
             .first()
             .map(Path::new)
             .and_then(Path::file_name)
             .unwrap_or_default();
         program
             .to_str()
-            .is_some_and(|name| WINDOWS.contains(&name) && !waits(&words))
+            .is_some_and(|name| WINDOWS.contains(&name) && !waits(&argv))
     }
 
     fn command(&self, file: &Path) -> Command {
         match self {
-            Editor::Words(words) => {
-                let mut command =
-                    process::command_by_hand(words.first().map_or("", String::as_str));
-                command.args(words.iter().skip(1)).arg(file);
+            Editor::Argv(argv) => {
+                let mut command = process::command_by_hand(argv.first().map_or("", String::as_str));
+                command.args(argv.iter().skip(1)).arg(file);
                 command
             }
             Editor::Shell(text) => {
@@ -198,7 +199,7 @@ impl Editor {
 impl fmt::Display for Editor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Editor::Words(words) => f.write_str(&words.join(" ")),
+            Editor::Argv(argv) => f.write_str(&argv.join(" ")),
             Editor::Shell(text) => f.write_str(text),
         }
     }
@@ -223,8 +224,8 @@ fn attach(command: &mut Command) {
 }
 
 /// Options that make a windowed editor block until the file is closed.
-fn waits(words: &[String]) -> bool {
-    words.iter().any(|word| {
+fn waits(argv: &[String]) -> bool {
+    argv.iter().any(|word| {
         matches!(
             word.as_str(),
             "--wait" | "-w" | "--block" | "-W" | "--nofork" | "-f"
@@ -240,7 +241,7 @@ mod tests {
         let editor = split(command).unwrap();
         assert_eq!(
             editor,
-            Editor::Words(expected.iter().map(|&w| w.to_owned()).collect())
+            Editor::Argv(expected.iter().map(|&w| w.to_owned()).collect())
         );
         assert_eq!(editor.has_window(), window, "for {command}");
     }
@@ -283,12 +284,12 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let editor = Editor::Shell("printf edited >".to_owned());
         assert!(
-            matches!(editor.open(file.path()).unwrap(), EditorOutcome::Left(status) if status.success())
+            matches!(editor.open(file.path()).unwrap(), EditorOutcome::Exited(status) if status.success())
         );
         assert_eq!(std::fs::read(file.path()).unwrap(), b"edited");
-        let editor = Editor::Words(vec!["rm".to_owned()]);
+        let editor = Editor::Argv(vec!["rm".to_owned()]);
         assert!(
-            matches!(editor.open(file.path()).unwrap(), EditorOutcome::Left(status) if status.success())
+            matches!(editor.open(file.path()).unwrap(), EditorOutcome::Exited(status) if status.success())
         );
         assert!(!file.path().exists());
     }

@@ -86,31 +86,31 @@ pub fn current_exe() -> std::io::Result<PathBuf> {
 
 /// Returns the home directory: `$HOME`, else that of the user database, if it is absolute.
 pub fn home() -> Option<PathBuf> {
-    folder("HOME").or_else(|| std::env::home_dir().filter(|home| home.is_absolute()))
+    dir_var("HOME").or_else(|| std::env::home_dir().filter(|home| home.is_absolute()))
 }
 
 /// Directory of the user's configuration: `$XDG_CONFIG_HOME`, else `~/.config`.
 pub fn config_home() -> Option<PathBuf> {
-    folder("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
+    dir_var("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
 }
 
 /// Directory of the user's caches: `$XDG_CACHE_HOME`, else `~/.cache`.
 pub fn cache_home() -> Option<PathBuf> {
-    folder("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")))
+    dir_var("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")))
 }
 
 /// Directory of the user's data: `$XDG_DATA_HOME`, else `~/.local/share`.
 pub fn data_home() -> Option<PathBuf> {
-    folder("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")))
+    dir_var("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")))
 }
 
 /// Directory of state kept between runs: `$XDG_STATE_HOME`, else `~/.local/state`.
 pub fn state_home() -> Option<PathBuf> {
-    folder("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")))
+    dir_var("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")))
 }
 
 /// Returns the directory in a variable. XDG requires relative paths to be ignored.
-pub fn folder(name: &str) -> Option<PathBuf> {
+pub fn dir_var(name: &str) -> Option<PathBuf> {
     var_os(name)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())

@@ -93,8 +93,8 @@ fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
             Ok(())
         }
         Some(action) if action.starts_with("sh:") => {
-            let done = super::process::command("sh").arg(&action[3..]).status()?;
-            anyhow::ensure!(done.success(), "the script of `{name}` failed");
+            let status = super::process::command("sh").arg(&action[3..]).status()?;
+            anyhow::ensure!(status.success(), "the script of `{name}` failed");
             Ok(())
         }
         action => {

@@ -6,18 +6,18 @@
 //! contain names that are not UTF-8. Errors name the file and keep the kind of the system's error.
 
 mod beneath;
-mod bounded;
 mod compare;
+mod dir;
+mod dirs;
 mod end;
+mod entry;
 mod failure;
-mod folder;
 mod make;
-mod place;
-mod remove;
+mod output_dir;
+mod reading;
 mod state;
 mod swap;
 mod unnamed;
-mod whole;
 mod write;
 
 use std::ffi::OsStr;
@@ -29,22 +29,22 @@ use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
 pub use beneath::{Mounts, open_beneath, openat, uninterrupted};
-pub use bounded::{append_regular, append_shared, is_null_device, open_own, open_regular};
-pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
 pub use compare::replace_if;
+pub use dirs::{make_writable, open_up_below, remove_at, remove_below};
 pub use end::{FileEnd, read_end};
+pub use entry::{read_link, remove_empty_above, remove_file, replace_entry, write_link};
 pub use failure::{failure, is_out_of_reach, reason};
-pub use make::{PRIVATE, PRIVATE_FILE, make_folders, make_shared_folders};
-pub use place::{exchange, put_link, read_link, remove_empty_above, remove_file};
-pub use remove::{open_up, open_up_below, remove_at, remove_below};
+pub use make::{PRIVATE, PRIVATE_FILE, make_dirs, make_shared_dirs};
+pub use output_dir::OutputDir;
+pub use reading::{append_regular, append_shared, is_null_device, open_own, open_regular};
+pub use reading::{read_named, read_regular, read_regular_text, read_sized};
 pub use state::{write_atomic, write_cache};
 pub use unnamed::UnnamedFile;
-pub use whole::WholeFolder;
 
 /// An open directory, and access to everything below it.
 #[derive(Debug)]
 pub struct Root {
-    folder: OwnedFd,
+    dir: OwnedFd,
 }
 
 const COMPARED: usize = 128 << 10;
@@ -69,7 +69,7 @@ pub enum FileKind {
     /// Symbolic link.
     Link,
     /// Directory.
-    Folder,
+    Dir,
     /// FIFO, socket or device.
     Other,
 }
@@ -90,8 +90,8 @@ pub struct FileInfo {
 impl Root {
     /// Opens a directory. Links in `path` itself are followed.
     pub fn open(path: &Path) -> io::Result<Root> {
-        let folder = beneath::open_root(path).map_err(|e| failure("open", path, e.into()))?;
-        Ok(Root { folder })
+        let dir = beneath::open_root(path).map_err(|e| failure("open", path, e.into()))?;
+        Ok(Root { dir })
     }
 
     /// Returns the type of a file, or `None` if it does not exist. Does not follow a link.
@@ -162,21 +162,21 @@ impl Root {
     }
 
     fn open_file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
-        let (folder, name) = self.parent(path)?;
+        let (dir, name) = self.parent(path)?;
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        openat(&folder, name, flags, Bits::empty())
+        openat(&dir, name, flags, Bits::empty())
     }
 
     fn stat(&self, path: &Path) -> rustix::io::Result<Stat> {
-        let (folder, name) = self.parent(path)?;
-        rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        let (dir, name) = self.parent(path)?;
+        rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// Returns the open parent directory and the last component.
     fn parent<'p>(&self, path: &'p Path) -> rustix::io::Result<(OwnedFd, &'p OsStr)> {
         let (parent, name) = split(path)?;
-        Ok((beneath::open_folder(&self.folder, parent)?, name))
+        Ok((beneath::open_dir(&self.dir, parent)?, name))
     }
 
     fn fail(&self, verb: &'static str, path: &Path, errno: Errno) -> io::Error {
@@ -187,11 +187,11 @@ impl Root {
                 .skip(1)
                 .find(|above| matches!(self.kind_of_link(above), Some(FileType::Symlink)))
         {
-            let words = format!("`{}` is a link", failure::show(link));
+            let message = format!("`{}` is a link", failure::show_path(link));
             return failure(
                 verb,
                 path,
-                io::Error::new(io::ErrorKind::NotADirectory, words),
+                io::Error::new(io::ErrorKind::NotADirectory, message),
             );
         }
         failure(verb, path, errno.into())
@@ -204,8 +204,8 @@ impl Root {
             .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
 
-    fn refuse(&self, path: &Path, kind: io::ErrorKind, words: &str) -> io::Error {
-        failure("read", path, io::Error::new(kind, format!("it {words}")))
+    fn refuse(&self, path: &Path, kind: io::ErrorKind, problem: &str) -> io::Error {
+        failure("read", path, io::Error::new(kind, format!("it {problem}")))
     }
 }
 
@@ -222,7 +222,7 @@ impl From<&Stat> for FileInfo {
             }
             FileType::RegularFile => FileKind::File(FileMode::Plain),
             FileType::Symlink => FileKind::Link,
-            FileType::Directory => FileKind::Folder,
+            FileType::Directory => FileKind::Dir,
             _ => FileKind::Other,
         };
         FileInfo {

@@ -35,7 +35,7 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
     command.stdout(io::stderr());
     if keys == Foreground::Terminal {
         command.stdin(Stdio::inherit());
-        let status = interrupt::deaf(|| command.status())?;
+        let status = interrupt::without_handling(|| command.status())?;
         // If ctrl-c ended an editor or hook, the user wants to stop TeDDy as well.
         if was_interrupted(status) {
             interrupt::raise();
@@ -45,7 +45,7 @@ pub fn run(command: &mut Command, keys: Foreground) -> io::Result<ExitStatus> {
 
     // In another group than the terminal's, the program would be stopped when it reads the
     // terminal.
-    let has_group = !screen::is_there();
+    let has_group = !screen::can_prompt();
     if has_group {
         command.process_group(0);
     }
@@ -87,7 +87,7 @@ fn end_group(group: Pid, since: Instant) {
 /// Runs a program that has the terminal, including ctrl-c. A termination signal to us is passed on to
 /// the program.
 pub fn accompany(command: &mut Command) -> io::Result<ExitStatus> {
-    interrupt::deaf(|| {
+    interrupt::without_handling(|| {
         let mut child = command.spawn()?;
         let mut is_told = false;
         loop {
@@ -110,17 +110,20 @@ pub fn read_manual(page: &[u8]) -> io::Result<ExitStatus> {
     file.write_all(page)?;
     let mut command = process::command("man");
     command.arg(file.path());
-    interrupt::deaf(|| command.status())
+    interrupt::without_handling(|| command.status())
 }
 
 /// Runs a program at the terminal. Its output goes there and to `heard`, in order. Does not wait
 /// for background processes.
-pub fn hear(command: &mut Command, heard: &mut dyn FnMut(&[u8])) -> io::Result<ExitStatus> {
+pub fn run_captured(
+    command: &mut Command,
+    on_output: &mut dyn FnMut(&[u8]),
+) -> io::Result<ExitStatus> {
     let (reader, writer) = io::pipe()?;
     command.stdin(Stdio::inherit());
     command.stdout(writer.try_clone()?).stderr(writer);
 
-    interrupt::deaf(|| {
+    interrupt::without_handling(|| {
         let mut child = command.spawn()?;
         // Closes our copies of the write end. Otherwise the reader would never see the end of the
         // pipe.
@@ -131,7 +134,7 @@ pub fn hear(command: &mut Command, heard: &mut dyn FnMut(&[u8])) -> io::Result<E
             match pieces.recv_timeout(TICK) {
                 Ok(bytes) => {
                     io::stderr().write_all(&bytes)?;
-                    heard(&bytes);
+                    on_output(&bytes);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -198,7 +201,7 @@ mod tests {
         let mut command = process::command("sh");
         command.args(["-c", "echo a; echo b >&2; echo c; exit 3"]);
         let mut text = Vec::new();
-        let status = hear(&mut command, &mut |bytes| text.extend(bytes)).unwrap();
+        let status = run_captured(&mut command, &mut |bytes| text.extend(bytes)).unwrap();
         assert_eq!((status.code(), text), (Some(3), b"a\nb\nc\n".to_vec()));
     }
 
@@ -207,7 +210,7 @@ mod tests {
         let mut command = process::command("sh");
         command.args(["-c", "sleep 20 & echo a"]);
         let (begin, mut text) = (Instant::now(), Vec::new());
-        let status = hear(&mut command, &mut |bytes| text.extend(bytes)).unwrap();
+        let status = run_captured(&mut command, &mut |bytes| text.extend(bytes)).unwrap();
         assert_eq!((status.code(), text), (Some(0), b"a\n".to_vec()));
         assert!(begin.elapsed() < Duration::from_secs(15));
     }

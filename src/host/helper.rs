@@ -25,7 +25,11 @@ pub struct HelperAnswer {
 
 /// Runs a program with this input and returns its output. Fails with `TimedOut` after `limit`, and
 /// kills its process group.
-pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<HelperAnswer> {
+pub fn run_for_answer(
+    command: &mut Command,
+    input: &[u8],
+    limit: Duration,
+) -> io::Result<HelperAnswer> {
     let deadline = Instant::now() + limit;
     command
         .stdin(Stdio::piped())
@@ -56,7 +60,7 @@ pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<H
 
 /// Runs a program with this input and discards its output. Fails if the program fails. Processes
 /// that it leaves in the background, such as the owner of an X11 selection, keep running.
-pub fn tell(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<()> {
+pub fn run_with_input(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<()> {
     let deadline = Instant::now() + limit;
     command
         .stdin(Stdio::piped())
@@ -121,7 +125,7 @@ mod tests {
     #[test]
     fn a_helper_answers() {
         let input = "x".repeat(300_000);
-        let answer = ask(&mut command("cat"), input.as_bytes(), LIMIT).unwrap();
+        let answer = run_for_answer(&mut command("cat"), input.as_bytes(), LIMIT).unwrap();
         assert!(
             answer.status.success()
                 && answer.stdout == input.as_bytes()
@@ -132,14 +136,14 @@ mod tests {
     #[test]
     fn a_helper_that_hangs_is_killed() {
         let begin = Instant::now();
-        let error = ask(
+        let error = run_for_answer(
             command("sh").args(["-c", "sleep 300; :"]),
             b"",
             Duration::from_millis(50),
         )
         .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        let error = tell(
+        let error = run_with_input(
             command("sh").args(["-c", "sleep 300; :"]),
             b"",
             Duration::from_millis(50),
@@ -152,7 +156,7 @@ mod tests {
     #[test]
     fn what_a_told_helper_leaves_behind_does_not_hold_us() {
         let begin = Instant::now();
-        tell(
+        run_with_input(
             command("sh").args(["-c", "cat > /dev/null; sleep 3 &"]),
             b"text",
             LIMIT,
@@ -163,9 +167,9 @@ mod tests {
 
     #[test]
     fn a_failure_is_an_error() {
-        assert!(tell(&mut command("false"), b"", LIMIT).is_err());
+        assert!(run_with_input(&mut command("false"), b"", LIMIT).is_err());
         assert!(
-            !ask(&mut command("false"), b"", LIMIT)
+            !run_for_answer(&mut command("false"), b"", LIMIT)
                 .unwrap()
                 .status
                 .success()

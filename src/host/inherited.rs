@@ -290,7 +290,7 @@ const HARMLESS_STARTS: &[&str] = &["GIT_CONFIG_KEY_", "GNOME_KEYRING_", "XDG_SES
 fn is_secret(name: &str, value: &str) -> bool {
     is_secret_name(&name.to_ascii_uppercase())
         || has_password(value)
-        || secret::find(value).is_some()
+        || secret::find_secret(value).is_some()
 }
 
 fn is_secret_name(name: &str) -> bool {

@@ -17,7 +17,7 @@ pub const EXIT_INTERRUPTED: i32 = 130;
 static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 static CONTINUED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// Registered actions for SIGINT.
-static EARS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
+static SIGINT_ACTIONS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// Installs the signal handlers. Later calls do nothing.
@@ -30,7 +30,7 @@ pub fn install() -> io::Result<()> {
     let ignored = ignored();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         if ignored >> (signal - 1) & 1 == 0 {
-            listen(signal, &flag)?;
+            register(signal, &flag)?;
         }
     }
 
@@ -46,30 +46,31 @@ pub fn take_continued() -> bool {
 }
 
 /// Runs `work` while ctrl-c is handled by another program, such as an editor that has the terminal.
-pub fn deaf<T>(work: impl FnOnce() -> T) -> T {
-    let ears = std::mem::take(&mut *EARS.lock().expect("nothing panics with the lock"));
+pub fn without_handling<T>(work: impl FnOnce() -> T) -> T {
+    let actions =
+        std::mem::take(&mut *SIGINT_ACTIONS.lock().expect("nothing panics with the lock"));
     // signal-hook keeps its handler installed, so SIGINT does not kill TeDDy. Children start with
     // the default action.
-    let listened = ears
+    let was_registered = actions
         .into_iter()
-        .filter(|&ear| signal_hook::low_level::unregister(ear))
+        .filter(|&action| signal_hook::low_level::unregister(action))
         .count()
         > 0;
     let result = work();
 
-    if listened {
+    if was_registered {
         // Registering worked before. If it fails now, ctrl-c has no effect, which is better than
         // failing here.
-        let _ = listen(SIGINT, &flag());
+        let _ = register(SIGINT, &flag());
     }
 
     result
 }
 
-fn listen(signal: i32, flag: &Arc<AtomicBool>) -> io::Result<()> {
+fn register(signal: i32, flag: &Arc<AtomicBool>) -> io::Result<()> {
     // Actions run in this order. The first signal still finds the flag unset, so only the second
     // one ends the program.
-    let ears = [
+    let actions = [
         signal_hook::flag::register_conditional_shutdown(
             signal,
             EXIT_INTERRUPTED,
@@ -78,9 +79,10 @@ fn listen(signal: i32, flag: &Arc<AtomicBool>) -> io::Result<()> {
         signal_hook::flag::register(signal, Arc::clone(flag))?,
     ];
     if signal == SIGINT {
-        EARS.lock()
+        SIGINT_ACTIONS
+            .lock()
             .expect("nothing panics with the lock")
-            .extend(ears);
+            .extend(actions);
     }
 
     Ok(())
@@ -132,7 +134,7 @@ mod tests {
         }
         install().expect("handlers can be set");
         assert!(is_heard(Signal::HUP) && is_heard(Signal::INT));
-        deaf(|| assert!(!is_heard(Signal::INT) && is_heard(Signal::HUP)));
+        without_handling(|| assert!(!is_heard(Signal::INT) && is_heard(Signal::HUP)));
         assert!(is_heard(Signal::INT));
     }
 }

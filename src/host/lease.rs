@@ -16,9 +16,9 @@ const WAITS: [u64; 6] = [0, 1, 2, 4, 8, 16];
 #[derive(Debug)]
 pub enum Writers {
     /// No process has, and none can get write access until the lease is dropped.
-    Nobody(Lease),
+    Absent(Lease),
     /// Some process has.
-    Somebody,
+    Present,
     /// The kernel cannot say: another user's file, a network file system, or not Linux.
     Unknown,
 }
@@ -38,19 +38,19 @@ impl Writers {
         for wait in WAITS {
             std::thread::sleep(Duration::from_millis(wait));
             match system::take(&file) {
-                Ok(true) => return Writers::Nobody(Lease { file }),
+                Ok(true) => return Writers::Absent(Lease { file }),
                 Ok(false) => {}
                 Err(_) => return Writers::Unknown,
             }
         }
-        Writers::Somebody
+        Writers::Present
     }
 
     /// Returns `true` if a process has the file open for writing, or is waiting for that.
-    pub fn are_there(&self) -> bool {
+    pub fn are_present(&self) -> bool {
         match self {
-            Writers::Nobody(lease) => system::is_wanted(&lease.file),
-            Writers::Somebody => true,
+            Writers::Absent(lease) => system::is_wanted(&lease.file),
+            Writers::Present => true,
             Writers::Unknown => false,
         }
     }
@@ -122,26 +122,26 @@ mod tests {
 
     #[test]
     fn a_file_that_is_open_for_writing_has_a_writer() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
         let writer = File::create(&path).unwrap();
         assert!(matches!(
             Writers::of(Arc::new(File::open(&path).unwrap())),
-            Writers::Somebody
+            Writers::Present
         ));
         drop(writer);
-        let quiet = Writers::of(Arc::new(File::open(&path).unwrap()));
-        assert!(matches!(quiet, Writers::Nobody(_)) && !quiet.are_there());
+        let writers = Writers::of(Arc::new(File::open(&path).unwrap()));
+        assert!(matches!(writers, Writers::Absent(_)) && !writers.are_present());
     }
 
     #[test]
     fn what_a_process_inherits_until_it_has_started_is_no_writer() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        let done = std::sync::atomic::AtomicBool::new(false);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                     let _ = crate::host::process::command("true").status();
                 }
             });
@@ -149,26 +149,26 @@ mod tests {
             for _ in 0..2000 {
                 std::fs::write(&path, "x").unwrap();
                 let of = Writers::of(Arc::new(File::open(&path).unwrap()));
-                writers += usize::from(of.are_there());
+                writers += usize::from(of.are_present());
             }
-            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
             assert_eq!(writers, 0);
         });
     }
 
     #[test]
     fn who_wants_to_write_waits_for_the_lease_and_is_noticed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
         std::fs::write(&path, "x").unwrap();
-        let quiet = Writers::of(Arc::new(File::open(&path).unwrap()));
+        let writers = Writers::of(Arc::new(File::open(&path).unwrap()));
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| OpenOptions::new().append(true).open(&path));
-            while !quiet.are_there() {
+            while !writers.are_present() {
                 assert!(!writer.is_finished(), "it did not wait");
                 std::thread::yield_now();
             }
-            drop(quiet);
+            drop(writers);
             writer.join().unwrap().unwrap();
         });
     }

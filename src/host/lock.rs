@@ -22,7 +22,7 @@ const PATIENCE_VARIABLE: &str = "TEDDY_LOCK_TIMEOUT";
 const PAUSE: Duration = Duration::from_millis(25);
 /// TeDDy reports the holder of the lock after this time.
 const SILENCE: Duration = Duration::from_secs(1);
-static TELLER: OnceLock<fn(&str)> = OnceLock::new();
+static WAIT_REPORTER: OnceLock<fn(&str)> = OnceLock::new();
 /// Holder reported by [`Lock::outlast`]. Supervisors do not write their name.
 const KILLED: &str = "a command of a turn that was killed";
 const MAX_HOLDER: u64 = 400;
@@ -32,7 +32,7 @@ const MAX_HOLDER: u64 = 400;
 pub struct Lock {
     file: File,
     /// The previous holder crashed: it did not release the lock.
-    pub abandoned: bool,
+    pub holder_crashed: bool,
 }
 
 /// Returns how long to wait for a lock: `TEDDY_LOCK_TIMEOUT`, else [`PATIENCE`].
@@ -44,13 +44,13 @@ pub fn patience() -> Duration {
 }
 
 /// Sets the function that reports waiting. It gets the holder's name. Later calls have no effect.
-pub fn tell_waits(teller: fn(&str)) {
-    let _ = TELLER.set(teller);
+pub fn report_waits(reporter: fn(&str)) {
+    let _ = WAIT_REPORTER.set(reporter);
 }
 
 /// Returns the id of the process that holds the lock of a directory, or crashed while holding it.
-pub fn holder_of(folder: &Path) -> Option<u32> {
-    let text = read_regular_text(&folder.join("lock"), MAX_HOLDER).ok()?;
+pub fn holder_of(dir: &Path) -> Option<u32> {
+    let text = read_regular_text(&dir.join("lock"), MAX_HOLDER).ok()?;
     text.strip_prefix("process ")?
         .split_once(' ')?
         .0
@@ -71,8 +71,8 @@ pub struct LockHolder {
 
 /// Returns the other process that holds the lock of a directory and lives. Reads what the holder wrote
 /// and takes no lock, which could keep a command from its own.
-pub fn living_holder(folder: &Path) -> Option<LockHolder> {
-    let path = folder.join("lock");
+pub fn living_holder(dir: &Path) -> Option<LockHolder> {
+    let path = dir.join("lock");
     let text = read_regular_text(&path, MAX_HOLDER).ok()?;
     let (process, command) = text.strip_prefix("process ")?.split_once(" (")?;
     let process: u32 = process.parse().ok()?;
@@ -97,11 +97,11 @@ pub fn living_holder(folder: &Path) -> Option<LockHolder> {
 
 /// Says what this process does now, which holds the lock of a directory. A failure costs only the words
 /// in the message of another process.
-pub fn note_activity(folder: &Path, command: &str) {
-    if holder_of(folder) != Some(std::process::id()) {
+pub fn note_activity(dir: &Path, command: &str) {
+    if holder_of(dir) != Some(std::process::id()) {
         return;
     }
-    if let Ok(file) = open_own(&folder.join("lock"), OFlags::RDWR) {
+    if let Ok(file) = open_own(&dir.join("lock"), OFlags::RDWR) {
         sign(&file, &holder_text(command));
     }
 }
@@ -139,18 +139,22 @@ pub enum LockError {
 impl Lock {
     /// Takes the lock `folder/lock`, waiting up to `patience` or until an interrupt. Creates the
     /// directory. Other processes see `command` as the holder.
-    pub fn take(folder: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
-        Lock::wait(folder, command, (patience, Interrupts::End))
+    pub fn take(dir: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
+        Lock::wait(dir, command, (patience, Interrupts::End))
     }
 
     /// Like [`Lock::take`], but an interrupt does not end the wait. For the middle of an operation.
-    pub fn insist(folder: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
-        Lock::wait(folder, command, (patience, Interrupts::Wait))
+    pub fn take_uninterrupted(
+        dir: &Path,
+        command: &str,
+        patience: Duration,
+    ) -> Result<Lock, LockError> {
+        Lock::wait(dir, command, (patience, Interrupts::Wait))
     }
 
     /// Waits up to `patience` until no process holds a lock on the file `path`, such as the
     /// commands of a killed process. Succeeds if the file does not exist.
-    pub fn outlast(path: &Path, patience: Duration) -> Result<(), LockError> {
+    pub fn wait_released(path: &Path, patience: Duration) -> Result<(), LockError> {
         let unusable = |error| LockError::Unusable(path.to_owned(), error);
         // Opening a FIFO would block.
         let file = match open_regular(path) {
@@ -168,19 +172,22 @@ impl Lock {
         self.file.try_clone()
     }
 
-    fn wait(folder: &Path, command: &str, how: (Duration, Interrupts)) -> Result<Lock, LockError> {
-        let path = folder.join("lock");
-        let file = Lock::open(folder, &path).map_err(|error| Refusal::Io(error).about(&path))?;
+    fn wait(dir: &Path, command: &str, how: (Duration, Interrupts)) -> Result<Lock, LockError> {
+        let path = dir.join("lock");
+        let file = Lock::open(dir, &path).map_err(|error| Refusal::Io(error).about(&path))?;
         wait(&file, how, || holder(&file)).map_err(|refusal| refusal.about(&path))?;
 
         // On release the holder empties the file. Content means that it crashed.
-        let abandoned = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
+        let holder_crashed = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
         sign(&file, &holder_text(command));
-        Ok(Lock { file, abandoned })
+        Ok(Lock {
+            file,
+            holder_crashed,
+        })
     }
 
-    fn open(folder: &Path, path: &Path) -> std::io::Result<File> {
-        super::file::make_folders(folder)?;
+    fn open(dir: &Path, path: &Path) -> std::io::Result<File> {
+        super::file::make_dirs(dir)?;
         open_own(path, OFlags::RDWR)
     }
 }
@@ -206,7 +213,7 @@ fn wait(
     holder: impl Fn() -> String,
 ) -> Result<(), Refusal> {
     let started = Instant::now();
-    let is_deaf = interrupts == Interrupts::Wait || interrupt::requested();
+    let ignores_interrupts = interrupts == Interrupts::Wait || interrupt::requested();
     let mut is_silent = true;
     loop {
         match file.try_lock() {
@@ -214,7 +221,7 @@ fn wait(
             Err(TryLockError::Error(error)) => return Err(Refusal::Io(error)),
             Err(TryLockError::WouldBlock) => {}
         }
-        if !is_deaf && interrupt::requested() {
+        if !ignores_interrupts && interrupt::requested() {
             return Err(Refusal::Interrupted);
         }
         if started.elapsed() >= patience {
@@ -222,7 +229,7 @@ fn wait(
         }
         if is_silent && started.elapsed() >= SILENCE {
             is_silent = false;
-            TELLER.get().inspect(|tell| tell(&holder()));
+            WAIT_REPORTER.get().inspect(|report| report(&holder()));
         }
         std::thread::sleep(PAUSE);
     }
@@ -263,25 +270,25 @@ mod tests {
 
     #[test]
     fn a_second_taker_is_told_who_holds_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let held = Lock::take(folder.path(), "teddy execute", Duration::ZERO).unwrap();
-        let error = Lock::take(folder.path(), "teddy new", Duration::ZERO).unwrap_err();
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), "teddy execute", Duration::ZERO).unwrap();
+        let error = Lock::take(dir.path(), "teddy new", Duration::ZERO).unwrap_err();
         let holder = format!(
             "busy: process {} (teddy execute) is at work in this repository",
             std::process::id()
         );
         assert_eq!(error.to_string(), holder);
-        drop(held);
-        Lock::take(folder.path(), "teddy new", Duration::ZERO).unwrap();
+        drop(lock);
+        Lock::take(dir.path(), "teddy new", Duration::ZERO).unwrap();
     }
 
     #[test]
     fn a_waiting_taker_gets_it_when_the_holder_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let held = Lock::take(folder.path(), "first", Duration::ZERO).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), "first", Duration::ZERO).unwrap();
         std::thread::scope(|scope| {
-            let second = scope.spawn(|| Lock::take(folder.path(), "second", PATIENCE));
-            drop(held);
+            let second = scope.spawn(|| Lock::take(dir.path(), "second", PATIENCE));
+            drop(lock);
             second.join().unwrap().unwrap();
         });
     }
@@ -293,32 +300,32 @@ mod tests {
 
     #[test]
     fn a_holder_that_crashed_is_noticed_once() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("lock"), "process 4000000 (execute)").unwrap();
-        assert_eq!(holder_of(folder.path()), Some(4_000_000));
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("lock"), "process 4000000 (execute)").unwrap();
+        assert_eq!(holder_of(dir.path()), Some(4_000_000));
         assert!(
-            Lock::take(folder.path(), "first", Duration::ZERO)
+            Lock::take(dir.path(), "first", Duration::ZERO)
                 .unwrap()
-                .abandoned
+                .holder_crashed
         );
         assert!(
-            !Lock::take(folder.path(), "second", Duration::ZERO)
+            !Lock::take(dir.path(), "second", Duration::ZERO)
                 .unwrap()
-                .abandoned
+                .holder_crashed
         );
-        assert_eq!(holder_of(folder.path()), None);
+        assert_eq!(holder_of(dir.path()), None);
     }
 
     #[test]
     fn a_living_holder_is_another_process_that_has_not_ended() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |text: String| std::fs::write(folder.path().join("lock"), text).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let write = |text: String| std::fs::write(dir.path().join("lock"), text).unwrap();
         write(format!("process {} (execute)", std::process::id()));
-        assert_eq!(living_holder(folder.path()), None);
+        assert_eq!(living_holder(dir.path()), None);
         write("process 4000000 (execute)".to_owned());
-        assert_eq!(living_holder(folder.path()), None);
+        assert_eq!(living_holder(dir.path()), None);
         write("process 1 (execute: run)".to_owned());
-        let holder = living_holder(folder.path()).unwrap();
+        let holder = living_holder(dir.path()).unwrap();
         assert_eq!(
             (holder.process, holder.command.as_str()),
             (1, "execute: run")
@@ -327,21 +334,21 @@ mod tests {
 
     #[test]
     fn a_holder_says_what_it_does_now() {
-        let folder = tempfile::tempdir().unwrap();
-        let held = Lock::take(folder.path(), "execute", Duration::ZERO).unwrap();
-        note_activity(folder.path(), "execute: run");
-        let text = std::fs::read_to_string(folder.path().join("lock")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Lock::take(dir.path(), "execute", Duration::ZERO).unwrap();
+        note_activity(dir.path(), "execute: run");
+        let text = std::fs::read_to_string(dir.path().join("lock")).unwrap();
         assert_eq!(text, holder_text("execute: run"));
-        drop(held);
-        note_activity(folder.path(), "execute: run");
-        assert_eq!(holder_of(folder.path()), None);
+        drop(lock);
+        note_activity(dir.path(), "execute: run");
+        assert_eq!(holder_of(dir.path()), None);
     }
 
     #[test]
     fn a_folder_that_cannot_be_made_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("file"), "").unwrap();
-        let error = Lock::take(&folder.path().join("file"), "x", Duration::ZERO).unwrap_err();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let error = Lock::take(&dir.path().join("file"), "x", Duration::ZERO).unwrap_err();
         assert!(error.to_string().starts_with("cannot lock `"), "{error}");
     }
 }

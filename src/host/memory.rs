@@ -2,12 +2,12 @@
 
 /// Returns the bytes that can be allocated without swapping, or `None` if `/proc/meminfo` does not
 /// say.
-pub fn available() -> Option<u64> {
+pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    read(&text)
+    parse_available(&text)
 }
 
-fn read(text: &str) -> Option<u64> {
+fn parse_available(text: &str) -> Option<u64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -17,10 +17,10 @@ fn read(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::parse_available;
 
     fn check(text: &str, expected: Option<u64>) {
-        assert_eq!(read(text), expected);
+        assert_eq!(parse_available(text), expected);
     }
 
     #[test]

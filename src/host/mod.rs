@@ -1,8 +1,6 @@
 //! Access to the machine: files, processes, terminal, network. One effect per file.
 
-pub mod boot;
 pub mod browser;
-pub mod chance;
 pub mod clipboard;
 pub mod clock;
 pub mod descriptors;
@@ -16,11 +14,13 @@ pub mod helper;
 pub mod http;
 pub mod inherited;
 pub mod interrupt;
+pub mod jitter;
 pub mod lease;
 pub mod lock;
+pub mod machine;
 pub mod memory;
+pub mod output;
 pub mod overlay;
-pub mod pager;
 pub mod panic;
 pub mod probe;
 pub mod process;

@@ -14,9 +14,9 @@ use std::process::{Child, ExitCode, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{Root, make_folders, reason, remove_below};
+use super::file::{Root, make_dirs, reason, remove_below};
 use super::raw::RawText;
-use super::sandbox::OverlayFolders;
+use super::sandbox::OverlayDirs;
 use super::{descriptors, env, fault, process, sandbox, supervisor};
 
 /// First argument of the holder process.
@@ -24,7 +24,7 @@ const WORD: &str = "__overlay";
 /// Marks a directory of the upper layer that hides the one below. The `user.` form works without
 /// root (`userxattr`).
 const OPAQUE: &str = "user.overlay.opaque";
-const GONE: &str = "the process that shows commands your files was ended from outside";
+const HOLDER_DIED: &str = "the process that shows commands your files was ended from outside";
 /// In bytes.
 const MAX_ANSWER: u64 = 64 << 10;
 
@@ -63,34 +63,33 @@ impl OverlayHolder {
     }
 
     fn spawn() -> io::Result<OverlayHolder> {
-        let (ours, theirs) = UnixStream::pair()?;
+        let (parent_end, child_end) = UnixStream::pair()?;
         let mut command = process::command(env::current_exe()?);
         command
             .arg(WORD)
             .current_dir("/")
-            .stdin(OwnedFd::from(theirs))
+            .stdin(OwnedFd::from(child_end))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let process = command.spawn()?;
-        supervisor::know(process.id());
+        supervisor::register_supervisor(process.id());
         Ok(OverlayHolder {
             process,
-            channel: Some(ours),
+            channel: Some(parent_end),
         })
     }
 
     /// Mounts an overlay. The directory `opaque` of the upper layer must hide the one below. On
     /// failure nothing stays mounted.
-    pub fn mount(mut self, folders: &OverlayFolders, opaque: &str) -> Result<Overlay, String> {
-        let folder = |path: &Path| RawText::from(path.to_owned().into_os_string());
+    pub fn mount(mut self, dirs: &OverlayDirs, opaque: &str) -> Result<Overlay, String> {
+        let raw = |path: &Path| RawText::from(path.to_owned().into_os_string());
         self.ask(&OverlayOrder {
-            folders: [&folders.lower, &folders.upper, &folders.work, &folders.at]
-                .map(|path| folder(path)),
+            folders: [&dirs.lower, &dirs.upper, &dirs.work, &dirs.at].map(|path| raw(path)),
             opaque: OsString::from(opaque).into(),
         })?;
         let overlay = Overlay {
             holder: self,
-            at: folders.at.clone(),
+            at: dirs.at.clone(),
         };
         // A mount that TeDDy cannot access is useless.
         overlay.root().map_err(|error| reason(&error))?;
@@ -99,7 +98,7 @@ impl OverlayHolder {
 
     fn ask(&mut self, order: &OverlayOrder) -> Result<(), String> {
         let Some(channel) = &mut self.channel else {
-            return Err(GONE.to_owned());
+            return Err(HOLDER_DIED.to_owned());
         };
         let mut asked = || {
             let mut line = serde_json::to_vec(order)?;
@@ -126,13 +125,13 @@ impl Overlay {
 
     /// Path of the merged directory for this process.
     pub fn place(&self) -> PathBuf {
-        within(self.holder(), &self.at)
+        path_in_overlay(self.holder(), &self.at)
     }
 
     /// Opens the merged directory. Fails if the holder has died.
     pub fn root(&self) -> io::Result<Root> {
         Root::open(&self.place()).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => io::Error::other(GONE),
+            io::ErrorKind::NotFound => io::Error::other(HOLDER_DIED),
             _ => error,
         })
     }
@@ -147,22 +146,22 @@ impl Drop for OverlayHolder {
     fn drop(&mut self) {
         self.channel = None;
         let _ = self.process.wait();
-        supervisor::forget(self.process.id());
+        supervisor::unregister_supervisor(self.process.id());
     }
 }
 
 /// Returns the path at which `path` in the mount namespace of the process `holder` is accessible.
-pub fn within(holder: u32, path: &Path) -> PathBuf {
-    let below = path.strip_prefix("/").unwrap_or(path);
+pub fn path_in_overlay(holder: u32, path: &Path) -> PathBuf {
+    let rel_path = path.strip_prefix("/").unwrap_or(path);
     Path::new("/proc")
         .join(holder.to_string())
         .join("root")
-        .join(below)
+        .join(rel_path)
 }
 
 /// Fails with the reason if overlays cannot be tried on this machine.
 pub fn allowed() -> Result<(), String> {
-    if !supervisor::gives_private_views() {
+    if !supervisor::gives_private_mounts() {
         return Err("commands get no view of their own here".to_owned());
     }
     match fault::emulated("no-overlay") {
@@ -172,57 +171,57 @@ pub fn allowed() -> Result<(), String> {
 }
 
 /// Tests whether an overlay can be mounted with its layer in `folder`, which is created.
-pub fn probe(folder: &Path) -> Result<(), String> {
+pub fn probe(dir: &Path) -> Result<(), String> {
     allowed()?;
     let tried = || {
-        make_folders(folder)?;
-        let place = tempfile::Builder::new()
+        make_dirs(dir)?;
+        let temp_dir = tempfile::Builder::new()
             .prefix(".teddy-probe-")
-            .tempdir_in(folder)?;
-        let below = |name: &str| place.path().join(name);
-        let folders = OverlayFolders {
-            lower: below("lower"),
-            upper: below("upper"),
-            work: below("work"),
-            at: below("at"),
+            .tempdir_in(dir)?;
+        let subdir = |name: &str| temp_dir.path().join(name);
+        let dirs = OverlayDirs {
+            lower: subdir("lower"),
+            upper: subdir("upper"),
+            work: subdir("work"),
+            at: subdir("at"),
         };
-        for made in ["lower/hidden/file", "upper/hidden", "work", "at"] {
-            make_folders(&below(made))?;
+        for path in ["lower/hidden/file", "upper/hidden", "work", "at"] {
+            make_dirs(&subdir(path))?;
         }
-        hide_below(&folders.upper.join("hidden"))?;
+        set_opaque(&dirs.upper.join("hidden"))?;
         let holder = OverlayHolder::start();
-        let mounted = holder.and_then(|holder| holder.mount(&folders, "hidden"));
-        Ok::<_, io::Error>((mounted, place))
+        let mounted = holder.and_then(|holder| holder.mount(&dirs, "hidden"));
+        Ok::<_, io::Error>((mounted, temp_dir))
     };
 
-    let (mounted, place) = tried().map_err(|error| reason(&error))?;
+    let (mounted, temp_dir) = tried().map_err(|error| reason(&error))?;
     let mounted = mounted.map(drop);
     // The kernel leaves directories without permissions in `work`, which `TempDir` could not
     // remove.
-    let place = place.keep();
-    if let (Ok(root), Some(name)) = (Root::open(folder), place.file_name()) {
+    let temp_path = temp_dir.keep();
+    if let (Ok(root), Some(name)) = (Root::open(dir), temp_path.file_name()) {
         let _ = remove_below(&root, name);
     }
     mounted
 }
 
 /// Marks a directory of the upper layer as opaque.
-pub fn hide_below(folder: &Path) -> io::Result<()> {
+pub fn set_opaque(dir: &Path) -> io::Result<()> {
     let flags = rustix::fs::XattrFlags::empty();
-    Ok(rustix::fs::lsetxattr(folder, OPAQUE, b"y", flags)?)
+    Ok(rustix::fs::lsetxattr(dir, OPAQUE, b"y", flags)?)
 }
 
 /// Returns whether a directory of the upper layer is opaque.
-pub fn hides_below(folder: &Path) -> bool {
+pub fn is_opaque(dir: &Path) -> bool {
     let mut value = [0; 8];
-    let length = rustix::fs::lgetxattr(folder, OPAQUE, &mut value);
+    let length = rustix::fs::lgetxattr(dir, OPAQUE, &mut value);
     length.is_ok_and(|length| length > 0 && value[0] == b'y')
 }
 
 /// Removes the mark of an opaque directory.
-pub fn show_below(folder: &Path) {
+pub fn clear_opaque(dir: &Path) {
     // Fails if the directory has no such attribute or no longer exists.
-    let _ = rustix::fs::lremovexattr(folder, OPAQUE);
+    let _ = rustix::fs::lremovexattr(dir, OPAQUE);
 }
 
 /// Runs the holder process if the arguments (program name first) ask for it, else returns `None`.
@@ -245,18 +244,16 @@ fn serve() -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(channel.try_clone()?).read_line(&mut line)?;
     let order: OverlayOrder = serde_json::from_str(&line)?;
-    let [lower, upper, work, at] = order
-        .folders
-        .map(|folder| PathBuf::from(folder.as_os_str()));
+    let [lower, upper, work, at] = order.folders.map(|dir| PathBuf::from(dir.as_os_str()));
 
-    let folders = OverlayFolders {
+    let dirs = OverlayDirs {
         lower,
         upper,
         work,
         at,
     };
-    let mounted = sandbox::mount_overlay(&folders)
-        .and_then(|()| check(&folders, Path::new(order.opaque.as_os_str())));
+    let mounted = sandbox::mount_overlay(&dirs)
+        .and_then(|()| check(&dirs, Path::new(order.opaque.as_os_str())));
     let mut answer = serde_json::to_vec(&mounted)?;
     answer.push(b'\n');
     channel.write_all(&answer)?;
@@ -267,13 +264,13 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-fn check(folders: &OverlayFolders, opaque: &Path) -> Result<(), String> {
+fn check(dirs: &OverlayDirs, opaque: &Path) -> Result<(), String> {
     // Commands must not see the user's `.git`, so check that the opaque directory hides it.
-    let names = |folder: &Path| {
-        let root = Root::open(&folder.join(opaque)).and_then(|root| root.names());
+    let names = |dir: &Path| {
+        let root = Root::open(&dir.join(opaque)).and_then(|root| root.names());
         root.map_err(|error| reason(&error))
     };
-    if names(&folders.at)? == names(&folders.upper)? {
+    if names(&dirs.at)? == names(&dirs.upper)? {
         return Ok(());
     }
     Err("the file system cannot hide what is below".to_owned())

@@ -18,7 +18,7 @@ use super::{env, inherited};
 static WITHHELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Withholds variables from all future children, unless [`give_back`] passes them on.
-pub fn withhold(names: impl IntoIterator<Item = String>) {
+pub fn withhold_env(names: impl IntoIterator<Item = String>) {
     WITHHELD
         .lock()
         .expect("nothing panics with the lock")
@@ -26,7 +26,7 @@ pub fn withhold(names: impl IntoIterator<Item = String>) {
 }
 
 /// Passes on the withheld variables for which `may_have` returns `true`.
-pub fn give_back(command: &mut Command, may_have: impl Fn(&str) -> bool) {
+pub fn restore_env(command: &mut Command, may_have: impl Fn(&str) -> bool) {
     let withheld = WITHHELD.lock().expect("nothing panics with the lock");
     for name in withheld.iter().filter(|name| may_have(name)) {
         env::var_os(name).into_iter().for_each(|value| {
@@ -90,23 +90,21 @@ pub fn find_outside(program: impl AsRef<OsStr>, excluded: &[&Path]) -> Option<Pa
 
     let path = env::var_os("PATH")?;
     std::env::split_paths(&path)
-        .filter(|folder| {
-            folder.is_absolute() && !excluded.iter().any(|out| folder.starts_with(out))
-        })
-        .map(|folder| folder.join(program))
+        .filter(|dir| dir.is_absolute() && !excluded.iter().any(|out| dir.starts_with(out)))
+        .map(|dir| dir.join(program))
         .find(|file| is_executable(file))
 }
 
 /// Returns `PATH` without relative directories, for programs that look up others.
 pub fn absolute_path() -> OsString {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    std::env::join_paths(folders).unwrap_or_default()
+    let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
+    std::env::join_paths(dirs).unwrap_or_default()
 }
 
 /// Starts a program that outlives this process. It has its own process group and no streams, so a
 /// reader of our output does not wait for it.
-pub fn start_apart(command: &mut Command) -> std::io::Result<()> {
+pub fn spawn_detached(command: &mut Command) -> std::io::Result<()> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

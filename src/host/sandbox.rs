@@ -60,7 +60,7 @@ pub enum Network {
 
 /// The directories of an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OverlayFolders {
+pub struct OverlayDirs {
     /// The original files. Never written.
     pub lower: PathBuf,
     /// Receives all changes.
@@ -87,8 +87,8 @@ pub fn availability() -> Availability {
     let kernel = Kernel::running();
     let gaps = [
         kernel.unfiltered.clone(),
-        (kernel.landlock < kernel::TRUNCATE).then(|| {
-            let (version, least) = (kernel.landlock, kernel::TRUNCATE);
+        (kernel.landlock < kernel::TRUNCATE_ABI).then(|| {
+            let (version, least) = (kernel.landlock, kernel::TRUNCATE_ABI);
             format!("Landlock has version {version} in this kernel, and {least} is the least")
         }),
     ];
@@ -121,7 +121,7 @@ pub fn describe(policy: Option<&Policy>) -> String {
         Network::Off => "no network",
     };
 
-    let signals = if kernel.landlock < kernel::SCOPE {
+    let signals = if kernel.landlock < kernel::SCOPE_ABI {
         ", but signals reach your other processes"
     } else {
         ""
@@ -134,9 +134,12 @@ pub fn describe(policy: Option<&Policy>) -> String {
 }
 
 /// Removes files that a command could not remove itself because of its policy.
-pub fn sweep(policy: &Policy) {
+pub fn clean_up(policy: &Policy) {
     #[cfg(all(target_os = "linux", feature = "sandbox"))]
-    policy.add.iter().for_each(|folder| files::sweep(folder));
+    policy
+        .add
+        .iter()
+        .for_each(|dir| files::remove_temp_objects(dir));
     let _ = policy;
 }
 
@@ -148,7 +151,7 @@ pub fn sweep(policy: &Policy) {
 pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
     let (needed, private): (Vec<_>, Vec<_>) = std::mem::take(&mut policy.private)
         .into_iter()
-        .partition(|folder| holds_what_is_opened(policy, folder));
+        .partition(|dir| holds_what_is_opened(policy, dir));
     // A mount would cover the files inside that the command needs. Hide the rest of the directory
     // instead.
     policy.hidden.extend(needed);
@@ -162,15 +165,12 @@ pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
 }
 
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-fn holds_what_is_opened(policy: &Policy, folder: &Path) -> bool {
+fn holds_what_is_opened(policy: &Policy, dir: &Path) -> bool {
     // A policy can open something inside, for example a project in `/dev/shm`.
-    let Ok(folder) = folder.canonicalize() else {
+    let Ok(dir) = dir.canonicalize() else {
         return false;
     };
-    let is_in = |path: &PathBuf| {
-        path.canonicalize()
-            .is_ok_and(|path| path.starts_with(&folder))
-    };
+    let is_in = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&dir));
     policy.write.iter().chain(&policy.read).any(is_in)
 }
 
@@ -180,7 +180,7 @@ fn holds_what_is_opened(policy: &Policy, folder: &Path) -> bool {
 pub fn scope(kernel: &Kernel) -> Result<bool, String> {
     use rustix::io::Errno;
 
-    if kernel.landlock < kernel::SCOPE {
+    if kernel.landlock < kernel::SCOPE_ABI {
         return Ok(false);
     }
 
@@ -212,25 +212,25 @@ pub fn enforce(policy: &Policy, kernel: &Kernel, watching: &[u32]) -> Result<(),
 
 /// Mounts an overlay in a new mount namespace of this process, which must have a single thread.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
-    namespaces::mount_overlay(folders)
+pub fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
+    namespaces::mount_overlay(dirs)
 }
 
 /// Enters the namespaces of another process. This process must have a single thread.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub fn join(process: u32) -> Result<(), String> {
-    namespaces::join(process)
+pub fn enter_namespaces(process: u32) -> Result<(), String> {
+    namespaces::enter(process)
 }
 
 /// Fails: not available on this system or in this build.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-pub fn mount_overlay(_folders: &OverlayFolders) -> Result<(), String> {
+pub fn mount_overlay(_dirs: &OverlayDirs) -> Result<(), String> {
     Err("this system has no overlays, or this build has no sandbox".to_owned())
 }
 
 /// Fails: not available on this system or in this build.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-pub fn join(_process: u32) -> Result<(), String> {
+pub fn enter_namespaces(_process: u32) -> Result<(), String> {
     Err("this system has no overlays, or this build has no sandbox".to_owned())
 }
 

@@ -40,12 +40,12 @@ impl Write for Screen {
 
 /// Returns `true` if the user can be prompted: stdin and the screen are terminals, and `TERM` is
 /// not `dumb`.
-pub fn is_there() -> bool {
+pub fn can_prompt() -> bool {
     !is_dumb() && io::stdin().is_terminal() && is_screen()
 }
 
 /// Explains why the user cannot be prompted, as the first half of a sentence.
-pub fn why_nobody() -> &'static str {
+pub fn why_no_prompt() -> &'static str {
     if !io::stdin().is_terminal() {
         "stdin is not a terminal"
     } else if is_dumb() {

@@ -168,18 +168,18 @@ fn ask_program(run: &[String], keep: &[String], query: &str) -> Result<Vec<u8>, 
     let (program, arguments) = run.split_first().ok_or(SearchError::NoEngine)?;
     let mut command = process::command(program);
     give_listed(&mut command, ChildKind::Tool, keep);
-    let answer = helper::ask(command.args(arguments).arg(query), b"", LIMIT)?;
+    let answer = helper::run_for_answer(command.args(arguments).arg(query), b"", LIMIT)?;
     if answer.status.success() {
         return Ok(answer.stdout);
     }
 
-    let words = String::from_utf8_lossy(&answer.stderr)
+    let message = String::from_utf8_lossy(&answer.stderr)
         .lines()
         .next()
         .unwrap_or_default()
         .to_owned();
     Err(SearchError::Unreachable(format!(
-        "`{program}` ended with {}: {words}",
+        "`{program}` ended with {}: {message}",
         answer.status
     )))
 }
@@ -188,12 +188,12 @@ fn ask_program(run: &[String], keep: &[String], query: &str) -> Result<Vec<u8>, 
 fn hits(answer: &[u8]) -> Result<Vec<Hit>, SearchError> {
     let unreadable = |e: serde_json::Error| SearchError::Answer(e.to_string());
     let value: serde_json::Value = serde_json::from_slice(answer).map_err(unreadable)?;
-    let places = [
+    let candidates = [
         Some(&value).filter(|v| v.is_array()),
         value.get("results"),
         value.pointer("/web/results"),
     ];
-    let list = match places.into_iter().flatten().next() {
+    let list = match candidates.into_iter().flatten().next() {
         Some(list) => Vec::<Hit>::deserialize(list).map_err(unreadable)?,
         // Brave omits `web` if there are no results.
         None if value.is_object() && value.get("query").is_some() => Vec::new(),
@@ -211,8 +211,8 @@ fn hits(answer: &[u8]) -> Result<Vec<Hit>, SearchError> {
 mod tests {
     use super::*;
 
-    fn check(found: Result<Vec<Hit>, SearchError>, expected: &str) {
-        let shown = found.map_or_else(
+    fn check(result: Result<Vec<Hit>, SearchError>, expected: &str) {
+        let rendered = result.map_or_else(
             |e| e.to_string(),
             |hits| {
                 hits.iter()
@@ -221,7 +221,7 @@ mod tests {
                     .join("\n")
             },
         );
-        assert_eq!(shown, expected);
+        assert_eq!(rendered, expected);
     }
 
     #[test]

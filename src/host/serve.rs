@@ -26,7 +26,7 @@ use tokio::task::AbortHandle;
 // Pages built at the same time.
 const THREADS: usize = 4;
 // Any local user can connect, even without the secret in the URL, so every client is limited.
-const ROOM: ServeRoom = ServeRoom {
+const LIMITS: ServeLimits = ServeLimits {
     connections: 512,
     patience: Duration::from_secs(15),
 };
@@ -36,7 +36,7 @@ const BEAT: Duration = Duration::from_millis(100);
 const FAREWELL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy)]
-struct ServeRoom {
+struct ServeLimits {
     /// Open connections. Further clients wait if all of them have sent a request.
     connections: usize,
     /// How long a client has to send its request. It has four times as long to read the answer.
@@ -83,12 +83,12 @@ pub fn serve(
     answering: Arc<Answering>,
     is_over: impl Fn() -> bool,
 ) -> io::Result<()> {
-    serve_within(ROOM, listener, answering, is_over)
+    serve_within(LIMITS, listener, answering, is_over)
 }
 
 /// Like [`serve`], with other limits.
 fn serve_within(
-    room: ServeRoom,
+    limits: ServeLimits,
     listener: TcpListener,
     answering: Arc<Answering>,
     is_over: impl Fn() -> bool,
@@ -97,19 +97,19 @@ fn serve_within(
         .enable_all()
         .max_blocking_threads(THREADS)
         .build()?;
-    let result = runtime.block_on(take_clients(room, listener, answering, is_over));
+    let result = runtime.block_on(take_clients(limits, listener, answering, is_over));
     runtime.shutdown_timeout(FAREWELL);
     result
 }
 
 async fn take_clients(
-    room: ServeRoom,
+    limits: ServeLimits,
     listener: TcpListener,
     answering: Arc<Answering>,
     is_over: impl Fn() -> bool,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let places = Arc::new(Semaphore::new(room.connections));
+    let permits = Arc::new(Semaphore::new(limits.connections));
     let silent = SilentClients::default();
 
     for number in 0.. {
@@ -131,11 +131,11 @@ async fn take_clients(
             }
         };
 
-        if places.available_permits() == 0 {
+        if permits.available_permits() == 0 {
             silent.close_oldest();
         }
         let place = loop {
-            let place = Arc::clone(&places).acquire_owned();
+            let place = Arc::clone(&permits).acquire_owned();
             let place = tokio::time::timeout(BEAT, place).await;
             if is_over() {
                 return Ok(());
@@ -147,7 +147,7 @@ async fn take_clients(
 
         let (answering, own) = (Arc::clone(&answering), silent.clone());
         let client = tokio::spawn(async move {
-            attend(stream, &answering, room.patience, || own.remove(number)).await;
+            attend(stream, &answering, limits.patience, || own.remove(number)).await;
             own.remove(number);
             drop(place);
         });
@@ -195,11 +195,11 @@ async fn attend(
     patience: Duration,
     on_request: impl Fn(),
 ) {
-    let made = Notify::new();
+    let answered = Notify::new();
     let service = service_fn(async |request| {
         on_request();
         let answer = answer(Arc::clone(answering), request).await;
-        made.notify_one();
+        answered.notify_one();
         answer
     });
     let mut connection = http1::Builder::new();
@@ -208,15 +208,15 @@ async fn attend(
         .header_read_timeout(patience)
         .keep_alive(false)
         .max_buf_size(64 << 10);
-    let late = async {
-        made.notified().await;
+    let timeout = async {
+        answered.notified().await;
         tokio::time::sleep(4 * patience).await;
     };
 
     // Errors of a connection concern only its client.
     tokio::select! {
         _ = connection.serve_connection(TokioIo::new(stream), service) => {}
-        () = late => {}
+        () = timeout => {}
     }
 }
 
@@ -229,8 +229,8 @@ async fn answer(
     }
 
     let asked = asked(&request);
-    let made = tokio::task::spawn_blocking(move || answering(&asked)).await;
-    Ok(response(made.unwrap_or_else(|_| {
+    let result = tokio::task::spawn_blocking(move || answering(&asked)).await;
+    Ok(response(result.unwrap_or_else(|_| {
         plain(500, "This page could not be made.\n")
     })))
 }
@@ -253,11 +253,11 @@ fn only(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
 }
 
 /// Returns a plain-text answer.
-pub fn plain(status: u16, words: &str) -> PageAnswer {
+pub fn plain(status: u16, text: &str) -> PageAnswer {
     PageAnswer {
         status,
         kind: "text/plain; charset=utf-8",
-        body: words.as_bytes().to_vec(),
+        body: text.as_bytes().to_vec(),
         headers: Vec::new(),
     }
 }
@@ -295,7 +295,7 @@ mod tests {
     fn while_served<T>(patience: Duration, attempt: impl FnOnce(SocketAddr) -> T) {
         let listener = listen(0).unwrap();
         let address = listener.local_addr().unwrap();
-        let room = ServeRoom {
+        let limits = ServeLimits {
             connections: 2,
             patience,
         };
@@ -303,8 +303,8 @@ mod tests {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let is_over = || over.load(Ordering::SeqCst);
-            let served = scope.spawn(move || serve_within(room, listener, answering, is_over));
-            let _kept = attempt(address);
+            let served = scope.spawn(move || serve_within(limits, listener, answering, is_over));
+            let _clients = attempt(address);
             over.store(true, Ordering::SeqCst);
             let asked = Instant::now();
             served.join().unwrap().unwrap();
@@ -368,11 +368,11 @@ mod tests {
     #[test]
     fn it_ends_while_all_places_are_taken() {
         while_served(Duration::from_secs(60), |address| {
-            let mut taken = [ask(address, 1), ask(address, 1)];
-            for client in &mut taken {
+            let mut clients = [ask(address, 1), ask(address, 1)];
+            for client in &mut clients {
                 client.read_exact(&mut [0]).unwrap();
             }
-            taken
+            clients
         });
     }
 }

@@ -8,7 +8,7 @@
 mod capture;
 mod environment;
 mod interpreter;
-mod stragglers;
+mod leftovers;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
@@ -22,22 +22,22 @@ use rustix::process::Signal;
 
 pub use super::supervisor::GRACE;
 pub use capture::CapturedOutput;
-pub use environment::may_set;
+pub use environment::may_set_variable;
 use interpreter::DEFAULT_SHELL;
-pub use interpreter::interpreter;
-pub use stragglers::end_orphans;
+pub use interpreter::requested_interpreter;
+pub use leftovers::end_orphans;
 
-use super::file::{PRIVATE_FILE, make_folders};
+use super::file::{PRIVATE_FILE, make_dirs};
 use super::inherited::ChildKind;
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
-use super::temporary::temporary_folder;
+use super::temporary::temporary_dir;
 use super::{interrupt, overlay, sandbox};
 use crate::text::path_alias::{PathAliasStream, PathAliases};
 pub use capture::Capture;
 pub(super) use environment::CommandEnvironment;
-pub(super) use stragglers::{Marker, VARIABLE};
+pub(super) use leftovers::{RunMarker, VARIABLE};
 
 /// How long the supervisor has to kill all processes.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -83,7 +83,7 @@ pub struct FinishedScript {
     /// Its output.
     pub output: CapturedOutput,
     /// Processes that could not be killed. The files can still change while they run.
-    pub left: Vec<String>,
+    pub survivors: Vec<String>,
 }
 
 /// How a script ended.
@@ -106,7 +106,7 @@ impl FinishedScript {
         FinishedScript {
             end: ScriptEnd::NotStarted(why),
             output: CapturedOutput::default(),
-            left: Vec::new(),
+            survivors: Vec::new(),
         }
     }
 }
@@ -153,15 +153,15 @@ pub fn run_until(
     stop: &AtomicBool,
     output: &mut dyn FnMut(&[u8]),
 ) -> io::Result<FinishedScript> {
-    let words = match interpreter::words(&script.text, &script.shell) {
-        Ok(words) => words,
+    let argv = match interpreter::script_command(&script.text, &script.shell) {
+        Ok(argv) => argv,
         Err(why) => return Ok(FinishedScript::not_started(why)),
     };
 
-    if !seen(script).is_dir() {
-        let folder = script.cwd.display();
+    if !visible_cwd(script).is_dir() {
+        let dir = script.cwd.display();
         return Ok(FinishedScript::not_started(format!(
-            "the directory `{folder}` does not exist"
+            "the directory `{dir}` does not exist"
         )));
     }
 
@@ -171,7 +171,7 @@ pub fn run_until(
     };
     let scratch = ScriptFiles::new(&script.text)?;
     let mut capture = Capture::new(script.capture);
-    let running = Running::start(script, launcher, words, &scratch)?;
+    let running = Running::start(script, launcher, argv, &scratch)?;
     let mut aliases = script.aliases.clone();
     aliases.add(&scratch.temporary(), "$TMPDIR");
     aliases.add(&scratch.script(), SCRIPT);
@@ -182,11 +182,14 @@ pub fn run_until(
     };
     let mut sink = |bytes: &[u8]| keep(&named.push(bytes));
 
-    let gave_views = supervisor::gives_private_views();
+    let had_private_mounts = supervisor::gives_private_mounts();
     let (end, left) = running.watch(script.timeout, stop, &mut sink)?;
     keep(&named.finish());
     // Some systems let a process create namespaces and then forbid the mounts. Retry without.
-    if matches!(end, ScriptEnd::NotStarted(_)) && gave_views && !supervisor::gives_private_views() {
+    if matches!(end, ScriptEnd::NotStarted(_))
+        && had_private_mounts
+        && !supervisor::gives_private_mounts()
+    {
         return run_until(script, stop, output);
     }
 
@@ -194,28 +197,35 @@ pub fn run_until(
 
     let launcher = script.launcher.as_ref();
     let policy = launcher.and_then(|launcher| launcher.policy.as_ref());
-    policy.into_iter().for_each(sandbox::sweep);
-    Ok(FinishedScript { end, output, left })
+    policy.into_iter().for_each(sandbox::clean_up);
+    Ok(FinishedScript {
+        end,
+        output,
+        survivors: left,
+    })
 }
 
 /// Returns the working directory as this process sees it: it can be inside an overlay.
-fn seen(script: &Script) -> PathBuf {
-    let view = script.launcher.as_ref().and_then(|launcher| launcher.view);
-    view.map_or_else(
+fn visible_cwd(script: &Script) -> PathBuf {
+    let overlay_holder = script
+        .launcher
+        .as_ref()
+        .and_then(|launcher| launcher.overlay_holder);
+    overlay_holder.map_or_else(
         || script.cwd.clone(),
-        |holder| overlay::within(holder, &script.cwd),
+        |holder| overlay::path_in_overlay(holder, &script.cwd),
     )
 }
 
 /// The files that a script needs while it runs; removed afterwards.
 struct ScriptFiles {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl ScriptFiles {
     fn new(text: &str) -> io::Result<ScriptFiles> {
-        let folder = temporary_folder()?;
-        let scratch = ScriptFiles { folder };
+        let dir = temporary_dir()?;
+        let scratch = ScriptFiles { dir };
         let mut file = std::fs::File::options()
             .write(true)
             .create_new(true)
@@ -223,24 +233,24 @@ impl ScriptFiles {
             .open(scratch.script())?;
         // A file and not `sh -c`: Linux limits a single argument to 128 KiB.
         file.write_all(text.as_bytes())?;
-        make_folders(&scratch.temporary())?;
+        make_dirs(&scratch.temporary())?;
         Ok(scratch)
     }
 
     fn script(&self) -> PathBuf {
-        self.folder.path().join(SCRIPT)
+        self.dir.path().join(SCRIPT)
     }
 
     fn temporary(&self) -> PathBuf {
-        self.folder.path().join("tmp")
+        self.dir.path().join("tmp")
     }
 }
 
 enum ScriptEvent {
     Output(Vec<u8>),
     /// The last process has closed its end of the pipe.
-    Closed,
-    Said(SupervisorMessage),
+    Eof,
+    Message(SupervisorMessage),
 }
 
 /// Dropping it kills all processes of the script.
@@ -253,10 +263,10 @@ impl Running {
     fn start(
         script: &Script,
         mut launcher: Launcher,
-        mut words: Vec<OsString>,
+        mut argv: Vec<OsString>,
         scratch: &ScriptFiles,
     ) -> io::Result<Running> {
-        words.push(scratch.script().into());
+        argv.push(scratch.script().into());
         if let Some(policy) = &mut launcher.policy {
             policy.write.push(scratch.temporary());
             policy.read.push(scratch.script());
@@ -270,8 +280,8 @@ impl Running {
             is_confined: launcher.policy.is_some(),
         };
         environment.give(&mut command);
-        command.env(VARIABLE, Marker::new().value());
-        let mut order = supervisor::order(&launcher, words, &script.cwd);
+        command.env(VARIABLE, RunMarker::new().value());
+        let mut order = supervisor::order(&launcher, argv, &script.cwd);
         order.variables.clone_from(&script.env);
 
         // A single pipe keeps output and error output in order.
@@ -286,11 +296,12 @@ impl Running {
 
     fn observe(supervisor: Supervisor, reader: io::PipeReader) -> io::Result<Running> {
         let (sender, events) = sync_channel(64);
-        let said = sender.clone();
+        let message_sender = sender.clone();
         std::thread::Builder::new()
             .name("output".to_owned())
             .spawn(move || forward(reader, &sender))?;
-        supervisor.listen(move |message| drop(said.send(ScriptEvent::Said(message))))?;
+        supervisor
+            .listen(move |message| drop(message_sender.send(ScriptEvent::Message(message))))?;
         Ok(Running { supervisor, events })
     }
 
@@ -303,7 +314,7 @@ impl Running {
         sink: &mut dyn FnMut(&[u8]),
     ) -> io::Result<(ScriptEnd, Vec<String>)> {
         let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
-        let mut told = ScriptProgress::default();
+        let mut progress = ScriptProgress::default();
         let forced = loop {
             let now = Instant::now();
             if stop.load(Ordering::SeqCst) {
@@ -314,58 +325,63 @@ impl Running {
                 break Some(ScriptEnd::TimedOut(limit));
             }
 
-            if told.end.is_some() || told.is_over() {
+            if progress.end.is_some() || progress.is_over() {
                 break None;
             }
 
             let wait = deadline.map_or(TICK, |end| TICK.min(end - now));
-            self.hear(wait, &mut told, sink);
+            self.receive(wait, &mut progress, sink);
         };
 
         if forced.is_some() {
             self.supervisor.end();
         }
 
-        self.drain(PATIENCE, &mut told, sink, ScriptProgress::is_over);
-        let left = match told.gone.take() {
-            Some(left) => left,
+        self.drain(PATIENCE, &mut progress, sink, ScriptProgress::is_over);
+        let survivors = match progress.survivors.take() {
+            Some(survivors) => survivors,
             None => self.supervisor.replace(),
         };
-        self.drain(DRAIN, &mut told, sink, |told| told.closed);
+        self.drain(DRAIN, &mut progress, sink, |progress| progress.is_eof);
 
-        if let Some(why) = told.broken {
+        if let Some(why) = progress.broken {
             return Err(io::Error::other(why));
         }
 
         // If the supervisor reported no end, it was killed, and its command with it.
         let killed = ScriptEnd::Signaled(Signal::KILL.as_raw());
-        Ok((forced.or(told.end).unwrap_or(killed), left))
+        Ok((forced.or(progress.end).unwrap_or(killed), survivors))
     }
 
     /// Handles events until `is_enough`, or for `limit`.
     fn drain(
         &mut self,
         limit: Duration,
-        told: &mut ScriptProgress,
+        progress: &mut ScriptProgress,
         sink: &mut dyn FnMut(&[u8]),
         is_enough: impl Fn(&ScriptProgress) -> bool,
     ) {
         let deadline = Instant::now() + limit;
-        while !is_enough(told)
-            && let Some(left) = deadline.checked_duration_since(Instant::now())
+        while !is_enough(progress)
+            && let Some(remaining) = deadline.checked_duration_since(Instant::now())
         {
-            self.hear(left, told, sink);
+            self.receive(remaining, progress, sink);
         }
     }
 
-    fn hear(&mut self, limit: Duration, told: &mut ScriptProgress, sink: &mut dyn FnMut(&[u8])) {
+    fn receive(
+        &mut self,
+        limit: Duration,
+        progress: &mut ScriptProgress,
+        sink: &mut dyn FnMut(&[u8]),
+    ) {
         match self.events.recv_timeout(limit) {
             Ok(ScriptEvent::Output(bytes)) => sink(&bytes),
-            Ok(ScriptEvent::Closed) => told.closed = true,
-            Ok(ScriptEvent::Said(message)) => told.note(message),
+            Ok(ScriptEvent::Eof) => progress.is_eof = true,
+            Ok(ScriptEvent::Message(message)) => progress.note(message),
             // Lets a live view show what it held back.
             Err(RecvTimeoutError::Timeout) => sink(&[]),
-            Err(RecvTimeoutError::Disconnected) => (told.closed, told.lost) = (true, true),
+            Err(RecvTimeoutError::Disconnected) => (progress.is_eof, progress.lost) = (true, true),
         }
     }
 }
@@ -376,11 +392,11 @@ struct ScriptProgress {
     /// Why the machine could not start the script.
     broken: Option<String>,
     /// Set once all processes have ended: the ones that could not be killed.
-    gone: Option<Vec<String>>,
+    survivors: Option<Vec<String>>,
     /// The supervisor died.
     lost: bool,
     /// The output pipe is closed.
-    closed: bool,
+    is_eof: bool,
 }
 
 impl ScriptProgress {
@@ -388,16 +404,16 @@ impl ScriptProgress {
         match message {
             SupervisorMessage::Started => {}
             SupervisorMessage::Halfway(why) => {
-                supervisor::give_no_private_views();
+                supervisor::disable_private_mounts();
                 self.note(SupervisorMessage::Refused(why));
             }
             SupervisorMessage::Refused(why) => {
                 self.end = Some(ScriptEnd::NotStarted(why));
-                self.gone = Some(Vec::new());
+                self.survivors = Some(Vec::new());
             }
             SupervisorMessage::Broken(why) => {
                 self.broken = Some(why);
-                self.gone = Some(Vec::new());
+                self.survivors = Some(Vec::new());
             }
             SupervisorMessage::Ended(CommandEnding::Exited(code)) => {
                 self.end = Some(ScriptEnd::Exited(code))
@@ -405,13 +421,13 @@ impl ScriptProgress {
             SupervisorMessage::Ended(CommandEnding::Signaled(signal)) => {
                 self.end = Some(ScriptEnd::Signaled(signal))
             }
-            SupervisorMessage::Gone(left) => self.gone = Some(left),
+            SupervisorMessage::Gone(survivors) => self.survivors = Some(survivors),
             SupervisorMessage::Lost => self.lost = true,
         }
     }
 
     fn is_over(&self) -> bool {
-        self.gone.is_some() || self.lost
+        self.survivors.is_some() || self.lost
     }
 }
 
@@ -428,5 +444,5 @@ fn forward(mut reader: impl Read, events: &SyncSender<ScriptEvent>) {
         }
     }
 
-    let _ = events.send(ScriptEvent::Closed);
+    let _ = events.send(ScriptEvent::Eof);
 }

@@ -20,17 +20,17 @@ pub struct DiskSpace {
 }
 
 /// Returns the free space at `path`, or at its nearest ancestor that exists.
-pub fn space(path: &Path) -> Option<DiskSpace> {
+pub fn disk_space(path: &Path) -> Option<DiskSpace> {
     use std::os::unix::fs::MetadataExt as _;
 
-    let there = path.ancestors().find(|path| path.exists())?;
-    let found = rustix::fs::statvfs(there).ok()?;
+    let existing = path.ancestors().find(|path| path.exists())?;
+    let stats = rustix::fs::statvfs(existing).ok()?;
     let emulated = fault::emulated("disk-space").and_then(|bytes| bytes.parse().ok());
 
     Some(DiskSpace {
-        free: emulated.unwrap_or_else(|| found.f_bavail.saturating_mul(found.f_frsize)),
-        files: (found.f_files > 0).then_some(found.f_favail),
-        read_only: found.f_flag.contains(StatVfsMountFlags::RDONLY),
-        device: there.metadata().ok()?.dev(),
+        free: emulated.unwrap_or_else(|| stats.f_bavail.saturating_mul(stats.f_frsize)),
+        files: (stats.f_files > 0).then_some(stats.f_favail),
+        read_only: stats.f_flag.contains(StatVfsMountFlags::RDONLY),
+        device: existing.metadata().ok()?.dev(),
     })
 }

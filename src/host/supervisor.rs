@@ -11,8 +11,8 @@
 //! orphans become children of TeDDy, which is a subreaper as well; see [`strays`].
 
 mod order;
+mod process_tree;
 mod serve;
-mod strays;
 mod tree;
 
 use std::ffi::OsString;
@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 use super::sandbox::{Availability, Kernel, Policy, availability};
 use super::{env, process};
 
-use strays::Adoption;
-pub(super) use strays::{forget, know};
+use process_tree::Adoption;
+pub(super) use process_tree::{register_supervisor, unregister_supervisor};
 
 pub(super) use order::{CommandEnding, Order, SupervisorMessage};
 pub use serve::serve_if_asked;
@@ -52,7 +52,7 @@ pub struct Launcher {
     /// killed.
     pub lock: Option<PathBuf>,
     /// The process that holds the overlay in which the command runs.
-    pub view: Option<u32>,
+    pub overlay_holder: Option<u32>,
 }
 
 impl Launcher {
@@ -64,7 +64,7 @@ impl Launcher {
             command: vec![env::current_exe()?.into()],
             policy: policy.filter(|_| enforceable),
             lock: None,
-            view: None,
+            overlay_holder: None,
         })
     }
 
@@ -77,8 +77,11 @@ impl Launcher {
     }
 
     /// Sets the process whose mounts the command sees.
-    pub fn within(self, view: Option<u32>) -> Launcher {
-        Launcher { view, ..self }
+    pub fn with_overlay(self, overlay_holder: Option<u32>) -> Launcher {
+        Launcher {
+            overlay_holder,
+            ..self
+        }
     }
 
     pub(super) fn command(&self) -> io::Result<Command> {
@@ -113,10 +116,10 @@ impl Supervisor {
         outputs: CommandOutputs,
     ) -> io::Result<Supervisor> {
         let adoption = Adoption::begin();
-        let (ours, theirs) = UnixStream::pair()?;
+        let (parent_end, child_end) = UnixStream::pair()?;
         command
             .current_dir("/")
-            .stdin(OwnedFd::from(theirs))
+            .stdin(OwnedFd::from(child_end))
             .stdout(outputs.stdout)
             .stderr(outputs.stderr);
         let child = command.spawn()?;
@@ -126,10 +129,10 @@ impl Supervisor {
 
         let mut supervisor = Supervisor {
             child,
-            channel: Some(ours),
+            channel: Some(parent_end),
             _adoption: adoption,
         };
-        strays::know(supervisor.child.id());
+        process_tree::register_supervisor(supervisor.child.id());
         supervisor.send(&order.encode()?)?;
 
         Ok(supervisor)
@@ -139,7 +142,7 @@ impl Supervisor {
     /// socket was closed.
     pub(super) fn listen(
         &self,
-        mut tell: impl FnMut(SupervisorMessage) + Send + 'static,
+        mut on_message: impl FnMut(SupervisorMessage) + Send + 'static,
     ) -> io::Result<()> {
         let Some(channel) = &self.channel else {
             return Ok(());
@@ -153,13 +156,13 @@ impl Supervisor {
                         break;
                     };
                     let is_last = matches!(message, SupervisorMessage::Gone(_));
-                    tell(message);
+                    on_message(message);
                     if is_last {
                         return;
                     }
                 }
 
-                tell(SupervisorMessage::Lost);
+                on_message(SupervisorMessage::Lost);
             })?;
 
         Ok(())
@@ -177,7 +180,7 @@ impl Supervisor {
         self.channel = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
-        strays::end_all()
+        process_tree::kill_orphans()
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -200,38 +203,38 @@ impl Drop for Supervisor {
             std::thread::park_timeout(TICK);
         }
 
-        strays::forget(self.child.id());
+        process_tree::unregister_supervisor(self.child.id());
     }
 }
 
 /// A private mount failed halfway on this machine.
-static HALFWAY: AtomicBool = AtomicBool::new(false);
+static NO_PRIVATE_MOUNTS: AtomicBool = AtomicBool::new(false);
 
-pub(super) fn gives_private_views() -> bool {
-    Kernel::running().namespaces && !HALFWAY.load(Ordering::SeqCst)
+pub(super) fn gives_private_mounts() -> bool {
+    Kernel::running().namespaces && !NO_PRIVATE_MOUNTS.load(Ordering::SeqCst)
 }
 
-pub(super) fn give_no_private_views() {
+pub(super) fn disable_private_mounts() {
     // Some systems let a process create namespaces and then forbid the mounts. That does not change
     // while we run.
-    HALFWAY.store(true, Ordering::SeqCst);
+    NO_PRIVATE_MOUNTS.store(true, Ordering::SeqCst);
 }
 
-pub(super) fn order(launcher: &Launcher, words: Vec<OsString>, folder: &Path) -> Order {
+pub(super) fn order(launcher: &Launcher, argv: Vec<OsString>, dir: &Path) -> Order {
     Order {
         policy: launcher.policy.clone(),
         kernel: Kernel {
-            namespaces: gives_private_views(),
+            namespaces: gives_private_mounts(),
             ..Kernel::running().clone()
         },
-        words: words.into_iter().map(Into::into).collect(),
-        folder: folder.to_owned().into_os_string().into(),
+        words: argv.into_iter().map(Into::into).collect(),
+        folder: dir.to_owned().into_os_string().into(),
         variables: Vec::new(),
         input: None,
         lock: launcher
             .lock
             .as_ref()
             .map(|path| path.clone().into_os_string().into()),
-        view: launcher.view,
+        view: launcher.overlay_holder,
     }
 }

@@ -13,7 +13,7 @@ pub fn sync_whole(inside: &Path) -> io::Result<bool> {
     if fault::emulated("no-syncfs").is_some() {
         return Ok(false);
     }
-    whole_file_system(&File::open(inside)?)
+    sync_file_system(&File::open(inside)?)
 }
 
 /// Flushes a regular file. Succeeds if it no longer exists.
@@ -26,8 +26,8 @@ pub fn sync_file(path: &Path) -> io::Result<()> {
 }
 
 /// Flushes the names in a directory. Returns `false` if the file system cannot flush a single one.
-pub fn sync_folder(folder: impl std::os::fd::AsFd) -> io::Result<bool> {
-    match rustix::io::retry_on_intr(|| rustix::fs::fsync(&folder)) {
+pub fn sync_dir(dir: impl std::os::fd::AsFd) -> io::Result<bool> {
+    match rustix::io::retry_on_intr(|| rustix::fs::fsync(&dir)) {
         Ok(()) => Ok(true),
         // For example shared directories of virtual machines.
         Err(rustix::io::Errno::INVAL) => Ok(false),
@@ -36,10 +36,10 @@ pub fn sync_folder(folder: impl std::os::fd::AsFd) -> io::Result<bool> {
 }
 
 #[cfg(target_os = "linux")]
-fn whole_file_system(folder: &File) -> io::Result<bool> {
+fn sync_file_system(dir: &File) -> io::Result<bool> {
     use rustix::io::Errno;
 
-    match rustix::io::retry_on_intr(|| rustix::fs::syncfs(folder)) {
+    match rustix::io::retry_on_intr(|| rustix::fs::syncfs(dir)) {
         Ok(()) => Ok(true),
         // Missing in this kernel, or denied by a seccomp filter.
         Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::PERM) => Ok(false),
@@ -48,7 +48,7 @@ fn whole_file_system(folder: &File) -> io::Result<bool> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn whole_file_system(_folder: &File) -> io::Result<bool> {
+fn whole_file_system(_dir: &File) -> io::Result<bool> {
     Ok(false)
 }
 
@@ -58,18 +58,18 @@ mod tests {
 
     #[test]
     fn a_file_is_made_durable_and_one_that_is_gone_is_passed_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a");
         std::fs::write(&file, "x").unwrap();
         sync_file(&file).unwrap();
-        sync_file(&folder.path().join("gone")).unwrap();
-        assert!(sync_folder(File::open(folder.path()).unwrap()).unwrap());
+        sync_file(&dir.path().join("gone")).unwrap();
+        assert!(sync_dir(File::open(dir.path()).unwrap()).unwrap());
     }
 
     #[test]
     fn a_folder_that_is_gone_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = sync_whole(&folder.path().join("gone")).unwrap_err();
+        let dir = tempfile::tempdir().unwrap();
+        let error = sync_whole(&dir.path().join("gone")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

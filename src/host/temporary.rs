@@ -7,22 +7,22 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::file::PRIVATE;
 
 /// Creates a directory in `TMPDIR` that only this user can read. The error names `TMPDIR`.
-pub fn temporary_folder() -> io::Result<tempfile::TempDir> {
-    named_folder("teddy-")
+pub fn temporary_dir() -> io::Result<tempfile::TempDir> {
+    prefixed_temporary_dir("teddy-")
 }
 
 /// Like [`temporary_folder`], with another beginning of its name.
-pub fn named_folder(prefix: &str) -> io::Result<tempfile::TempDir> {
-    let made = tempfile::Builder::new()
+pub fn prefixed_temporary_dir(prefix: &str) -> io::Result<tempfile::TempDir> {
+    let created = tempfile::Builder::new()
         .prefix(prefix)
         .permissions(Permissions::from_mode(PRIVATE))
         .tempdir();
-    made.map_err(|error| {
-        let place = std::env::temp_dir();
+    created.map_err(|error| {
+        let parent = std::env::temp_dir();
         let kind = error.kind();
         let message = format!(
             "no temporary directory can be made in `{}` (`TMPDIR`): {kind}",
-            place.display()
+            parent.display()
         );
         io::Error::new(kind, message)
     })

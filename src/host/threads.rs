@@ -12,7 +12,7 @@ pub fn cores() -> usize {
 
 /// Runs `work` on all parts in parallel and returns the results in order. The last part runs on
 /// this thread.
-pub fn at_once<P: Send, R: Send>(
+pub fn parallel_map<P: Send, R: Send>(
     parts: impl IntoIterator<Item = P>,
     work: impl Fn(P) -> R + Sync,
 ) -> Vec<R> {
@@ -21,7 +21,7 @@ pub fn at_once<P: Send, R: Send>(
 
 /// Runs `other` in a thread and `here` on this one. If no thread can be started, runs `other`
 /// first.
-pub fn beside<O: Send, H>(other: impl FnOnce() -> O + Send, here: impl FnOnce() -> H) -> (O, H) {
+pub fn join_both<O: Send, H>(other: impl FnOnce() -> O + Send, here: impl FnOnce() -> H) -> (O, H) {
     in_thread(Builder::new(), other, here)
 }
 
@@ -35,21 +35,21 @@ fn in_threads<P: Send, R: Send>(
         return Vec::new();
     };
 
-    let run = &|part: &Mutex<Option<P>>| work(taken(part));
+    let run = &|part: &Mutex<Option<P>>| work(take_slot(part));
     scope(|scope| {
         let start = |part| {
             let started = kind().spawn_scoped(scope, move || run(part));
             started.map_err(|_| part)
         };
         let started: Vec<_> = parts.iter().map(start).collect();
-        let done_here = run(&last);
-        let done = started.into_iter().map(|thread| match thread {
-            Ok(thread) => joined(thread),
+        let last_result = run(&last);
+        let results = started.into_iter().map(|thread| match thread {
+            Ok(thread) => join_thread(thread),
             Err(part) => run(part),
         });
-        let mut done: Vec<R> = done.collect();
-        done.push(done_here);
-        done
+        let mut results: Vec<R> = results.collect();
+        results.push(last_result);
+        results
     })
 }
 
@@ -59,24 +59,24 @@ fn in_thread<O: Send, H>(
     here: impl FnOnce() -> H,
 ) -> (O, H) {
     let other = Mutex::new(Some(other));
-    let run = || taken(&other)();
+    let run = || take_slot(&other)();
     scope(|scope| match kind.spawn_scoped(scope, run) {
         Ok(thread) => {
             let here = here();
-            (joined(thread), here)
+            (join_thread(thread), here)
         }
         Err(_) => (run(), here()),
     })
 }
 
-fn taken<T>(slot: &Mutex<Option<T>>) -> T {
+fn take_slot<T>(slot: &Mutex<Option<T>>) -> T {
     let mut slot = slot.lock().expect("nothing panics with the lock");
     slot.take().expect("it is taken once")
 }
 
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    let done = thread.join();
-    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+fn join_thread<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let result = thread.join();
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use uuid::Uuid;
 
 /// Returns 32 hexadecimal digits with 122 random bits.
-pub fn token() -> String {
+pub fn random_token() -> String {
     Uuid::new_v4().simple().to_string()
 }
 
 /// Compares in constant time.
-pub fn is_same(one: &str, other: &str) -> bool {
+pub fn is_same_token(one: &str, other: &str) -> bool {
     if one.len() != other.len() {
         return false;
     }
@@ -23,7 +23,7 @@ mod tests {
 
     #[test]
     fn words_are_compared_as_a_whole() {
-        let check = |one, other, expected| assert_eq!(is_same(one, other), expected);
+        let check = |one, other, expected| assert_eq!(is_same_token(one, other), expected);
         check("abc", "abc", true);
         check("abc", "abd", false);
         check("abc", "bbc", false);
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn no_word_comes_twice() {
-        let (one, other) = (token(), token());
+        let (one, other) = (random_token(), random_token());
         assert_eq!((one.len(), other.len()), (32, 32));
         assert_ne!(one, other);
     }

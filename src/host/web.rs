@@ -21,7 +21,7 @@ use address::AddressError;
 
 const MAX_REDIRECTS: usize = 5;
 /// `Accept` header: Markdown is preferred.
-const WANTED: &str = "text/markdown, text/html;q=0.9, text/plain";
+const ACCEPTED_TYPES: &str = "text/markdown, text/html;q=0.9, text/plain";
 const TICK: Duration = Duration::from_millis(50);
 
 /// Limits for fetching.
@@ -90,7 +90,7 @@ pub enum WebError {
 
 /// Fetches a page.
 pub fn fetch(url: &str, rules: &FetchRules) -> Result<Page, WebError> {
-    let first = address::parse(url)?;
+    let first = address::parse_url(url)?;
     let stop = interrupt::flag();
     let fetched = http::block_on(async {
         tokio::select! {
@@ -129,7 +129,7 @@ async fn follow(mut url: Url, rules: &FetchRules) -> Result<PageBody, WebError> 
         let addresses = resolve(&url, rules).await?;
         let response = client(addresses)?
             .get(url.clone())
-            .header(ACCEPT, WANTED)
+            .header(ACCEPT, ACCEPTED_TYPES)
             .send()
             .await
             .map_err(|e| WebError::Failed(cause(&e)))?;
@@ -138,7 +138,7 @@ async fn follow(mut url: Url, rules: &FetchRules) -> Result<PageBody, WebError> 
         match redirected(&url, &response) {
             Some(next) => {
                 url = next?;
-                address::check(&url)?;
+                address::check_url(&url)?;
             }
             None if status.is_success() => return receive(url, response, rules.max_body).await,
             None => return Err(WebError::Status(status.as_u16())),
@@ -165,10 +165,10 @@ async fn resolve(url: &Url, rules: &FetchRules) -> Result<Vec<SocketAddr>, WebEr
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(0);
     let unknown = || WebError::UnknownHost(host.to_owned());
-    let found = tokio::net::lookup_host((host.trim_matches(['[', ']']), port))
+    let resolved = tokio::net::lookup_host((host.trim_matches(['[', ']']), port))
         .await
         .map_err(|_| unknown())?;
-    let addresses: Vec<SocketAddr> = found.collect();
+    let addresses: Vec<SocketAddr> = resolved.collect();
 
     if addresses.is_empty() {
         return Err(unknown());
@@ -176,8 +176,8 @@ async fn resolve(url: &Url, rules: &FetchRules) -> Result<Vec<SocketAddr>, WebEr
 
     let private = addresses
         .iter()
-        .find(|address| !address::is_public(address.ip()));
-    match private.filter(|_| !address::is_allowed(url, &rules.allowed_hosts)) {
+        .find(|address| !address::is_public_address(address.ip()));
+    match private.filter(|_| !address::is_allowed_host(url, &rules.allowed_hosts)) {
         Some(address) => Err(AddressError::Private {
             host: host.to_owned(),
             address: address.ip(),

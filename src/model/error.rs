@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ModelError;
-use super::likely::advice;
+use super::likely::model_advice;
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -148,7 +148,7 @@ impl ModelError {
     /// Suggestion for the user, as a sentence without a full stop.
     pub fn remedy(&self) -> String {
         match self {
-            ModelError::NoSuchModel { word, configured } => advice(word, configured),
+            ModelError::NoSuchModel { word, configured } => model_advice(word, configured),
             ModelError::Unknown(_) => "correct `--model`, or the name in the configuration or pipeline".into(),
             ModelError::Settings(_) => "correct the model's entry under `models:` in the configuration".into(),
             ModelError::NoKey { variable, .. } => {

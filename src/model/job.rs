@@ -16,7 +16,7 @@ use super::ModelError;
 use crate::host::inherited::{self, ChildKind};
 use crate::host::process;
 use group::{ProcessGroup, own_group};
-use output::{Output, Piece};
+use output::{JobOutput, OutputPiece};
 
 /// Polling interval for limits, cancellation and exit.
 const TICK: Duration = Duration::from_millis(20);
@@ -90,7 +90,7 @@ impl ProgramJob<'_> {
         });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         match self.environment {
-            JobEnvironment::Whole => process::give_back(&mut command, |_| true),
+            JobEnvironment::Whole => process::restore_env(&mut command, |_| true),
             JobEnvironment::Listed(keep) => {
                 inherited::give_listed(&mut command, ChildKind::Model, keep);
             }
@@ -119,14 +119,14 @@ impl ProgramJob<'_> {
     fn follow(
         &self,
         group: &mut ProcessGroup,
-        pieces: &Receiver<Piece>,
+        pieces: &Receiver<OutputPiece>,
         watch: &mut dyn FnMut(&str),
-    ) -> Result<(ExitStatus, Output), ModelError> {
+    ) -> Result<(ExitStatus, JobOutput), ModelError> {
         let mut clock = JobClock {
             start: Instant::now(),
             last: Instant::now(),
         };
-        let mut output = Output::default();
+        let mut output = JobOutput::default();
         let (mut ended, mut closed) = (None, false);
 
         loop {
@@ -160,7 +160,7 @@ impl ProgramJob<'_> {
         }
     }
 
-    fn check(&self, clock: &JobClock, output: &Output) -> Result<(), ModelError> {
+    fn check(&self, clock: &JobClock, output: &JobOutput) -> Result<(), ModelError> {
         if output.len() > self.max_bytes {
             return Err(ModelError::TooLarge {
                 limit: self.max_bytes,
@@ -198,7 +198,7 @@ struct JobClock {
 }
 
 /// Starts the threads that feed and read the process.
-fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<Piece> {
+fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<OutputPiece> {
     let (sender, pieces) = channel();
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
         // On its own thread: a program that prints much before it has read everything would
@@ -211,17 +211,21 @@ fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<Piece> {
     }
 
     if let Some(pipe) = child.stdout.take() {
-        read(pipe, sender.clone(), Piece::Out);
+        read_pipe(pipe, sender.clone(), OutputPiece::Out);
     }
 
     if let Some(pipe) = child.stderr.take() {
-        read(pipe, sender, Piece::Err);
+        read_pipe(pipe, sender, OutputPiece::Err);
     }
 
     pieces
 }
 
-fn read(mut pipe: impl Read + Send + 'static, sender: Sender<Piece>, piece: fn(Vec<u8>) -> Piece) {
+fn read_pipe(
+    mut pipe: impl Read + Send + 'static,
+    sender: Sender<OutputPiece>,
+    piece: fn(Vec<u8>) -> OutputPiece,
+) {
     thread::spawn(move || {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(length @ 1..) = pipe.read(&mut buffer) {

@@ -22,7 +22,7 @@ const FAMILIES: [(&str, &str); 12] = [
 ];
 
 /// Suggests a model for an unknown name and lists the configured ones.
-pub fn advice(word: &str, configured: &[String]) -> String {
+pub fn model_advice(word: &str, configured: &[String]) -> String {
     let known = match configured {
         [] => "no model is configured: `teddy setup` finds one".to_owned(),
         names => {
@@ -30,7 +30,7 @@ pub fn advice(word: &str, configured: &[String]) -> String {
             format!("configured: {}", names.join(", "))
         }
     };
-    match likely(word, configured) {
+    match likely_model(word, configured) {
         Some(likely) if likely.ends_with('?') => format!("{likely} {known}"),
         Some(likely) => format!("{likely}; {known}"),
         None => format!(
@@ -39,7 +39,7 @@ pub fn advice(word: &str, configured: &[String]) -> String {
     }
 }
 
-fn likely(word: &str, configured: &[String]) -> Option<String> {
+fn likely_model(word: &str, configured: &[String]) -> Option<String> {
     let mean = |meant: &str| format!("did you mean `{meant}`?");
     if let Some(name) = nearest(word, configured.iter().map(String::as_str)) {
         return Some(mean(name));
@@ -62,7 +62,9 @@ fn likely(word: &str, configured: &[String]) -> Option<String> {
     }
 
     let lower = word.to_ascii_lowercase();
-    let (_, service) = FAMILIES.iter().find(|(start, _)| begins(&lower, start))?;
+    let (_, service) = FAMILIES
+        .iter()
+        .find(|(start, _)| is_of_family(&lower, start))?;
     Some(match *service {
         "openai" | "anthropic" => mean(&format!("{service}:{word}")),
         service => format!("`teddy setup --model {service}:{word}` sets it up"),
@@ -70,7 +72,7 @@ fn likely(word: &str, configured: &[String]) -> Option<String> {
 }
 
 /// Matches `o3` and `o3-mini`, but not `o3x`.
-fn begins(id: &str, start: &str) -> bool {
+fn is_of_family(id: &str, start: &str) -> bool {
     id.strip_prefix(start)
         .is_some_and(|rest| start.ends_with('-') || rest.is_empty() || rest.starts_with('-'))
 }
@@ -83,7 +85,11 @@ mod tests {
     #[track_caller]
     fn check(word: &str, expected: Option<&str>) {
         let configured = ["sonnet".to_owned(), "local".to_owned()];
-        assert_eq!(likely(word, &configured).as_deref(), expected, "{word}");
+        assert_eq!(
+            likely_model(word, &configured).as_deref(),
+            expected,
+            "{word}"
+        );
     }
 
     #[test]
@@ -126,11 +132,12 @@ mod tests {
     #[test]
     fn advice_names_what_is_configured() {
         assert_eq!(
-            advice("gpt-5", &["a".to_owned(), "b".to_owned()]),
+            model_advice("gpt-5", &["a".to_owned(), "b".to_owned()]),
             "did you mean `openai:gpt-5`? configured: `a`, `b`"
         );
         assert!(
-            advice("x", &[]).starts_with("no model is configured: `teddy setup` finds one; or use")
+            model_advice("x", &[])
+                .starts_with("no model is configured: `teddy setup` finds one; or use")
         );
     }
 }

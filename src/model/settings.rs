@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_configuration_knows_every_kind() {
-        assert_eq!(ModelKind::words(), crate::config::range::KINDS);
+        assert_eq!(ModelKind::words(), crate::config::range::MODEL_KINDS);
     }
 
     #[test]

@@ -41,18 +41,18 @@ impl Diagnostic {
 }
 
 /// Sorts diagnostics by line. Beyond [`MAX_MISTAKES`], the last one counts the rest (P22).
-pub fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    found.sort_by_key(|wrong| wrong.line);
-    let more = found.len().saturating_sub(MAX_MISTAKES);
-    if let Some(cut) = found.get(MAX_MISTAKES).map(|wrong| wrong.line) {
-        found.truncate(MAX_MISTAKES);
-        found.push(Diagnostic::new(
+pub fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.sort_by_key(|wrong| wrong.line);
+    let more = diagnostics.len().saturating_sub(MAX_MISTAKES);
+    if let Some(cut) = diagnostics.get(MAX_MISTAKES).map(|wrong| wrong.line) {
+        diagnostics.truncate(MAX_MISTAKES);
+        diagnostics.push(Diagnostic::new(
             cut,
             format!("there are {more} more mistakes from here on"),
         ));
     }
 
-    found
+    diagnostics
 }
 
 /// Quotes the first line of a text: control characters made visible, at most [`MAX_QUOTE`]
@@ -60,9 +60,9 @@ pub fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
 pub fn quote(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim_end();
     let start: String = line.chars().take(MAX_QUOTE + 1).collect();
-    let shown = visible(&start);
-    let mut short: String = shown.chars().take(MAX_QUOTE).collect();
-    if short.len() < shown.len() || line.len() < text.trim().len() {
+    let rendered = visible(&start);
+    let mut short: String = rendered.chars().take(MAX_QUOTE).collect();
+    if short.len() < rendered.len() || line.len() < text.trim().len() {
         short.push('…');
     }
 

@@ -31,7 +31,7 @@ pub enum Verb {
 }
 
 /// Parses the section's block. `first` is the line number of its first line in the plan.
-pub fn parse(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
+pub fn parse_section(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
     let (mut changes, mut wrong) = (Vec::new(), Vec::new());
     for (offset, line) in crate::text::fence::split_lines(block).enumerate() {
         let (line, text) = (first + offset, line.text.trim());
@@ -39,7 +39,7 @@ pub fn parse(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
             continue;
         }
 
-        match change(line, text) {
+        match parse_change(line, text) {
             Ok(change) => changes.push(change),
             Err(message) => {
                 let hint =
@@ -54,15 +54,15 @@ pub fn parse(block: &str, first: usize) -> (Vec<MemoChange>, Vec<Diagnostic>) {
     (changes, wrong)
 }
 
-fn change(line: usize, text: &str) -> Result<MemoChange, &'static str> {
-    let (verb, rest) = match text.get(..3) {
+fn parse_change(line: usize, text: &str) -> Result<MemoChange, &'static str> {
+    let (verb, body) = match text.get(..3) {
         Some("[+]") => (Verb::Add, &text[3..]),
         Some("[-]") => (Verb::Remove, &text[3..]),
         _ => return Err("a memo starts with `[+]` or `[-]`"),
     };
-    let (memo, comment) = match rest.find(" # ") {
-        Some(at) => (&rest[..at], Some(rest[at + 3..].trim().to_owned())),
-        None => (rest, None),
+    let (memo, comment) = match body.find(" # ") {
+        Some(at) => (&body[..at], Some(body[at + 3..].trim().to_owned())),
+        None => (body, None),
     };
 
     let memo = memo.trim();
@@ -83,7 +83,7 @@ fn change(line: usize, text: &str) -> Result<MemoChange, &'static str> {
 }
 
 /// Writes one line of the section's block.
-pub fn write(change: &MemoChange, out: &mut String) {
+pub fn write_change(change: &MemoChange, out: &mut String) {
     let sign = if change.verb == Verb::Add {
         "[+]"
     } else {
@@ -109,8 +109,8 @@ mod tests {
     use super::*;
 
     fn check(line: &str, expected: &str) {
-        let (changes, wrong) = parse(line, 7);
-        let said = changes.iter().map(|c| {
+        let (changes, wrong) = parse_section(line, 7);
+        let rendered = changes.iter().map(|c| {
             format!(
                 "{:?} {}{}",
                 c.verb,
@@ -120,10 +120,10 @@ mod tests {
                     .map_or(String::new(), |t| format!(" | {t}"))
             )
         });
-        let found: Vec<String> = said
+        let actual: Vec<String> = rendered
             .chain(wrong.iter().map(|w| format!("{}: {}", w.line, w.message)))
             .collect();
-        assert_eq!(found.join("; "), expected, "for {line:?}");
+        assert_eq!(actual.join("; "), expected, "for {line:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// Blocks listed.
-const MAX_BLOCKS: usize = 500;
+const MAX_OUTLINE_BLOCKS: usize = 500;
 
 /// Returns the outline of a text, with marks for its diagnostics. Empty for a text over the size
 /// limit.
@@ -23,7 +23,7 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
     let lines = Lines::new(&text);
     let blocks = markdown::blocks(&text);
     let mut out = String::new();
-    for (index, block) in blocks.iter().take(MAX_BLOCKS).enumerate() {
+    for (index, block) in blocks.iter().take(MAX_OUTLINE_BLOCKS).enumerate() {
         let mistaken = wrong
             .iter()
             .any(|w| (block.first..=block.last).contains(&w.line));
@@ -31,18 +31,21 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
         out.push_str(&format!(
             "[{mark}] [{index:03}] line {}: {}\n",
             block.first,
-            describe(block, &lines)
+            describe_block(block, &lines)
         ));
     }
 
-    if blocks.len() > MAX_BLOCKS {
-        out.push_str(&format!("... and {} more\n", blocks.len() - MAX_BLOCKS));
+    if blocks.len() > MAX_OUTLINE_BLOCKS {
+        out.push_str(&format!(
+            "... and {} more\n",
+            blocks.len() - MAX_OUTLINE_BLOCKS
+        ));
     }
 
     out
 }
 
-fn describe(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
+fn describe_block(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
     let first = quote(lines.get(block.first));
     match &block.node {
         BlockKind::Heading {
@@ -59,8 +62,8 @@ fn describe(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
                 Some(_) => format!("{} tildes", code.fence_len),
                 None => "indented".to_owned(),
             };
-            let closed = if code.closed { "" } else { ", never closed" };
-            let content = code
+            let unclosed = if code.closed { "" } else { ", never closed" };
+            let first_line = code
                 .content
                 .clone()
                 .map(|n| lines.get(n))
@@ -68,9 +71,9 @@ fn describe(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
                 .unwrap_or_default();
 
             format!(
-                "Code block ({fence}, {}{closed}): \"{}\"",
+                "Code block ({fence}, {}{unclosed}): \"{}\"",
                 counted(code.content.len(), "line"),
-                quote(content)
+                quote(first_line)
             )
         }
         BlockKind::List { items, .. } => {
@@ -117,9 +120,9 @@ mod tests {
 
     #[test]
     fn p23_text_is_cut_between_characters() {
-        let found = outlined(&"ü".repeat(100));
+        let actual = outlined(&"ü".repeat(100));
         assert_eq!(
-            found,
+            actual,
             format!("[✗] [000] line 1: Paragraph: \"{}…\"\n", "ü".repeat(60))
         );
     }

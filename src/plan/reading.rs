@@ -5,8 +5,8 @@
 //! text. Validation reports mistakes that only the project reveals, and skips what the parser
 //! rejected.
 
+mod ambiguous_text;
 mod answer;
-mod aside;
 mod free;
 mod mark;
 
@@ -79,7 +79,7 @@ pub fn read(reply: &str) -> Reading {
 fn between_marks(reply: &str, inner: Range<usize>) -> Reading {
     let above = split_lines(&reply[..inner.start]).count();
     let above = above.saturating_sub(usize::from(!reply[..inner.start].ends_with(['\n', '\r'])));
-    let behind = split_lines(&reply[..inner.end]).count();
+    let end_line = split_lines(&reply[..inner.end]).count();
     let mut reading = read_plain(&reply[inner.clone()]);
     let notes = reading.repaired.notes.iter_mut();
     notes.for_each(|note| note.line += above);
@@ -90,15 +90,15 @@ fn between_marks(reply: &str, inner: Range<usize>) -> Reading {
         return reading;
     }
 
-    let mut taken = |line: usize, what: &str| {
-        let note = Note::of_spelling(line, format!("left out the marks {what} the plan"));
+    let mut note_removed = |line: usize, position: &str| {
+        let note = Note::of_spelling(line, format!("left out the marks {position} the plan"));
         reading.repaired.notes.push(note);
     };
     if inner.start > 0 {
-        taken(1, "before");
+        note_removed(1, "before");
     }
     if inner.end < reply.len() {
-        taken(behind.max(1), "behind");
+        note_removed(end_line.max(1), "behind");
     }
     reading.repaired.notes.sort_by_key(|note| note.line);
     reading.repaired.level = reading.repaired.level.max(Level::Refenced);
@@ -112,8 +112,10 @@ fn read_plain(reply: &str) -> Reading {
         return exact;
     }
 
-    match free::read(reply) {
-        Some(freely) if freely.diagnostics.is_empty() || free::says_more(&freely, &exact) => freely,
+    match free::read_freely(reply) {
+        Some(freely) if freely.diagnostics.is_empty() || free::is_more_helpful(&freely, &exact) => {
+            freely
+        }
         _ => exact,
     }
 }
@@ -122,7 +124,7 @@ fn read_plain(reply: &str) -> Reading {
 /// its fences. A text that can be read in another way comes back byte for byte, and so does one with
 /// words that would be lost beside a command: whoever runs the result would not see them.
 pub fn preprocess(reply: &str) -> Preprocessed {
-    let mended = |text: &str| {
+    let repair_text = |text: &str| {
         let reading = read(text);
         let is_plan = reading.diagnostics.is_empty();
         if is_plan {
@@ -135,10 +137,10 @@ pub fn preprocess(reply: &str) -> Preprocessed {
         repaired.level <= Level::Repaired && repaired.asides().next().is_none()
     };
 
-    let mut repaired = mended(reply);
+    let mut repaired = repair_text(reply);
     let is_sure = is_safe(&repaired)
         && (repaired.text == reply || {
-            let again = mended(&repaired.text);
+            let again = repair_text(&repaired.text);
             again.text == repaired.text && is_safe(&again)
         });
     if !is_sure {
@@ -158,8 +160,8 @@ pub fn with_plain_paths(reading: Reading, exists: &dyn Fn(&RepoPath) -> bool) ->
         let Some((path, plain)) = mention(action, exists) else {
             continue;
         };
-        let named = |field: &&Field| matches!(field.key.as_str(), "File Path" | "Resource");
-        let Some(field) = action.fields.iter().find(named) else {
+        let is_path_field = |field: &&Field| matches!(field.key.as_str(), "File Path" | "Resource");
+        let Some(field) = action.fields.iter().find(is_path_field) else {
             continue;
         };
         let Some(line) = lines.get_mut(field.line - 1) else {
@@ -204,12 +206,12 @@ fn mention(action: &Action, exists: &dyn Fn(&RepoPath) -> bool) -> Option<(RepoP
 
     // A new file has at least its directory.
     let above = |path: &RepoPath| path.ancestors().last().map(RepoPath::parse);
-    let beside = |path: &RepoPath| {
+    let has_parent = |path: &RepoPath| {
         above(path)
             .and_then(Result::ok)
             .is_some_and(|dir| exists(&dir))
     };
-    let is_new = action.kind.new_path().is_some() && beside(&plain) && !beside(path);
+    let is_new = action.kind.new_path().is_some() && has_parent(&plain) && !has_parent(path);
     (exists(&plain) || is_new).then(|| (path.clone(), plain))
 }
 
@@ -253,11 +255,11 @@ fn read_exactly(reply: &str) -> Reading {
 
 /// Returns the notes on words inside the commands of a plan, by the lines of the reply.
 fn aside_notes(reply: &str, text: &str, plan: &Plan) -> Vec<Note> {
-    let mut notes = aside::notes(plan, text);
+    let mut notes = ambiguous_text::command_notes(plan, text);
     if !notes.is_empty() && text != reply {
-        let places = free::places(reply, text);
+        let line_map = free::map_lines(reply, text);
         for note in &mut notes {
-            note.line = places.get(note.line - 1).copied().unwrap_or(note.line);
+            note.line = line_map.get(note.line - 1).copied().unwrap_or(note.line);
         }
     }
     notes
@@ -267,13 +269,13 @@ fn aside_notes(reply: &str, text: &str, plan: &Plan) -> Vec<Note> {
 /// other lines keep their numbers.
 fn without_thoughts(text: &str) -> Cow<'_, str> {
     let thoughts = thoughts(text);
-    let kept = |(at, line): (usize, TextLine<'_>)| {
+    let blank_thoughts = |(at, line): (usize, TextLine<'_>)| {
         [if at < thoughts { "" } else { line.text }, line.ending].concat()
     };
     if thoughts == 0 {
         Cow::Borrowed(text)
     } else {
-        Cow::Owned(split_lines(text).enumerate().map(kept).collect())
+        Cow::Owned(split_lines(text).enumerate().map(blank_thoughts).collect())
     }
 }
 
@@ -311,12 +313,12 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
         .iter()
         .rposition(|line| !line.text.trim().is_empty())
         .filter(|&at| at > first && closes(&lines[at]));
-    let kept = |at: usize| at > first && Some(at) != last;
+    let is_inner = |at: usize| at > first && Some(at) != last;
     Cow::Owned(
         lines
             .iter()
             .enumerate()
-            .map(|(at, line)| [if kept(at) { line.text } else { "" }, line.ending].concat())
+            .map(|(at, line)| [if is_inner(at) { line.text } else { "" }, line.ending].concat())
             .collect(),
     )
 }
@@ -342,15 +344,15 @@ fn doubts(repaired: &Repaired, is_sound: bool) -> Vec<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::samples::say;
+    use crate::plan::samples::describe;
 
     fn check(reply: &str, expected: &[&str]) {
-        let found: Vec<String> = read(reply)
+        let actual: Vec<String> = read(reply)
             .diagnostics
             .iter()
             .map(|wrong| format!("{} {}", wrong.line, wrong.message))
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     /// Everything above the actions.
@@ -380,10 +382,15 @@ mod tests {
                 pair("a\n", "b\n"),
                 pair("```sh\nls\n```\n", "c\n")
             );
-            let found = read(&format!("{HEAD}{edit}"));
-            let said: Vec<String> = found.plan.actions.iter().map(|a| say(&a.kind)).collect();
+            let reading = read(&format!("{HEAD}{edit}"));
+            let actions: Vec<String> = reading
+                .plan
+                .actions
+                .iter()
+                .map(|a| describe(&a.kind))
+                .collect();
             assert_eq!(
-                (said, found.diagnostics),
+                (actions, reading.diagnostics),
                 (
                     vec![
                         "EDIT a.md [(\"a\\n\", \"b\\n\"), (\"```sh\\nls\\n```\\n\", \"c\\n\")]"
@@ -416,11 +423,11 @@ mod tests {
             ),
             (true, Level::Hopeless, None)
         );
-        let shown = format!(
+        let in_block = format!(
             "{HEAD}### CREATE\n- File Path: a\n````md\n{}````\n",
             action.repeat(2001)
         );
-        check(&shown, &[]);
+        check(&in_block, &[]);
     }
 
     #[test]
@@ -469,15 +476,15 @@ mod tests {
         let unclosed = format!(
             "{HEAD}### EDIT\n- File Path: a\n\n`FIND:` ```py\na\n```\n`REPLACE:`\n```\nb\n```\n"
         );
-        let found = read(&unclosed);
-        assert_eq!(found.repaired.level, Level::Hopeless);
+        let reading = read(&unclosed);
+        assert_eq!(reading.repaired.level, Level::Hopeless);
         assert!(
-            !found.diagnostics.is_empty()
-                && found
+            !reading.diagnostics.is_empty()
+                && reading
                     .diagnostics
                     .iter()
                     .all(|wrong| !wrong.message.contains("grammar")),
-            "{found:?}"
+            "{reading:?}"
         );
     }
 
@@ -508,20 +515,20 @@ mod tests {
             "<think>\n# A title\n## Action Plan\n### READ\n</think>\n",
             "\n<thinking>\n```\n## Rationale\n</thinking>\n\n",
         ] {
-            let found = read(&format!("{thoughts}{HEAD}{edit}"));
-            let said: Vec<&str> = found
+            let reading = read(&format!("{thoughts}{HEAD}{edit}"));
+            let messages: Vec<&str> = reading
                 .diagnostics
                 .iter()
                 .map(|wrong| wrong.message.as_str())
                 .collect();
             assert_eq!(
-                (found.repaired.level, said),
+                (reading.repaired.level, messages),
                 (
                     Level::Hopeless,
                     vec!["FIND without a REPLACE behind it", path]
                 )
             );
-            assert_eq!(found.diagnostics[0].line, 13 + thoughts.lines().count());
+            assert_eq!(reading.diagnostics[0].line, 13 + thoughts.lines().count());
         }
     }
 
@@ -531,10 +538,10 @@ mod tests {
         let path = "the path must be relative to the project's root: \"/etc\"";
         for title in ["", "#T\n\n"] {
             let edit = "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n";
-            let said = read(&format!(
+            let reading = read(&format!(
                 "{title}## Rationale\n````\nr\n````\n\n{actions}\n{edit}"
             ));
-            let last: Vec<&str> = said
+            let last: Vec<&str> = reading
                 .diagnostics
                 .iter()
                 .map(|wrong| wrong.message.as_str())

@@ -23,7 +23,7 @@ pub fn render(plan: &Plan) -> String {
         let mut block = String::new();
         plan.memos
             .iter()
-            .for_each(|change| memo::write(change, &mut block));
+            .for_each(|change| memo::write_change(change, &mut block));
         write_block(&block, "", &mut out);
     }
 

@@ -40,7 +40,7 @@ pub const HOSTILE: [&str; 27] = [
 ];
 
 /// Block contents: hostile lines, joined by any line ending.
-pub fn content() -> impl Strategy<Value = String> {
+pub fn block_text() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         proptest::sample::select(&HOSTILE[..]).prop_map(str::to_owned),
         "[ -~]{0,12}"
@@ -54,7 +54,7 @@ pub fn content() -> impl Strategy<Value = String> {
 
 /// File contents: also without a final newline, or with CRLF throughout.
 pub fn file() -> impl Strategy<Value = String> {
-    (content(), 0..3).prop_map(|(text, shape)| match shape {
+    (block_text(), 0..3).prop_map(|(text, shape)| match shape {
         0 => text,
         1 => text.replace(['\r', '\n'], ""),
         _ => text.replace('\r', "").replace('\n', "\r\n"),
@@ -62,7 +62,7 @@ pub fn file() -> impl Strategy<Value = String> {
 }
 
 /// Text on one line.
-pub fn words() -> impl Strategy<Value = String> {
+pub fn phrase() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Z][ -~]{0,20}",
         Just("```".to_owned()),
@@ -136,7 +136,7 @@ fn kind() -> impl Strategy<Value = ActionKind> {
 
 /// An action with the fields of its kind, a description and one unknown field.
 fn action() -> impl Strategy<Value = Action> {
-    (kind(), words()).prop_map(|(kind, description)| {
+    (kind(), phrase()).prop_map(|(kind, description)| {
         let mut fields = kind.fields();
         fields
             .iter_mut()
@@ -156,8 +156,8 @@ fn action() -> impl Strategy<Value = Action> {
 
 /// Plans.
 pub fn plan() -> impl Strategy<Value = Plan> {
-    let title = prop_oneof![words(), Just("A #".to_owned()), Just("#x".to_owned())];
-    let rationale = content().prop_filter("not blank", |text| !text.trim().is_empty());
+    let title = prop_oneof![phrase(), Just("A #".to_owned()), Just("#x".to_owned())];
+    let rationale = block_text().prop_filter("not blank", |text| !text.trim().is_empty());
     let memo = (
         prop_oneof!["[a-zA-Z][a-z:' ]{0,9}[a-z]", Just("C# and #42".to_owned())],
         any::<bool>(),
@@ -173,7 +173,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
     let memos = proptest::collection::vec(memo, 0..3);
     (
         title,
-        words(),
+        phrase(),
         rationale,
         memos,
         proptest::collection::vec(action(), 1..4),
@@ -188,8 +188,8 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 }
 
 /// Describes an action in one line.
-pub fn say(kind: &ActionKind) -> String {
-    kind.say()
+pub fn describe(kind: &ActionKind) -> String {
+    kind.describe()
 }
 
 /// Joins resources as [`say`] does.

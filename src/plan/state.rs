@@ -22,7 +22,7 @@ pub struct FileState {
     /// Its kind.
     pub mode: StateMode,
     /// Content of the file, or target of the link.
-    pub content: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// Size and hash, to recognize content that is not at hand.
@@ -65,26 +65,26 @@ impl fmt::Display for StateMode {
 
 impl FileState {
     /// Creates a regular file.
-    pub fn plain(content: impl Into<Vec<u8>>) -> FileState {
+    pub fn plain(bytes: impl Into<Vec<u8>>) -> FileState {
         FileState {
             mode: StateMode::Plain,
-            content: content.into(),
+            bytes: bytes.into(),
         }
     }
 
     /// Returns kind, size and hash.
-    pub fn known(&self) -> KnownState {
+    pub fn known_state(&self) -> KnownState {
         KnownState {
             mode: self.mode,
-            imprint: Imprint::of(&self.content),
+            imprint: Imprint::of(&self.bytes),
         }
     }
 
     /// Returns the content as text; `None` for a link, invalid UTF-8, or content with a NUL.
     pub fn text(&self) -> Option<&str> {
-        let is_text = self.mode != StateMode::Link && memchr::memchr(0, &self.content).is_none();
+        let is_text = self.mode != StateMode::Link && memchr::memchr(0, &self.bytes).is_none();
         is_text
-            .then(|| std::str::from_utf8(&self.content).ok())
+            .then(|| std::str::from_utf8(&self.bytes).ok())
             .flatten()
     }
 }

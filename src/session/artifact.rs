@@ -39,7 +39,7 @@ pub const TRANSCRIPT: &str = "transcript.jsonl";
 /// The same transcript as Markdown.
 pub const TRANSCRIPT_TEXT: &str = "transcript.md";
 /// The prompt sent in place of [`INPUT`] if an acting model resumed its conversation.
-pub const TOLD: &str = "told.md";
+pub const RESUMED_PROMPT: &str = "told.md";
 /// Result of the check that a race runs on the files of its plan.
 pub const CHECK: &str = "check.yaml";
 /// The judge's comparison of the plans of a race.
@@ -56,12 +56,12 @@ pub const REPLACED: &str = "replaced/";
 pub const STEPS: &str = "steps/";
 
 /// Directory of file contents for the plan's TAKE actions.
-pub const TAKEN: &str = "taken/";
+pub const TAKEN_FILES: &str = "taken/";
 
 /// Maximum size of a report in bytes. A fetched report is parsed and styled like any other.
 pub const MAX_REPORT: usize = 8 << 20;
 /// Maximum size of a question or conclusion in bytes.
-pub const MAX_SAID: usize = 1 << 20;
+pub const MAX_MODEL_MESSAGE: usize = 1 << 20;
 
 // Top-level files (T5).
 const TOP: [&str; 18] = [
@@ -80,7 +80,7 @@ const TOP: [&str; 18] = [
     TRANSCRIPT,
     TRANSCRIPT_TEXT,
     TRANSCRIPTS[2],
-    TOLD,
+    RESUMED_PROMPT,
     CHECK,
     COMPARISON,
 ];
@@ -101,27 +101,27 @@ const OF_A_STEP: [&str; 3] = [INPUT, "output.md", META];
 pub fn is_known(name: &str) -> bool {
     // An allowlist, because a fetched turn can contain any path, including names that are special
     // to git, shells or editors.
-    let Some((folder, rest)) = name.split_once('/') else {
+    let Some((dir, tail)) = name.split_once('/') else {
         return TOP.contains(&name);
     };
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     let is_plain = |c: u8| c == b'-' || c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_word = |text: &str| !text.is_empty() && text.bytes().all(is_plain);
-    let ends = |end: &str| rest.strip_suffix(end);
+    let ends = |end: &str| tail.strip_suffix(end);
 
-    match &name[..=folder.len()] {
+    match &name[..=dir.len()] {
         OUTPUT => ends(".txt").is_some_and(is_number),
         CHANGES => ends(".proposed.diff")
             .or_else(|| ends(".diff"))
             .is_some_and(is_number),
         PAGES => ends(".md").is_some_and(is_word),
-        TAKEN => is_number(rest),
-        NEXT => OF_NEXT.contains(&rest),
-        STEPS => rest
+        TAKEN_FILES => is_number(tail),
+        NEXT => OF_NEXT.contains(&tail),
+        STEPS => tail
             .split_once('/')
             .is_some_and(|(step, file)| is_word(step) && OF_A_STEP.contains(&file)),
         // Not nested: an answer that was replaced has no `replaced/`, and recursion ends.
-        REPLACED => rest.split_once('/').is_some_and(|(number, file)| {
+        REPLACED => tail.split_once('/').is_some_and(|(number, file)| {
             is_number(number) && !file.starts_with(REPLACED) && is_known(file)
         }),
         _ => false,
@@ -134,8 +134,8 @@ pub struct Artifacts(pub BTreeMap<String, Vec<u8>>);
 
 impl Artifacts {
     /// Inserts or replaces a file.
-    pub fn put(&mut self, name: &str, content: impl Into<Vec<u8>>) {
-        self.0.insert(name.to_owned(), content.into());
+    pub fn insert(&mut self, name: &str, bytes: impl Into<Vec<u8>>) {
+        self.0.insert(name.to_owned(), bytes.into());
     }
 
     /// Removes a file.

@@ -8,7 +8,7 @@ use crate::git::object::CommitId;
 use crate::host::clock;
 
 const OF_THE_ANSWER: [&str; 7] = [
-    artifact::TOLD,
+    artifact::RESUMED_PROMPT,
     artifact::TRANSCRIPT,
     artifact::TRANSCRIPT_TEXT,
     artifact::INPUT,
@@ -17,7 +17,7 @@ const OF_THE_ANSWER: [&str; 7] = [
     artifact::PLAN,
 ];
 
-const FOLDERS: [&str; 2] = [artifact::STEPS, artifact::TAKEN];
+const DIRS: [&str; 2] = [artifact::STEPS, artifact::TAKEN_FILES];
 
 /// The turn in progress.
 #[derive(Debug, Clone)]
@@ -61,35 +61,34 @@ impl Draft {
 
     /// Returns the files that a turn without a plan keeps: the prompt, the context lists and
     /// replaced answers.
-    pub fn standing(&self) -> Artifacts {
-        let mut standing = Artifacts::default();
+    pub fn lasting_artifacts(&self) -> Artifacts {
+        let mut lasting = Artifacts::default();
         for name in [
             artifact::SYSTEM_PROMPT,
             artifact::TURN_CONTEXT,
             artifact::SESSION_CONTEXT,
         ] {
-            standing.put(name, self.artifacts.text_or_empty(name));
+            lasting.insert(name, self.artifacts.text_or_empty(name));
         }
 
         let files = self.artifacts.0.iter();
-        let aside = files.filter(|(name, _)| name.starts_with(artifact::REPLACED));
-        standing
+        let archived = files.filter(|(name, _)| name.starts_with(artifact::REPLACED));
+        lasting
             .0
-            .extend(aside.map(|(name, content)| (name.clone(), content.clone())));
-        standing
+            .extend(archived.map(|(name, bytes)| (name.clone(), bytes.clone())));
+        lasting
     }
 
     /// Moves the model's answer, if there is one, to [`artifact::REPLACED`]: the waiting plan, or
     /// what arrived before a call failed. Its input and its cost move with it.
-    pub fn set_answer_aside(&mut self) {
+    pub fn archive_answer(&mut self) {
         if !self.has_answer() {
             return;
         }
 
-        let folder = self.free_folder();
+        let dir = self.free_archive_dir();
         let is_of_it = |name: &String| {
-            OF_THE_ANSWER.contains(&&**name)
-                || FOLDERS.iter().any(|folder| name.starts_with(folder))
+            OF_THE_ANSWER.contains(&&**name) || DIRS.iter().any(|dir| name.starts_with(dir))
         };
         let names: Vec<String> = self
             .artifacts
@@ -101,13 +100,13 @@ impl Draft {
 
         for name in names {
             // Keep the message in place as well: a plan from a file answers the same message.
-            let content = if name == artifact::USER_PROMPT {
+            let bytes = if name == artifact::USER_PROMPT {
                 self.artifacts.0.get(&name).cloned()
             } else {
                 self.artifacts.0.remove(&name)
             };
             self.artifacts
-                .put(&format!("{folder}{name}"), content.unwrap_or_default());
+                .insert(&format!("{dir}{name}"), bytes.unwrap_or_default());
         }
 
         let mut meta = self.meta.clone();
@@ -118,7 +117,7 @@ impl Draft {
 
         meta.ended = Some(clock::stamp());
         self.artifacts
-            .put(&format!("{folder}{}", artifact::META), meta::write(&meta));
+            .insert(&format!("{dir}{}", artifact::META), meta::write(&meta));
 
         let model = self.meta.model.take();
         // Earlier versions did not record `spent`.
@@ -139,14 +138,14 @@ impl Draft {
             || self.artifacts.0.keys().any(is_step)
     }
 
-    fn free_folder(&self) -> String {
-        let folder = |number: usize| format!("{}{number:02}/", artifact::REPLACED);
-        let is_free = |folder: &String| {
+    fn free_archive_dir(&self) -> String {
+        let dir = |number: usize| format!("{}{number:02}/", artifact::REPLACED);
+        let is_free = |dir: &String| {
             let mut names = self.artifacts.0.keys();
-            !names.any(|name| name.starts_with(folder))
+            !names.any(|name| name.starts_with(dir))
         };
         (1..)
-            .map(folder)
+            .map(dir)
             .find(is_free)
             .expect("a turn has a finite number of files")
     }
@@ -164,14 +163,14 @@ mod tests {
             ..ModelUse::default()
         };
         let mut artifacts = Artifacts::default();
-        for (name, content) in [
+        for (name, text) in [
             (artifact::TURN_CONTEXT, "a.txt\n"),
             (artifact::USER_PROMPT, "go"),
             (artifact::INPUT, "everything"),
             (artifact::PLAN, plan),
             ("steps/01-think/output.md", "hm"),
         ] {
-            artifacts.put(name, content);
+            artifacts.insert(name, text);
         }
         Draft {
             artifacts,
@@ -190,7 +189,7 @@ mod tests {
     #[test]
     fn a_plan_that_is_set_aside_keeps_what_led_to_it_and_what_it_cost() {
         let mut draft = planned("# One");
-        draft.set_answer_aside();
+        draft.archive_answer();
         assert_eq!(
             names(&draft.artifacts),
             [
@@ -203,10 +202,10 @@ mod tests {
                 "user_prompt.txt",
             ]
         );
-        let kept: Meta = meta::read(&draft.artifacts.text_or_empty("replaced/01/meta.yaml"))
+        let archived: Meta = meta::read(&draft.artifacts.text_or_empty("replaced/01/meta.yaml"))
             .expect("our own text");
         assert_eq!(
-            (kept.status, kept.model.and_then(|model| model.cost)),
+            (archived.status, archived.model.and_then(|model| model.cost)),
             (Status::Declined, Some(0.5))
         );
         assert_eq!(
@@ -218,11 +217,11 @@ mod tests {
     #[test]
     fn several_plans_are_replaced_one_after_another() {
         let mut draft = planned("# One");
-        draft.set_answer_aside();
-        draft.set_answer_aside();
-        draft.artifacts.put(artifact::PLAN, "# Two");
+        draft.archive_answer();
+        draft.archive_answer();
+        draft.artifacts.insert(artifact::PLAN, "# Two");
         draft.meta.status = Status::Planned;
-        draft.set_answer_aside();
+        draft.archive_answer();
         let plan = |number: &str| {
             let name = format!("replaced/{number}/plan.md");
             draft.artifacts.text(&name)
@@ -239,12 +238,16 @@ mod tests {
         draft.meta.status = Status::Ready;
         draft.meta.failure = Some("the answer broke off".to_owned());
         draft.artifacts.remove(artifact::PLAN);
-        draft.artifacts.put(artifact::REPLY, "# Hal");
-        draft.set_answer_aside();
-        let kept: Meta = meta::read(&draft.artifacts.text_or_empty("replaced/01/meta.yaml"))
+        draft.artifacts.insert(artifact::REPLY, "# Hal");
+        draft.archive_answer();
+        let archived: Meta = meta::read(&draft.artifacts.text_or_empty("replaced/01/meta.yaml"))
             .expect("our own text");
         assert_eq!(
-            (kept.status, kept.failure.as_deref(), draft.meta.failure),
+            (
+                archived.status,
+                archived.failure.as_deref(),
+                draft.meta.failure
+            ),
             (Status::Ready, Some("the answer broke off"), None)
         );
         assert_eq!(
@@ -256,9 +259,9 @@ mod tests {
     #[test]
     fn a_turn_that_asks_no_model_keeps_the_plan_that_it_replaces() {
         let mut draft = planned("# One");
-        draft.set_answer_aside();
+        draft.archive_answer();
         assert_eq!(
-            names(&draft.standing()),
+            names(&draft.lasting_artifacts()),
             [
                 "replaced/01/input.md",
                 "replaced/01/meta.yaml",

@@ -17,7 +17,7 @@ pub struct Rejected<'a> {
     /// The structure as parsed, if the mistakes concern it.
     pub outline: Option<&'a str>,
     /// Labels of the actions without a mistake.
-    pub right: &'a [String],
+    pub correct_actions: &'a [String],
 }
 
 /// Renders the message.
@@ -26,7 +26,7 @@ pub fn render(rejected: &Rejected<'_>) -> String {
         plan,
         diagnostics,
         outline,
-        right,
+        correct_actions,
     } = *rejected;
     let mut text = String::from(
         "The previous plan failed validation. Please review the errors and the original plan, then generate a corrected version.\n\n\
@@ -34,9 +34,9 @@ pub fn render(rejected: &Rejected<'_>) -> String {
     );
     text.push_str(&errors(diagnostics));
 
-    if !right.is_empty() {
+    if !correct_actions.is_empty() {
         text.push_str("\n## Correct Actions:\n\nRepeat these as they are.\n\n");
-        right
+        correct_actions
             .iter()
             .for_each(|label| text.push_str(&format!("- {label}\n")));
     }
@@ -74,12 +74,12 @@ mod tests {
             message: "FIND is not there".to_owned(),
             hint: Some("read it".to_owned()),
         };
-        let right = ["READ b".to_owned()];
+        let correct_actions = ["READ b".to_owned()];
         let text = render(&Rejected {
             plan: "# T\n`````\nx\n`````\n",
             diagnostics: &[diagnostic],
             outline: None,
-            right: &right,
+            correct_actions: &correct_actions,
         });
         assert_eq!(
             text,

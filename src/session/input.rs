@@ -41,7 +41,7 @@ impl ListScope {
 
 /// A resource in the payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct InputResource {
     /// The first list that names it.
     pub scope: ListScope,
     /// A path, a URL, or the name of an artifact.
@@ -104,7 +104,7 @@ pub struct Material {
     /// Content of `.teddy/memos.yaml`, if it exists.
     pub memos: Option<String>,
     /// The resources, in list order.
-    pub resources: Vec<Shown>,
+    pub resources: Vec<InputResource>,
     /// The branch and `git status`.
     pub status: String,
     /// Name of the session.
@@ -121,32 +121,32 @@ pub fn render(material: &Material) -> String {
         ("OS", &material.os),
         ("Shell", &material.shell),
     ] {
-        line(&mut text, format_args!("- **{key}:** {}", visible(value)));
+        write_line(&mut text, format_args!("- **{key}:** {}", visible(value)));
     }
 
     text.push_str("\n## 2. Project Structure\n");
-    block(&mut text, "", &material.structure);
+    write_block(&mut text, "", &material.structure);
     if let Some(memos) = &material.memos {
         text.push_str("\n## 3. Memos\n");
-        block(&mut text, "", memos);
+        write_block(&mut text, "", memos);
     }
 
     text.push_str("\n## 4. Context Summary\n");
-    summary(&mut text, &material.resources);
+    write_summary(&mut text, &material.resources);
     text.push_str("\n## 5. Resource Contents\n\n");
-    for shown in &material.resources {
-        resource(&mut text, shown);
+    for entry in &material.resources {
+        write_resource(&mut text, entry);
     }
 
     text.push_str("---\n\n## 6. Git Status\n");
-    block(&mut text, "", &material.status);
-    requests(&mut text, material);
+    write_block(&mut text, "", &material.status);
+    write_requests(&mut text, material);
     text
 }
 
 // The section grows only at its end, so providers can cache everything before it. It comes last
 // because the user's message follows it.
-fn requests(text: &mut String, material: &Material) {
+fn write_requests(text: &mut String, material: &Material) {
     let Requests {
         requests, left_out, ..
     } = &material.requests;
@@ -160,29 +160,33 @@ fn requests(text: &mut String, material: &Material) {
     );
     for (index, request) in requests.iter().enumerate() {
         if index == 1 && *left_out > 0 {
-            let left = counted(usize::try_from(*left_out).unwrap_or(usize::MAX), "request");
-            line(text, format_args!("\n({left} left out)"));
+            let omitted = counted(usize::try_from(*left_out).unwrap_or(usize::MAX), "request");
+            write_line(text, format_args!("\n({omitted} left out)"));
         }
 
         let session = match &request.session {
             session if *session == material.session => String::new(),
             session => format!(" of {}", visible(session)),
         };
-        line(
+        write_line(
             text,
-            format_args!("\n### Turn {}{session}{}", request.turn, marked(request)),
+            format_args!(
+                "\n### Turn {}{session}{}",
+                request.turn,
+                request_state(request)
+            ),
         );
         if let Some(question) = &request.question {
             text.push_str("Your question:\n");
-            block(text, "markdown", question);
+            write_block(text, "markdown", question);
             text.push_str("The answer:\n");
         }
 
-        block(text, "text", &request.text);
+        write_block(text, "text", &request.text);
     }
 }
 
-fn marked(request: &UserRequest) -> &'static str {
+fn request_state(request: &UserRequest) -> &'static str {
     match (request.state, &request.work) {
         (RequestState::Undone, _) => " (undone since)",
         (RequestState::Replaced, _) => " (said before the turn's own message; nothing ran for it)",
@@ -191,32 +195,35 @@ fn marked(request: &UserRequest) -> &'static str {
     }
 }
 
-fn summary(text: &mut String, resources: &[Shown]) {
+fn write_summary(text: &mut String, resources: &[InputResource]) {
     for scope in ListScope::ALL {
-        let listed: Vec<&Shown> = resources
+        let listed: Vec<&InputResource> = resources
             .iter()
-            .filter(|shown| shown.scope == scope)
+            .filter(|entry| entry.scope == scope)
             .collect();
         if listed.is_empty() {
             continue;
         }
 
-        line(text, format_args!("\n### {}", scope.title()));
-        for shown in listed {
-            let note = match &shown.body {
-                ResourceBody::Text(_) => format!("{} tokens", shown.tokens),
+        write_line(text, format_args!("\n### {}", scope.title()));
+        for entry in listed {
+            let note = match &entry.body {
+                ResourceBody::Text(_) => format!("{} tokens", entry.tokens),
                 ResourceBody::Missing => "missing".to_owned(),
                 ResourceBody::Binary { .. } => "binary".to_owned(),
                 ResourceBody::TooLarge { .. } => "too large".to_owned(),
                 ResourceBody::Request => "in 7. User Requests".to_owned(),
                 ResourceBody::Failed(_) => "not available".to_owned(),
             };
-            line(text, format_args!("- {} ({note})", link(&shown.resource)));
+            write_line(
+                text,
+                format_args!("- {} ({note})", resource_link(&entry.resource)),
+            );
         }
     }
 
-    let total: usize = resources.iter().map(|shown| shown.tokens).sum();
-    line(
+    let total: usize = resources.iter().map(|entry| entry.tokens).sum();
+    write_line(
         text,
         format_args!(
             "\n**Total:** {total} tokens in {} resources",
@@ -225,27 +232,27 @@ fn summary(text: &mut String, resources: &[Shown]) {
     );
 }
 
-fn resource(text: &mut String, shown: &Shown) {
+fn write_resource(text: &mut String, entry: &InputResource) {
     text.push_str("---\n");
-    line(
+    write_line(
         text,
-        format_args!("**Resource:** `{}`", link(&shown.resource)),
+        format_args!("**Resource:** `{}`", resource_link(&entry.resource)),
     );
-    line(text, format_args!("**Tokens:** {}", shown.tokens));
+    write_line(text, format_args!("**Tokens:** {}", entry.tokens));
 
-    match &shown.body {
-        ResourceBody::Text(content) => block(text, language(&shown.resource), content),
-        ResourceBody::Missing => block(text, "", "--- FILE NOT FOUND ---\n"),
+    match &entry.body {
+        ResourceBody::Text(contents) => write_block(text, language(&entry.resource), contents),
+        ResourceBody::Missing => write_block(text, "", "--- FILE NOT FOUND ---\n"),
         ResourceBody::Binary { bytes } => {
-            block(text, "", &format!("--- BINARY FILE, {bytes} BYTES ---\n"))
+            write_block(text, "", &format!("--- BINARY FILE, {bytes} BYTES ---\n"))
         }
-        ResourceBody::TooLarge { bytes } => block(
+        ResourceBody::TooLarge { bytes } => write_block(
             text,
             "",
             &format!("--- FILE OF {bytes} BYTES, OVER THE LIMIT ---\n"),
         ),
-        ResourceBody::Request => block(text, "", "--- SHOWN IN 7. USER REQUESTS ---\n"),
-        ResourceBody::Failed(reason) => block(
+        ResourceBody::Request => write_block(text, "", "--- SHOWN IN 7. USER REQUESTS ---\n"),
+        ResourceBody::Failed(reason) => write_block(
             text,
             "",
             &format!("--- NOT AVAILABLE: {} ---\n", visible(reason)),
@@ -254,31 +261,31 @@ fn resource(text: &mut String, shown: &Shown) {
 }
 
 /// Returns a root-relative link for a path, a plain link for a URL.
-fn link(resource: &str) -> String {
-    let shown = visible(resource);
+fn resource_link(resource: &str) -> String {
+    let rendered = visible(resource);
     if crate::text::resource::is_url(resource) {
-        return format!("[{shown}]({shown})");
+        return format!("[{rendered}]({rendered})");
     }
 
     if resource.contains([' ', '(', ')', '<', '>']) {
-        format!("[{shown}](</{shown}>)")
+        format!("[{rendered}](</{rendered}>)")
     } else {
-        format!("[{shown}](/{shown})")
+        format!("[{rendered}](/{rendered})")
     }
 }
 
-fn block(text: &mut String, language: &str, content: &str) {
-    let fence = fence_for(content, 4);
-    line(text, format_args!("{fence}{language}"));
-    text.push_str(content);
-    if !content.is_empty() && !content.ends_with('\n') {
+fn write_block(text: &mut String, language: &str, contents: &str) {
+    let fence = fence_for(contents, 4);
+    write_line(text, format_args!("{fence}{language}"));
+    text.push_str(contents);
+    if !contents.is_empty() && !contents.ends_with('\n') {
         text.push('\n');
     }
-    line(text, format_args!("{fence}"));
+    write_line(text, format_args!("{fence}"));
 }
 
-fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
-    writeln!(text, "{content}").expect("writing to a string");
+fn write_line(text: &mut String, args: std::fmt::Arguments<'_>) {
+    writeln!(text, "{args}").expect("writing to a string");
 }
 
 /// Returns the info string of a code block with this file.
@@ -347,13 +354,13 @@ mod tests {
             structure: structure(&["a.md"]),
             memos: None,
             resources: vec![
-                Shown {
+                InputResource {
                     scope: ListScope::Turn,
                     resource: "a.md".to_owned(),
                     body: ResourceBody::Text("x\n````\ny\n````".to_owned()),
                     tokens: 5,
                 },
-                Shown {
+                InputResource {
                     scope: ListScope::Global,
                     resource: "gone.md".to_owned(),
                     body: ResourceBody::Missing,

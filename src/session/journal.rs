@@ -9,7 +9,7 @@ use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
 use crate::host::file::{
-    is_out_of_reach, make_folders, read_regular, read_regular_text, write_atomic, write_cache,
+    is_out_of_reach, make_dirs, read_regular, read_regular_text, write_atomic, write_cache,
 };
 
 /// The version of the format.
@@ -54,7 +54,7 @@ pub struct Pending {
 
 impl Pending {
     /// Checks the names, which become parts of paths and refs.
-    fn is_sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         SessionName::from_ref(&self.session).is_ok()
             && self.operation.bytes().all(plain)
@@ -65,7 +65,7 @@ impl Pending {
 
 /// The journal of a repository.
 pub struct Journal {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 /// Content of the journal.
@@ -83,15 +83,15 @@ impl Journal {
     /// Opens the journal in `<common git directory>/teddy`.
     pub fn new(teddy_dir: &Path) -> Journal {
         Journal {
-            folder: teddy_dir.to_owned(),
+            dir: teddy_dir.to_owned(),
         }
     }
 
     /// Returns `true` if an operation is or might be pending.
     pub fn has_intent(&self) -> bool {
         // Any error but `NotFound` counts as pending: an intent must never be missed.
-        let found = self.pending().symlink_metadata();
-        !found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        let metadata = self.pending().symlink_metadata();
+        !metadata.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     }
 
     /// Returns the pending operation. Renames a damaged file, so it is reported only once.
@@ -114,35 +114,35 @@ impl Journal {
 
         if length <= MAX_BYTES
             && let Ok(pending) = serde_json::from_slice::<Pending>(&read_regular(&path, MAX_BYTES)?)
-            && pending.is_sound()
+            && pending.is_valid()
         {
             return Ok(JournalState::Pending(Box::new(pending)));
         }
-        Ok(JournalState::Damaged(self.put_aside()?))
+        Ok(JournalState::Damaged(self.quarantine()?))
     }
 
     /// Renames the journal, so it no longer blocks operations, and returns the new path.
-    pub fn put_aside(&self) -> std::io::Result<PathBuf> {
+    pub fn quarantine(&self) -> std::io::Result<PathBuf> {
         let free = (1..)
-            .map(|number| self.folder.join(format!("pending.json.bad-{number}")))
+            .map(|number| self.dir.join(format!("pending.json.bad-{number}")))
             .find(|path| path.symlink_metadata().is_err());
-        let aside = free.unwrap_or_else(|| self.folder.join("pending.json.bad"));
-        std::fs::rename(self.pending(), &aside)?;
-        Ok(aside)
+        let quarantined = free.unwrap_or_else(|| self.dir.join("pending.json.bad"));
+        std::fs::rename(self.pending(), &quarantined)?;
+        Ok(quarantined)
     }
 
     /// Reads a quarantined intent; `None` if it is damaged.
-    pub fn read_aside(&self, path: &Path) -> std::io::Result<Option<Pending>> {
+    pub fn read_quarantined(&self, path: &Path) -> std::io::Result<Option<Pending>> {
         let bytes = match read_regular(path, MAX_BYTES) {
             Err(error) if is_out_of_reach(&error) => return Err(error),
             bytes => bytes.unwrap_or_default(),
         };
         let pending = serde_json::from_slice::<Pending>(&bytes).ok();
-        Ok(pending.filter(Pending::is_sound))
+        Ok(pending.filter(Pending::is_valid))
     }
 
     /// Makes a quarantined intent the pending one. The caller knows that none is pending.
-    pub fn put_back(&self, path: &Path) -> std::io::Result<()> {
+    pub fn restore_quarantined(&self, path: &Path) -> std::io::Result<()> {
         std::fs::rename(path, self.pending())
     }
 
@@ -155,7 +155,7 @@ impl Journal {
             ));
         }
 
-        make_folders(&self.folder)?;
+        make_dirs(&self.dir)?;
         write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
     }
 
@@ -164,40 +164,40 @@ impl Journal {
         match std::fs::remove_file(self.pending()) {
             // Without the flush a power cut could restore the intent, and recovery would apply it
             // again over the user's later edits.
-            Ok(()) => std::fs::File::open(&self.folder)?.sync_all(),
+            Ok(()) => std::fs::File::open(&self.dir)?.sync_all(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     /// Writes a backup of a session's tip, for recovery of a damaged ref.
-    pub fn keep_tip(&self, session: &SessionName, tip: CommitId) -> std::io::Result<()> {
+    pub fn record_tip(&self, session: &SessionName, tip: CommitId) -> std::io::Result<()> {
         let path = self.tip_path(session.as_str());
-        make_folders(path.parent().unwrap_or(&self.folder))?;
+        make_dirs(path.parent().unwrap_or(&self.dir))?;
         write_atomic(&path, format!("{tip}\n").as_bytes())
     }
 
     /// Records that a turn and its ancestors were made elsewhere, so they were never applied to
     /// files of this repository, even if their worktree has the same name.
-    pub fn keep_adopted(&self, turn: CommitId) -> std::io::Result<()> {
-        let folder = self.folder.join(ADOPTED);
-        make_folders(&folder)?;
-        write_cache(&folder.join(turn.to_string()), b"")
+    pub fn record_adopted(&self, turn: CommitId) -> std::io::Result<()> {
+        let dir = self.dir.join(ADOPTED);
+        make_dirs(&dir)?;
+        write_cache(&dir.join(turn.to_string()), b"")
     }
 
     /// Returns `true` if the turn was recorded as made elsewhere.
     pub fn is_adopted(&self, turn: CommitId) -> bool {
-        self.folder.join(ADOPTED).join(turn.to_string()).exists()
+        self.dir.join(ADOPTED).join(turn.to_string()).exists()
     }
 
     /// Records that the user made or accepted a draft.
-    pub fn keep_draft(
+    pub fn record_draft(
         &self,
         session: &SessionName,
         draft: CommitId,
         before: Option<CommitId>,
     ) -> std::io::Result<()> {
-        let path = self.folder.join(OWN_DRAFTS).join(session.as_str());
+        let path = self.dir.join(OWN_DRAFTS).join(session.as_str());
         // Until the ref has moved, `before` is still the current draft. A crash must not make it
         // look like someone else's.
         let before = before.filter(|id| self.own_drafts(session).contains(id));
@@ -206,7 +206,7 @@ impl Journal {
             .chain(before)
             .map(|id| format!("{id}\n"))
             .collect();
-        make_folders(path.parent().unwrap_or(&self.folder))?;
+        make_dirs(path.parent().unwrap_or(&self.dir))?;
 
         // Not flushed: the flush of the draft's objects, which comes before its ref, covers this
         // file.
@@ -216,13 +216,13 @@ impl Journal {
     /// Removes the record of a session's drafts. A failure is harmless: the remaining ids are
     /// unreachable.
     pub fn forget_draft(&self, session: &SessionName) {
-        let _ = std::fs::remove_file(self.folder.join(OWN_DRAFTS).join(session.as_str()));
+        let _ = std::fs::remove_file(self.dir.join(OWN_DRAFTS).join(session.as_str()));
     }
 
     /// Moves the records of drafts from their old directory, where git mistakes a file for the ref
     /// of the same name.
     pub fn move_old_notes(&self) {
-        let (old, new) = (self.folder.join(SHADOWING), self.folder.join(OWN_DRAFTS));
+        let (old, new) = (self.dir.join(SHADOWING), self.dir.join(OWN_DRAFTS));
         if std::fs::rename(&old, &new).is_err() {
             // The new directory exists, and its records are newer.
             move_below(&old, &new);
@@ -231,9 +231,8 @@ impl Journal {
 
     /// Returns the drafts that the user made or accepted, newest first.
     pub fn own_drafts(&self, session: &SessionName) -> Vec<CommitId> {
-        let read = |folder: &str| {
-            read_regular_text(&self.folder.join(folder).join(session.as_str()), MAX_ID)
-        };
+        let read =
+            |dir: &str| read_regular_text(&self.dir.join(dir).join(session.as_str()), MAX_ID);
         // In a read-only repository the records are still in the old directory.
         let text = read(OWN_DRAFTS).or_else(|_| read(SHADOWING));
         let text = text.unwrap_or_default();
@@ -270,11 +269,11 @@ impl Journal {
 
     /// Returns the path of a session's second tip.
     fn tip_path(&self, session: &str) -> PathBuf {
-        self.folder.join("tips").join(session)
+        self.dir.join("tips").join(session)
     }
 
     fn pending(&self) -> PathBuf {
-        self.folder.join("pending.json")
+        self.dir.join("pending.json")
     }
 }
 
@@ -318,11 +317,11 @@ mod tests {
     /// Regression: such names made every writing command fail.
     #[test]
     fn a_journal_with_names_that_nobody_writes_is_damaged() {
-        let sound = intent(Path::new("/w"), "one-2");
+        let valid = intent(Path::new("/w"), "one-2");
         let check = |change: &dyn Fn(&mut Pending), expected: bool| {
-            let mut pending = sound.clone();
+            let mut pending = valid.clone();
             change(&mut pending);
-            assert_eq!(pending.is_sound(), expected, "{pending:?}");
+            assert_eq!(pending.is_valid(), expected, "{pending:?}");
         };
         check(&|_| (), true);
         check(&|pending| pending.worktree.clear(), true);
@@ -333,9 +332,9 @@ mod tests {
 
     #[test]
     fn an_intent_is_not_written_over_another() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let journal = Journal::new(folder.path());
-        let pending = |operation: &str| intent(folder.path(), operation);
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let journal = Journal::new(dir.path());
+        let pending = |operation: &str| intent(dir.path(), operation);
         journal
             .begin(&pending("one"))
             .expect("nothing is under way");
@@ -351,11 +350,10 @@ mod tests {
 
     #[test]
     fn a_damaged_journal_is_put_aside_once() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let journal = Journal::new(folder.path());
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let journal = Journal::new(dir.path());
         assert!(matches!(journal.read(), Ok(JournalState::None)));
-        std::fs::write(folder.path().join("pending.json"), "{\"schema\":")
-            .expect("a writable folder");
+        std::fs::write(dir.path().join("pending.json"), "{\"schema\":").expect("a writable folder");
         assert!(matches!(journal.read(), Ok(JournalState::Damaged(_))));
         assert!(matches!(journal.read(), Ok(JournalState::None)));
     }

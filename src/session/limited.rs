@@ -62,11 +62,11 @@ pub fn as_many_as_fit<S: Serializer, T: Serialize + LimitedEntry>(
     list: &[T],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut left = MOST_WRITTEN;
+    let mut remaining = MOST_WRITTEN;
     let fits = list.iter().enumerate().take_while(|(at, entry)| {
         let size = entry.text_bytes();
-        let fits = *at == 0 || size <= left;
-        left = left.saturating_sub(size);
+        let fits = *at == 0 || size <= remaining;
+        remaining = remaining.saturating_sub(size);
         fits
     });
     serializer.collect_seq(fits.map(|(_, entry)| entry))
@@ -85,8 +85,8 @@ pub fn map_up_to<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 /// Deserializes an amount of dollars. `None` if it is out of range.
 pub fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let said = Option::<f64>::deserialize(deserializer)?;
-    Ok(said.filter(|dollars| (0.0..=MOST_DOLLARS).contains(dollars)))
+    let amount = Option::<f64>::deserialize(deserializer)?;
+    Ok(amount.filter(|dollars| (0.0..=MOST_DOLLARS).contains(dollars)))
 }
 
 /// Deserializes a number of tokens, clamped to a maximum.
@@ -162,25 +162,25 @@ mod tests {
     /// Compares the length of a YAML list, or the error.
     fn check(text: &str, expected: Result<usize, &str>) {
         let read = serde_yaml::from_str::<File>(&format!("paths: {text}"));
-        let found = read.map(|file| file.paths.len());
-        let found = found.map_err(|error| error.to_string());
-        match (found, expected) {
-            (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
-            (found, expected) => assert_eq!(found, expected.map_err(str::to_owned)),
+        let actual = read.map(|file| file.paths.len());
+        let actual = actual.map_err(|error| error.to_string());
+        match (actual, expected) {
+            (Err(actual), Err(expected)) => assert!(actual.contains(expected), "{actual}"),
+            (actual, expected) => assert_eq!(actual, expected.map_err(str::to_owned)),
         }
     }
 
     #[test]
     fn a_list_has_an_end() {
-        let words = "a list has more than 100000 entries or 8388608 bytes";
+        let message = "a list has more than 100000 entries or 8388608 bytes";
         check("[]", Ok(0));
         check("[a, b]", Ok(2));
         let many = |count: usize| format!("[{}]", "a,".repeat(count));
         check(&many(MOST_ENTRIES), Ok(MOST_ENTRIES));
-        check(&many(MOST_ENTRIES + 1), Err(words));
+        check(&many(MOST_ENTRIES + 1), Err(message));
         let long = format!("[&x {}{}]", "a".repeat(1 << 20), ", *x".repeat(7));
         check(&long, Ok(8));
-        check(&long.replace(']', ", *x]"), Err(words));
+        check(&long.replace(']', ", *x]"), Err(message));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::text::visible::visible;
 // In characters.
 const MAX_SUBJECT: usize = 100;
 // Lines of the user's message.
-const MAX_WORDS: usize = 12;
+const MAX_PROMPT_LINES: usize = 12;
 
 /// The content of a commit message.
 pub struct TurnMessage<'a> {
@@ -18,7 +18,7 @@ pub struct TurnMessage<'a> {
     /// The user's message. Empty if the message has another origin.
     pub asked: &'a str,
     /// One line for each action.
-    pub done: &'a [String],
+    pub results: &'a [String],
     /// Name of the session.
     pub session: &'a SessionName,
     /// Metadata of the turn.
@@ -28,27 +28,31 @@ pub struct TurnMessage<'a> {
 impl TurnMessage<'_> {
     /// Renders the message, trailers last.
     pub fn render(&self) -> String {
-        let mut text = format!("{}\n\n", subject(self.title));
+        let mut text = format!("{}\n\n", commit_subject(self.title));
         let asked: Vec<&str> = self.asked.trim().lines().collect();
-        for line in asked.iter().take(MAX_WORDS) {
+        for line in asked.iter().take(MAX_PROMPT_LINES) {
             writeln!(text, "{}", format!("> {}", visible(line)).trim_end())
                 .expect("writing to a string");
         }
 
-        if asked.len() > MAX_WORDS {
-            writeln!(text, "> ... ({} more lines)", asked.len() - MAX_WORDS)
-                .expect("writing to a string");
+        if asked.len() > MAX_PROMPT_LINES {
+            writeln!(
+                text,
+                "> ... ({} more lines)",
+                asked.len() - MAX_PROMPT_LINES
+            )
+            .expect("writing to a string");
         }
 
         if !asked.is_empty() {
             text.push('\n');
         }
 
-        for line in self.done {
+        for line in self.results {
             writeln!(text, "{}", visible(line)).expect("writing to a string");
         }
 
-        if !self.done.is_empty() {
+        if !self.results.is_empty() {
             text.push('\n');
         }
 
@@ -74,7 +78,7 @@ impl TurnMessage<'_> {
 }
 
 /// Returns a title as one sanitized line of bounded length.
-pub fn subject(title: &str) -> String {
+pub fn commit_subject(title: &str) -> String {
     let line = visible(title.trim().lines().next().unwrap_or_default()).into_owned();
     match line.char_indices().nth(MAX_SUBJECT) {
         Some((cut, _)) => format!("{}...", line[..cut].trim_end()),
@@ -92,11 +96,11 @@ mod tests {
     fn the_message_reads_well_and_ends_with_trailers() {
         let meta = Meta::of(uuid::Uuid::nil(), 3, Status::Executed, "pathfinder");
         let session = SessionName::parse("demo").expect("a good name");
-        let done = ["CREATE a.txt: done".to_owned()];
+        let results = ["CREATE a.txt: done".to_owned()];
         let message = TurnMessage {
             title: "Add a\nsecond line",
             asked: "Please\nTeddy-Status: evil\u{1b}[0m\n",
-            done: &done,
+            results: &results,
             session: &session,
             meta: &meta,
         };

@@ -142,7 +142,7 @@ pub enum Approver {
 
 impl Approver {
     /// Returns the text for a report.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Approver::Person => "the user, in the review",
             Approver::Yes => "the user beforehand, with `-y`",

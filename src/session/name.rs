@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::git::refs::signed::{REMOTES_SIGNED, SIGNED};
+use crate::git::refs::signed::{REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
 
 /// Maximum length in bytes.
 pub const MAX_NAME: usize = 100;
@@ -128,14 +128,14 @@ impl SessionName {
 
     /// Derives a name from a title: `Add a greeting!` becomes `add-a-greeting`.
     pub fn from_title(title: &str) -> SessionName {
-        let words: Vec<String> = title
+        let tokens: Vec<String> = title
             .to_lowercase()
             .split(|c: char| !c.is_ascii_alphanumeric())
             .filter(|w| !w.is_empty())
             .map(str::to_owned)
             .collect();
         let mut name = String::new();
-        for word in words.iter().take_while(|w| w.len() <= 30) {
+        for word in tokens.iter().take_while(|w| w.len() <= 30) {
             if name.len() + word.len() > 40 {
                 break;
             }
@@ -161,13 +161,13 @@ impl SessionName {
     }
 
     /// Returns a directory name for the session, as a single path component.
-    pub fn folder(&self) -> String {
+    pub fn dir_name(&self) -> String {
         // Unique, because names contain no dots.
         self.0.replace('/', ".")
     }
 
     /// Reverses [`SessionName::folder`] for local sessions.
-    pub fn from_folder(text: &str) -> Option<SessionName> {
+    pub fn from_dir_name(text: &str) -> Option<SessionName> {
         match text.strip_prefix("change.") {
             Some(id) => SessionName::from_ref(&format!("change/{id}")).ok(),
             None => SessionName::from_ref(text).ok(),
@@ -192,9 +192,9 @@ impl SessionName {
     /// Returns the ref of the session's signature.
     pub fn signed_reference(&self) -> String {
         let prefix = if self.remote().is_some() {
-            REMOTES_SIGNED
+            REMOTES_SIGNED_PREFIX
         } else {
-            SIGNED
+            SIGNED_PREFIX
         };
         format!("{prefix}{}", self.0)
     }
@@ -219,10 +219,10 @@ fn is_turn(text: &str) -> bool {
 }
 
 fn form(text: &str) -> NameError {
-    let shown = crate::text::visible::visible(text).into_owned();
+    let rendered = crate::text::visible::visible(text).into_owned();
     match text.len() > MAX_NAME {
-        true => NameError::Long(shown),
-        false => NameError::Form(shown),
+        true => NameError::Long(rendered),
+        false => NameError::Form(rendered),
     }
 }
 
@@ -260,9 +260,9 @@ mod tests {
         assert!(SessionName::from_ref("other/x").is_err());
         for name in ["change/x-1", "x-1", "change-x"] {
             let name = SessionName::from_ref(name).expect("a good name");
-            assert_eq!(SessionName::from_folder(&name.folder()), Some(name));
+            assert_eq!(SessionName::from_dir_name(&name.dir_name()), Some(name));
         }
-        assert_eq!(SessionName::from_folder("_replay"), None);
+        assert_eq!(SessionName::from_dir_name("_replay"), None);
     }
 
     #[test]
@@ -270,8 +270,8 @@ mod tests {
         let check = |text: &str, expected: Option<(&str, &str)>| {
             let name = SessionName::from_address(text).expect(text);
             let own = name.own();
-            let found = name.remote().map(|remote| (remote, own.as_str()));
-            assert_eq!(found, expected, "{text}");
+            let actual = name.remote().map(|remote| (remote, own.as_str()));
+            assert_eq!(actual, expected, "{text}");
             assert_eq!(name.as_str(), text);
         };
         check("add-auth", None);
@@ -291,9 +291,9 @@ mod tests {
         ] {
             assert!(SessionName::from_address(bad).is_err(), "{bad}");
         }
-        let theirs = SessionName::from_address("origin/s").expect("a good name");
-        assert_eq!(theirs.reference(), "refs/teddy/remotes/origin/s");
-        assert!(theirs.writable().is_err() && theirs.own().writable().is_ok());
+        let remote_name = SessionName::from_address("origin/s").expect("a good name");
+        assert_eq!(remote_name.reference(), "refs/teddy/remotes/origin/s");
+        assert!(remote_name.writable().is_err() && remote_name.own().writable().is_ok());
     }
 
     #[test]

@@ -53,11 +53,11 @@ impl<P: Copy + PartialEq> Stack<P> {
     /// Returns the top patch of a path, from the innermost entry of `apart` that contains it.
     pub fn at(&self, path: &[u8]) -> Option<P> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        let folders = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
-        let mut inwards = folders.into_iter().chain([path]).rev();
+        let dirs = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
+        let mut inwards = dirs.into_iter().chain([path]).rev();
 
         inwards
-            .find_map(|folder| self.apart.get(folder).copied())
+            .find_map(|dir| self.apart.get(dir).copied())
             .unwrap_or(self.top)
     }
 
@@ -72,10 +72,10 @@ impl<P: Copy + PartialEq> Stack<P> {
 
     /// Converts the patch ids.
     pub fn map<Q>(&self, name: impl Fn(P) -> Q) -> Stack<Q> {
-        let apart = self.apart.iter();
+        let detached = self.apart.iter();
         Stack {
             top: self.top.map(&name),
-            apart: apart
+            apart: detached
                 .map(|(path, top)| (path.clone(), top.map(&name)))
                 .collect(),
         }
@@ -234,7 +234,7 @@ impl Publication {
     }
 
     /// Returns the intended stack. `id` is the publication's commit.
-    pub fn wanted(&self, id: CommitId) -> Stack<CommitId> {
+    pub fn target_stack(&self, id: CommitId) -> Stack<CommitId> {
         match (&self.target, self.change) {
             (Some(target), _) => target.clone(),
             (None, Some(_)) => Stack::of(Some(id)),
@@ -248,7 +248,7 @@ impl Publication {
             return self.below.clone();
         }
 
-        let mut stack = self.wanted(id);
+        let mut stack = self.target_stack(id);
         // Paths that were not applied keep their previous patches.
         for path in &self.left {
             stack.set(path, self.below.at(path));
@@ -369,18 +369,18 @@ mod tests {
 
     /// As [`turn`], of commits that exist.
     fn turn_in(repository: &Repository) -> Publication {
-        let [before, after, below] = ["1", "2", "3"].map(|name| commit(repository, name));
+        let [before, after, base] = ["1", "2", "3"].map(|name| commit(repository, name));
         Publication {
             change: Some(Delta { before, after }),
-            below: Stack::of(Some(below)),
+            below: Stack::of(Some(base)),
             ..turn()
         }
     }
 
     #[test]
     fn what_is_written_is_read_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::init(folder.path(), None).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let repository = Repository::init(dir.path(), None).unwrap();
         let mut publication = turn_in(&repository);
         publication.below.set(b"src\\\xff/a \xc3\xa9", None);
         publication.left = vec![b"b\n".to_vec()];
@@ -398,8 +398,8 @@ mod tests {
 
     #[test]
     fn a_publication_of_any_size_is_not_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::init(folder.path(), None).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let repository = Repository::init(dir.path(), None).unwrap();
         let read = |message: &str| {
             let new = crate::git::object::NewCommit {
                 tree: repository.empty_tree(),
@@ -408,7 +408,7 @@ mod tests {
                 time: &crate::host::clock::now(),
             };
             let commit = repository.stage_commit(&new).unwrap();
-            Publication::read(&repository, commit).map(|found| found.is_some())
+            Publication::read(&repository, commit).map(|publication| publication.is_some())
         };
 
         let mut many = turn_in(&repository);
@@ -433,21 +433,21 @@ mod tests {
         stack.set(b"src", Some(2));
         stack.set(b"src/deep", Some(1));
         stack.set(b"src/deep/same", Some(1));
-        let found = ["a", "src", "src/a", "src/deep/a", "srcs/a"].map(|path| {
+        let actual = ["a", "src", "src/a", "src/deep/a", "srcs/a"].map(|path| {
             stack
                 .at(path.as_bytes())
                 .expect("every path has a patch here")
         });
-        assert_eq!((found, stack.apart.len()), ([1, 2, 2, 1, 1], 2));
+        assert_eq!((actual, stack.apart.len()), ([1, 2, 2, 1, 1], 2));
     }
 
     #[test]
     fn what_was_left_has_what_was_there_before() {
-        let left = Publication {
+        let publication = Publication {
             left: vec![b"a".to_vec()],
             ..turn()
         };
-        let stack = left.stack(id('9'));
+        let stack = publication.stack(id('9'));
         assert_eq!(
             (stack.at(b"a"), stack.at(b"b")),
             (Some(id('3')), Some(id('9')))
@@ -457,6 +457,6 @@ mod tests {
             ..turn()
         };
         assert_eq!(nothing.stack(id('9')), nothing.below);
-        assert_eq!(nothing.wanted(id('9')), Stack::of(Some(id('9'))));
+        assert_eq!(nothing.target_stack(id('9')), Stack::of(Some(id('9'))));
     }
 }

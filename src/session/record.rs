@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::git::object::batch::Batch;
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::remade::{Remade, Remake, blob_within, message, remade};
+use crate::git::object::rewrite::{
+    CommitRewrite, RewrittenCommit, read_blob_within, read_message, rewrite_commit,
+};
 use crate::git::object::{BlobId, CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::text::leak::{LeakKinds, without};
@@ -37,7 +39,7 @@ pub struct Redaction {
 #[derive(Debug, Clone)]
 pub struct Record {
     /// Oldest first.
-    commits: Vec<Remade>,
+    commits: Vec<RewrittenCommit>,
 }
 
 /// Returns the ref of a session's record.
@@ -75,15 +77,15 @@ pub fn turns_to(
 
 /// Builds the record of turns, given oldest first, without writing objects.
 pub fn record(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Record> {
-    let mut commits: Vec<Remade> = Vec::with_capacity(turns.len());
+    let mut commits: Vec<RewrittenCommit> = Vec::with_capacity(turns.len());
     for turn in turns {
-        let wanted = Remake {
+        let target = CommitRewrite {
             tree: turn.tree,
             parent: commits.last().map(|commit| commit.id),
             others: &[],
             message: None,
         };
-        commits.push(remade(repository, turn.commit, &wanted)?);
+        commits.push(rewrite_commit(repository, turn.commit, &target)?);
     }
     Ok(Record { commits })
 }
@@ -100,23 +102,26 @@ pub fn redacted(
         repository,
         redaction,
         batch,
-        known: HashMap::new(),
+        cache: HashMap::new(),
     };
-    let mut commits: Vec<Remade> = Vec::with_capacity(turns.len());
+    let mut commits: Vec<RewrittenCommit> = Vec::with_capacity(turns.len());
     for turn in turns {
-        let message = message(repository, turn.commit)?;
+        let message = read_message(repository, turn.commit)?;
         let message = redactor.plain(&message, false);
         let others: Vec<CommitId> = match redaction.keeps_code {
-            true => [turn.workspace, turn.publication].into_iter().flatten().collect(),
+            true => [turn.workspace, turn.publication]
+                .into_iter()
+                .flatten()
+                .collect(),
             false => Vec::new(),
         };
-        let wanted = Remake {
+        let target = CommitRewrite {
             tree: redactor.tree(turn.tree)?,
             parent: commits.last().map(|commit| commit.id),
             others: &others,
             message: message.as_deref(),
         };
-        commits.push(remade(repository, turn.commit, &wanted)?);
+        commits.push(rewrite_commit(repository, turn.commit, &target)?);
     }
 
     Ok(Record { commits })
@@ -135,7 +140,7 @@ impl Record {
 
     /// Returns the total size of the commits from turn `number` on, in bytes.
     pub fn size_from(&self, number: usize) -> u64 {
-        let sizes = self.commits.iter().skip(number).map(Remade::size);
+        let sizes = self.commits.iter().skip(number).map(RewrittenCommit::size);
         sizes.sum::<usize>() as u64
     }
 
@@ -151,7 +156,7 @@ struct Redactor<'a> {
     redaction: &'a Redaction,
     batch: &'a Batch<'a>,
     /// Results by blob and whether it is YAML. `None` if the blob is unchanged.
-    known: HashMap<(BlobId, bool), Option<BlobId>>,
+    cache: HashMap<(BlobId, bool), Option<BlobId>>,
 }
 
 impl Redactor<'_> {
@@ -174,15 +179,15 @@ impl Redactor<'_> {
 
     /// Returns the redacted blob. `None` if it is unchanged.
     fn blob(&mut self, blob: BlobId, is_yaml: bool) -> anyhow::Result<Option<BlobId>> {
-        if let Some(known) = self.known.get(&(blob, is_yaml)) {
-            return Ok(*known);
+        if let Some(cached) = self.cache.get(&(blob, is_yaml)) {
+            return Ok(*cached);
         }
 
         // An artifact that is too large to scan is kept. `teddy push` reports it.
-        let bytes = blob_within(self.repository, blob, MOST)?;
+        let bytes = read_blob_within(self.repository, blob, MOST)?;
         let plain = bytes.and_then(|bytes| self.plain(&bytes, is_yaml));
         let new = plain.map(|bytes| self.batch.blob(&bytes)).transpose()?;
-        self.known.insert((blob, is_yaml), new);
+        self.cache.insert((blob, is_yaml), new);
         Ok(new)
     }
 
@@ -200,7 +205,7 @@ mod tests {
     use super::*;
     use crate::git::command::init;
     use crate::git::object::NewCommit;
-    use crate::git::object::batch::batch;
+    use crate::git::object::batch::begin_batch;
     use crate::session::artifact;
     use crate::session::meta::{self, Meta, Status};
 
@@ -219,17 +224,17 @@ mod tests {
         "next/requests.yaml",
     ];
 
-    fn repository(folder: &tempfile::TempDir) -> Repository {
-        init(folder.path()).unwrap();
-        Repository::open(folder.path()).unwrap()
+    fn repository(dir: &tempfile::TempDir) -> Repository {
+        init(dir.path()).unwrap();
+        Repository::open(dir.path()).unwrap()
     }
 
     /// Creates a chain of turns, each with its own workspace commits.
     fn chain(repository: &Repository, turns: &[Vec<usize>], code: &str) -> Vec<Turn> {
         let session = SessionName::parse("demo").unwrap();
-        let mut made: Vec<Turn> = Vec::new();
+        let mut recorded: Vec<Turn> = Vec::new();
         for (number, parts) in turns.iter().enumerate() {
-            let batch = batch(repository);
+            let batch = begin_batch(repository);
             let blob = batch.blob(format!("{code} {number}").as_bytes()).unwrap();
             let tree = batch.tree_of(&[("secret.rs".to_owned(), blob)]).unwrap();
             // Equal timestamps, as two copies of a session can have.
@@ -257,14 +262,14 @@ mod tests {
                 ((*name).to_owned(), blob)
             });
             let tree = batch.tree_of(&blobs.collect::<Vec<_>>()).unwrap();
-            let previous = made.last().map(|turn| turn.commit).into_iter();
+            let previous = recorded.last().map(|turn| turn.commit).into_iter();
             let parents: Vec<_> = previous.chain((number > 0).then_some(workspace)).collect();
             let message = parts.first().map_or("none", |part| PARTS[*part]);
             let commit = commit(tree, &parents, message);
             batch.finish().unwrap();
-            made.push(Turn::read(repository, &session, commit).unwrap());
+            recorded.push(Turn::read(repository, &session, commit).unwrap());
         }
-        made
+        recorded
     }
 
     proptest! {
@@ -276,12 +281,12 @@ mod tests {
             cut in 0..6usize,
             keys: bool,
         ) {
-            let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-            let (here, there) = (repository(&here), repository(&there));
-            let (mine, theirs) = (chain(&here, &turns, "here"), chain(&there, &turns, "there"));
+            let (here, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let (here, other) = (repository(&here), repository(&other));
+            let (mine, other_turns) = (chain(&here, &turns, "here"), chain(&other, &turns, "there"));
             let cut = cut.min(mine.len());
             let plain = record(&here, &mine).unwrap();
-            prop_assert_eq!(plain.ids(), record(&there, &theirs).unwrap().ids());
+            prop_assert_eq!(plain.ids(), record(&other, &other_turns).unwrap().ids());
             prop_assert_eq!(&plain.ids()[..cut], record(&here, &mine[..cut]).unwrap().ids());
 
             let kinds = LeakKinds { keys, paths: true };
@@ -290,17 +295,17 @@ mod tests {
                 home: None,
                 keeps_code: false,
             };
-            let made = |repository: &Repository, turns: &[Turn]| {
-                let batch = batch(repository);
+            let redacted_ids = |repository: &Repository, turns: &[Turn]| {
+                let batch = begin_batch(repository);
                 let record = redacted(repository, turns, &redaction, &batch).unwrap();
                 let ids = record.ids();
                 record.write(&batch).unwrap();
                 batch.finish().unwrap();
                 ids
             };
-            let ids = made(&here, &mine);
-            prop_assert_eq!(&ids, &made(&there, &theirs));
-            prop_assert_eq!(&ids[..cut], made(&here, &mine[..cut]));
+            let ids = redacted_ids(&here, &mine);
+            prop_assert_eq!(&ids, &redacted_ids(&other, &other_turns));
+            prop_assert_eq!(&ids[..cut], redacted_ids(&here, &mine[..cut]));
 
             // Redaction has removed every leak and changed nothing else.
             for (id, turn) in ids.iter().zip(&mine) {

@@ -131,11 +131,11 @@ impl Requests {
     /// Returns the requests after a restore: those of the target, and all others marked as undone.
     #[must_use]
     pub fn back_to(self, target: Requests) -> Requests {
-        let known: BTreeSet<Uuid> = target.requests.iter().map(|r| r.turn_id).collect();
+        let target_turns: BTreeSet<Uuid> = target.requests.iter().map(|r| r.turn_id).collect();
         let later = self
             .requests
             .into_iter()
-            .filter(|request| !known.contains(&request.turn_id))
+            .filter(|request| !target_turns.contains(&request.turn_id))
             .map(|request| UserRequest {
                 state: match request.state {
                     RequestState::Open => RequestState::Undone,

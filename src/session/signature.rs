@@ -7,10 +7,10 @@ use super::name::SessionName;
 use super::verify::{CheckedTurn, Fault};
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
-use crate::git::object::tag::{SignedTag, signed_tag};
+use crate::git::object::tag::{SignedTag, read_signed_tag};
 use crate::git::refs::signed;
 use crate::git::repository::Repository;
-use crate::git::sign::check::{Accepted, check};
+use crate::git::sign::check::{AcceptedSignature, verify_tag};
 use crate::host::clock;
 use crate::text::visible::visible;
 
@@ -48,19 +48,19 @@ pub fn verify(
     turns: &[CheckedTurn],
     faults: &mut Vec<Fault>,
 ) -> anyhow::Result<Option<SessionSignature>> {
-    let Some(id) = signed::read(repository, &session.signed_reference())? else {
+    let Some(id) = signed::read_tag(repository, &session.signed_reference())? else {
         return Ok(None);
     };
-    let mut fault = |turn: Option<u64>, commit: CommitId, what: String| {
+    let mut fault = |turn: Option<u64>, commit: CommitId, problem: String| {
         faults.push(Fault {
             turn,
             commit,
             rule: RULE,
-            what: format!("its signature: {what}"),
+            what: format!("its signature: {problem}"),
         });
     };
 
-    let tag = match signed_tag(repository, id) {
+    let tag = match read_signed_tag(repository, id) {
         Ok(tag) => tag,
         Err(error) => {
             fault(None, tip, format!("{error:#}"));
@@ -71,20 +71,20 @@ pub fn verify(
     let covered = turns.iter().find(|turn| turn.commit == tag.commit);
     let turn = covered.map(|turn| turn.number);
     if turn.is_none() {
-        let what = format!(
+        let problem = format!(
             "it is of commit {}, which is no turn of the session",
             tag.commit
         );
-        fault(None, tag.commit, what);
+        fault(None, tag.commit, problem);
     }
 
     // A fetched session was signed under its local name.
     if tag.name != tag_name(&session.own()) {
-        let what = format!("it was made for `{}`", visible(&tag.name));
-        fault(turn, tag.commit, what);
+        let problem = format!("it was made for `{}`", visible(&tag.name));
+        fault(turn, tag.commit, problem);
     }
 
-    let accepted = check(repository, id)?;
+    let accepted = verify_tag(repository, id)?;
     if let Err(why) = &accepted {
         fault(turn, tag.commit, why.clone());
     }
@@ -96,7 +96,7 @@ pub fn verify(
 fn of(
     (id, tag): (TagId, SignedTag),
     (turn, is_whole): (Option<u64>, bool),
-    accepted: Option<Accepted>,
+    accepted: Option<AcceptedSignature>,
 ) -> SessionSignature {
     let (signer, key) = accepted.map(|it| (it.signer, it.key)).unzip();
     SessionSignature {

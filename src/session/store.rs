@@ -79,7 +79,7 @@ pub struct NewTurn<'a> {
     /// Subject of the commit message.
     pub title: &'a str,
     /// One line for each action, for the commit message.
-    pub done: &'a [String],
+    pub results: &'a [String],
     /// All files except `meta.yaml`.
     pub artifacts: Artifacts,
     /// Metadata of the turn.
@@ -96,13 +96,13 @@ impl<'a> Store<'a> {
     /// Returns all sessions with their tips, sorted by name. Skips refs with invalid names.
     pub fn sessions(&self) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
         let references = refs::list(self.repository, SESSIONS)?;
-        let named = |r: refs::Reference| {
+        let parse_ref = |r: refs::Reference| {
             Some((
                 SessionName::from_ref(r.name.strip_prefix(SESSIONS)?).ok()?,
                 r.target,
             ))
         };
-        Ok(references.into_iter().filter_map(named).collect())
+        Ok(references.into_iter().filter_map(parse_ref).collect())
     }
 
     /// Returns the fetched sessions of one remote or of all remotes, sorted by name.
@@ -114,15 +114,15 @@ impl<'a> Store<'a> {
             Some(remote) => format!("{REMOTES}{remote}/"),
             None => REMOTES.to_owned(),
         };
-        let named = |r: refs::Reference| {
+        let parse_ref = |r: refs::Reference| {
             let name = SessionName::from_address(r.name.strip_prefix(REMOTES)?).ok()?;
-            let found = name.remote()?;
-            let is_meant = remote.is_none_or(|remote| remote == found);
+            let ref_remote = name.remote()?;
+            let is_meant = remote.is_none_or(|remote| remote == ref_remote);
             is_meant.then_some((name, r.target))
         };
 
         let references = refs::list(self.repository, &prefix)?;
-        Ok(references.into_iter().filter_map(named).collect())
+        Ok(references.into_iter().filter_map(parse_ref).collect())
     }
 
     /// Returns the newest turn of a session. Fails with [`StoreError::NoSession`] if it does not
@@ -162,8 +162,8 @@ impl<'a> Store<'a> {
                 (None, Some((session, id))) => Turn::read(repository, &session, id),
                 (None, None) => return None,
             };
-            let known = turn.as_ref().ok();
-            before = known.and_then(|turn| Some((turn.session.clone(), turn.previous?)));
+            let current = turn.as_ref().ok();
+            before = current.and_then(|turn| Some((turn.session.clone(), turn.previous?)));
             Some(turn)
         })
     }
@@ -193,7 +193,7 @@ impl<'a> Store<'a> {
         let is_next = name.parse() == Ok(tip.number() + 1);
 
         if name != DRAFT && !is_next {
-            return self.named(&tip, name);
+            return self.resolve_name(&tip, name);
         }
 
         match self.draft(&tip)?.commit {
@@ -203,10 +203,10 @@ impl<'a> Store<'a> {
         }
     }
 
-    fn named(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
+    fn resolve_name(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
         let back = match name.strip_prefix('@') {
             Some("") => Some(0),
-            Some(rest) => rest.strip_prefix('~').and_then(|n| {
+            Some(suffix) => suffix.strip_prefix('~').and_then(|n| {
                 if n.is_empty() {
                     Some(1)
                 } else {
@@ -248,8 +248,8 @@ impl<'a> Store<'a> {
     }
 
     fn no_turn(&self, tip: &Turn, name: &str) -> anyhow::Error {
-        let named = SessionName::from_ref(name).map(|named| named.reference());
-        let session = named.map(|named| refs::read(self.repository, &named));
+        let reference = SessionName::from_ref(name).map(|reference| reference.reference());
+        let session = reference.map(|reference| refs::read(self.repository, &reference));
         StoreError::NoTurn {
             session: tip.session.clone(),
             turn: name.to_owned(),
@@ -272,7 +272,7 @@ impl<'a> Store<'a> {
             workspace: Some(workspace),
             ..turn.meta.clone()
         };
-        let batch = batch::batch(self.repository);
+        let batch = batch::begin_batch(self.repository);
         let blob = batch.blob(meta::write(&meta).as_bytes())?;
         let edit = BTreeMap::from([(
             artifact::META.as_bytes().to_vec(),
@@ -302,7 +302,7 @@ impl<'a> Store<'a> {
 
     /// Writes the objects of a turn, and returns its commit. Moves no ref.
     pub fn write(&self, new: NewTurn<'_>) -> anyhow::Result<CommitId> {
-        write_into(batch::batch(self.repository), new)
+        write_into(batch::begin_batch(self.repository), new)
     }
 }
 
@@ -313,17 +313,17 @@ fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId
         MessageOrigin::User => new.artifacts.text_or_empty(artifact::USER_PROMPT),
         MessageOrigin::Validation | MessageOrigin::Loop => String::new(),
     };
-    new.artifacts.put(artifact::META, meta::write(new.meta));
+    new.artifacts.insert(artifact::META, meta::write(new.meta));
     let mut files = Vec::with_capacity(new.artifacts.0.len());
-    for (name, content) in &new.artifacts.0 {
-        files.push((name.clone(), batch.blob(content)?));
+    for (name, bytes) in &new.artifacts.0 {
+        files.push((name.clone(), batch.blob(bytes)?));
     }
 
     let tree = batch.tree_of(&files)?;
     let message = TurnMessage {
         title: new.title,
         asked: &asked,
-        done: new.done,
+        results: new.results,
         session: new.session,
         meta: new.meta,
     }

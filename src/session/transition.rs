@@ -257,11 +257,11 @@ fn append_history(context: &mut Vec<ListEntry>, current: &Current<'_>, names: &[
         turn: current.number,
         name: name.to_owned(),
     };
-    let there = names
+    let present = names
         .iter()
         .filter(|name| current.is_asked || **name != artifact::USER_PROMPT);
 
-    there.for_each(|name| add(context, &Resource::Artifact(artifact(name))));
+    present.for_each(|name| add(context, &Resource::Artifact(artifact(name))));
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use uuid::Uuid;
 
-use super::artifact::{self, Artifacts, MAX_SAID};
+use super::artifact::{self, Artifacts, MAX_MODEL_MESSAGE};
 use super::meta::{self, Meta, NextMeta, RestoreCommand, Restored, SCHEMA, Status};
 use super::name::SessionName;
 use super::publication::Delta;
@@ -156,11 +156,11 @@ impl Turn {
     /// Returns the session that recorded the turn. It differs from `session` in a fork.
     pub fn recorded_session(&self, repository: &Repository) -> anyhow::Result<SessionName> {
         let message = repository.commit(self.commit)?.message;
-        let named = message
+        let trailer = message
             .lines()
             .rev()
             .find_map(|line| line.strip_prefix("Teddy-Session: "));
-        Ok(named
+        Ok(trailer
             .and_then(|name| SessionName::from_ref(name.trim()).ok())
             .unwrap_or_else(|| self.session.clone()))
     }
@@ -189,17 +189,17 @@ impl Turn {
 
     /// Returns the model's open question after this turn.
     pub fn question(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
-        self.said(repository, artifact::QUESTION)
+        self.model_message(repository, artifact::QUESTION)
     }
 
     /// Returns the model's final message, if it declared the work complete.
     pub fn conclusion(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
-        self.said(repository, artifact::CONCLUSION)
+        self.model_message(repository, artifact::CONCLUSION)
     }
 
-    fn said(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
+    fn model_message(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
         let text = self.text(repository, &in_next(name))?;
-        Ok(text.map(|text| beginning(&text, MAX_SAID).into_owned()))
+        Ok(text.map(|text| beginning(&text, MAX_MODEL_MESSAGE).into_owned()))
     }
 
     /// Copies this turn's state for the next turn into the artifacts of the turn `turn_id`.
@@ -214,9 +214,9 @@ impl Turn {
             parent_turn_id: turn_id,
             ..self.next(repository)?
         };
-        artifacts.put(&in_next(artifact::META), meta::write(&next));
+        artifacts.insert(&in_next(artifact::META), meta::write(&next));
         for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT].map(in_next) {
-            artifacts.put(
+            artifacts.insert(
                 &name,
                 repository.file(self.tree, &name)?.unwrap_or_default(),
             );
@@ -224,7 +224,7 @@ impl Turn {
 
         for name in [artifact::REQUESTS, artifact::QUESTION, artifact::CONCLUSION].map(in_next) {
             if let Some(text) = repository.file(self.tree, &name)? {
-                artifacts.put(&name, text);
+                artifacts.insert(&name, text);
             }
         }
 

@@ -6,7 +6,7 @@
 
 mod approved;
 mod files;
-mod places;
+mod order;
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use super::artifact;
 use super::meta::{Status, Workspace};
 use super::name::SessionName;
 use super::publication::Publication;
-use super::report::read;
+use super::report::reading;
 use super::turn::Turn;
 use crate::git::diff::{self, TooDifferent};
 use crate::git::object::{Commit, CommitId};
@@ -55,8 +55,8 @@ impl fmt::Display for Fault {
         if let Some(turn) = self.turn {
             write!(f, "turn {turn}: ")?;
         }
-        let what = excerpt(&self.what, MOST_TOLD);
-        write!(f, "{} ({})", visible(&what), self.rule)
+        let problem = excerpt(&self.what, MOST_TOLD);
+        write!(f, "{} ({})", visible(&problem), self.rule)
     }
 }
 
@@ -150,7 +150,7 @@ pub fn check_newest(
         }
     }
 
-    places::check(&mut checked, most);
+    order::check_order(&mut checked, most);
     checked
 }
 
@@ -172,13 +172,13 @@ struct TurnCheck<'a> {
 }
 
 impl TurnCheck<'_> {
-    fn fault(&mut self, rule: &'static str, what: impl Into<String>) {
+    fn fault(&mut self, rule: &'static str, problem: impl Into<String>) {
         if self.faults.len() < MOST_FAULTS {
             self.faults.push(Fault {
                 turn: Some(self.turn.number()),
                 commit: self.turn.commit,
                 rule,
-                what: excerpt(&what.into(), MOST_WORDS).into_owned(),
+                what: excerpt(&problem.into(), MOST_WORDS).into_owned(),
             });
         }
     }
@@ -289,25 +289,25 @@ impl TurnCheck<'_> {
 
     fn trailers(&mut self, commit: &Commit) {
         let meta = &self.turn.meta;
-        let mut said = vec![
+        let mut trailers = vec![
             ("Teddy-Turn", meta.number.to_string()),
             ("Teddy-Status", meta.status.word().to_owned()),
             ("Teddy-Agent", visible(&meta.agent).into_owned()),
         ];
         if let Some(model) = &meta.model {
-            said.push(("Teddy-Model", visible(&model.asked).into_owned()));
+            trailers.push(("Teddy-Model", visible(&model.asked).into_owned()));
         }
 
-        for (key, expected) in said {
+        for (key, expected) in trailers {
             match trailer(commit, key) {
-                Some(found) if found == expected => {}
-                Some(found) => {
-                    let [found, expected] =
-                        [found, expected.as_str()].map(|it| excerpt(it, MOST_QUOTED));
+                Some(actual) if actual == expected => {}
+                Some(actual) => {
+                    let [actual, expected] =
+                        [actual, expected.as_str()].map(|it| excerpt(it, MOST_QUOTED));
                     self.fault(
                         "T7",
                         format!(
-                            "`{key}` is `{found}` in its message, and `{expected}` in `meta.yaml`"
+                            "`{key}` is `{actual}` in its message, and `{expected}` in `meta.yaml`"
                         ),
                     );
                 }
@@ -386,28 +386,31 @@ impl TurnCheck<'_> {
             }
             return;
         };
-        let Some(report) = report.as_deref().and_then(read::read) else {
+        let Some(report) = report.as_deref().and_then(reading::read) else {
             return self.fault("R1", "it ran, and its report cannot be read");
         };
         let ran = plan::parse(&ran).0;
-        if self.turn.meta.question && !approved::only_tells(&ran) {
+        if self.turn.meta.question && !approved::is_informational(&ran) {
             self.fault(
                 "T20",
                 "it answers a question, and its plan does more than tell",
             );
         }
 
-        let whole = self.turn.meta.status == Status::Executed;
-        for what in approved::differences(&ran, &report, whole) {
-            self.fault("R2", what);
+        let is_complete = self.turn.meta.status == Status::Executed;
+        for problem in approved::approval_differences(&ran, &report, is_complete) {
+            self.fault("R2", problem);
         }
 
         // In a record, redaction can have removed these contents.
         let actions = ran.actions.iter().filter(|_| !self.turn.without_code);
         for action in actions {
-            let taken = |name: &str| self.repository.file(self.turn.tree, name);
-            if let Some(what) = action.kind.lacks(&|name| taken(name).ok().flatten()) {
-                self.fault("P39", what);
+            let read_artifact = |name: &str| self.repository.file(self.turn.tree, name);
+            if let Some(problem) = action
+                .kind
+                .check_artifact(&|name| read_artifact(name).ok().flatten())
+            {
+                self.fault("P39", problem);
             }
         }
     }

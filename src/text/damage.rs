@@ -3,33 +3,33 @@
 //! of it.
 
 /// What stands for bytes that could not be decoded.
-const REPLACEMENT: &str = "\u{fffd}";
+const REPLACEMENT_CHAR: &str = "\u{fffd}";
 /// Byte order marks, with the encoding of each.
-const MARKS: [(&[u8], &str); 3] = [
+const BYTE_ORDER_MARKS: [(&[u8], &str); 3] = [
     (b"\xef\xbb\xbf", "UTF-8"),
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 ];
 
 /// Returns what happens to the encoding and line ends of a file, as parts of a sentence.
-pub fn damage(before: &[u8], after: &[u8]) -> Vec<String> {
+pub fn encoding_changes(before: &[u8], after: &[u8]) -> Vec<String> {
     if before.is_empty() || after.is_empty() {
         return Vec::new();
     }
     let found = [
-        encoding(before, after),
-        byte_order_mark(before, after),
-        line_ends(before, after),
+        encoding_change(before, after),
+        byte_order_mark_change(before, after),
+        line_end_change(before, after),
     ];
     found.into_iter().flatten().collect()
 }
 
-fn encoding(before: &[u8], after: &[u8]) -> Option<String> {
-    let lost = invalid(before).saturating_sub(invalid(after));
-    if lost == 0 || mark(before).is_some_and(|mark| mark == "UTF-16") {
+fn encoding_change(before: &[u8], after: &[u8]) -> Option<String> {
+    let lost = count_invalid(before).saturating_sub(count_invalid(after));
+    if lost == 0 || byte_order_mark_of(before).is_some_and(|mark| mark == "UTF-16") {
         return None;
     }
-    let replaced = replacements(after).saturating_sub(replacements(before));
+    let replaced = count_replacements(after).saturating_sub(count_replacements(before));
     let bytes = if lost == 1 { "byte" } else { "bytes" };
     let verb = if lost == 1 { "is" } else { "are" };
     if replaced > 0 {
@@ -42,8 +42,8 @@ fn encoding(before: &[u8], after: &[u8]) -> Option<String> {
         .then(|| "the encoding changes to UTF-8".to_owned())
 }
 
-fn byte_order_mark(before: &[u8], after: &[u8]) -> Option<String> {
-    match (mark(before), mark(after)) {
+fn byte_order_mark_change(before: &[u8], after: &[u8]) -> Option<String> {
+    match (byte_order_mark_of(before), byte_order_mark_of(after)) {
         (Some(_), None) => Some("the byte order mark is removed".to_owned()),
         (None, Some(_)) => Some("a byte order mark is added".to_owned()),
         (Some(old), Some(new)) if old != new => {
@@ -53,8 +53,8 @@ fn byte_order_mark(before: &[u8], after: &[u8]) -> Option<String> {
     }
 }
 
-fn line_ends(before: &[u8], after: &[u8]) -> Option<String> {
-    let (before, after) = (ends(before), ends(after));
+fn line_end_change(before: &[u8], after: &[u8]) -> Option<String> {
+    let (before, after) = (line_ends_of(before), line_ends_of(after));
     match (before, after) {
         _ if before == after => None,
         (LineEnds::None, _) | (_, LineEnds::None) => None,
@@ -86,7 +86,7 @@ impl LineEnds {
     }
 }
 
-fn ends(text: &[u8]) -> LineEnds {
+fn line_ends_of(text: &[u8]) -> LineEnds {
     let lines = text.split_inclusive(|&byte| byte == b'\n');
     let ended = lines.filter(|line| line.ends_with(b"\n"));
     let (with_cr, without): (Vec<_>, Vec<_>) = ended.partition(|line| line.ends_with(b"\r\n"));
@@ -98,19 +98,23 @@ fn ends(text: &[u8]) -> LineEnds {
     }
 }
 
-fn mark(text: &[u8]) -> Option<&'static str> {
-    let found = MARKS.iter().find(|(mark, _)| text.starts_with(mark));
+fn byte_order_mark_of(text: &[u8]) -> Option<&'static str> {
+    let found = BYTE_ORDER_MARKS
+        .iter()
+        .find(|(mark, _)| text.starts_with(mark));
     found.map(|(_, encoding)| *encoding)
 }
 
 /// Counts the bytes that are not UTF-8.
-fn invalid(text: &[u8]) -> usize {
+fn count_invalid(text: &[u8]) -> usize {
     text.utf8_chunks().map(|chunk| chunk.invalid().len()).sum()
 }
 
-fn replacements(text: &[u8]) -> usize {
+fn count_replacements(text: &[u8]) -> usize {
     let valid = text.utf8_chunks().map(|chunk| chunk.valid());
-    valid.map(|part| part.matches(REPLACEMENT).count()).sum()
+    valid
+        .map(|part| part.matches(REPLACEMENT_CHAR).count())
+        .sum()
 }
 
 #[cfg(test)]
@@ -119,7 +123,7 @@ mod tests {
 
     #[track_caller]
     fn check(before: &[u8], after: &[u8], expected: &[&str]) {
-        assert_eq!(damage(before, after), expected);
+        assert_eq!(encoding_changes(before, after), expected);
     }
 
     #[test]

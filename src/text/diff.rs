@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use similar::{DiffOp, DiffTag, group_diff_ops};
 
-use steps::{StepSearch, steps};
+use steps::{StepSearch, edit_script};
 
 // After this time, the diff is correct but not minimal.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
@@ -195,7 +195,7 @@ fn span(group: &[DiffOp], side: fn(&DiffOp) -> Range<usize>) -> Range<usize> {
 
 /// Aligns two sequences. Returns the equal ranges `(old, new)`, in order.
 pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
-    steps(StepSearch::Short, (old, new), None)
+    edit_script(StepSearch::Short, (old, new), None)
         .iter()
         .filter(|op| op.tag() == DiffTag::Equal)
         .map(|op| (op.old_range(), op.new_range()))
@@ -226,7 +226,7 @@ fn lines(text: &str) -> Vec<&str> {
 
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let deadline = Instant::now() + TIME_LIMIT;
-    steps(StepSearch::Readable, (old, new), Some(deadline))
+    edit_script(StepSearch::Readable, (old, new), Some(deadline))
 }
 
 fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> Vec<DiffLine> {
@@ -239,7 +239,7 @@ fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> 
         return same.collect();
     }
 
-    let [removed, added] = words::marked(&old[a.clone()], &new[b.clone()], Some(deadline));
+    let [removed, added] = words::mark_words(&old[a.clone()], &new[b.clone()], Some(deadline));
     let removed = removed.iter().zip(a);
     let added = added.iter().zip(b);
     let removed = removed.map(|(pieces, at)| line(LineChange::Removed, (Some(at), None), pieces));

@@ -20,7 +20,7 @@ mod find;
 mod splice;
 
 pub use explain::{Explanation, FailedPair, MAX_OTHER, explain, explain_shortly};
-pub use find::find;
+pub use find::find_match;
 
 // Approximate limit, because a match at the start or end of the file is counted separately. A FIND
 // with more matches is equally ambiguous.
@@ -79,7 +79,7 @@ pub fn apply(text: &str, find: &str, replace: &str) -> Result<(String, MatchPlac
     if core(find) == core(replace) && !find.trim().is_empty() {
         return Err(MatchError::Same);
     }
-    let place = find::find(text, find)?;
+    let place = find::find_match(text, find)?;
     Ok((splice::splice(text, find, replace, place), place))
 }
 

@@ -79,12 +79,14 @@ pub struct Leak {
 /// Returns the leaks in a text, in order and merged if they overlap. Paths below `home` are also
 /// reported, if it is not in a usual place.
 pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
-    let keys = secret::places(text).into_iter().map(|(what, range)| Leak {
-        kind: LeakKind::Keys,
-        what,
-        secret: range.start,
-        range,
-    });
+    let keys = secret::secret_ranges(text)
+        .into_iter()
+        .map(|(what, range)| Leak {
+            kind: LeakKind::Keys,
+            what,
+            secret: range.start,
+            range,
+        });
     let paths = home_paths(text, home).into_iter().map(|path| Leak {
         kind: LeakKind::Paths,
         what: "personal path",

@@ -8,7 +8,7 @@
 mod spelling;
 
 use super::resource::is_url;
-use spelling::{decoded, escaped, forward, percent_decoded, unquoted};
+use spelling::{decode_name, escape_name, percent_decoded, unquoted, with_forward_slashes};
 
 // Limits the number of closing parentheses that are tried as the end of a link.
 const MAX_ENDS: usize = 20;
@@ -103,9 +103,9 @@ pub fn read(value: &str) -> Result<String, LinkError> {
     }
 
     checked_scheme(if quoted {
-        forward(inner)
+        with_forward_slashes(inner)
     } else {
-        decoded(inner)
+        decode_name(inner)
     })
 }
 
@@ -116,7 +116,7 @@ pub fn read_all(value: &str) -> Result<Vec<String>, LinkError> {
 
 /// Writes a path as a link that [`read`] parses as the same path.
 pub fn write_path(path: &str) -> String {
-    let text = escaped(path);
+    let text = escape_name(path);
     if path.contains([' ', '"', '\'']) {
         format!("[{text}](</{text}>)")
     } else {
@@ -126,7 +126,7 @@ pub fn write_path(path: &str) -> String {
 
 /// Writes a URL as a link that [`read`] parses as the same URL.
 pub fn write_url(url: &str) -> String {
-    let text = escaped(url);
+    let text = escape_name(url);
     format!("[{text}]({text})")
 }
 
@@ -200,8 +200,8 @@ fn link(value: &str) -> Result<String, LinkError> {
         return Err(LinkError::Beside);
     }
 
-    let text = decoded(unquoted(text));
-    let destination = decoded(angled.unwrap_or(destination));
+    let text = decode_name(unquoted(text));
+    let destination = decode_name(angled.unwrap_or(destination));
     agree(text, destination)
 }
 
@@ -218,7 +218,7 @@ fn agree(text: String, destination: String) -> Result<String, LinkError> {
         .strip_prefix('/')
         .or_else(|| destination.strip_prefix("./"))
         .unwrap_or(&destination);
-    let relative = forward(relative);
+    let relative = with_forward_slashes(relative);
 
     // The caller decides whether a path can start with `/`.
     if destination == text {

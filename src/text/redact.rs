@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::key_shape::key_shapes;
 
 /// Minimum length of an exact value. Shorter ones could match ordinary words.
-pub const MIN_VALUE: usize = 8;
+pub const MIN_REDACTED: usize = 8;
 
 /// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
         text: Cow::Borrowed(text),
         count: 0,
     };
-    for value in values.iter().filter(|value| value.len() >= MIN_VALUE) {
+    for value in values.iter().filter(|value| value.len() >= MIN_REDACTED) {
         let hits = redacted.text.matches(value).count();
         if hits > 0 {
             redacted.count += hits;

@@ -15,9 +15,9 @@ use super::key_shape::key_shapes;
 const ASSIGNED: &str = "value assigned to a secret's name";
 
 // A shorter value can be a word.
-const MIN_VALUE: usize = 20;
+const MIN_ASSIGNED: usize = 20;
 // A longer value is rather an embedded file.
-const MAX_VALUE: usize = 512;
+const MAX_ASSIGNED: usize = 512;
 
 // A name that ends with a word for a secret, and its value: in quotes, or up to the end of the
 // line. Unquoted code does not match, because it continues after a name.
@@ -39,13 +39,13 @@ static QUOTED_KEY: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Returns the kind of the first secret in a text.
-pub fn find(text: &str) -> Option<&'static str> {
+pub fn find_secret(text: &str) -> Option<&'static str> {
     let shaped = shaped(text).next().map(|(shape, _)| shape);
     shaped.or_else(|| assigned(text).next().map(|_| ASSIGNED))
 }
 
 /// Returns all secrets in a text, with their kinds.
-pub(super) fn places(text: &str) -> Vec<(&'static str, Range<usize>)> {
+pub(super) fn secret_ranges(text: &str) -> Vec<(&'static str, Range<usize>)> {
     let assigned = assigned(text).map(|range| (ASSIGNED, range));
     shaped(text).chain(assigned).collect()
 }
@@ -59,12 +59,12 @@ fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
     let named = ASSIGNMENT
         .captures_iter(text)
         .filter_map(|found| found.iter().skip(1).flatten().next())
-        .filter(|value| is_random(value.as_str()));
+        .filter(|value| is_random_value(value.as_str()));
     // `key` alone often names a hash, which has letters of one case.
     let keys = QUOTED_KEY
         .captures_iter(text)
         .filter_map(|found| found.get(1))
-        .filter(|value| is_random(value.as_str()) && has_both_cases(value.as_str()));
+        .filter(|value| is_random_value(value.as_str()) && has_both_cases(value.as_str()));
     named.chain(keys).map(|value| value.range())
 }
 
@@ -73,8 +73,9 @@ fn has_both_cases(value: &str) -> bool {
         && value.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-fn is_random(value: &str) -> bool {
-    if !(MIN_VALUE..=MAX_VALUE).contains(&value.len()) || is_uuid(value) || is_example(value) {
+fn is_random_value(value: &str) -> bool {
+    if !(MIN_ASSIGNED..=MAX_ASSIGNED).contains(&value.len()) || is_uuid(value) || is_example(value)
+    {
         return false;
     }
 
@@ -92,28 +93,29 @@ fn is_random(value: &str) -> bool {
     // Words and numbers are runs of one class, even if each word starts with a capital. In random
     // values, every second or third character starts a new run. If all letters have the same case,
     // compare with the number of changes that the counts of digits and letters predict.
-    let classes: Vec<Class> = plain.iter().map(|byte| Class::of(*byte)).collect();
-    let is_change = |pair: &&[Class]| pair[0] != pair[1] && *pair != [Class::Upper, Class::Lower];
+    let classes: Vec<CharClass> = plain.iter().map(|byte| CharClass::of(*byte)).collect();
+    let is_change =
+        |pair: &&[CharClass]| pair[0] != pair[1] && *pair != [CharClass::Upper, CharClass::Lower];
     let changes = classes.windows(2).filter(is_change).count();
-    let is_mixed = classes.contains(&Class::Upper) && classes.contains(&Class::Lower);
+    let is_mixed = classes.contains(&CharClass::Upper) && classes.contains(&CharClass::Lower);
     let as_expected = !is_mixed && digits >= 4 && 2 * changes * plain.len() >= 3 * digits * letters;
 
     steps * 3 < plain.len() && (changes * 10 >= plain.len() * 3 || as_expected)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Digit,
     Lower,
     Upper,
 }
 
-impl Class {
-    fn of(byte: u8) -> Class {
+impl CharClass {
+    fn of(byte: u8) -> CharClass {
         match byte {
-            b'0'..=b'9' => Class::Digit,
-            b'A'..=b'Z' => Class::Upper,
-            _ => Class::Lower,
+            b'0'..=b'9' => CharClass::Digit,
+            b'A'..=b'Z' => CharClass::Upper,
+            _ => CharClass::Lower,
         }
     }
 }
@@ -157,7 +159,7 @@ mod tests {
     const RANDOM: &str = "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs";
 
     fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(find(text), expected, "for {text}");
+        assert_eq!(find_secret(text), expected, "for {text}");
     }
 
     #[test]

@@ -11,9 +11,9 @@ use super::input::{InputCommand, Layout, TextInput};
 use super::key::Key;
 use super::prompt::TextHelp;
 use super::question;
-use super::room::TextArea;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
 use super::terminal::{self, RawMode};
+use super::text_area::TextArea;
 use crate::host::interrupt;
 use crate::host::screen::{Screen, is_screen};
 
@@ -39,7 +39,7 @@ pub enum Reply {
     /// The user wants to continue in an editor.
     Editor(String),
     /// The user left without an answer.
-    Left(LeaveKey),
+    Quit(LeaveKey),
 }
 
 /// How the user left a prompt.
@@ -70,7 +70,7 @@ fn put(lines: &[StyledLine], paint: Paint) -> usize {
     let mut out = Screen;
     // A terminal in raw mode does not return to column 0 on `\n`.
     let end = if is_screen() { "\r\n" } else { "\n" };
-    let rows = wrap_all(lines.to_vec(), terminal::room().width);
+    let rows = wrap_all(lines.to_vec(), terminal::terminal_size().width);
     for row in &rows {
         let _ = write!(out, "{}{end}", row.paint(paint));
     }
@@ -132,8 +132,8 @@ impl KeyQuestion<'_> {
 
             match terminal::next_key()? {
                 Key::Char(c) if self.has(c) => break (c.to_ascii_lowercase(), LeaveKey::Choice),
-                Key::Ctrl('c') => break (self.leave(), LeaveKey::CtrlC),
-                Key::Ctrl('d') | Key::Closed => break (self.leave(), LeaveKey::Choice),
+                Key::Ctrl('c') => break (self.quit_key(), LeaveKey::CtrlC),
+                Key::Ctrl('d') | Key::Terminate => break (self.quit_key(), LeaveKey::Choice),
                 Key::Char('?') => {
                     write!(out, "?\r\n")?;
                     put(&self.help(), self.paint);
@@ -162,22 +162,22 @@ impl KeyQuestion<'_> {
 
     fn has(&self, key: char) -> bool {
         let key = key.to_ascii_lowercase();
-        self.keys.iter().any(|(known, _)| *known == key)
+        self.keys.iter().any(|(other, _)| *other == key)
     }
 
-    fn leave(&self) -> char {
+    fn quit_key(&self) -> char {
         self.keys.last().map_or('q', |(key, _)| *key)
     }
 
     fn help(&self) -> Vec<StyledLine> {
-        let line = |key: &str, what: &str| {
-            StyledLine::of(Tone::Accent, &format!("  {key:<7}")).with(Tone::Plain, what)
+        let line = |key: &str, meaning: &str| {
+            StyledLine::of(Tone::Accent, &format!("  {key:<7}")).with(Tone::Plain, meaning)
         };
         let keys = self.keys.iter();
-        let keys = keys.map(|(key, what)| line(&key.to_string(), what));
-        let leave = format!("the same as {}", self.leave());
+        let keys = keys.map(|(key, meaning)| line(&key.to_string(), meaning));
+        let quit_help = format!("the same as {}", self.quit_key());
         keys.chain([
-            line("ctrl-d", &leave),
+            line("ctrl-d", &quit_help),
             line("ctrl-z", "suspend; fg asks again"),
         ])
         .collect()
@@ -185,13 +185,13 @@ impl KeyQuestion<'_> {
 
     /// Returns the number of rows above the cursor.
     fn draw(&self) -> io::Result<usize> {
-        Ok(put(&(self.about)(terminal::room()), self.paint) + self.ask()?)
+        Ok(put(&(self.about)(terminal::terminal_size()), self.paint) + self.ask()?)
     }
 
     /// Returns the number of rows above the cursor.
     fn ask(&self) -> io::Result<usize> {
         let mut out = Screen;
-        let rows = question::rows(self.question, terminal::room().width);
+        let rows = question::question_rows(self.question, terminal::terminal_size().width);
         write!(out, "{}", rows.join("\r\n"))?;
         out.flush()?;
         Ok(rows.len() - 1)
@@ -231,7 +231,7 @@ pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Re
         let Some(act) = act else {
             // The shell has written below the text: draw it again there.
             if key == Key::Continued {
-                below(&drawn)?;
+                move_below(&drawn)?;
                 drawn = Layout {
                     lines: Vec::new(),
                     row: 0,
@@ -246,7 +246,7 @@ pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Re
             continue;
         }
 
-        below(&drawn)?;
+        move_below(&drawn)?;
         match act {
             // A lone `?` shows the keys and is not sent.
             InputCommand::Send if input.text().trim() == "?" => {
@@ -254,8 +254,8 @@ pub fn helped_text(start: &str, help: &mut dyn TextHelp, paint: Paint) -> io::Re
                 input = TextInput::new("");
             }
             InputCommand::Send => return Ok(Reply::Text(input.text().to_owned())),
-            InputCommand::Leave => {
-                return Ok(Reply::Left(if key == Key::Ctrl('c') {
+            InputCommand::Quit => {
+                return Ok(Reply::Quit(if key == Key::Ctrl('c') {
                     LeaveKey::CtrlC
                 } else {
                     LeaveKey::Choice
@@ -308,8 +308,8 @@ fn complete(
         return Ok(drawn.clone());
     }
 
-    below(drawn)?;
-    let shown: Vec<&str> = candidates
+    move_below(drawn)?;
+    let listed: Vec<&str> = candidates
         .iter()
         .take(MAX_CANDIDATES)
         .map(String::as_str)
@@ -320,7 +320,7 @@ fn complete(
     } else {
         String::new()
     };
-    let line = format!("{}{more}", shown.join("  "));
+    let line = format!("{}{more}", listed.join("  "));
     show(&[StyledLine::of(Tone::Faint, &line)], paint);
 
     Ok(Layout {
@@ -347,16 +347,16 @@ pub fn hint() -> StyledLine {
 }
 
 fn text_help() -> Vec<StyledLine> {
-    let line = |(keys, what): (&str, &str)| {
-        StyledLine::of(Tone::Accent, &format!("  {keys:<19}")).with(Tone::Plain, what)
+    let line = |(keys, meaning): (&str, &str)| {
+        StyledLine::of(Tone::Accent, &format!("  {keys:<19}")).with(Tone::Plain, meaning)
     };
     TEXT_KEYS.map(line).to_vec()
 }
 
 fn redraw(before: &Layout, input: &TextInput, paint: Paint) -> io::Result<Layout> {
-    let room = terminal::room();
-    let mut layout = input.layout(room.width.saturating_sub(1));
-    let height = room.height.saturating_sub(1).max(1);
+    let area = terminal::terminal_size();
+    let mut layout = input.layout(area.width.saturating_sub(1));
+    let height = area.height.saturating_sub(1).max(1);
     // Text can be taller than the screen: draw the rows that end at the cursor.
     let first = (layout.row + 1).saturating_sub(height);
     layout.lines = layout.lines.into_iter().skip(first).take(height).collect();
@@ -391,7 +391,7 @@ fn up(out: &mut impl Write, lines: usize) -> io::Result<()> {
 }
 
 /// Moves the cursor to the line after the text.
-fn below(drawn: &Layout) -> io::Result<()> {
+fn move_below(drawn: &Layout) -> io::Result<()> {
     let mut out = Screen;
     let lines = drawn.lines.len().saturating_sub(drawn.row + 1);
     if lines > 0 {

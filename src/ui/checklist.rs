@@ -4,7 +4,7 @@
 //! It knows only labels and switches. [`super::draft`] knows what they stand for, and
 //! [`super::draw`] renders them.
 
-mod motion;
+mod navigation;
 
 use super::key::Key;
 use super::search::Search;
@@ -89,7 +89,7 @@ pub enum ChecklistCommand {
     /// Run everything that is switched on.
     Run,
     /// Return to the summary.
-    Leave,
+    Quit,
     /// Switches changed: the plan needs to be validated again.
     Changed,
     /// Preview or edit an item.
@@ -97,7 +97,7 @@ pub enum ChecklistCommand {
     /// Restore an item to the proposal.
     Undo(usize),
     /// Show the preview of the row on a full screen.
-    View,
+    Preview,
     /// Show the keys.
     Help,
     /// Suspend the program.
@@ -186,17 +186,17 @@ impl Checklist {
         let before = self.row();
         let act = match key {
             Key::Char('s') => self.run(),
-            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => {
-                Some(ChecklistCommand::Leave)
+            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Terminate => {
+                Some(ChecklistCommand::Quit)
             }
             Key::Char('p' | 'e') => self.edit(),
             Key::Char('u') => self.undo(),
-            Key::Char('v') => Some(ChecklistCommand::View),
+            Key::Char('v') => Some(ChecklistCommand::Preview),
             Key::Char('?') => Some(ChecklistCommand::Help),
             Key::Ctrl('z') => Some(ChecklistCommand::Suspend),
             Key::Char(' ') | Key::Enter => self.toggle(),
             Key::Char('a') => self.toggle_all(),
-            other => self.motion(other),
+            other => self.navigate(other),
         };
 
         // The preview shows another item now: start at its top.

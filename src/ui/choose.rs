@@ -7,11 +7,11 @@ use dialoguer::console::Term;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::style::StyledLine;
-use super::terminal::room;
+use super::terminal::terminal_size;
 use crate::host::screen;
 
 /// Two columns for the cursor, and one left free at the end.
-const MARGIN: usize = 3;
+const CHOICE_MARGIN: usize = 3;
 
 /// Asks the user to select a row. Returns `None` if they leave with escape or `q`. Ctrl-c is an
 /// error.
@@ -20,10 +20,10 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         Some(terminal) => Term::read_write_pair(terminal.try_clone()?, terminal.try_clone()?),
         None => Term::stderr(),
     };
-    let _keys = Keys::take()?;
+    let _keys = ChoiceKeys::take()?;
 
     // dialoguer assumes that an item takes one row, and would redraw wrapped ones wrongly.
-    let width = room().width.saturating_sub(MARGIN);
+    let width = terminal_size().width.saturating_sub(CHOICE_MARGIN);
     let rows = rows
         .iter()
         .map(|row| StyledLine::plain(row).cut(width).text());
@@ -42,21 +42,21 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
 
 /// Guard that puts the terminal into raw mode before dialoguer does. A ctrl-c in between would
 /// arrive as a signal, and dialoguer would wait for a key forever.
-struct Keys {
+struct ChoiceKeys {
     before: Termios,
 }
 
-impl Keys {
-    fn take() -> io::Result<Keys> {
+impl ChoiceKeys {
+    fn take() -> io::Result<ChoiceKeys> {
         let before = tcgetattr(io::stdin())?;
         let mut now = before.clone();
         now.local_modes -= LocalModes::ISIG | LocalModes::ICANON | LocalModes::ECHO;
         tcsetattr(io::stdin(), OptionalActions::Now, &now)?;
-        Ok(Keys { before })
+        Ok(ChoiceKeys { before })
     }
 }
 
-impl Drop for Keys {
+impl Drop for ChoiceKeys {
     fn drop(&mut self) {
         // Fails only if the terminal is gone.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);

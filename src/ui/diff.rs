@@ -17,8 +17,8 @@ pub struct FileVersions<'a> {
 
 /// Returns the unified diff of a file, with headers.
 pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
-    let name = |side: &str, there: bool| {
-        if there {
+    let name = |side: &str, exists: bool| {
+        if exists {
             format!("{side}/{}", change.path)
         } else {
             "/dev/null".to_owned()
@@ -41,7 +41,7 @@ pub fn unified(change: &FileVersions<'_>) -> Vec<StyledLine> {
 
 /// A rendered diff.
 #[derive(Debug, Clone, Default)]
-pub struct ShownDifference {
+pub struct RenderedDifference {
     /// Added and removed lines. Zero for binary files.
     pub counts: Counts,
     /// The first lines of the diff.
@@ -53,14 +53,14 @@ pub struct ShownDifference {
 /// Returns the hunks without headers. If all lines end in CRLF, a note says so and the lines show
 /// no `\r`.
 pub fn body(change: &FileVersions<'_>) -> Vec<StyledLine> {
-    shown(change, usize::MAX).lines
+    render(change, usize::MAX).lines
 }
 
 /// Like [`body`], up to `most` lines.
-pub fn shown(change: &FileVersions<'_>, most: usize) -> ShownDifference {
-    let sentence = |text: &str| ShownDifference {
+pub fn render(change: &FileVersions<'_>, most: usize) -> RenderedDifference {
+    let sentence = |text: &str| RenderedDifference {
         lines: vec![StyledLine::of(Tone::Faint, text)],
-        ..ShownDifference::default()
+        ..RenderedDifference::default()
     };
     if change.before == change.after {
         return sentence("no difference");
@@ -76,18 +76,18 @@ pub fn shown(change: &FileVersions<'_>, most: usize) -> ShownDifference {
     }
 
     let [before, after] = [before, after].map(|text| text.replace("\r\n", "\n"));
-    let mut shown = of_texts(&before, &after, most);
-    let said = StyledLine::of(Tone::Faint, "(line ends are CRLF)");
-    shown.lines.insert(0, said);
-    shown
+    let mut rendered = of_texts(&before, &after, most);
+    let note = StyledLine::of(Tone::Faint, "(line ends are CRLF)");
+    rendered.lines.insert(0, note);
+    rendered
 }
 
-fn of_texts(before: &str, after: &str, most: usize) -> ShownDifference {
-    let found = diff::difference(before, after, most);
-    ShownDifference {
-        counts: found.counts,
-        lines: found.hunks.iter().flat_map(hunk).collect(),
-        left_out: found.left_out,
+fn of_texts(before: &str, after: &str, most: usize) -> RenderedDifference {
+    let difference = diff::difference(before, after, most);
+    RenderedDifference {
+        counts: difference.counts,
+        lines: difference.hunks.iter().flat_map(hunk).collect(),
+        left_out: difference.left_out,
     }
 }
 
@@ -173,20 +173,20 @@ fn hunk(hunk: &diff::Hunk) -> Vec<StyledLine> {
 
 /// Appends git's note to a line without a line end.
 fn line(line: &diff::DiffLine) -> Vec<StyledLine> {
-    let (sign, tone, marked) = match line.change {
+    let (sign, tone, part_tone) = match line.change {
         diff::LineChange::Kept => (" ", Tone::Plain, Tone::Plain),
         diff::LineChange::Removed => ("-", Tone::Removed, Tone::RemovedPart),
         diff::LineChange::Added => ("+", Tone::Added, Tone::AddedPart),
     };
     let piece = |line: StyledLine, (differs, text): &(bool, String)| {
-        line.with(if *differs { marked } else { tone }, text)
+        line.with(if *differs { part_tone } else { tone }, text)
     };
 
-    let shown = line.pieces.iter().fold(StyledLine::of(tone, sign), piece);
+    let rendered = line.pieces.iter().fold(StyledLine::of(tone, sign), piece);
     let unended = line
         .unended
         .then(|| StyledLine::of(Tone::Faint, "\\ No newline at end of file"));
-    [shown].into_iter().chain(unended).collect()
+    [rendered].into_iter().chain(unended).collect()
 }
 
 fn header(hunk: &diff::Hunk) -> String {
@@ -208,8 +208,8 @@ mod tests {
             before: before.map(str::as_bytes),
             after: after.map(str::as_bytes),
         };
-        let found: Vec<String> = unified(&change).iter().map(StyledLine::text).collect();
-        assert_eq!(found.join("\n"), expected);
+        let lines: Vec<String> = unified(&change).iter().map(StyledLine::text).collect();
+        assert_eq!(lines.join("\n"), expected);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Pure except for `look` and `judge`, which read the snapshot of the proposal.
 
-mod judgement;
+mod validation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ pub struct EditedPlan {
     /// Diagnostics of the last validation, each with the item that it is about.
     pub mistakes: Vec<(ItemPart, Diagnostic)>,
     /// Resources read so far for previews.
-    pub seen: BTreeMap<Resource, ResourceContent>,
+    pub resources: BTreeMap<Resource, ResourceContent>,
 }
 
 impl EditedPlan {
@@ -51,7 +51,7 @@ impl EditedPlan {
             edited: BTreeSet::new(),
             misfits: BTreeSet::new(),
             mistakes: Vec::new(),
-            seen: BTreeMap::new(),
+            resources: BTreeMap::new(),
         }
     }
 
@@ -120,13 +120,13 @@ impl EditedPlan {
                     item.on = earlier.memos[at];
                 }
                 ItemPart::Action(at) => {
-                    let taken = &earlier.plan.actions[at];
+                    let adopted = &earlier.plan.actions[at];
                     // Pairs missing from the approved EDIT were only switched off. Anything else is
                     // an edit.
-                    if !switched(&self.plan.actions[at].kind, &taken.kind, item)
-                        && *taken != self.plan.actions[at]
+                    if !switched(&self.plan.actions[at].kind, &adopted.kind, item)
+                        && *adopted != self.plan.actions[at]
                     {
-                        self.change(at, taken.clone());
+                        self.change(at, adopted.clone());
                         *item = self.item(item.part);
                     }
 
@@ -137,16 +137,20 @@ impl EditedPlan {
     }
 
     /// Reads the resource of an action for the preview, once.
-    pub fn look(&mut self, part: ItemPart, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
+    pub fn read_resource(
+        &mut self,
+        part: ItemPart,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<()> {
         let ItemPart::Action(at) = part else {
             return Ok(());
         };
         let Some(resource) = self.plan.actions[at].kind.resource() else {
             return Ok(());
         };
-        if !self.seen.contains_key(resource) {
-            let seen = (proposal.look)(resource)?;
-            self.seen.insert(resource.clone(), seen);
+        if !self.resources.contains_key(resource) {
+            let resource_content = (proposal.read_resource)(resource)?;
+            self.resources.insert(resource.clone(), resource_content);
         }
 
         Ok(())
@@ -154,7 +158,7 @@ impl EditedPlan {
 
     /// Returns the plan without everything that is switched off.
     pub fn running_plan(&self, list: &Checklist) -> Plan {
-        judgement::running(&self.approved(list)).0
+        validation::without_disabled(&self.approved(list)).0
     }
 
     /// Returns the edited plan with its switches.
@@ -224,18 +228,18 @@ fn first_difference(pair: &Pair) -> (&str, &str) {
 
 /// Switches off the pairs that the approved EDIT lacks. Returns `false` if it was changed in
 /// another way.
-fn switched(proposed: &ActionKind, taken: &ActionKind, item: &mut Item) -> bool {
-    let (Some(proposed), Some(taken)) = (proposed.pairs(), taken.pairs()) else {
+fn switched(proposed: &ActionKind, adopted: &ActionKind, item: &mut Item) -> bool {
+    let (Some(proposed), Some(adopted)) = (proposed.pairs(), adopted.pairs()) else {
         return false;
     };
-    if item.pairs.is_empty() || taken.iter().any(|pair| !proposed.contains(pair)) {
+    if item.pairs.is_empty() || adopted.iter().any(|pair| !proposed.contains(pair)) {
         return false;
     }
 
     item.pairs
         .iter_mut()
         .zip(proposed)
-        .for_each(|(switch, pair)| switch.on = taken.contains(pair));
+        .for_each(|(switch, pair)| switch.on = adopted.contains(pair));
     true
 }
 

@@ -32,7 +32,7 @@ const KEYS: [(&str, &str); 8] = [
 pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
     let area = frame.area();
     let mut lines = vec![StyledLine::of(Tone::Strong, &viewer.title)];
-    lines.extend(viewer.shown().iter().cloned());
+    lines.extend(viewer.visible_lines().iter().cloned());
     lines.resize(
         usize::from(area.height.saturating_sub(1)),
         StyledLine::default(),
@@ -43,7 +43,7 @@ pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
 }
 
 /// What surrounds the list.
-pub struct Beside<'a> {
+pub struct PreviewPane<'a> {
     /// Title of the screen.
     pub title: &'a str,
     /// Preview of the selected row, wrapped to its pane.
@@ -53,28 +53,28 @@ pub struct Beside<'a> {
 }
 
 /// Draws the checklist, the preview if it fits, the status and the keys.
-pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, beside: &Beside<'_>) {
+pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, pane: &PreviewPane<'_>) {
     let area = frame.area();
-    let panes = panes::split(area, list.rows().len());
+    let panes = panes::split_panes(area, list.rows().len());
     put(
         frame,
         panes.title,
-        &[StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, beside.title)],
-        beside.paint,
+        &[StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, pane.title)],
+        pane.paint,
     );
-    rows::draw(frame, panes.list, list, beside.paint);
-    preview(frame, &panes, list, beside);
-    put(frame, panes.status, &[status(list)], beside.paint);
+    rows::draw_rows(frame, panes.list, list, pane.paint);
+    preview(frame, &panes, list, pane);
+    put(frame, panes.status, &[status(list)], pane.paint);
 
     put(
         frame,
         panes.keys,
         &[key_line(&KEYS, usize::from(area.width))],
-        beside.paint,
+        pane.paint,
     );
 }
 
-fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Beside<'_>) {
+fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, pane: &PreviewPane<'_>) {
     let (Some(side), Some(divider)) = (panes.side, panes.divider) else {
         return;
     };
@@ -88,9 +88,9 @@ fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Besi
         )]
     };
 
-    put(frame, divider, &lines, beside.paint);
-    let from = list.scroll.min(beside.preview.len());
-    put(frame, side, &beside.preview[from..], beside.paint);
+    put(frame, divider, &lines, pane.paint);
+    let from = list.scroll.min(pane.preview.len());
+    put(frame, side, &pane.preview[from..], pane.paint);
 }
 
 fn status(list: &Checklist) -> StyledLine {
@@ -106,11 +106,11 @@ fn status(list: &Checklist) -> StyledLine {
         return StyledLine::of(Tone::Removed, &format!("✗ {problem}"));
     }
 
-    let count = |wanted: fn(ItemPart) -> bool, word: &str| {
+    let count = |is_kind: fn(ItemPart) -> bool, word: &str| {
         let items: Vec<bool> = list
             .items
             .iter()
-            .filter(|item| wanted(item.part))
+            .filter(|item| is_kind(item.part))
             .map(|item| item.on)
             .collect();
         let on = items.iter().filter(|&&on| on).count();
@@ -148,13 +148,13 @@ fn status(list: &Checklist) -> StyledLine {
 /// Returns as many keys as fit, in order.
 pub(super) fn key_line(keys: &[(&str, &str)], width: usize) -> StyledLine {
     let mut line = StyledLine::default();
-    for (key, what) in keys {
+    for (key, meaning) in keys {
         let gap = if line.spans().is_empty() { "" } else { "  " };
         let longer = line
             .clone()
             .with(Tone::Plain, gap)
             .with(Tone::Accent, key)
-            .with(Tone::Faint, &format!(" {what}"));
+            .with(Tone::Faint, &format!(" {meaning}"));
         if longer.width() > width {
             break;
         }

@@ -19,8 +19,8 @@ pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
         lines.push(format!(
             "Your files are as after turn {tip} except for {files}:"
         ));
-        let named = missing::lines(&drift.missing, &tip.to_string());
-        lines.extend(named.iter().map(|line| format!("  {line}")));
+        let missing_lines = missing::describe_missing(&drift.missing, &tip.to_string());
+        lines.extend(missing_lines.iter().map(|line| format!("  {line}")));
     }
 
     lines
@@ -30,11 +30,11 @@ pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
 pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(branch) = &drift.branch {
-        let place = |name: &str| match name {
+        let branch_name = |name: &str| match name {
             "HEAD" => "no branch".to_owned(),
             name => format!("`{}`", visible(name)),
         };
-        let [then, now] = [&branch.then, &branch.now].map(|name| place(name));
+        let [then, now] = [&branch.then, &branch.now].map(|name| branch_name(name));
         let turn = branch.turn;
 
         sentences.push(format!(
@@ -48,14 +48,14 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
 
     sentences.extend(other_turns(drift, tip));
     if let Some(NotBrought { turn, files }) = &drift.not_brought {
-        let files = named(files.iter().map(|file| format!("`{}`", visible(file))));
+        let files = list_names(files.iter().map(|file| format!("`{}`", visible(file))));
         sentences.push(format!(
             "the result of turn {turn} is not in your files ({files}); `teddy restore {turn} --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side"
         ));
     }
 
     if !drift.marked.is_empty() {
-        let files = named(
+        let files = list_names(
             drift
                 .marked
                 .iter()
@@ -69,10 +69,10 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
 
 fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
     let is_told = |lacking: &TurnName| {
-        let told = drift.not_brought.as_ref();
-        told.is_some_and(|told| told.turn == lacking.turn && told.turn == tip)
+        let unapplied = drift.not_brought.as_ref();
+        unapplied.is_some_and(|unapplied| unapplied.turn == lacking.turn && unapplied.turn == tip)
     };
-    let what = match (drift.extra.as_slice(), drift.lacking.as_slice()) {
+    let difference = match (drift.extra.as_slice(), drift.lacking.as_slice()) {
         ([], []) => return None,
         // The sentence about `not_brought` already covers this turn.
         ([], [one]) if is_told(one) => return None,
@@ -93,7 +93,7 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
         }
     };
     Some(format!(
-        "your files are not as after turn {tip}: {what}; `teddy restore @` takes them there"
+        "your files are not as after turn {tip}: {difference}; `teddy restore @` takes them there"
     ))
 }
 
@@ -111,11 +111,11 @@ pub fn list_of(turns: &[TurnName]) -> String {
         numbers.sort_unstable();
         format!("{} of {}", numbered(&numbers), visible(session))
     };
-    named(sessions.into_iter().map(name))
+    list_names(sessions.into_iter().map(name))
 }
 
 fn numbered(numbers: &[u64]) -> String {
-    let shown = |numbers: &[u64]| {
+    let join_numbers = |numbers: &[u64]| {
         let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
         numbers.join(", ")
     };
@@ -125,11 +125,11 @@ fn numbered(numbers: &[u64]) -> String {
             format!("turns {first} to {last}")
         }
         [first @ .., last] if numbers.len() <= MAX_NAMED => {
-            format!("turns {} and {last}", shown(first))
+            format!("turns {} and {last}", join_numbers(first))
         }
         _ => {
             let (first, more) = numbers.split_at(MAX_NAMED.min(numbers.len()));
-            format!("turns {} and {} more", shown(first), more.len())
+            format!("turns {} and {} more", join_numbers(first), more.len())
         }
     }
 }
@@ -139,7 +139,7 @@ fn is_run(numbers: &[u64]) -> bool {
 }
 
 /// Lists the first names, and how many more there are.
-fn named(names: impl ExactSizeIterator<Item = String>) -> String {
+fn list_names(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     let mut text = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
     if more > 0 {

@@ -8,7 +8,7 @@ pub mod file;
 use std::io;
 use std::path::Path;
 
-use self::file::Proposed;
+use self::file::ProposedFile;
 use super::editor::EditorUse;
 use super::style::{StyledLine, Tone, block};
 use super::{preview, summary};
@@ -38,18 +38,21 @@ pub trait EditingPrompts {
 
 /// Shows an action and lets the user edit it. Returns the edited action, if it changed.
 pub fn edit(
-    desk: &mut dyn EditingPrompts,
+    prompts: &mut dyn EditingPrompts,
     action: &Action,
     step: &Step,
 ) -> anyhow::Result<Option<Action>> {
-    desk.show(&[StyledLine::default()]);
+    prompts.show(&[StyledLine::default()]);
     match action.kind.editable() {
-        Editable::NewFile { path, content } => save_as(desk, (action, step), (path, content)),
-        Editable::FinalVersion { path } => final_version(desk, action, path, step),
-        Editable::Text(text) => in_terminal(desk, (action, step), &text),
+        Editable::NewFile {
+            path,
+            text: contents,
+        } => save_as(prompts, (action, step), (path, contents)),
+        Editable::FinalVersion { path } => final_version(prompts, action, path, step),
+        Editable::Text(text) => in_terminal(prompts, (action, step), &text),
         Editable::Nothing => {
-            desk.show(&preview::action(action, step));
-            desk.key("(c)lose › ", &CLOSE)?;
+            prompts.show(&preview::action(action, step));
+            prompts.key("(c)lose › ", &CLOSE)?;
             Ok(None)
         }
     }
@@ -57,30 +60,30 @@ pub fn edit(
 
 /// Shows a memo and lets the user edit it as the line that a plan contains.
 pub fn edit_memo(
-    desk: &mut dyn EditingPrompts,
+    prompts: &mut dyn EditingPrompts,
     change: &memo::MemoChange,
 ) -> anyhow::Result<Option<memo::MemoChange>> {
-    desk.show(&[
+    prompts.show(&[
         StyledLine::default(),
         summary::memo(change),
         StyledLine::default(),
     ]);
-    if desk.key("(e)dit or (c)lose › ", &EDIT_OR_CLOSE)? == 'c' {
+    if prompts.key("(e)dit or (c)lose › ", &EDIT_OR_CLOSE)? == 'c' {
         return Ok(None);
     }
 
     let mut line = String::new();
-    memo::write(change, &mut line);
+    memo::write_change(change, &mut line);
     let mut text = line.trim_end().to_owned();
     loop {
-        let Some(written) = desk.text(&text)? else {
+        let Some(written) = prompts.text(&text)? else {
             return Ok(None);
         };
-        match memo::parse(&written, change.line) {
+        match memo::parse_section(&written, change.line) {
             (changes, mistakes) if mistakes.is_empty() && changes.len() == 1 => {
                 return Ok(changes.into_iter().next().filter(|new| new != change));
             }
-            _ => desk.show(&[StyledLine::of(
+            _ => prompts.show(&[StyledLine::of(
                 Tone::Warning,
                 "one line: `[+] a fact to remember # why`, or `[-] the exact memo to forget # why`",
             )]),
@@ -97,30 +100,30 @@ pub fn can_be_changed(kind: &ActionKind) -> bool {
 
 /// CREATE: the editor gets the contents, a prompt asks for the path.
 fn save_as(
-    desk: &mut dyn EditingPrompts,
+    prompts: &mut dyn EditingPrompts,
     (action, step): (&Action, &Step),
-    (proposed, content): (&RepoPath, &str),
+    (proposed, contents): (&RepoPath, &str),
 ) -> anyhow::Result<Option<Action>> {
-    let file = Proposed::write(proposed.file_name(), content.as_bytes())?;
-    let opened = file.open(desk, &preview::action(action, step))?;
-    if opened == Some(EditorUse::Beside) {
-        desk.show(&block(
+    let file = ProposedFile::write(proposed.file_name(), contents.as_bytes())?;
+    let opened = file.open(prompts, &preview::action(action, step))?;
+    if opened == Some(EditorUse::Window) {
+        prompts.show(&block(
             Tone::Plain,
             "Your editor has been opened to preview the new file's content. You may edit it directly in this preview.",
         ));
     }
 
-    let Some(path) = new_path(desk, proposed)? else {
+    let Some(path) = new_path(prompts, proposed)? else {
         return Ok(None);
     };
     let question = "Have you finished editing and saved the file content?";
     let written = match opened {
-        Some(opened) => file.finished(desk, opened, question)?,
+        Some(opened) => file.finished(prompts, opened, question)?,
         None => None,
     };
 
-    let written = written.unwrap_or_else(|| content.to_owned());
-    if path == *proposed && written == content {
+    let written = written.unwrap_or_else(|| contents.to_owned());
+    if path == *proposed && written == contents {
         return Ok(None);
     }
 
@@ -136,23 +139,23 @@ fn save_as(
 
     let edit = UserEdit::NewFile {
         path,
-        content: written,
+        text: written,
     };
     let kind = action.kind.edited(edit);
     Ok(kind.map(|kind| Action { kind, ..changed }))
 }
 
 /// Asks for a path until it is valid. Returns `None` if the user leaves.
-fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Option<RepoPath>> {
+fn new_path(prompts: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Option<RepoPath>> {
     loop {
-        desk.show(&[
+        prompts.show(&[
             StyledLine::default(),
             StyledLine::plain("File path: [")
                 .with(Tone::Strong, path.as_str())
                 .with(Tone::Plain, "]"),
             StyledLine::of(Tone::Faint, "Press Enter to confirm, or type a new path"),
         ]);
-        let Some(text) = desk.line()? else {
+        let Some(text) = prompts.line()? else {
             return Ok(None);
         };
 
@@ -162,7 +165,7 @@ fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Op
 
         match RepoPath::parse(text.trim()) {
             Ok(path) => return Ok(Some(path)),
-            Err(error) => desk.show(&[StyledLine::of(Tone::Warning, &error.to_string())]),
+            Err(error) => prompts.show(&[StyledLine::of(Tone::Warning, &error.to_string())]),
         }
     }
 }
@@ -170,7 +173,7 @@ fn new_path(desk: &mut dyn EditingPrompts, path: &RepoPath) -> anyhow::Result<Op
 /// EDIT: the editor gets the resulting file. A change becomes one pair from the original file to
 /// the edited one.
 fn final_version(
-    desk: &mut dyn EditingPrompts,
+    prompts: &mut dyn EditingPrompts,
     action: &Action,
     path: &RepoPath,
     step: &Step,
@@ -179,52 +182,52 @@ fn final_version(
         as_text(step.before.as_deref()),
         as_text(step.after.as_deref()),
     ) else {
-        desk.show(&preview::action(action, step));
-        desk.show(&[StyledLine::of(
+        prompts.show(&preview::action(action, step));
+        prompts.show(&[StyledLine::of(
             Tone::Warning,
             "its result is not known or no text: it can be switched on or off, but not changed",
         )]);
-        desk.key("(c)lose › ", &CLOSE)?;
+        prompts.key("(c)lose › ", &CLOSE)?;
         return Ok(None);
     };
 
-    let file = Proposed::write(path.file_name(), after.as_bytes())?;
-    desk.show(&[
+    let file = ProposedFile::write(path.file_name(), after.as_bytes())?;
+    prompts.show(&[
         StyledLine::plain("Editing: [")
             .with(Tone::Strong, path.as_str())
             .with(Tone::Plain, "]"),
         StyledLine::default(),
     ]);
-    let Some(opened) = file.open(desk, &preview::action(action, step))? else {
-        desk.key("(c)lose › ", &CLOSE)?;
+    let Some(opened) = file.open(prompts, &preview::action(action, step))? else {
+        prompts.key("(c)lose › ", &CLOSE)?;
         return Ok(None);
     };
 
-    if opened == EditorUse::Beside {
-        let words = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
-        desk.show(&block(Tone::Plain, words));
+    if opened == EditorUse::Window {
+        let notice = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
+        prompts.show(&block(Tone::Plain, notice));
     }
 
     let question = "Have you finished editing and saved the file?";
-    let Some(content) = file
-        .finished(desk, opened, question)?
-        .filter(|content| content != after)
+    let Some(contents) = file
+        .finished(prompts, opened, question)?
+        .filter(|contents| contents != after)
     else {
         return Ok(None);
     };
 
-    if content == before {
-        desk.show(&[StyledLine::of(
+    if contents == before {
+        prompts.show(&[StyledLine::of(
             Tone::Warning,
             "That is the file as it was: switch the action off instead.",
         )]);
-        desk.key("(c)lose › ", &CLOSE)?;
+        prompts.key("(c)lose › ", &CLOSE)?;
         return Ok(None);
     }
 
     let edit = UserEdit::FinalVersion {
         before,
-        after: content,
+        after: contents,
     };
     Ok(changed(action, edit))
 }
@@ -240,17 +243,17 @@ fn changed(action: &Action, edit: UserEdit<'_>) -> Option<Action> {
 
 /// Any other action: shown in full, and edited at a prompt.
 fn in_terminal(
-    desk: &mut dyn EditingPrompts,
+    prompts: &mut dyn EditingPrompts,
     (action, step): (&Action, &Step),
     text: &str,
 ) -> anyhow::Result<Option<Action>> {
-    desk.show(&[StyledLine::of(Tone::Strong, action.kind.name())]);
-    desk.show(&preview::action(action, step));
-    if desk.key("(e)dit or (c)lose › ", &EDIT_OR_CLOSE)? == 'c' {
+    prompts.show(&[StyledLine::of(Tone::Strong, action.kind.name())]);
+    prompts.show(&preview::action(action, step));
+    if prompts.key("(e)dit or (c)lose › ", &EDIT_OR_CLOSE)? == 'c' {
         return Ok(None);
     }
 
-    let text = desk.text(text.trim_end_matches('\n'))?;
+    let text = prompts.text(text.trim_end_matches('\n'))?;
     let text = text.filter(|text| !text.trim().is_empty());
     Ok(text.and_then(|text| changed(action, UserEdit::Text(&text))))
 }

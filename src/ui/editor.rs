@@ -27,7 +27,7 @@ pub enum EditorUse {
     /// It ran in the terminal and has ended.
     Ended,
     /// It runs in the background.
-    Beside,
+    Window,
 }
 
 impl Choices {
@@ -40,40 +40,43 @@ impl Choices {
     /// Returns the program for an editable preview: the one for reading, or else a configured or
     /// installed editor.
     pub fn preview(&self) -> io::Result<Option<Editor>> {
-        let found = || editor::named_or_found(self.core_editor.as_deref());
-        Ok(self.reader()?.or_else(found))
+        let fallback = || editor::configured_or_installed(self.core_editor.as_deref());
+        Ok(self.reader()?.or_else(fallback))
     }
 
     /// Returns the program for writing a message. In order: git's editor if the user configured
     /// one, the previewer, an installed editor, git's default.
     pub fn message(&self) -> io::Result<Editor> {
         let last = || Editor::Shell(editor::git_editor(None));
-        Ok(self.named().or(self.preview()?).unwrap_or_else(last))
+        Ok(self
+            .configured_editor()
+            .or(self.preview()?)
+            .unwrap_or_else(last))
     }
 
     /// Returns git's editor, if the user configured one.
-    fn named(&self) -> Option<Editor> {
+    fn configured_editor(&self) -> Option<Editor> {
         let core = self.core_editor.as_deref();
-        let named = core.is_some()
+        let is_configured = core.is_some()
             || ["GIT_EDITOR", "VISUAL", "EDITOR"]
                 .iter()
                 .any(|name| env::var(name).is_some());
-        named.then(|| Editor::Shell(editor::git_editor(core)))
+        is_configured.then(|| Editor::Shell(editor::git_editor(core)))
     }
 }
 
 /// Opens a file. A program that runs in the terminal gets it in its normal mode.
 pub fn open(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
     match terminal::lend(|| editor.open(path))?? {
-        editor::EditorOutcome::Left(status) if status.success() => Ok(EditorUse::Ended),
-        editor::EditorOutcome::Left(status) => Err(io::Error::other(format!(
+        editor::EditorOutcome::Exited(status) if status.success() => Ok(EditorUse::Ended),
+        editor::EditorOutcome::Exited(status) => Err(io::Error::other(format!(
             "`{}` ended with {status}",
             name(editor)
         ))),
         editor::EditorOutcome::Window(mut child) => {
             // Reap the child. Launchers exit immediately, other windows stay open.
             std::thread::spawn(move || child.wait());
-            Ok(EditorUse::Beside)
+            Ok(EditorUse::Window)
         }
     }
 }
@@ -85,7 +88,7 @@ pub fn open_to_change(editor: &Editor, path: &Path) -> io::Result<EditorUse> {
     let opened = open(editor, path)?;
     let is_handed_on = start.elapsed() < AT_ONCE && state(path) == before;
     Ok(match is_handed_on {
-        true => EditorUse::Beside,
+        true => EditorUse::Window,
         false => opened,
     })
 }
@@ -99,7 +102,7 @@ fn state(path: &Path) -> Option<(u64, SystemTime)> {
 /// Returns the editor's command for display.
 pub fn name(editor: &Editor) -> String {
     match editor {
-        Editor::Words(words) => words.join(" "),
+        Editor::Argv(argv) => argv.join(" "),
         Editor::Shell(text) => text.clone(),
     }
 }
@@ -139,9 +142,9 @@ mod tests {
     #[test]
     fn a_program_that_returns_at_once_and_writes_nothing_runs_on_elsewhere() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let hands_on = Editor::Words(vec!["true".to_owned()]);
+        let hands_on = Editor::Argv(vec!["true".to_owned()]);
         let opened = open_to_change(&hands_on, file.path()).unwrap();
-        assert_eq!(opened, EditorUse::Beside);
+        assert_eq!(opened, EditorUse::Window);
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
         let writes = Editor::Shell("printf mine >".to_owned());
         let opened = open_to_change(&writes, file.path()).unwrap();
         assert_eq!(opened, EditorUse::Ended);
-        let error = open(&Editor::Words(vec!["false".to_owned()]), file.path())
+        let error = open(&Editor::Argv(vec!["false".to_owned()]), file.path())
             .unwrap_err()
             .to_string();
         assert_eq!(error, "`false` ended with exit status: 1");

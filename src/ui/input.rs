@@ -5,8 +5,8 @@
 use super::key::Key;
 use super::style::{StyledLine, Tone};
 
-const MARK: &str = "› ";
-const INDENT: &str = "  ";
+const PROMPT_MARK: &str = "› ";
+const PROMPT_INDENT: &str = "  ";
 
 /// Text and cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,7 +22,7 @@ pub enum InputCommand {
     /// Submit the text.
     Send,
     /// Leave without an answer.
-    Leave,
+    Quit,
     /// Continue in an editor.
     Editor,
     /// Suspend the program.
@@ -77,7 +77,7 @@ impl TextInput {
             Key::Ctrl('d') if self.cursor < self.text.len() => self.erase_right(),
             // As in a shell, ctrl-d leaves only an empty prompt.
             Key::Ctrl('d') if !self.text.is_empty() => None,
-            Key::Ctrl('c' | 'd') | Key::Closed => Some(InputCommand::Leave),
+            Key::Ctrl('c' | 'd') | Key::Terminate => Some(InputCommand::Quit),
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             // Terminals send CR for the line breaks of a paste.
             Key::Paste(text) => self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
@@ -90,13 +90,13 @@ impl TextInput {
 
     /// Wraps the text for a screen width.
     pub fn layout(&self, width: usize) -> Layout {
-        let before = laid(&self.text[..self.cursor], width);
+        let before = layout_lines(&self.text[..self.cursor], width);
         let row = before.len() - 1;
         let column = before[row].width();
         // The last column is full, so the cursor belongs at the start of the next row, which may
         // not exist yet.
         if column == width {
-            let mut lines = laid(&self.text, width);
+            let mut lines = layout_lines(&self.text, width);
             lines.truncate(lines.len().max(row + 1));
             if lines.len() == row + 1 {
                 lines.push(StyledLine::default());
@@ -110,7 +110,7 @@ impl TextInput {
         }
 
         Layout {
-            lines: laid(&self.text, width),
+            lines: layout_lines(&self.text, width),
             row,
             column,
         }
@@ -253,12 +253,12 @@ impl TextInput {
     }
 }
 
-fn laid(text: &str, width: usize) -> Vec<StyledLine> {
+fn layout_lines(text: &str, width: usize) -> Vec<StyledLine> {
     let line = |(at, line): (usize, &str)| {
-        let mark = if at == 0 { MARK } else { INDENT };
+        let mark = if at == 0 { PROMPT_MARK } else { PROMPT_INDENT };
         StyledLine::of(Tone::Accent, mark)
             .with(Tone::Plain, line)
-            .wrap(width.max(MARK.len()))
+            .wrap(width.max(PROMPT_MARK.len()))
     };
     text.split('\n').enumerate().flat_map(line).collect()
 }
@@ -273,9 +273,9 @@ mod tests {
         for key in keys {
             (input, last) = input.press(key);
         }
-        let mut found = input.text.clone();
-        found.insert(input.cursor, '|');
-        assert_eq!((found.as_str(), last), (expected, act));
+        let mut text = input.text.clone();
+        text.insert(input.cursor, '|');
+        assert_eq!((text.as_str(), last), (expected, act));
     }
 
     #[test]
@@ -287,10 +287,10 @@ mod tests {
 
     #[test]
     fn ctrl_d_leaves_where_nothing_is_written_and_deletes_before_something() {
-        check("", &[Key::Ctrl('d')], "|", Some(InputCommand::Leave));
+        check("", &[Key::Ctrl('d')], "|", Some(InputCommand::Quit));
         check("ab", &[Key::Left, Key::Ctrl('d')], "a|", None);
         check("ab", &[Key::Ctrl('d')], "ab|", None);
-        check("ab", &[Key::Ctrl('c')], "ab|", Some(InputCommand::Leave));
+        check("ab", &[Key::Ctrl('c')], "ab|", Some(InputCommand::Quit));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub enum Key {
     /// The process was stopped and continued.
     Continued,
     /// The process should end.
-    Closed,
+    Terminate,
 }
 
 impl Key {

@@ -8,40 +8,40 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::ask;
-use super::desk::edit_text;
 use super::editor::Choices;
+use super::prompts::edit_text;
 use super::style::{Paint, StyledLine, Tone};
 use crate::host::file::write_atomic;
 use crate::host::{clipboard, screen};
-use crate::workflow::project::Hands;
+use crate::workflow::project::ManualIo;
 
-const QUESTION: &str = "When the chat has answered: take it from the (c)lipboard / write it in the (e)ditor / (q)uit › ";
+const MANUAL_QUESTION: &str = "When the chat has answered: take it from the (c)lipboard / write it in the (e)ditor / (q)uit › ";
 
 /// Returns the I/O functions for manual mode. The input becomes `input.md` in the directory.
-pub fn hands(folder: PathBuf, choices: Choices, paint: Paint) -> Hands {
-    let input = folder.join("input.md");
-    let given = input.clone();
-    Hands {
-        give: Rc::new(move |text| give(&given, text, paint)),
-        take: Rc::new(move || take(&input, &choices, paint)),
+pub fn manual_io(dir: PathBuf, choices: Choices, paint: Paint) -> ManualIo {
+    let input = dir.join("input.md");
+    let input_path = input.clone();
+    ManualIo {
+        give: Rc::new(move |text| give_input(&input_path, text, paint)),
+        take: Rc::new(move || take_answer(&input, &choices, paint)),
     }
 }
 
-const KEYS: [(char, &str); 3] = [
+const MANUAL_KEYS: [(char, &str); 3] = [
     ('c', "take the answer from the clipboard"),
     ('e', "write or paste it in your editor"),
     ('q', "leave; the input stays where it is"),
 ];
 
 /// Copies to the clipboard only if a user is at the terminal.
-fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
+fn give_input(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     write_atomic(path, text.as_bytes())?;
-    let copied = screen::is_there() && clipboard::copy(text).is_ok();
-    let place = if copied { " and in the clipboard" } else { "" };
+    let copied = screen::can_prompt() && clipboard::copy(text).is_ok();
+    let suffix = if copied { " and in the clipboard" } else { "" };
     ask::show(
         &[StyledLine::plain(&format!(
-            "The input is in `{}`{place}.",
+            "The input is in `{}`{suffix}.",
             path.display()
         ))],
         paint,
@@ -51,8 +51,8 @@ fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
 }
 
 /// Without a terminal, fails with a message that names the input file.
-fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<String>> {
-    if !screen::is_there() {
+fn take_answer(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<String>> {
+    if !screen::can_prompt() {
         return Err(io::Error::new(
             io::ErrorKind::Unsupported,
             format!("the input is in `{}`", input.display()),
@@ -60,7 +60,7 @@ fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<Stri
     }
 
     loop {
-        let answer = match ask::key_or_end(QUESTION, &KEYS)? {
+        let answer = match ask::key_or_end(MANUAL_QUESTION, &MANUAL_KEYS)? {
             'q' => return Ok(None),
             'c' => clipboard::paste(),
             _ => choices.message().and_then(|editor| edit_text(&editor, "")),

@@ -22,7 +22,7 @@ pub fn rendered(message: &str) -> Vec<StyledLine> {
         let was_open = open.is_some();
         let toned = styled(line, &mut open);
         match (was_open, open.is_some()) {
-            (true, true) => lines.push(StyledLine::plain("  ").join(toned)),
+            (true, true) => lines.push(StyledLine::plain("  ").append(toned)),
             (false, false) => lines.push(unmarked(line)),
             // The line is an opening or closing fence.
             _ => {}
@@ -36,7 +36,7 @@ pub fn rendered(message: &str) -> Vec<StyledLine> {
 pub fn quoted(message: &str) -> Vec<StyledLine> {
     rendered(message)
         .into_iter()
-        .map(|line| StyledLine::of(Tone::Faint, "▌ ").join(line))
+        .map(|line| StyledLine::of(Tone::Faint, "▌ ").append(line))
         .collect()
 }
 
@@ -155,12 +155,12 @@ mod tests {
 
     fn check(message: &str, expected: &[(Tone, &str)]) {
         let lines = lines(message);
-        let found: Vec<(Tone, &str)> = lines
+        let spans: Vec<(Tone, &str)> = lines
             .iter()
             .flat_map(StyledLine::spans)
             .map(|s| (s.tone, s.text()))
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(spans, expected);
     }
 
     #[test]

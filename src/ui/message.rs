@@ -7,7 +7,7 @@ use crate::workflow::user::Question;
 
 /// Returns whether a text looks like a slash command at a prompt that takes none. No user means it
 /// as a message for the model.
-pub fn is_misplaced(question: &Question<'_>, written: Option<&str>) -> bool {
+pub fn is_misplaced_command(question: &Question<'_>, written: Option<&str>) -> bool {
     let takes_none = matches!(
         question,
         Question::NextTurn {
@@ -23,7 +23,7 @@ pub fn is_misplaced(question: &Question<'_>, written: Option<&str>) -> bool {
         })
 }
 
-fn hint(takes_commands: bool) -> StyledLine {
+fn keys_hint(takes_commands: bool) -> StyledLine {
     if takes_commands {
         ask::prompt_hint()
     } else {
@@ -32,7 +32,7 @@ fn hint(takes_commands: bool) -> StyledLine {
 }
 
 /// Returns the lines shown above the prompt.
-pub fn asked(question: &Question<'_>) -> Vec<StyledLine> {
+pub fn question_lines(question: &Question<'_>) -> Vec<StyledLine> {
     match question {
         Question::NextTurn {
             session,
@@ -40,15 +40,15 @@ pub fn asked(question: &Question<'_>) -> Vec<StyledLine> {
             goes_on,
             takes_commands,
         } => {
-            let what = if *goes_on {
+            let prompt = if *goes_on {
                 "enter lets the model continue, or say what should be done"
             } else {
                 "what should be done?"
             };
             vec![
                 StyledLine::of(Tone::Strong, session)
-                    .with(Tone::Plain, &format!(" · turn {turn}: {what}")),
-                hint(*takes_commands),
+                    .with(Tone::Plain, &format!(" · turn {turn}: {prompt}")),
+                keys_hint(*takes_commands),
             ]
         }
         Question::Instead { title } => {
@@ -76,7 +76,7 @@ pub fn asked(question: &Question<'_>) -> Vec<StyledLine> {
         } => {
             let mut lines = markdown::quoted(message);
             lines.extend(block(Tone::Strong, "Your answer:"));
-            lines.push(hint(*takes_commands));
+            lines.push(keys_hint(*takes_commands));
             lines
         }
     }

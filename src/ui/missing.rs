@@ -5,16 +5,16 @@ use crate::text::visible::visible;
 use crate::workspace::missing::{MissingChange, WhyMissing};
 
 /// Files listed individually.
-const MAX_NAMED: usize = 10;
+const MAX_MISSING_LINES: usize = 10;
 
 /// Returns one line per file. `named` is the name of the turn whose state is expected.
-pub fn lines(missing: &[MissingChange], named: &str) -> Vec<String> {
+pub fn describe_missing(missing: &[MissingChange], turn_name: &str) -> Vec<String> {
     let mut lines: Vec<String> = missing
         .iter()
-        .take(MAX_NAMED)
-        .map(|missing| line(missing, named))
+        .take(MAX_MISSING_LINES)
+        .map(|missing| describe_missing_change(missing, turn_name))
         .collect();
-    let more = missing.len().saturating_sub(MAX_NAMED);
+    let more = missing.len().saturating_sub(MAX_MISSING_LINES);
     if more > 0 {
         lines.push(format!("... and {more} more; `--json` lists them all"));
     }
@@ -23,11 +23,11 @@ pub fn lines(missing: &[MissingChange], named: &str) -> Vec<String> {
 }
 
 /// Names the turn: after a restore, `@` is the restore itself.
-fn line(missing: &MissingChange, named: &str) -> String {
+fn describe_missing_change(missing: &MissingChange, turn_name: &str) -> String {
     let path = visible(&missing.path);
     let how = format!(
         "`teddy restore {} --exact {}` restores it",
-        shell_word(named),
+        shell_word(turn_name),
         shell_operand(&missing.path)
     );
     match &missing.why {
@@ -44,7 +44,7 @@ fn line(missing: &MissingChange, named: &str) -> String {
             visible(session)
         ),
         WhyMissing::Committed { commit } => format!(
-            "{path}: as in your commit {}, not as turn {named} left it; {how}",
+            "{path}: as in your commit {}, not as turn {turn_name} left it; {how}",
             &commit.to_string()[..8]
         ),
     }
@@ -54,7 +54,7 @@ fn line(missing: &MissingChange, named: &str) -> String {
 mod tests {
     use super::*;
 
-    fn gone(path: &str) -> MissingChange {
+    fn deleted(path: &str) -> MissingChange {
         MissingChange {
             path: path.to_owned(),
             why: WhyMissing::Deleted,
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn each_file_is_named_with_what_brings_it_back() {
-        let taken = MissingChange {
+        let undone = MissingChange {
             path: "b".to_owned(),
             why: WhyMissing::TakenBack {
                 session: "demo".to_owned(),
@@ -77,7 +77,10 @@ mod tests {
             },
         };
         assert_eq!(
-            lines(&[gone("a\u{7}"), gone("-a;b"), taken, committed], "3"),
+            describe_missing(
+                &[deleted("a\u{7}"), deleted("-a;b"), undone, committed],
+                "3"
+            ),
             [
                 "a\\u{7}: deleted since by you; `teddy restore 3 --exact $'a\\x07'` restores it",
                 "-a;b: deleted since by you; `teddy restore 3 --exact -- '-a;b'` restores it",
@@ -89,8 +92,8 @@ mod tests {
 
     #[test]
     fn many_are_counted() {
-        let many: Vec<MissingChange> = (0..13).map(|number| gone(&number.to_string())).collect();
-        let lines = lines(&many, "1");
+        let many: Vec<MissingChange> = (0..13).map(|number| deleted(&number.to_string())).collect();
+        let lines = describe_missing(&many, "1");
         assert_eq!(
             (lines.len(), lines[10].as_str()),
             (11, "... and 3 more; `--json` lists them all")

@@ -16,7 +16,7 @@ pub fn rejected(file: Option<&str>, diagnostics: &[Diagnostic]) -> Vec<StyledLin
         counted(diagnostics.len(), "mistake")
     );
     std::iter::once(StyledLine::of(Tone::Warning, &heading))
-        .chain(diagnostics.iter().flat_map(|found| placed(file, found)))
+        .chain(diagnostics.iter().flat_map(|mistake| placed(file, mistake)))
         .collect()
 }
 
@@ -43,10 +43,10 @@ fn placed(file: &str, diagnostic: &Diagnostic) -> Vec<StyledLine> {
         format!(" {}:", diagnostic.action)
     };
 
-    let place = format!("{file}{line}:{action} ");
+    let position = format!("{file}{line}:{action} ");
     let mut message = diagnostic.message.lines();
-    let first =
-        StyledLine::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
+    let first = StyledLine::of(Tone::Accent, &position)
+        .with(Tone::Plain, message.next().unwrap_or_default());
     let more = message.map(|line| StyledLine::of(Tone::Faint, &format!("    {line}")));
     let hint = diagnostic
         .hint
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_told_as_a_compiler_tells_it() {
-        let found = Diagnostic {
+        let mistake = Diagnostic {
             line: 12,
             action: "EDIT a.rs".to_owned(),
             message: "FIND matches nothing\nclosest: line 3".to_owned(),
@@ -79,7 +79,7 @@ mod tests {
         };
         let plain = Diagnostic::new(3, "a second level 1 heading");
         check(
-            &[plain, found],
+            &[plain, mistake],
             "The plan was not accepted: 2 mistakes
 plan.md:3: a second level 1 heading
 plan.md:12: EDIT a.rs: FIND matches nothing

@@ -9,10 +9,10 @@ use std::rc::Rc;
 use ratatui::layout::Rect;
 
 use super::checklist::{Checklist, ChecklistCommand, ChecklistRow, Item, ItemPart};
-use super::desk::Terminal;
 use super::draft::EditedPlan;
-use super::draw::{self, Beside, panes};
+use super::draw::{self, PreviewPane, panes};
 use super::key::Key;
+use super::prompts::TerminalPrompts;
 use super::style::{StyledLine, Tone, wrap_all};
 use super::terminal::{self, Full};
 use super::viewer::{self, Viewer};
@@ -69,7 +69,7 @@ pub struct Modify {
 /// The full screen, and the normal one for prompts and editors.
 struct EditingScreens<'a> {
     full: Full,
-    desk: &'a mut Terminal,
+    prompts: &'a mut TerminalPrompts,
 }
 
 impl Modify {
@@ -120,7 +120,7 @@ impl Modify {
         }
 
         // An earlier approval was for other files: its switches might no longer fit together.
-        self.judge(proposal)?;
+        self.validate(proposal)?;
         let plan = self.draft.running_plan(&self.list);
         let simulation = (proposal.revise)(&plan)?;
         Ok(Some((plan, simulation)))
@@ -146,14 +146,14 @@ impl Modify {
     pub fn run(
         &mut self,
         proposal: &ReviewRequest<'_>,
-        desk: &mut Terminal,
+        prompts: &mut TerminalPrompts,
     ) -> anyhow::Result<Option<Approved>> {
         let mut stage = EditingScreens {
             full: Full::enter()?,
-            desk,
+            prompts,
         };
         if self.is_changed() {
-            self.judge(proposal)?;
+            self.validate(proposal)?;
         }
 
         loop {
@@ -161,13 +161,13 @@ impl Modify {
             let key = terminal::next_key()?;
             match self.take(&key, proposal)? {
                 Some(ChecklistCommand::Run) => return Ok(Some(self.approved())),
-                Some(ChecklistCommand::Leave) => return Ok(None),
+                Some(ChecklistCommand::Quit) => return Ok(None),
                 Some(ChecklistCommand::Edit(index)) => self.edit(index, &mut stage, proposal)?,
-                Some(ChecklistCommand::View) => self.view(&mut stage, proposal)?,
+                Some(ChecklistCommand::Preview) => self.show_preview(&mut stage, proposal)?,
                 Some(ChecklistCommand::Help) => reader::read(
                     &mut stage.full,
                     Viewer::new("Keys", viewer::key_lines(&HELP)),
-                    stage.desk.paint,
+                    stage.prompts.paint,
                 )?,
                 Some(ChecklistCommand::Suspend) => stage.full.suspend()?,
                 _ if matches!(key, Key::Resize(..) | Key::Continued) => stage.full.renew()?,
@@ -186,7 +186,7 @@ impl Modify {
         let (list, act) = std::mem::take(&mut self.list).press(key);
         self.list = list;
         match act {
-            Some(ChecklistCommand::Changed) => self.judge(proposal)?,
+            Some(ChecklistCommand::Changed) => self.validate(proposal)?,
             Some(ChecklistCommand::Undo(index)) => {
                 self.draft.undo(self.list.items[index].part);
                 self.renew(index, proposal)?;
@@ -203,7 +203,7 @@ impl Modify {
         proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<()> {
         let size = stage.full.screen.size()?;
-        let panes = panes::split(
+        let panes = panes::split_panes(
             Rect::new(0, 0, size.width, size.height),
             self.list.rows().len(),
         );
@@ -217,16 +217,16 @@ impl Modify {
             usize::from(panes.list.height),
             if width == 0 { 0 } else { max_scroll },
         );
-        let beside = Beside {
+        let pane = PreviewPane {
             title: &self.draft.plan.title,
             preview: &preview,
-            paint: stage.desk.paint,
+            paint: stage.prompts.paint,
         };
 
         stage
             .full
             .screen
-            .draw(|frame| draw::checklist(frame, &self.list, &beside))?;
+            .draw(|frame| draw::checklist(frame, &self.list, &pane))?;
         Ok(())
     }
 
@@ -238,8 +238,8 @@ impl Modify {
         let Some(row) = self.list.row().filter(|_| width > 0) else {
             return Ok(Rc::default());
         };
-        if let Some(made) = self.previews.get(&(row, width)) {
-            return Ok(Rc::clone(made));
+        if let Some(cached) = self.previews.get(&(row, width)) {
+            return Ok(Rc::clone(cached));
         }
 
         let mut lines = self.whole_preview(row, proposal)?;
@@ -248,9 +248,9 @@ impl Modify {
             lines.push(StyledLine::of(Tone::Warning, "… (v) shows the rest"));
         }
 
-        let made: Rc<[StyledLine]> = wrap_all(lines, width).into();
-        self.previews.insert((row, width), Rc::clone(&made));
-        Ok(made)
+        let rendered: Rc<[StyledLine]> = wrap_all(lines, width).into();
+        self.previews.insert((row, width), Rc::clone(&rendered));
+        Ok(rendered)
     }
 
     /// Not wrapped.
@@ -260,14 +260,15 @@ impl Modify {
         proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<Vec<StyledLine>> {
         if let ChecklistRow::Item(index) = row {
-            self.draft.look(self.list.items[index].part, proposal)?;
+            self.draft
+                .read_resource(self.list.items[index].part, proposal)?;
         }
         Ok(preview::lines(&self.draft, &self.list, row))
     }
 
-    fn judge(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
+    fn validate(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
         self.previews.clear();
-        self.draft.judge(&mut self.list, proposal)
+        self.draft.validate(&mut self.list, proposal)
     }
 
     /// Edits an item on the normal screen.
@@ -283,7 +284,7 @@ impl Modify {
                 let memo = &self.draft.plan.memos[at];
                 let Some(changed) = stage
                     .full
-                    .aside(|| editing::edit_memo(stage.desk, memo))??
+                    .outside_full_screen(|| editing::edit_memo(stage.prompts, memo))??
                 else {
                     return Ok(());
                 };
@@ -293,12 +294,12 @@ impl Modify {
             ItemPart::Action(at) => {
                 let action = &self.draft.plan.actions[at];
                 if !editing::can_be_changed(&action.kind) {
-                    return self.view(stage, proposal);
+                    return self.show_preview(stage, proposal);
                 }
 
-                let Some(changed) = stage
-                    .full
-                    .aside(|| editing::edit(stage.desk, action, &self.draft.steps[at]))??
+                let Some(changed) = stage.full.outside_full_screen(|| {
+                    editing::edit(stage.prompts, action, &self.draft.steps[at])
+                })??
                 else {
                     return Ok(());
                 };
@@ -316,13 +317,13 @@ impl Modify {
             on: item.on,
             ..self.draft.item(item.part)
         };
-        self.judge(proposal)?;
+        self.validate(proposal)?;
         self.list.notice = self.list.problem().map(str::to_owned);
 
         Ok(())
     }
 
-    fn view(
+    fn show_preview(
         &mut self,
         stage: &mut EditingScreens<'_>,
         proposal: &ReviewRequest<'_>,
@@ -342,7 +343,7 @@ impl Modify {
         reader::read(
             &mut stage.full,
             Viewer::new(&title, lines),
-            stage.desk.paint,
+            stage.prompts.paint,
         )?;
         Ok(())
     }

@@ -97,7 +97,7 @@ const MAX_NAMED: usize = 5;
 const MAX_COPIED: usize = 20;
 
 /// Returns paths as a sentence names them.
-pub fn named(paths: &[Vec<u8>]) -> String {
+pub fn list_paths(paths: &[Vec<u8>]) -> String {
     let name = |path: &Vec<u8>| format!("`{}`", visible(&String::from_utf8_lossy(path)));
     let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(name).collect();
     if paths.len() > MAX_NAMED {
@@ -129,7 +129,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
     let sentence = match notice {
         Notice::MadeByCommands(files) => {
             let paths: Vec<Vec<u8>> = files.iter().map(|path| path.clone().into_bytes()).collect();
-            format!("New files that only a command made are committed, too: {}", named(&paths))
+            format!("New files that only a command made are committed, too: {}", list_paths(&paths))
         }
         Notice::SharedChanged { changes, restored } => return shared_changed(changes, *restored),
         Notice::Files(notice) => return files_sentences(notice),
@@ -176,7 +176,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             "pipeline `{pipeline}` is not as it was: step `{step}` was sent something else"
         ),
         Notice::FilesDiffer => "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back".to_owned(),
-        Notice::FilesTouched { model, paths } => touched(model, paths),
+        Notice::FilesTouched { model, paths } => changed_during_call(model, paths),
         Notice::ChangedUnderReview => {
             "your files changed while the plan was reviewed; it is validated again".to_owned()
         }
@@ -185,7 +185,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
             format!("no other plan was made: {why}; your message is kept for `teddy plan`")
         }
         Notice::SetupStarted(command) => format!("preparing the worktree: {command}"),
-        Notice::WaitingToRecord(held) => format!("{held}; waiting to record what the plan did"),
+        Notice::WaitingToRecord(holder) => format!("{holder}; waiting to record what the plan did"),
         Notice::PlanNotKept(why) => format!("the plan cannot be kept for another run: {why}"),
         Notice::TurnTried { turn, exit_code } => {
             format!("{}: {}", turn_words(turn.as_ref()), verdict(*exit_code))
@@ -216,8 +216,8 @@ fn sentences(notice: &Notice) -> Vec<String> {
     vec![sentence]
 }
 
-fn touched(model: &str, paths: &[String]) -> String {
-    let named: Vec<_> = paths
+fn changed_during_call(model: &str, paths: &[String]) -> String {
+    let names: Vec<_> = paths
         .iter()
         .take(MAX_FILES)
         .map(|path| visible(path))
@@ -229,7 +229,7 @@ fn touched(model: &str, paths: &[String]) -> String {
     let model = visible(model);
     format!(
         "your files changed while the model `{model}` was asked: {}{more}. If it did that, `teddy record --by {model}` makes a turn of it, which can be undone; a model of `kind: agent` works in a worktree of its own",
-        named.join(", ")
+        names.join(", ")
     )
 }
 
@@ -278,7 +278,7 @@ fn verdict(exit_code: i32) -> String {
 /// Lists changes of the repository while git committed, with the commands that revert them.
 fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
     let mut sentences = Vec::new();
-    for entry in &changes.taken {
+    for entry in &changes.dropped {
         let (message, id) = (visible(&entry.message), &entry.commit);
         sentences.push(match restored {
             true => format!("the stash entry \"{message}\" was taken while git committed; it is back in the stash"),
@@ -288,7 +288,7 @@ fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
             ),
         });
     }
-    for entry in &changes.left {
+    for entry in &changes.added {
         let (message, id) = (visible(&entry.message), &entry.commit);
         sentences.push(format!(
             "a stash entry was left while git committed, \"{message}\"; `git stash show -p {id}` shows what it has"
@@ -336,7 +336,7 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
             format!(
                 "{} changed while git committed: {}; `{restore}` restores what you had",
                 counted(paths.len(), "file"),
-                named(paths)
+                list_paths(paths)
             )
         }
         FilesNotice::TornPackMoved(name) => format!(
@@ -355,12 +355,12 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
         FilesNotice::ReferenceRepaired { name, repair } => {
             format!("`{name}` was damaged and {}", repair_words(*repair))
         }
-        FilesNotice::JournalDamaged(aside) => format!(
+        FilesNotice::JournalDamaged(moved_to) => format!(
             "the journal was damaged and is now `{}`; `teddy status` shows where things stand",
-            aside.display()
+            moved_to.display()
         ),
-        FilesNotice::PendingPutAside(aside) => {
-            format!("what was left to do is in `{}`", aside.display())
+        FilesNotice::PendingPutAside(moved_to) => {
+            format!("what was left to do is in `{}`", moved_to.display())
         }
         FilesNotice::CheckoutGone { path, session } => format!(
             "`{}` is gone, so a turn of `{session}` cannot be applied there",
@@ -376,7 +376,7 @@ fn files_sentences(notice: &FilesNotice) -> Vec<String> {
             "`{}` was changed meanwhile and is left as it is",
             String::from_utf8_lossy(path)
         ),
-        FilesNotice::Obstacle(found) => obstacle(found),
+        FilesNotice::Obstacle(cause) => obstacle(cause),
     };
     vec![sentence]
 }
@@ -392,8 +392,8 @@ fn repair_words(repair: ReferenceRepair) -> String {
 }
 
 /// Describes why a file could not be written.
-pub fn obstacle(found: &FileObstacle) -> String {
-    match found {
+pub fn obstacle(obstacle: &FileObstacle) -> String {
+    match obstacle {
         FileObstacle::Busy(path) => format!(
             "`{}` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version",
             String::from_utf8_lossy(path)
@@ -409,10 +409,13 @@ pub fn obstacle(found: &FileObstacle) -> String {
         FileObstacle::Failed(why) => {
             format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
         }
-        FileObstacle::SavedMeanwhile { path, kept } => format!(
+        FileObstacle::SavedMeanwhile {
+            path,
+            saved_copy: saved_to,
+        } => format!(
             "bytes of yours that were saved to `{}` meanwhile are in `{}`",
             String::from_utf8_lossy(path),
-            kept.display()
+            saved_to.display()
         ),
     }
 }

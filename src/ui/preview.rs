@@ -23,9 +23,9 @@ pub fn lines(draft: &EditedPlan, list: &Checklist, row: ChecklistRow) -> Vec<Sty
         ChecklistRow::Actions => block(Tone::Plain, &draft.plan.rationale),
         ChecklistRow::Item(index) => item(draft, list, index),
         ChecklistRow::Pair(index, pair) => match pair_of(draft, list.items[index].part, pair) {
-            Some(found) => problem(list.items[index].pairs[pair].problem.as_deref())
+            Some(edit_pair) => problem(list.items[index].pairs[pair].problem.as_deref())
                 .into_iter()
-                .chain(replaced(found))
+                .chain(replaced(edit_pair))
                 .collect(),
             None => Vec::new(),
         },
@@ -57,10 +57,10 @@ fn item(draft: &EditedPlan, list: &Checklist, index: usize) -> Vec<StyledLine> {
             let here = draft
                 .mistakes
                 .iter()
-                .filter(|(place, _)| *place == item.part && item.on);
+                .filter(|(part, _)| *part == item.part && item.on);
             lines.extend(here.flat_map(|(_, mistake)| mistakes::diagnostic(mistake)));
             lines.extend(action(&draft.plan.actions[at], &draft.steps[at]));
-            lines.extend(resource::content(draft, list, at));
+            lines.extend(resource::resource_lines(draft, list, at));
         }
     }
 
@@ -78,20 +78,20 @@ fn part(part: PreviewPart<'_>) -> Vec<StyledLine> {
             before,
             after,
         }),
-        PreviewPart::Words(words) => words.iter().map(|text| StyledLine::plain(text)).collect(),
+        PreviewPart::Text(texts) => texts.iter().map(|text| StyledLine::plain(text)).collect(),
         PreviewPart::Replacement(pair) => replaced(pair),
         PreviewPart::Command(execute) => command(execute),
         PreviewPart::Query(query) => block(Tone::Accent, query),
-        PreviewPart::Resource(resource, words) => {
+        PreviewPart::Resource(resource, note) => {
             let name = StyledLine::of(Tone::Accent, &resource.to_string());
-            vec![name.with(Tone::Plain, &format!(" {words}"))]
+            vec![name.with(Tone::Plain, &format!(" {note}"))]
         }
         PreviewPart::Message(message) => markdown::rendered(message),
         PreviewPart::HandOver {
-            words,
+            lead_in: intro,
             resources,
             message,
-        } => handed(&words, resources, message),
+        } => handed(&intro, resources, message),
     }
 }
 
@@ -106,8 +106,8 @@ fn command(execute: &Execute) -> Vec<StyledLine> {
     lines
 }
 
-fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<StyledLine> {
-    let mut lines = vec![StyledLine::plain(what)];
+fn handed(intro: &str, resources: &[Resource], message: &str) -> Vec<StyledLine> {
+    let mut lines = vec![StyledLine::plain(intro)];
     lines.extend(
         resources
             .iter()

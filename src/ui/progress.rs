@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 use super::mistakes::rejected;
 use super::notice;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
-use crate::git::worktree::fill::Filled;
+use crate::git::worktree::progress::WriteCount;
 use crate::host::clock;
 use crate::model::acting::AgentProgress;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::counted;
 use crate::workflow::user::{Estimate, Event};
-use output::Output;
-use scan::Scan;
+use output::OutputLines;
+use scan::PlanScan;
 use work::AgentWork;
 
 /// Minimum interval between updates of the status line.
@@ -27,58 +27,58 @@ const REFRESH: Duration = Duration::from_millis(100);
 
 /// Output style of progress messages.
 #[derive(Debug, Clone, Copy)]
-pub struct Manner {
+pub struct OutputStyle {
     /// Whether to use colors.
     pub paint: Paint,
     /// Returns the current width of the terminal. `None` if there is none; then nothing is
     /// rewritten.
     pub width: fn() -> Option<usize>,
     /// `-q`: write only warnings and rejected plans.
-    pub quiet: bool,
+    pub is_quiet: bool,
 }
 
 /// Writes events as they happen.
 pub struct Progress<W: Write> {
     out: W,
-    manner: Manner,
-    asking: Option<PendingAnswer>,
-    output: Output,
+    style: OutputStyle,
+    pending: Option<PendingAnswer>,
+    output: OutputLines,
     /// Index of the running action.
     running: Option<usize>,
     /// Whether a status line is on the screen.
-    standing: bool,
+    has_status: bool,
 }
 
 struct PendingAnswer {
     model: String,
     start: Instant,
     written: Option<Instant>,
-    scan: Scan,
+    scan: PlanScan,
     /// Set if the model edits files itself.
     work: Option<AgentWork>,
 }
 
 impl<W: Write> Progress<W> {
     /// Returns a writer that has written nothing.
-    pub fn new(out: W, manner: Manner) -> Progress<W> {
+    pub fn new(out: W, style: OutputStyle) -> Progress<W> {
         Progress {
             out,
-            manner,
-            asking: None,
-            output: Output::default(),
+            style,
+            pending: None,
+            output: OutputLines::default(),
             running: None,
-            standing: false,
+            has_status: false,
         }
     }
 
     /// Writes one event. Ignores write errors: a closed stream must not end the turn.
-    pub fn tell(&mut self, event: &Event<'_>) {
+    pub fn report(&mut self, event: &Event<'_>) {
         match event {
             Event::Asking {
                 model,
                 tokens,
                 estimate,
-            } => self.asking(model, *tokens, *estimate),
+            } => self.begin_answer(model, *tokens, *estimate),
             Event::Received { text } => self.received(text),
             Event::Working { progress, .. } => self.working(progress),
             Event::Answered => self.answered(),
@@ -97,13 +97,13 @@ impl<W: Write> Progress<W> {
 
     /// Removes the status line, so other output can follow.
     pub fn clear(&mut self) {
-        if std::mem::take(&mut self.standing) {
+        if std::mem::take(&mut self.has_status) {
             let _ = write!(self.out, "\r\x1b[K");
             let _ = self.out.flush();
         }
     }
 
-    fn asking(&mut self, model: &str, tokens: usize, estimate: Estimate) {
+    fn begin_answer(&mut self, model: &str, tokens: usize, estimate: Estimate) {
         self.lines(vec![StyledLine::of(
             Tone::Faint,
             &format!(
@@ -112,26 +112,26 @@ impl<W: Write> Progress<W> {
                 cost(estimate)
             ),
         )]);
-        self.asking = Some(PendingAnswer {
+        self.pending = Some(PendingAnswer {
             model: model.to_owned(),
             start: Instant::now(),
             written: None,
-            scan: Scan::default(),
+            scan: PlanScan::default(),
             work: None,
         });
     }
 
     fn received(&mut self, text: &str) {
-        let Some(width) = (self.manner.width)().filter(|_| !self.manner.quiet) else {
+        let Some(width) = (self.style.width)().filter(|_| !self.style.is_quiet) else {
             return;
         };
-        let Some(asking) = &mut self.asking else {
+        let Some(pending) = &mut self.pending else {
             return;
         };
-        let news = asking.scan.feed(text);
+        let news = pending.scan.feed(text);
         // Write new lines immediately, the status at most every `REFRESH`.
         let due = !news.is_empty()
-            || asking
+            || pending
                 .written
                 .is_none_or(|written| written.elapsed() >= REFRESH);
 
@@ -139,70 +139,70 @@ impl<W: Write> Progress<W> {
             return;
         }
 
-        asking.written = Some(Instant::now());
-        let status = asking
+        pending.written = Some(Instant::now());
+        let status = pending
             .status()
             .cut(width.saturating_sub(1))
-            .paint(self.manner.paint);
+            .paint(self.style.paint);
         self.lines(news);
-        self.stand(&status);
+        self.show_status(&status);
     }
 
     fn working(&mut self, progress: &AgentProgress<'_>) {
-        let Some(asking) = &mut self.asking else {
+        let Some(pending) = &mut self.pending else {
             return;
         };
-        let work = asking.work.get_or_insert_with(AgentWork::default);
+        let work = pending.work.get_or_insert_with(AgentWork::default);
         let news = work.feed(progress);
-        let status = work.status(&asking.model);
+        let status = work.status(&pending.model);
         let is_due = !news.is_empty()
-            || asking
+            || pending
                 .written
                 .is_none_or(|written| written.elapsed() >= REFRESH);
         if is_due {
-            asking.written = Some(Instant::now());
+            pending.written = Some(Instant::now());
         }
 
         self.lines(news);
-        let width = (self.manner.width)().filter(|_| is_due && !self.manner.quiet);
+        let width = (self.style.width)().filter(|_| is_due && !self.style.is_quiet);
         if let Some(width) = width {
-            let status = status.cut(width.saturating_sub(1)).paint(self.manner.paint);
-            self.stand(&status);
+            let status = status.cut(width.saturating_sub(1)).paint(self.style.paint);
+            self.show_status(&status);
         }
     }
 
-    fn filling(&mut self, filled: Filled) {
-        let Some(width) = (self.manner.width)().filter(|_| !self.manner.quiet) else {
+    fn filling(&mut self, filled: WriteCount) {
+        let Some(width) = (self.style.width)().filter(|_| !self.style.is_quiet) else {
             return;
         };
-        let (files, of) = (grouped(filled.files), grouped(filled.of));
+        let (files, of) = (grouped(filled.files), grouped(filled.total));
         let status = format!("filling the worktree: {files} of {of} files");
         let status = StyledLine::of(Tone::Faint, &status).cut(width.saturating_sub(1));
-        self.stand(&status.paint(self.manner.paint));
+        self.show_status(&status.paint(self.style.paint));
     }
 
-    fn stand(&mut self, status: &str) {
+    fn show_status(&mut self, status: &str) {
         let _ = write!(self.out, "\r\x1b[K{status}");
         let _ = self.out.flush();
-        self.standing = true;
+        self.has_status = true;
     }
 
     fn answered(&mut self) {
-        let Some(asking) = self.asking.take() else {
+        let Some(pending) = self.pending.take() else {
             return;
         };
-        let last = match &asking.work {
-            Some(work) => Some(work.end(&asking.model)),
-            None => (!asking.scan.is_empty()).then(|| asking.status()),
+        let last = match &pending.work {
+            Some(work) => Some(work.end(&pending.model)),
+            None => (!pending.scan.is_empty()).then(|| pending.status()),
         };
-        if (self.manner.width)().is_some() || asking.work.is_some() {
+        if (self.style.width)().is_some() || pending.work.is_some() {
             self.lines(last.into_iter().collect());
         }
         self.clear();
     }
 
     fn started(&mut self, index: usize, label: &str) {
-        self.output = Output::default();
+        self.output = OutputLines::default();
         self.running = Some(index);
         self.lines(vec![
             StyledLine::of(Tone::Accent, &format!("▶ {}. ", index + 1)).with(Tone::Strong, label),
@@ -216,15 +216,15 @@ impl<W: Write> Progress<W> {
 
     /// An action that was skipped has no `Started` event, so its number is shown here.
     fn finished(&mut self, index: usize, outcome: &Outcome) {
-        let rest = std::mem::take(&mut self.output).finish();
-        self.lines(rest);
-        let place = if self.running.take() == Some(index) {
+        let remaining = std::mem::take(&mut self.output).finish();
+        self.lines(remaining);
+        let prefix = if self.running.take() == Some(index) {
             String::new()
         } else {
             format!("{}. ", index + 1)
         };
 
-        let line = ended(&place, outcome);
+        let line = ended(&prefix, outcome);
         if outcome.ending == Ending::Failure {
             self.always(vec![line])
         } else {
@@ -234,7 +234,7 @@ impl<W: Write> Progress<W> {
 
     /// Writes lines, unless `-q` is set.
     pub fn lines(&mut self, lines: Vec<StyledLine>) {
-        if !self.manner.quiet {
+        if !self.style.is_quiet {
             self.always(lines);
         }
     }
@@ -247,12 +247,12 @@ impl<W: Write> Progress<W> {
 
         self.clear();
         // Read the width for each write: the window can be resized at any time.
-        let lines = match (self.manner.width)() {
+        let lines = match (self.style.width)() {
             Some(width) => wrap_all(lines, width),
             None => lines,
         };
         // One write: standard error has no buffer.
-        let paint = |line: StyledLine| format!("{}\n", line.paint(self.manner.paint));
+        let paint = |line: StyledLine| format!("{}\n", line.paint(self.style.paint));
         let text: String = lines.into_iter().map(paint).collect();
         let _ = self.out.write_all(text.as_bytes());
         let _ = self.out.flush();
@@ -293,7 +293,7 @@ fn cost(estimate: Estimate) -> String {
     }
 }
 
-fn ended(place: &str, outcome: &Outcome) -> StyledLine {
+fn ended(prefix: &str, outcome: &Outcome) -> StyledLine {
     let (sign, tone) = match outcome.ending {
         Ending::Success => ("  ✓ ", Tone::Added),
         Ending::Failure => ("  ✗ ", Tone::Removed),
@@ -308,7 +308,7 @@ fn ended(place: &str, outcome: &Outcome) -> StyledLine {
     };
 
     StyledLine::of(tone, sign)
-        .with(Tone::Plain, &format!("{place}{}", outcome.detail))
+        .with(Tone::Plain, &format!("{prefix}{}", outcome.detail))
         .with(Tone::Faint, &time)
 }
 

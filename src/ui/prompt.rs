@@ -62,7 +62,7 @@ pub struct PromptText<'a> {
     /// Index of the shown text. The length of `texts` stands for the user's own.
     at: usize,
     /// The user's text, while an earlier one is shown.
-    kept: String,
+    own_text: String,
 }
 
 impl PromptText<'_> {
@@ -73,7 +73,7 @@ impl PromptText<'_> {
             typed,
             texts: None,
             at: 0,
-            kept: String::new(),
+            own_text: String::new(),
         }
     }
 }
@@ -90,7 +90,7 @@ impl TextHelp for PromptText<'_> {
         let before = self.at.checked_sub(1)?;
         // Keep the user's own text for the way back.
         if self.at == texts.len() {
-            text.clone_into(&mut self.kept);
+            text.clone_into(&mut self.own_text);
         }
         self.at = before;
         texts.get(before).cloned()
@@ -105,7 +105,7 @@ impl TextHelp for PromptText<'_> {
         self.at += 1;
         let is_back = self.at == texts.len();
         if is_back {
-            Some(self.kept.clone())
+            Some(self.own_text.clone())
         } else {
             texts.get(self.at).cloned()
         }
@@ -145,12 +145,12 @@ mod tests {
             steps.push(text.later());
         }
 
-        let words: Vec<&str> = steps
+        let results: Vec<&str> = steps
             .iter()
             .map(|step| step.as_deref().unwrap_or("-"))
             .collect();
         assert_eq!(
-            words,
+            results,
             ["/undo", "two", "one", "-", "two", "/undo", "new", "-"]
         );
     }

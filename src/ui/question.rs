@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 use super::style::StyledLine;
 
 /// Returns the rows of a question. A question that does not fit has its keys on separate rows.
-pub fn rows(question: &str, width: usize) -> Vec<String> {
+pub fn question_rows(question: &str, width: usize) -> Vec<String> {
     let question = StyledLine::plain(question).text();
     // One column stays free for the cursor.
     let fits = |text: &str| text.width() < width;
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     fn check(question: &str, width: usize, expected: &[&str]) {
-        assert_eq!(rows(question, width), expected);
+        assert_eq!(question_rows(question, width), expected);
     }
 
     #[test]

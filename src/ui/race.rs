@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use super::progress::{Manner, grouped};
+use super::progress::{OutputStyle, grouped};
 use super::style::{StyledLine, Tone};
 use crate::workflow::race::{LaneRow, LaneState, Spectator};
 
@@ -13,30 +13,30 @@ const REFRESH: Duration = Duration::from_millis(200);
 /// Table of a running race.
 pub struct RaceTable<W: Write> {
     out: W,
-    manner: Manner,
+    style: OutputStyle,
     /// Rows of the table on the screen.
-    standing: usize,
+    drawn_rows: usize,
     drawn: Option<Instant>,
     /// States written last, if there is no terminal.
-    told: Vec<LaneState>,
+    reported: Vec<LaneState>,
 }
 
 impl<W: Write> RaceTable<W> {
     /// Returns a table without rows.
-    pub fn new(out: W, manner: Manner) -> RaceTable<W> {
+    pub fn new(out: W, style: OutputStyle) -> RaceTable<W> {
         RaceTable {
             out,
-            manner,
-            standing: 0,
+            style,
+            drawn_rows: 0,
             drawn: None,
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
     /// Removes the table from the screen.
     pub fn clear(&mut self) {
-        if self.standing > 0 {
-            let rows = std::mem::take(&mut self.standing);
+        if self.drawn_rows > 0 {
+            let rows = std::mem::take(&mut self.drawn_rows);
             let _ = write!(self.out, "\x1b[{rows}A\x1b[J");
             let _ = self.out.flush();
         }
@@ -51,33 +51,33 @@ impl<W: Write> RaceTable<W> {
         self.clear();
         for line in lines(rows) {
             // A line that wraps would take two rows, and `clear` moves up by one row per lane.
-            let line = line.cut(width.saturating_sub(1)).paint(self.manner.paint);
+            let line = line.cut(width.saturating_sub(1)).paint(self.style.paint);
             let _ = writeln!(self.out, "{line}");
         }
         let _ = self.out.flush();
-        self.standing = rows.len();
+        self.drawn_rows = rows.len();
         self.drawn = Some(Instant::now());
     }
 
-    fn tell(&mut self, rows: &[LaneRow]) {
+    fn report_changes(&mut self, rows: &[LaneRow]) {
         for (at, (row, line)) in rows.iter().zip(lines(rows)).enumerate() {
-            let known = self.told.get(at).copied().unwrap_or(LaneState::Waiting);
-            if known != row.state {
-                let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
+            let last = self.reported.get(at).copied().unwrap_or(LaneState::Waiting);
+            if last != row.state {
+                let _ = writeln!(self.out, "{}", line.paint(self.style.paint));
             }
         }
-        self.told = rows.iter().map(|row| row.state).collect();
+        self.reported = rows.iter().map(|row| row.state).collect();
     }
 }
 
 impl<W: Write> Spectator for RaceTable<W> {
     fn watch(&mut self, rows: &[LaneRow]) {
-        if self.manner.quiet {
+        if self.style.is_quiet {
             return;
         }
-        match (self.manner.width)() {
+        match (self.style.width)() {
             Some(width) => self.draw(rows, width),
-            None => self.tell(rows),
+            None => self.report_changes(rows),
         }
     }
 }
@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn without_a_terminal_each_change_of_state_is_a_line() {
         let mut out = Vec::new();
-        let manner = Manner {
+        let style = OutputStyle {
             paint: super::super::style::Paint::Bare,
             width: || None,
-            quiet: false,
+            is_quiet: false,
         };
-        let mut table = RaceTable::new(&mut out, manner);
+        let mut table = RaceTable::new(&mut out, style);
         let running = row("m", LaneState::Running, "writing");
         table.watch(std::slice::from_ref(&running));
         table.watch(&[running]);

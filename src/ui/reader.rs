@@ -14,7 +14,7 @@ const FRAME: u16 = 2;
 /// Shows a text until the user closes it.
 pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
     let mut viewer = viewer;
-    let mut below = None;
+    let mut lower = None;
     loop {
         let area = full.screen.size()?;
         viewer = viewer.fit(
@@ -29,12 +29,12 @@ pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
         viewer = next;
         match act {
             // Closing the help returns to the text.
-            Some(ViewerCommand::Close) => match below.take() {
+            Some(ViewerCommand::Close) => match lower.take() {
                 Some(text) => viewer = text,
                 None => return Ok(()),
             },
-            Some(ViewerCommand::Help) if below.is_none() => {
-                below = Some(std::mem::replace(&mut viewer, viewer::help()));
+            Some(ViewerCommand::Help) if lower.is_none() => {
+                lower = Some(std::mem::replace(&mut viewer, viewer::help()));
             }
             Some(ViewerCommand::Help) => {}
             Some(ViewerCommand::Suspend) => full.suspend()?,

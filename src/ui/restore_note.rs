@@ -7,28 +7,28 @@ use crate::text::counted;
 use crate::text::path::lossy;
 use crate::text::visible::visible;
 use crate::workflow::land::turns;
-use crate::workflow::restore::note::{RestoreNote, UndoneCommit};
+use crate::workflow::restore::outcome::{RestoreNote, UndoneCommit};
 use crate::workspace::drift::NO_RECORD;
 
-const SHORT: usize = 8;
+const SHORT_ID_LENGTH: usize = 8;
 
 /// Returns the text of a note.
 pub fn restore_note(note: &RestoreNote) -> String {
     match note {
         RestoreNote::NoRecord => NO_RECORD.to_owned(),
-        RestoreNote::Obstacle(found) => obstacle(found),
+        RestoreNote::Obstacle(cause) => obstacle(cause),
         RestoreNote::StillLanded(commits) => still_landed(commits),
         RestoreNote::NotInSnapshot(paths) => format!(
             "{} in the way and in no snapshot, so nothing was changed; move {} away, or `--ours` leaves {} there",
-            are_listed(paths),
-            them(paths),
-            them(paths)
+            paths_with_verb(paths),
+            pronoun_of(paths),
+            pronoun_of(paths)
         ),
         RestoreNote::OutsidePaths(paths) => format!(
             "{} in the way and not on the paths that you named, so nothing was changed; name {} as well, or move {} away",
-            are_listed(paths),
-            them(paths),
-            them(paths)
+            paths_with_verb(paths),
+            pronoun_of(paths),
+            pronoun_of(paths)
         ),
         RestoreNote::PlanWaits(title) => format!(
             "the plan that waits was made before this: {}; `teddy execute` checks it against your files as they are now",
@@ -47,7 +47,7 @@ pub fn restore_note(note: &RestoreNote) -> String {
 }
 
 /// Returns some paths as the subject of a sentence: "`a` is", "`a` and 2 more files are".
-fn are_listed(paths: &[Vec<u8>]) -> String {
+fn paths_with_verb(paths: &[Vec<u8>]) -> String {
     let first = paths.first().map_or_else(String::new, |path| lossy(path));
     let first = visible(&first);
     match paths.len() {
@@ -56,7 +56,7 @@ fn are_listed(paths: &[Vec<u8>]) -> String {
     }
 }
 
-fn them(paths: &[Vec<u8>]) -> &'static str {
+fn pronoun_of(paths: &[Vec<u8>]) -> &'static str {
     if paths.len() > 1 { "them" } else { "it" }
 }
 
@@ -70,10 +70,10 @@ fn still_landed(landed: &[UndoneCommit]) -> String {
         } else {
             "they stay"
         };
-        let commits: Vec<String> = here.iter().map(|landed| short(&landed.commit)).collect();
+        let commits: Vec<String> = here.iter().map(|landed| short_id(&landed.commit)).collect();
         sentences.push(format!(
             "{}, where {stays}; commit your files as they are now, or `teddy redo` and then `git revert {}`",
-            listed(&here),
+            landed_turns(&here),
             commits.join(" ")
         ));
     }
@@ -81,30 +81,30 @@ fn still_landed(landed: &[UndoneCommit]) -> String {
     for landed in elsewhere {
         sentences.push(format!(
             "{}, where it stays until `git revert {}` there",
-            listed(&[landed]),
-            short(&landed.commit)
+            landed_turns(&[landed]),
+            short_id(&landed.commit)
         ));
     }
     sentences.join("; ")
 }
 
-fn listed(landed: &[&UndoneCommit]) -> String {
-    let place = |landed: &&UndoneCommit| {
+fn landed_turns(landed: &[&UndoneCommit]) -> String {
+    let describe = |landed: &&UndoneCommit| {
         let has = if landed.turns.len() == 1 {
             "has"
         } else {
             "have"
         };
         let (turns, branch) = (turns(&landed.turns), visible(&landed.branch));
-        let id = short(&landed.commit);
+        let id = short_id(&landed.commit);
         format!("{turns} {has} landed as {id} on {branch}")
     };
-    let places: Vec<String> = landed.iter().map(place).collect();
-    places.join(" and ")
+    let notes: Vec<String> = landed.iter().map(describe).collect();
+    notes.join(" and ")
 }
 
-fn short(id: &CommitId) -> String {
-    id.to_string()[..SHORT].to_owned()
+fn short_id(id: &CommitId) -> String {
+    id.to_string()[..SHORT_ID_LENGTH].to_owned()
 }
 
 #[cfg(test)]

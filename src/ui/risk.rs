@@ -8,7 +8,7 @@ use crate::plan::action::Action;
 use crate::plan::action::behavior::PreviewPart;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
-use crate::text::damage::damage;
+use crate::text::damage::encoding_changes;
 use crate::text::path::is_deceptive;
 use crate::text::visible::visible;
 use crate::workflow::user::ReviewRequest;
@@ -27,12 +27,12 @@ pub struct Risk {
 
 /// Returns all risks: those of the whole plan first, then by action.
 pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
-    let whole = repair(proposal.repair)
+    let plan_risks = repair(proposal.repair)
         .into_iter()
         .chain(asides(proposal.repair))
         .chain(unconfined(proposal))
         .chain(hidden_in_header(proposal));
-    let mut risks: Vec<Risk> = whole.map(|text| Risk { action: None, text }).collect();
+    let mut risks: Vec<Risk> = plan_risks.map(|text| Risk { action: None, text }).collect();
     for (index, action) in proposal.plan.actions.iter().enumerate() {
         let step = proposal.simulation.step(index);
         risks.extend(of_action(action, step).into_iter().map(|text| Risk {
@@ -47,26 +47,26 @@ pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
 /// Returns the risks of one action.
 pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     let target = action.kind.target();
-    let mut found = Vec::new();
+    let mut texts = Vec::new();
     if step.outside_context {
-        found.push(format!(
+        texts.push(format!(
             "{target} is in no context list: the model has not been shown it"
         ));
     }
 
     if step.provisional {
         let name = action.kind.name();
-        found.push(format!("{name} {target} rests on what a command before it does; it is checked again when it runs"));
+        texts.push(format!("{name} {target} rests on what a command before it does; it is checked again when it runs"));
     }
 
-    if let Some(twin) = &step.twin {
-        found.push(format!(
+    if let Some(other_name) = &step.case_collision {
+        texts.push(format!(
             "{target} is the same name as {} for some file systems",
-            visible(twin)
+            visible(other_name)
         ));
     }
 
-    found.extend(action.kind.risks(step));
+    texts.extend(action.kind.risks(step));
     for part in action.kind.preview(step) {
         if let PreviewPart::Difference {
             before: Some(before),
@@ -74,11 +74,11 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
             ..
         } = part
         {
-            let damage = damage(before, after).into_iter();
-            found.extend(damage.map(|words| format!("{target}: {words}")));
+            let damage = encoding_changes(before, after).into_iter();
+            texts.extend(damage.map(|words| format!("{target}: {words}")));
         }
     }
-    found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));
+    texts.extend(later::runs_later(action).map(|when| format!("{target} executes later: {when}")));
     let hidden = action
         .kind
         .texts()
@@ -87,13 +87,13 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
         .sum::<usize>();
 
     if hidden > 0 {
-        found.push(format!(
+        texts.push(format!(
             "{} {target} has {hidden} hidden or misleading characters, shown as \\u{{..}}",
             action.kind.name()
         ));
     }
 
-    found
+    texts
 }
 
 fn repair(repaired: &Repaired) -> Vec<String> {
@@ -130,14 +130,14 @@ fn listed(repaired: &Repaired, spelling: bool) -> String {
         .iter()
         .filter(|note| note.spelling == spelling)
         .collect();
-    let shown = notes
+    let lines = notes
         .iter()
         .take(MAX_NOTES)
         .map(|note| format!("line {}: {}", note.line, visible(&note.message)));
-    let rest = notes.len().saturating_sub(MAX_NOTES);
-    let more = (rest > 0).then(|| format!("and {rest} more"));
+    let omitted = notes.len().saturating_sub(MAX_NOTES);
+    let more = (omitted > 0).then(|| format!("and {omitted} more"));
 
-    shown.chain(more).collect::<Vec<_>>().join("; ")
+    lines.chain(more).collect::<Vec<_>>().join("; ")
 }
 
 fn unconfined(proposal: &ReviewRequest<'_>) -> Option<String> {
@@ -149,13 +149,13 @@ fn unconfined(proposal: &ReviewRequest<'_>) -> Option<String> {
         .count();
     // The description of the confinement starts with its level.
     let free = !proposal.confinement.starts_with("sandboxed");
-    let what = if proposal.confinement.starts_with("partly") {
+    let problem = if proposal.confinement.starts_with("partly") {
         "commands are not fully confined"
     } else {
         "commands run with all your rights"
     };
 
-    (commands > 0 && free).then(|| format!("{what} ({})", proposal.confinement))
+    (commands > 0 && free).then(|| format!("{problem} ({})", proposal.confinement))
 }
 
 fn hidden_in_header(proposal: &ReviewRequest<'_>) -> Option<String> {
@@ -203,11 +203,11 @@ mod tests {
         }
     }
 
-    fn create(path: &str, content: &str) -> Action {
+    fn create(path: &str, contents: &str) -> Action {
         let path = RepoPath::parse(path).unwrap();
         action(ActionKind::Create(Create {
             path,
-            content: content.to_owned(),
+            text: contents.to_owned(),
             language: String::new(),
             overwrite: false,
         }))

@@ -18,14 +18,14 @@ use crate::workflow::user::{ResourceContent, ReviewRequest};
 
 type Revise = dyn Fn(&Plan) -> anyhow::Result<Simulation>;
 
-type Look = dyn Fn(&Resource) -> anyhow::Result<ResourceContent>;
+type ReadResource = dyn Fn(&Resource) -> anyhow::Result<ResourceContent>;
 
 pub(super) struct Sample {
     pub plan: Plan,
     pub repair: Repaired,
     pub simulation: Simulation,
     revise: Box<Revise>,
-    look: Box<Look>,
+    read_resource: Box<ReadResource>,
     /// Number of validations so far.
     pub revised: Rc<Cell<usize>>,
 }
@@ -55,18 +55,18 @@ impl Sample {
             notes: Vec::new(),
         };
 
-        let (revised, seen) = (Rc::new(Cell::new(0)), Rc::clone(&files));
+        let (revised, readable) = (Rc::new(Cell::new(0)), Rc::clone(&files));
         let count = Rc::clone(&revised);
         let revise = Box::new(move |plan: &Plan| {
             count.set(count.get() + 1);
             validate(plan, &*files)
         });
-        let look = Box::new(move |resource: &Resource| {
-            let content = seen
+        let read_resource = Box::new(move |resource: &Resource| {
+            let stored = readable
                 .0
                 .get(&resource.to_string())
                 .map(|text| ResourceContent::Content(text.clone().into_bytes()));
-            Ok(content.unwrap_or(ResourceContent::Nothing(
+            Ok(stored.unwrap_or(ResourceContent::Nothing(
                 "it is not in the snapshot of your files",
             )))
         });
@@ -76,7 +76,7 @@ impl Sample {
             repair,
             simulation,
             revise,
-            look,
+            read_resource,
             revised,
         }
     }
@@ -91,7 +91,7 @@ impl Sample {
             simulation: &self.simulation,
             confinement: "sandboxed, no network",
             revise: &*self.revise,
-            look: &*self.look,
+            read_resource: &*self.read_resource,
             earlier: None,
         }
     }
@@ -102,12 +102,12 @@ struct Files(BTreeMap<String, String>);
 
 impl Facts for Files {
     fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
-        let below = format!("{path}/");
+        let prefix = format!("{path}/");
         Ok(match self.0.get(path.as_str()) {
             Some(text) => Entry::File {
                 bytes: text.clone().into_bytes(),
             },
-            None if self.0.keys().any(|name| name.starts_with(&below)) => Entry::Folder,
+            None if self.0.keys().any(|name| name.starts_with(&prefix)) => Entry::Dir,
             None => Entry::Absent,
         })
     }
@@ -151,7 +151,7 @@ impl Facts for Files {
         })
     }
 
-    fn taken(&self, _name: &str) -> Option<Vec<u8>> {
+    fn taken_bytes(&self, _name: &str) -> Option<Vec<u8>> {
         None
     }
 }
@@ -164,11 +164,11 @@ pub(super) fn action(line: usize, kind: ActionKind) -> Action {
     }
 }
 
-pub(super) fn create(name: &str, content: &str) -> ActionKind {
+pub(super) fn create(name: &str, contents: &str) -> ActionKind {
     let path = RepoPath::parse(name).unwrap();
     ActionKind::Create(Create {
         path,
-        content: content.to_owned(),
+        text: contents.to_owned(),
         language: String::new(),
         overwrite: false,
     })
@@ -281,21 +281,24 @@ pub(super) fn bootstrap() -> Sample {
 pub(super) fn chain() -> Sample {
     let edit = "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** Edit.\n\n`FIND:`\n````\nx\n````\n`REPLACE:`\n````\ny\n````\n";
     Sample::new(
-        &format!("{HEAD}\n## Action Plan\n\n{}\n{edit}", made("a", "x")),
+        &format!(
+            "{HEAD}\n## Action Plan\n\n{}\n{edit}",
+            create_action("a", "x")
+        ),
         &[],
     )
 }
 
 pub(super) fn many(number: usize) -> Sample {
     let actions: String = (0..number)
-        .map(|n| made(&format!("src/file_{n:03}.txt"), "content"))
+        .map(|n| create_action(&format!("src/file_{n:03}.txt"), "content"))
         .collect();
     Sample::new(&format!("{HEAD}\n## Action Plan\n\n{actions}"), &[])
 }
 
-fn made(path: &str, content: &str) -> String {
+fn create_action(path: &str, contents: &str) -> String {
     format!(
-        "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n````\n{content}\n````\n\n"
+        "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n````\n{contents}\n````\n\n"
     )
 }
 

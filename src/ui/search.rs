@@ -9,7 +9,7 @@ pub enum Search {
     /// The user is typing it.
     Open(String),
     /// Submitted; the user can go to further matches.
-    Known(String),
+    Submitted(String),
 }
 
 /// Where to search.
@@ -37,8 +37,8 @@ impl Search {
         match key {
             Key::Char(c) => text.push(*c),
             Key::Backspace => drop(text.pop()),
-            Key::Enter => return (!text.is_empty()).then_some(Search::Known(text)),
-            Key::Esc | Key::Ctrl('c') | Key::Closed => return None,
+            Key::Enter => return (!text.is_empty()).then_some(Search::Submitted(text)),
+            Key::Esc | Key::Ctrl('c') | Key::Terminate => return None,
             _ => {}
         }
 
@@ -48,7 +48,7 @@ impl Search {
     /// Returns the searched text.
     pub fn text(&self) -> &str {
         match self {
-            Search::Open(text) | Search::Known(text) => text,
+            Search::Open(text) | Search::Submitted(text) => text,
         }
     }
 
@@ -68,8 +68,8 @@ impl Search {
         rows: usize,
         row: impl Fn(usize) -> String,
     ) -> Option<usize> {
-        let wanted = self.text().to_lowercase();
-        let has = |at: &usize| row(*at).to_lowercase().contains(&wanted);
+        let query = self.text().to_lowercase();
+        let has = |at: &usize| row(*at).to_lowercase().contains(&query);
         match step {
             SearchDirection::Here => (here..rows).chain(0..here).find(has),
             SearchDirection::Next => (here + 1..rows).chain(0..rows.min(here + 1)).find(has),

@@ -24,26 +24,26 @@ const MAX_NAME: usize = 16;
 /// Returns the rows of the list. The last one is the manual model.
 pub fn rows(offers: &[ModelOffer]) -> Vec<String> {
     let width = width(offers.iter().map(|offer| offer.name.as_str()));
-    let row = |name: &str, words: &str| format!("{name:width$}  {words}");
+    let row = |name: &str, description: &str| format!("{name:width$}  {description}");
     offers
         .iter()
-        .map(|offer| row(&offer.name, &words(offer)))
+        .map(|offer| row(&offer.name, &describe_offer(offer)))
         .chain([row(MANUAL, MANUAL_IS)])
         .collect()
 }
 
 /// Returns the lines before the list. `configured` is the model in use.
-pub fn introduction(found: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
-    let mut lines = refused(found);
-    if found.offers().is_empty() {
+pub fn introduction(detected: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
+    let mut lines = refused(detected);
+    if detected.offers().is_empty() {
         lines.extend(nothing(configured));
     }
     lines
 }
 
 /// Returns a list of detected models. `configured` is the model in use.
-pub fn found(found: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
-    let offers = found.offers();
+pub fn describe_detected(detected: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
+    let offers = detected.offers();
     let mut lines = vec![StyledLine::of(Tone::Strong, "Found:")];
     if offers.is_empty() {
         lines = nothing(configured);
@@ -53,9 +53,9 @@ pub fn found(found: &FoundModels, configured: Option<&str>) -> Vec<StyledLine> {
     lines.extend(offers.iter().map(|offer| {
         StyledLine::plain("  ")
             .with(Tone::Accent, &format!("{:width$}", offer.name))
-            .with(Tone::Plain, &format!("  {}", words(offer)))
+            .with(Tone::Plain, &format!("  {}", describe_offer(offer)))
     }));
-    lines.extend(refused(found));
+    lines.extend(refused(detected));
     lines
 }
 
@@ -76,7 +76,7 @@ pub fn configured(settings: &Settings, file: &str) -> Vec<StyledLine> {
     ));
     let width = width(settings.models.keys().map(String::as_str));
     lines.extend(settings.models.iter().map(|(name, model)| {
-        let what = match model.run.as_slice() {
+        let target = match model.run.as_slice() {
             [] => model.id.clone(),
             run => {
                 shlex::try_join(run.iter().map(String::as_str)).unwrap_or_else(|_| run.join(" "))
@@ -89,7 +89,7 @@ pub fn configured(settings: &Settings, file: &str) -> Vec<StyledLine> {
         };
         StyledLine::plain(mark)
             .with(Tone::Accent, &format!("{name:width$}"))
-            .with(Tone::Plain, &format!("  {}: {what}", model.kind))
+            .with(Tone::Plain, &format!("  {}: {target}", model.kind))
     }));
     lines
 }
@@ -136,10 +136,10 @@ pub fn failed(name: &str, error: &ModelError) -> Vec<StyledLine> {
 
 /// Returns detected models and a command that sets one up, in one sentence. `None` if there are
 /// none.
-pub fn in_a_line(found: &FoundModels) -> Option<String> {
-    let offers = found.offers();
+pub fn one_line(detected: &FoundModels) -> Option<String> {
+    let offers = detected.offers();
     let first = offers.first()?;
-    let programs = found
+    let programs = detected
         .programs
         .iter()
         .filter(|program| program.refusal().is_none())
@@ -147,8 +147,8 @@ pub fn in_a_line(found: &FoundModels) -> Option<String> {
             Some(version) => format!("`{}` {version}", program.known.name),
             None => format!("`{}`", program.known.name),
         });
-    let keys = found.keys.iter().map(|key| key.variable.to_owned());
-    let servers = found
+    let keys = detected.keys.iter().map(|key| key.variable.to_owned());
+    let servers = detected
         .servers
         .iter()
         .filter(|server| !server.models.is_empty())
@@ -162,12 +162,12 @@ pub fn in_a_line(found: &FoundModels) -> Option<String> {
     ))
 }
 
-fn words(offer: &ModelOffer) -> String {
+fn describe_offer(offer: &ModelOffer) -> String {
     format!("{} · {}", visible(&offer.about), offer.what)
 }
 
-fn refused(found: &FoundModels) -> Vec<StyledLine> {
-    found
+fn refused(detected: &FoundModels) -> Vec<StyledLine> {
+    detected
         .refused()
         .map(|(program, why)| {
             StyledLine::of(
@@ -186,14 +186,14 @@ fn refused(found: &FoundModels) -> Vec<StyledLine> {
 fn nothing(configured: Option<&str>) -> Vec<StyledLine> {
     let helps =
         "set a key such as ANTHROPIC_API_KEY, log in to Claude Code or Codex, or start Ollama";
-    let found = match configured {
+    let message = match configured {
         None => format!("No model was found: {helps}."),
         Some(model) => {
             let model = visible(model);
             format!("`{model}` is configured. No other model was found: {helps}.")
         }
     };
-    vec![StyledLine::plain(&found)]
+    vec![StyledLine::plain(&message)]
 }
 
 fn width<'n>(names: impl Iterator<Item = &'n str>) -> usize {
@@ -217,7 +217,10 @@ mod tests {
     /// A usable program, a refused one, a key and a server.
     fn all() -> FoundModels {
         let program = |name: &str, version: &str| FoundProgram {
-            known: PROGRAMS.iter().find(|known| known.name == name).unwrap(),
+            known: PROGRAMS
+                .iter()
+                .find(|candidate| candidate.name == name)
+                .unwrap(),
             path: PathBuf::new(),
             version: Some(version.to_owned()),
         };
@@ -263,12 +266,12 @@ mod tests {
     #[test]
     fn who_cannot_be_asked_gets_one_line() {
         assert_eq!(
-            in_a_line(&all()).as_deref(),
+            one_line(&all()).as_deref(),
             Some(
                 "found `claude` 2.1.0, ANTHROPIC_API_KEY, http://127.0.0.1:9: `teddy setup --model claude` sets it up"
             )
         );
-        assert_eq!(in_a_line(&FoundModels::default()), None);
+        assert_eq!(one_line(&FoundModels::default()), None);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl StyledLine {
 
     /// Appends another line.
     #[must_use]
-    pub fn join(mut self, other: StyledLine) -> StyledLine {
+    pub fn append(mut self, other: StyledLine) -> StyledLine {
         self.columns += other.columns;
         self.spans.extend(other.spans);
         self
@@ -223,19 +223,20 @@ impl StyledLine {
             ""
         };
 
-        let (mut rows, mut rest) = (Vec::new(), cells.as_slice());
-        while !rest.is_empty() {
+        let (mut rows, mut remaining) = (Vec::new(), cells.as_slice());
+        while !remaining.is_empty() {
             let start = if rows.is_empty() {
                 StyledLine::default()
             } else {
                 StyledLine::default().blanks(indent).with(Tone::Faint, mark)
             };
 
-            let (row, behind) = rest.split_at(taken(rest, width.saturating_sub(start.width())));
+            let (row, tail) =
+                remaining.split_at(row_length(remaining, width.saturating_sub(start.width())));
             let mut spans = start.spans;
             row.iter().for_each(|&(tone, c)| push(&mut spans, tone, c));
             rows.push(StyledLine::of_spans(spans));
-            rest = behind;
+            remaining = tail;
         }
 
         rows
@@ -284,7 +285,7 @@ pub fn wrap_all(lines: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
 }
 
 /// Number of characters for the next row. Ends after a space, if there is one in the second half.
-fn taken(cells: &[(Tone, char)], width: usize) -> usize {
+fn row_length(cells: &[(Tone, char)], width: usize) -> usize {
     let mut used = 0;
     let fits = cells.iter().take_while(|(_, c)| {
         used += c.width().unwrap_or(0);

@@ -11,16 +11,16 @@ mod reason;
 mod section;
 mod value;
 
-pub use value::json;
+pub use value::proposal_json;
 
 use self::difference::FileDifference;
-use self::group::{ActionGroup, in_order};
+use self::group::{ActionGroup, group_in_order};
 use self::section::{SectionContent, SummarySection, shares};
 use super::diff::{self, FileVersions};
 use super::question;
 use super::risk::{self, Risk};
-use super::room::TextArea;
 use super::style::{StyledLine, Tone, wrap_all};
+use super::text_area::TextArea;
 use crate::plan::PlanStatus;
 use crate::plan::action::behavior::SummaryItem;
 use crate::plan::action::execute::Execute;
@@ -53,7 +53,7 @@ pub enum Audience {
     /// A user who is asked, and has keys to show more.
     Asked,
     /// A reader without keys: the plan is already approved, or no question is possible.
-    Told,
+    Informed,
 }
 
 /// Summary of a proposal, for any screen size.
@@ -86,23 +86,23 @@ impl<'a> Summary<'a> {
 
     /// Returns the summary, folded to the available width. A low screen gets a compact form if that
     /// fits.
-    pub fn lines(&self, room: TextArea) -> Vec<StyledLine> {
-        let fits = |lines: &Vec<StyledLine>| lines.len() + prompt_rows(room.width) <= room.height;
-        let whole = self.whole(room);
-        if fits(&whole) || room.height >= LOW {
-            return whole;
+    pub fn lines(&self, area: TextArea) -> Vec<StyledLine> {
+        let fits = |lines: &Vec<StyledLine>| lines.len() + prompt_rows(area.width) <= area.height;
+        let full = self.full_lines(area);
+        if fits(&full) || area.height >= LOW {
+            return full;
         }
 
         // Commands are never shortened, so the compact form can be too high as well.
-        Some(compact::lines(self, room))
+        Some(compact::compact_lines(self, area))
             .filter(fits)
-            .unwrap_or(whole)
+            .unwrap_or(full)
     }
 
-    fn whole(&self, room: TextArea) -> Vec<StyledLine> {
-        let rule = StyledLine::of(Tone::Faint, &"─".repeat(room.width.min(MAX_RULE)));
+    fn full_lines(&self, area: TextArea) -> Vec<StyledLine> {
+        let rule = StyledLine::of(Tone::Faint, &"─".repeat(area.width.min(MAX_RULE)));
         let mut sections = vec![
-            self.reason(room.width),
+            self.reason(area.width),
             self.changes(),
             memos(&self.proposal.plan.memos),
             self.whole_risks(),
@@ -110,15 +110,15 @@ impl<'a> Summary<'a> {
         sections.extend(self.actions());
         sections.retain(|section| !section.is_empty());
         let head = head(self.proposal);
-        let fixed = head.len() + RULES_AND_KEYS + prompt_rows(room.width);
-        let left = room.height.saturating_sub(
+        let fixed = head.len() + RULES_AND_KEYS + prompt_rows(area.width);
+        let remaining = area.height.saturating_sub(
             fixed
                 + sections
                     .iter()
-                    .map(|section| section.fixed(room.width))
+                    .map(|section| section.fixed(area.width))
                     .sum::<usize>(),
         );
-        let limits = shares(&sections, left);
+        let limits = shares(&sections, remaining);
         let mut lines = head;
 
         lines.push(rule.clone());
@@ -126,12 +126,12 @@ impl<'a> Summary<'a> {
             sections
                 .into_iter()
                 .zip(limits)
-                .flat_map(|(section, limit)| section.lines(limit, room.width)),
+                .flat_map(|(section, limit)| section.lines(limit, area.width)),
         );
         lines.push(rule);
         lines.extend(self.more_keys());
 
-        wrap_all(lines, room.width)
+        wrap_all(lines, area.width)
     }
 
     /// Keys that the prompt does not name.
@@ -144,7 +144,7 @@ impl<'a> Summary<'a> {
     fn hint(&self, hint: &'static str) -> &'static str {
         match self.audience {
             Audience::Asked => hint,
-            Audience::Told => "",
+            Audience::Informed => "",
         }
     }
 
@@ -153,8 +153,8 @@ impl<'a> Summary<'a> {
         let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " Rationale:"));
         SummarySection {
             heading,
-            content: SectionContent::Listed(listed),
-            room: None,
+            body: SectionContent::Listed(listed),
+            min_lines: None,
         }
     }
 
@@ -163,11 +163,11 @@ impl<'a> Summary<'a> {
             Tone::Plain,
             &format!(" {}  ", counted(self.files.len(), "file")),
         );
-        let heading = counts.join(diff::counted(difference::counts(&self.files)));
+        let heading = counts.append(diff::counted(difference::counts(&self.files)));
         SummarySection {
             heading: (!self.files.is_empty()).then_some(heading),
-            content: SectionContent::Files(&self.files, self.hint(difference::KEY)),
-            room: Some(MIN_CHANGES),
+            body: SectionContent::Files(&self.files, self.hint(difference::KEY)),
+            min_lines: Some(MIN_CHANGES),
         }
     }
 
@@ -176,8 +176,8 @@ impl<'a> Summary<'a> {
         let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " Look at:"));
         SummarySection {
             heading,
-            content: SectionContent::Listed(listed),
-            room: Some(MIN_RISKS),
+            body: SectionContent::Listed(listed),
+            min_lines: Some(MIN_RISKS),
         }
     }
 
@@ -188,18 +188,18 @@ impl<'a> Summary<'a> {
     }
 
     fn risks_of(&self, action: Option<usize>, indent: &str) -> impl Iterator<Item = StyledLine> {
-        let found = self.risks.iter().filter(move |risk| risk.action == action);
-        found.map(move |risk| StyledLine::of(Tone::Warning, &format!("{indent}⚠ {}", risk.text)))
+        let risks = self.risks.iter().filter(move |risk| risk.action == action);
+        risks.map(move |risk| StyledLine::of(Tone::Warning, &format!("{indent}⚠ {}", risk.text)))
     }
 
     /// Groups consecutive actions of the same kind.
     fn actions(&self) -> Vec<SummarySection<'_>> {
         let heading = |line| SummarySection {
             heading: Some(line),
-            content: SectionContent::Listed(Vec::new()),
-            room: None,
+            body: SectionContent::Listed(Vec::new()),
+            min_lines: None,
         };
-        let groups = in_order(self.proposal);
+        let groups = group_in_order(self.proposal);
         let mut sections = vec![heading(StyledLine::of(Tone::Strong, " Action Plan:"))];
         sections.extend(groups.iter().flat_map(|group| {
             let is_split = groups.iter().filter(|other| other.row == group.row).count() > 1;
@@ -223,26 +223,26 @@ impl<'a> Summary<'a> {
         // comes before and which after.
         let names = StyledLine::of(Tone::Faint, &format!("  {}", group.targets.join(", ")));
         let heading = match is_split && !is_commands {
-            true => heading.join(names.cut(MAX_RULE)),
+            true => heading.append(names.cut(MAX_RULE)),
             false => heading,
         };
 
         let listed = group.actions.iter().flat_map(|&index| self.listed(index));
         let mut risks = Vec::new();
         if !is_commands {
-            let found = group.actions.iter();
-            risks.extend(found.flat_map(|&index| self.risks_of(Some(index), "    ")));
+            let indices = group.actions.iter();
+            risks.extend(indices.flat_map(|&index| self.risks_of(Some(index), "    ")));
         }
 
         let main = SummarySection {
             heading: Some(heading),
-            content: SectionContent::Listed(listed.collect()),
-            room: (!is_commands).then_some(MIN_LISTED),
+            body: SectionContent::Listed(listed.collect()),
+            min_lines: (!is_commands).then_some(MIN_LISTED),
         };
         let risks = SummarySection {
             heading: None,
-            content: SectionContent::Listed(risks),
-            room: Some(MIN_RISKS),
+            body: SectionContent::Listed(risks),
+            min_lines: Some(MIN_RISKS),
         };
         vec![main, risks]
     }
@@ -272,12 +272,12 @@ impl<'a> Summary<'a> {
 
 /// Returns the diffs of a plan.
 pub fn differences(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
-    difference::whole(proposal.plan, proposal.simulation)
+    difference::full_diff(proposal.plan, proposal.simulation)
 }
 
 /// Rows of the prompt below the summary.
 fn prompt_rows(width: usize) -> usize {
-    question::rows(PROMPT, width).len()
+    question::question_rows(PROMPT, width).len()
 }
 
 fn head(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
@@ -310,13 +310,13 @@ fn facts(proposal: &ReviewRequest<'_>) -> StyledLine {
 fn memos(changes: &[memo::MemoChange]) -> SummarySection<'_> {
     let listed: Vec<StyledLine> = changes
         .iter()
-        .map(|change| StyledLine::plain("  ").join(memo(change)))
+        .map(|change| StyledLine::plain("  ").append(memo(change)))
         .collect();
     let heading = (!listed.is_empty()).then(|| StyledLine::of(Tone::Strong, " memos.yaml:"));
     SummarySection {
         heading,
-        content: SectionContent::Listed(listed),
-        room: Some(MIN_MEMOS),
+        body: SectionContent::Listed(listed),
+        min_lines: Some(MIN_MEMOS),
     }
 }
 

@@ -21,7 +21,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
-use super::room::TextArea;
+use super::text_area::TextArea;
 use crate::host::screen::{Screen, is_stderr, is_stdout};
 use crate::host::{fault, interrupt};
 
@@ -65,16 +65,16 @@ pub struct Full {
 
 /// Returns the width of the terminal that shows messages. `None` if stderr is not a terminal.
 pub fn stderr_width() -> Option<usize> {
-    is_stderr().then(|| room().width)
+    is_stderr().then(|| terminal_size().width)
 }
 
 /// Returns the width of the terminal that shows results. `None` if stdout is not a terminal.
 pub fn stdout_width() -> Option<usize> {
-    is_stdout().then(|| room().width)
+    is_stdout().then(|| terminal_size().width)
 }
 
 /// Returns the size of the terminal.
-pub fn room() -> TextArea {
+pub fn terminal_size() -> TextArea {
     match size() {
         Ok((width, height)) if width > 0 && height > 0 => TextArea {
             width: usize::from(width),
@@ -99,13 +99,13 @@ pub fn key_within(patience: Duration) -> io::Result<Option<Key>> {
     // earlier one, and stdin does not become readable again for them.
     for patience in [Duration::ZERO, patience] {
         if interrupt::requested() {
-            return Ok(Some(Key::Closed));
+            return Ok(Some(Key::Terminate));
         }
 
         // After a hangup, reads return zero bytes and crossterm loops forever. Check before using
         // it.
         if is_gone(patience) {
-            return Ok(Some(Key::Closed));
+            return Ok(Some(Key::Terminate));
         }
 
         if interrupt::take_continued() {
@@ -183,8 +183,8 @@ fn is_gone(patience: Duration) -> bool {
     let stdin = io::stdin();
     let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
     let limit = Timespec::try_from(patience).ok();
-    let closed = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-    rustix::event::poll(&mut ends, limit.as_ref()).is_ok() && ends[0].revents().intersects(closed)
+    let hang_up = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    rustix::event::poll(&mut ends, limit.as_ref()).is_ok() && ends[0].revents().intersects(hang_up)
 }
 
 /// Discards keys typed before a question was visible, so they can't answer it.
@@ -283,7 +283,7 @@ impl Full {
     }
 
     /// Leaves the full screen for prompts, and redraws afterwards.
-    pub fn aside<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
+    pub fn outside_full_screen<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
         leave_full();
         let result = work();
         enter_full()?;

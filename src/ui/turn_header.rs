@@ -1,18 +1,18 @@
 //! Header of a turn, in the style of `git show`.
 
-use super::log_row::status_tone;
 use super::style::{StyledLine, Tone};
+use super::turn_text::status_tone;
 use crate::host::clock;
 use crate::session::meta::MessageOrigin;
 use crate::workflow::log::LogRow;
 
 /// Git's default date format.
-const DATE: &str = "%a %b %-d %H:%M:%S %Y %z";
+const DATE_FORMAT: &str = "%a %b %-d %H:%M:%S %Y %z";
 /// In columns. `user_prompt.txt` has the full text.
 const MAX_REQUEST: usize = 200;
 
 /// Returns the label of a turn's message.
-pub fn message_name(origin: MessageOrigin) -> &'static str {
+pub fn message_label(origin: MessageOrigin) -> &'static str {
     match origin {
         MessageOrigin::User => "Request",
         MessageOrigin::Validation => "Message from validation",
@@ -21,7 +21,7 @@ pub fn message_name(origin: MessageOrigin) -> &'static str {
 }
 
 /// Returns the header of a turn. `message` is its first message and that message's author.
-pub fn lines(
+pub fn header_lines(
     session: &str,
     row: &LogRow,
     message: Option<(&str, MessageOrigin)>,
@@ -34,20 +34,20 @@ pub fn lines(
     lines.push(field("Title", Tone::Strong, &row.title));
     lines.push(field("Status", status_tone(row.status), row.status.word()));
     lines.push(field("Agent", Tone::Plain, &row.agent));
-    lines.extend(model(row).map(|model| field("Model", Tone::Plain, &model)));
+    lines.extend(model_usage(row).map(|model| field("Model", Tone::Plain, &model)));
     let date = row
         .time
         .as_deref()
-        .and_then(|time| clock::in_zone(time, DATE));
+        .and_then(|time| clock::in_zone(time, DATE_FORMAT));
     lines.extend(date.map(|date| field("Date", Tone::Plain, &date)));
-    let request = message.and_then(|(text, origin)| request(text, origin));
+    let request = message.and_then(|(text, origin)| request_line(text, origin));
     lines.extend(request.map(|text| field("Request", Tone::Plain, text).cut(MAX_REQUEST)));
 
     lines
 }
 
 /// The first line, or a note that no user wrote the message.
-fn request(message: &str, origin: MessageOrigin) -> Option<&str> {
+fn request_line(message: &str, origin: MessageOrigin) -> Option<&str> {
     let first = message.lines().find(|line| !line.trim().is_empty())?;
     Some(match origin {
         MessageOrigin::User => first,
@@ -56,13 +56,13 @@ fn request(message: &str, origin: MessageOrigin) -> Option<&str> {
     })
 }
 
-fn model(row: &LogRow) -> Option<String> {
-    let mut words = row.model.clone()?;
+fn model_usage(row: &LogRow) -> Option<String> {
+    let mut text = row.model.clone()?;
     if let (Some(read), Some(written)) = (row.tokens_in, row.tokens_out) {
-        words.push_str(&format!(", {read} tokens in, {written} out"));
+        text.push_str(&format!(", {read} tokens in, {written} out"));
     }
     if let Some(cost) = row.cost {
-        words.push_str(&format!(", ${cost:.4}"));
+        text.push_str(&format!(", ${cost:.4}"));
     }
-    Some(words)
+    Some(text)
 }

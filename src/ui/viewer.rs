@@ -36,8 +36,8 @@ pub enum ViewerCommand {
 
 /// Returns keys and their descriptions as lines.
 pub fn key_lines(keys: &[(&str, &str)]) -> Vec<StyledLine> {
-    let line = |(keys, what): &(&str, &str)| {
-        StyledLine::of(Tone::Accent, &format!("{keys:<16}")).with(Tone::Plain, what)
+    let line = |(keys, meaning): &(&str, &str)| {
+        StyledLine::of(Tone::Accent, &format!("{keys:<16}")).with(Tone::Plain, meaning)
     };
     keys.iter().map(line).collect()
 }
@@ -82,10 +82,10 @@ impl Viewer {
         }
 
         // Keep the relative position: line numbers change when the text is wrapped again.
-        let place = self.top as f64 / self.lines.len().max(1) as f64;
+        let fraction = self.top as f64 / self.lines.len().max(1) as f64;
         self.lines = wrap_all(self.source.clone(), width);
         (self.width, self.height) = (width, height.max(1));
-        self.top = (place * self.lines.len() as f64).round() as usize;
+        self.top = (fraction * self.lines.len() as f64).round() as usize;
         self.scrolled(0)
     }
 
@@ -98,7 +98,7 @@ impl Viewer {
 
         let page = self.height.saturating_sub(1).max(1) as isize;
         let by = match key {
-            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => {
+            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Terminate => {
                 return (self, Some(ViewerCommand::Close));
             }
             Key::Ctrl('z') => return (self, Some(ViewerCommand::Suspend)),
@@ -121,7 +121,7 @@ impl Viewer {
     }
 
     /// Returns the visible lines.
-    pub fn shown(&self) -> &[StyledLine] {
+    pub fn visible_lines(&self) -> &[StyledLine] {
         let end = (self.top + self.height).min(self.lines.len());
         &self.lines[self.top.min(end)..end]
     }
@@ -136,7 +136,7 @@ impl Viewer {
     #[must_use]
     fn searching(mut self, key: &Key) -> Viewer {
         self.search = self.search.and_then(|search| search.press(key));
-        if matches!(self.search, Some(Search::Known(_))) {
+        if matches!(self.search, Some(Search::Submitted(_))) {
             self.find(SearchDirection::Here)
         } else {
             self
@@ -191,7 +191,7 @@ mod tests {
             let key = if c == '\n' { Key::Enter } else { Key::Char(c) };
             viewer = viewer.press(&key).0;
         }
-        assert_eq!(viewer.shown()[0].text(), expected, "after {keys:?}");
+        assert_eq!(viewer.visible_lines()[0].text(), expected, "after {keys:?}");
     }
 
     #[test]
@@ -238,6 +238,6 @@ mod tests {
         let viewer = (0..5)
             .fold(viewer, |viewer, _| viewer.press(&Key::Down).0)
             .fit(5, 2);
-        assert_eq!(viewer.shown()[0].text(), "5xxxx");
+        assert_eq!(viewer.visible_lines()[0].text(), "5xxxx");
     }
 }

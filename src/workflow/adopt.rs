@@ -7,7 +7,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::branch::branch;
+use crate::workflow::lifecycle::branch_session;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -33,18 +33,18 @@ pub fn is_own_tip(project: &Project, tip: &Turn) -> bool {
 }
 
 /// Accepts a session of a remote: branches it to a local session of its own name.
-pub fn take_over(
+pub fn adopt_remote(
     project: &mut Project,
     session: &SessionName,
     user: &mut dyn User,
 ) -> anyhow::Result<Adopted> {
     let own = session.own();
-    branch(project, &format!("{session}:@"), &own, user)?;
-    adopt(project, &own, user)
+    branch_session(project, &format!("{session}:@"), &own, user)?;
+    adopt_session(project, &own, user)
 }
 
 /// Accepts a session in its current state, including a waiting plan.
-pub fn adopt(
+pub fn adopt_session(
     project: &Project,
     session: &SessionName,
     user: &mut dyn User,
@@ -54,9 +54,9 @@ pub fn adopt(
     let tip = project.store().tip(session)?;
     let mut draft = project.store().draft(&tip)?;
     if !is_own_tip(project, &tip) {
-        project.journal().keep_adopted(tip.commit)?;
+        project.journal().record_adopted(tip.commit)?;
     }
-    project.journal().keep_tip(session, tip.commit)?;
+    project.journal().record_tip(session, tip.commit)?;
 
     if draft.commit.is_some() {
         // A new turn id: the author of the draft, or the session that it was copied from, can still

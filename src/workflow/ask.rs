@@ -3,9 +3,9 @@
 use crate::session::meta::{MessageOrigin, ModelUse};
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan};
 use crate::workflow::execute::{ExecuteOptions, execute};
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::notice::Notice;
-use crate::workflow::plan::{PlanOptions, plan};
+use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 use crate::workspace::notice::FilesNotice;
@@ -47,13 +47,13 @@ pub fn ask(
     let session = project.session()?;
     let tip = project.store().tip(&session)?;
     if project.store().draft(&tip)?.is_planned() {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("a plan is waiting in session `{session}`"),
             "`teddy execute` runs it; `teddy new <name>` starts another session",
         ));
     }
 
-    let mut asked = AnsweredQuestion {
+    let mut answered = AnsweredQuestion {
         turns: Vec::new(),
         model: None,
         answer: None,
@@ -61,7 +61,7 @@ pub fn ask(
     let mut message = (options.question.as_str(), MessageOrigin::User);
     for _ in 0..=MAX_LOOKS {
         let (text, origin) = message;
-        let wanted = PlanOptions {
+        let plan_options = PlanOptions {
             message: Some(text.to_owned()),
             model: options.model.clone(),
             depth: options.depth,
@@ -70,24 +70,24 @@ pub fn ask(
             question: true,
             ..PlanOptions::default()
         };
-        let planned = plan(project, &wanted, user)?;
-        asked.model = planned.model;
+        let planned = plan_next_turn(project, &plan_options, user)?;
+        answered.model = planned.model;
 
-        let is_over = take_turns(project, &mut asked, user)?;
-        if is_over || asked.answer.is_some() {
+        let is_over = take_turns(project, &mut answered, user)?;
+        if is_over || answered.answer.is_some() {
             break;
         }
         message = (GO_ON, MessageOrigin::Loop);
     }
 
-    Ok(asked)
+    Ok(answered)
 }
 
 /// Executes the waiting answer, including corrected answers after a rejected one. Returns `true` if
 /// no further answer can follow.
 fn take_turns(
     project: &Project,
-    asked: &mut AnsweredQuestion,
+    answered: &mut AnsweredQuestion,
     user: &mut dyn User,
 ) -> anyhow::Result<bool> {
     let options = ExecuteOptions {
@@ -105,12 +105,12 @@ fn take_turns(
         let replanned = recorded.replanned().map(|planned| planned.model.clone());
         let is_rejected = recorded.is_rejected();
         if !is_rejected {
-            asked.answer = answer(&recorded);
+            answered.answer = answer(&recorded);
         }
-        asked.turns.push(*recorded);
+        answered.turns.push(*recorded);
 
         match replanned {
-            Some(model) => asked.model = model,
+            Some(model) => answered.model = model,
             None => return Ok(is_rejected || !ran),
         }
     }
@@ -118,8 +118,8 @@ fn take_turns(
 
 fn answer(recorded: &RecordedTurn) -> Option<String> {
     let actions = recorded.plan.actions.iter();
-    let told: Vec<&str> = actions.filter_map(|action| action.kind.message()).collect();
-    (!told.is_empty()).then(|| told.join("\n\n"))
+    let messages: Vec<&str> = actions.filter_map(|action| action.kind.message()).collect();
+    (!messages.is_empty()).then(|| messages.join("\n\n"))
 }
 
 /// Approves plans that only talk to the user. Leaves everything else for a review: another process
@@ -130,7 +130,7 @@ impl User for AnswerUser<'_> {
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         let mut actions = proposal.plan.actions.iter();
         let is_answer =
-            proposal.plan.memos.is_empty() && actions.all(|action| action.kind.only_tells());
+            proposal.plan.memos.is_empty() && actions.all(|action| action.kind.is_informational());
         Ok(if is_answer {
             Decision::Run(Approved::all(proposal.plan))
         } else {
@@ -154,7 +154,7 @@ impl User for AnswerUser<'_> {
         self.0.choose(question, choices)
     }
 
-    fn tell(&mut self, event: Event<'_>) {
+    fn report(&mut self, event: Event<'_>) {
         // The answer itself is the output. A drift notice was shown when the question was asked.
         let is_told = matches!(
             event,
@@ -163,7 +163,7 @@ impl User for AnswerUser<'_> {
                 | Event::Notice(Notice::Files(FilesNotice::Drifted { .. }))
         );
         if !is_told {
-            self.0.tell(event);
+            self.0.report(event);
         }
     }
 }

@@ -5,12 +5,12 @@ use crate::session::name::SessionName;
 use crate::workflow::project::Project;
 
 /// The activity of a process that has a plan in review.
-pub const IN_REVIEW: &str = "execute: review";
+pub const REVIEW_ACTIVITY: &str = "execute: review";
 /// The activity of a process that runs a plan.
-pub const RUNNING: &str = "execute: run";
+pub const RUN_ACTIVITY: &str = "execute: run";
 
 /// Returns the other process that is at work in a session.
-pub fn at_work(project: &Project, session: &SessionName) -> Option<LockHolder> {
+pub fn active_process(project: &Project, session: &SessionName) -> Option<LockHolder> {
     lock::living_holder(&project.session_lock(session))
 }
 

@@ -11,7 +11,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::context::requests::asked_with;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::trial::Trials;
@@ -99,10 +99,10 @@ struct TestedState {
 /// end.
 pub fn bisect(
     project: &Project,
-    wanted: &BisectOptions<'_>,
+    options: &BisectOptions<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<Bisected> {
-    let session = project.session_of(wanted.bad.or(wanted.good).unwrap_or("@"))?;
+    let session = project.session_of(options.bad.or(options.good).unwrap_or("@"))?;
     let turns = turns(project, &session)?;
     let states = states(project, &turns)?;
     let position = |name: Option<&str>, default: usize| -> anyhow::Result<usize> {
@@ -114,8 +114,8 @@ pub fn bisect(
         Ok(at.unwrap_or(default))
     };
 
-    let good = position(wanted.good, 0)?;
-    let bad = position(wanted.bad, states.len() - 1)?;
+    let good = position(options.good, 0)?;
+    let bad = position(options.bad, states.len() - 1)?;
     anyhow::ensure!(
         good < bad,
         "turn {} is not before turn {}: name an older turn as good",
@@ -124,15 +124,15 @@ pub fn bisect(
     );
 
     let trials = Trials::begin(project, "bisect")?;
-    let (mut runs, mut known) = (Vec::new(), HashMap::new());
-    let mut judge = |at: usize| -> anyhow::Result<TestVerdict> {
+    let (mut runs, mut verdicts) = (Vec::new(), HashMap::new());
+    let mut test_state = |at: usize| -> anyhow::Result<TestVerdict> {
         let state = &states[at];
         // Turns without changes, and undos, share a tree. Each tree is tested once.
-        if let Some(verdict) = known.get(&state.tree) {
+        if let Some(verdict) = verdicts.get(&state.tree) {
             return Ok(*verdict);
         }
 
-        let trial = trials.run(&state.turn, state.commit, wanted.command, user)?;
+        let trial = trials.run(&state.turn, state.commit, options.command, user)?;
         let code = trial.exit_code;
         anyhow::ensure!(
             code < STOP,
@@ -146,7 +146,7 @@ pub fn bisect(
             _ => TestVerdict::Bad,
         };
 
-        user.tell(Event::Notice(Notice::TurnTried {
+        user.report(Event::Notice(Notice::TurnTried {
             turn: (state.number > 0).then(|| (state.number, state.turn.title.clone())),
             exit_code: code,
         }));
@@ -157,18 +157,18 @@ pub fn bisect(
             verdict,
         });
 
-        known.insert(state.tree, verdict);
+        verdicts.insert(state.tree, verdict);
         Ok(verdict)
     };
 
     // Test both ends first. Without a failure at one and a success at the other, the search would
     // blame an arbitrary turn.
     for (at, expected) in [(bad, TestVerdict::Bad), (good, TestVerdict::Good)] {
-        let found = judge(at)?;
+        let found = test_state(at)?;
         anyhow::ensure!(found == expected, Unfit::of(&states[at], found));
     }
 
-    let (first, last) = search(good, bad, judge)?;
+    let (first, last) = search(good, bad, test_state)?;
     let culprits = states[first..=last]
         .iter()
         .map(|state| culprit(project, state));
@@ -194,15 +194,15 @@ pub enum Unfit {
 }
 
 impl Unfit {
-    fn of(state: &TestedState, found: TestVerdict) -> Unfit {
-        let place = match state.number {
+    fn of(state: &TestedState, verdict: TestVerdict) -> Unfit {
+        let position = match state.number {
             0 => "before the first turn".to_owned(),
             number => format!("after turn {number}"),
         };
-        match found {
-            TestVerdict::Good => Unfit::Good(place),
-            TestVerdict::Bad => Unfit::Bad(place),
-            TestVerdict::Skip => Unfit::Unclear(place),
+        match verdict {
+            TestVerdict::Good => Unfit::Good(position),
+            TestVerdict::Bad => Unfit::Bad(position),
+            TestVerdict::Skip => Unfit::Unclear(position),
         }
     }
 
@@ -221,18 +221,18 @@ impl Unfit {
 fn search(
     mut good: usize,
     mut bad: usize,
-    mut judge: impl FnMut(usize) -> anyhow::Result<TestVerdict>,
+    mut test_state: impl FnMut(usize) -> anyhow::Result<TestVerdict>,
 ) -> anyhow::Result<(usize, usize)> {
     let mut skipped = Vec::new();
     loop {
         let middle = good + (bad - good) / 2;
-        let untold = (good + 1..bad).filter(|at| !skipped.contains(at));
+        let untested = (good + 1..bad).filter(|at| !skipped.contains(at));
         // The position nearest to the middle that has not been skipped.
-        let Some(at) = untold.min_by_key(|at| at.abs_diff(middle)) else {
+        let Some(at) = untested.min_by_key(|at| at.abs_diff(middle)) else {
             return Ok((good + 1, bad));
         };
 
-        match judge(at)? {
+        match test_state(at)? {
             TestVerdict::Good => good = at,
             TestVerdict::Bad => bad = at,
             TestVerdict::Skip => skipped.push(at),
@@ -254,13 +254,13 @@ fn number_of(
     (session, turns): (&SessionName, &[Turn]),
     name: &str,
 ) -> anyhow::Result<u64> {
-    let named = project.store().turn(&project.session_of(name)?, name)?;
+    let target = project.store().turn(&project.session_of(name)?, name)?;
     // Compare commits: a branched session shares turns with the session that it came from.
-    if turns.iter().any(|turn| turn.commit == named.commit) {
-        return Ok(named.number());
+    if turns.iter().any(|turn| turn.commit == target.commit) {
+        return Ok(target.number());
     }
 
-    Err(hinted(
+    Err(error_with_hint(
         format!("`{name}` is not a turn of session `{session}`"),
         "`--good <session>:<turn>` and `--bad <session>:<turn>` name turns of one session",
     ))
@@ -323,7 +323,7 @@ mod tests {
     #[track_caller]
     fn check(line: &str, expected: (usize, usize), most: usize) {
         let mut runs = 0;
-        let found = search(0, line.len() - 1, |at| {
+        let range = search(0, line.len() - 1, |at| {
             runs += 1;
             Ok(match line.as_bytes()[at] {
                 b'g' => TestVerdict::Good,
@@ -331,7 +331,7 @@ mod tests {
                 _ => TestVerdict::Skip,
             })
         });
-        assert_eq!(found.unwrap(), expected, "{line}");
+        assert_eq!(range.unwrap(), expected, "{line}");
         assert!(runs <= most, "{line}: {runs} runs");
     }
 

@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use self::landed::LandedFile;
-use crate::git::blame::{Asked, Blame, BlamedLine, blame};
+use crate::git::blame::{Blame, BlameRequest, BlamedLine, blame_file};
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -29,7 +29,7 @@ use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::log::{LogRow, rows};
 use crate::workflow::project::Project;
-use trailers::{Named, names};
+use trailers::{TurnTrailer, parse_trailers};
 
 /// Bounds how many commits made by a plan's own commands are searched.
 const MOST_COMMITS: usize = 1000;
@@ -89,10 +89,10 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
     // Through no link: it could lead out of the project.
     let root = Root::open(repository.workdir())?;
     let kind = root.kind(Path::new(path)).ok().flatten();
-    let shown = if path.is_empty() { "." } else { path };
+    let display_path = if path.is_empty() { "." } else { path };
     anyhow::ensure!(
         matches!(kind, Some(FileKind::File(_))),
-        "`{shown}` is not a file of the project"
+        "`{display_path}` is not a file of the project"
     );
     let session = project.session().ok();
     let tip = session
@@ -105,24 +105,24 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
             .is_ok_and(|entry| entry.is_some())
     };
 
-    let told = |commit: Option<CommitId>| match commit.filter(has_file) {
+    let blame_at = |commit: Option<CommitId>| match commit.filter(has_file) {
         Some(commit) => {
-            let asked = Asked {
+            let request = BlameRequest {
                 commit,
                 path,
                 contents: &file,
                 range,
                 since: None,
             };
-            blame(repository, &asked).map(Some)
+            blame_file(repository, &request).map(Some)
         }
         None => Ok(None),
     };
     // The user's history wins: a line that landed is shown with its commit.
-    let (history, code) = (told(refs::head(repository)?)?, told(code)?);
+    let (history, code) = (blame_at(refs::head(repository)?)?, blame_at(code)?);
     let lines = match (&history, &code) {
-        (Some(told), _) | (None, Some(told)) => told.lines.clone(),
-        (None, None) => untold(&file, range)?,
+        (Some(attribution), _) | (None, Some(attribution)) => attribution.lines.clone(),
+        (None, None) => read_unattributed(&file, range)?,
     };
 
     let mut tracer = Tracer {
@@ -135,11 +135,11 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
     let sources = lines.iter().enumerate().map(|(at, line)| {
         let committed = history
             .as_ref()
-            .and_then(|told| Some((told, told.lines.get(at)?.commit?)));
+            .and_then(|attribution| Some((attribution, attribution.lines.get(at)?.commit?)));
         let source = match committed {
-            Some((told, commit)) => tracer.committed(told, commit, line)?,
+            Some((attribution, commit)) => tracer.committed(attribution, commit, line)?,
             None => match of_code {
-                Some((told, session)) => tracer.in_session(told, session, at)?,
+                Some((attribution, session)) => tracer.in_session(attribution, session, at)?,
                 None => LineSource::Uncommitted,
             },
         };
@@ -170,7 +170,7 @@ pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Re
     Ok(String::new())
 }
 
-fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
+fn read_unattributed(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<BlamedLine>> {
     anyhow::ensure!(
         range.is_none(),
         "no commit and no turn has `{}`: there is no range in it",
@@ -203,29 +203,36 @@ struct Tracer<'p> {
 impl Tracer<'_> {
     fn committed(
         &mut self,
-        told: &Blame,
+        attribution: &Blame,
         commit: CommitId,
         line: &BlamedLine,
     ) -> anyhow::Result<LineSource> {
         let repository = &self.project.repository;
         let message = repository.commit(commit)?.message;
-        let (sessions, named) = names(&message);
-        let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
-        let mut gone = None;
+        let (sessions, trailers) = parse_trailers(&message);
+        let path = attribution
+            .commits
+            .get(&commit)
+            .map_or("", |origin| &origin.path);
+        let mut missing = None;
 
         for session in &self.candidates(sessions)? {
-            let found = self.found(session, &named);
-            if found.is_empty() {
-                gone = gone.or_else(|| named.first().map(|named| (session.clone(), named.number)));
+            let positions = self.find_rows(session, &trailers);
+            if positions.is_empty() {
+                missing = missing.or_else(|| {
+                    trailers
+                        .first()
+                        .map(|trailer| (session.clone(), trailer.number))
+                });
                 continue;
             }
 
-            if let Some(at) = self.landed(session, &found, (commit, path), line)? {
+            if let Some(at) = self.landed(session, &positions, (commit, path), line)? {
                 return Ok(turn(session, &self.rows[session][at], Some(commit)));
             }
         }
 
-        if let Some((session, number)) = gone {
+        if let Some((session, number)) = missing {
             return Ok(LineSource::Turn {
                 session: session.to_string(),
                 turn: number,
@@ -237,7 +244,11 @@ impl Tracer<'_> {
             });
         }
 
-        let origin = told.commits.get(&commit).cloned().unwrap_or_default();
+        let origin = attribution
+            .commits
+            .get(&commit)
+            .cloned()
+            .unwrap_or_default();
         Ok(LineSource::Commit {
             commit,
             title: origin.summary,
@@ -248,14 +259,14 @@ impl Tracer<'_> {
 
     /// The sessions that a name can refer to: the local one, or fetched ones of that name if there
     /// is none.
-    fn candidates(&self, named: Vec<SessionName>) -> anyhow::Result<Vec<SessionName>> {
+    fn candidates(&self, sessions: Vec<SessionName>) -> anyhow::Result<Vec<SessionName>> {
         let store = self.project.store();
         let mut candidates = Vec::new();
-        for name in named {
+        for name in sessions {
             if store.tip_id(&name).is_err() {
-                let theirs = store.remote_sessions(None)?.into_iter();
-                let theirs = theirs.filter(|(theirs, _)| theirs.own() == name);
-                candidates.extend(theirs.map(|(theirs, _)| theirs));
+                let remote = store.remote_sessions(None)?.into_iter();
+                let remote = remote.filter(|(session, _)| session.own() == name);
+                candidates.extend(remote.map(|(session, _)| session));
             }
 
             candidates.push(name);
@@ -269,7 +280,7 @@ impl Tracer<'_> {
     fn landed(
         &mut self,
         session: &SessionName,
-        named: &[usize],
+        positions: &[usize],
         (commit, path): (CommitId, &str),
         line: &BlamedLine,
     ) -> anyhow::Result<Option<usize>> {
@@ -278,7 +289,7 @@ impl Tracer<'_> {
             repository: &self.project.repository,
             rows: &self.rows[session],
             turns: &turns,
-            named,
+            positions,
             commit,
             path,
         };
@@ -294,8 +305,8 @@ impl Tracer<'_> {
             }
         };
 
-        let told = lines.get(line.origin.saturating_sub(1)).copied().flatten();
-        Ok(told.or_else(|| file.by_content(&line.text)))
+        let position = lines.get(line.origin.saturating_sub(1)).copied().flatten();
+        Ok(position.or_else(|| file.by_content(&line.text)))
     }
 
     fn turns_of(&mut self, session: &SessionName) -> anyhow::Result<Rc<HashMap<CommitId, usize>>> {
@@ -307,11 +318,11 @@ impl Tracer<'_> {
         Ok(turns)
     }
 
-    fn found(&mut self, session: &SessionName, named: &[Named]) -> Vec<usize> {
+    fn find_rows(&mut self, session: &SessionName, trailers: &[TurnTrailer]) -> Vec<usize> {
         let rows = self.rows_of(session).iter().enumerate();
         let is_named = |row: &LogRow| {
             let id = row.turn_id.to_string();
-            named.iter().any(|named| named.id == id)
+            trailers.iter().any(|trailer| trailer.id == id)
         };
         rows.filter(|(_, row)| is_named(row))
             .map(|(at, _)| at)
@@ -327,28 +338,36 @@ impl Tracer<'_> {
 
     fn in_session(
         &mut self,
-        told: &Blame,
+        attribution: &Blame,
         session: &SessionName,
         at: usize,
     ) -> anyhow::Result<LineSource> {
-        let Some(commit) = told.lines.get(at).and_then(|line| line.commit) else {
+        let Some(commit) = attribution.lines.get(at).and_then(|line| line.commit) else {
             return Ok(LineSource::Uncommitted);
         };
-        let Some(&found) = self.turns_of(session)?.get(&commit) else {
+        let Some(&position) = self.turns_of(session)?.get(&commit) else {
             // The commit is a snapshot of the user's files from when a turn began.
             return Ok(LineSource::Uncommitted);
         };
 
         let rows = &self.rows[session];
-        let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
+        let path = attribution
+            .commits
+            .get(&commit)
+            .map_or("", |origin| &origin.path);
         // A restore only restores lines. Name the turn that wrote them.
-        let made = rows[found..].iter().find(|row| {
+        let writer = rows[position..].iter().find(|row| {
             row.status != Status::Restored
-                && brought(&self.project.repository, row, path, &told.lines[at].text)
+                && introduces_line(
+                    &self.project.repository,
+                    row,
+                    path,
+                    &attribution.lines[at].text,
+                )
         });
-        let row = match rows[found].status {
-            Status::Restored => made.unwrap_or(&rows[found]),
-            _ => &rows[found],
+        let row = match rows[position].status {
+            Status::Restored => writer.unwrap_or(&rows[position]),
+            _ => &rows[position],
         };
 
         Ok(turn(session, row, None))
@@ -378,7 +397,7 @@ fn code_of(repository: &Repository, rows: &[LogRow]) -> anyhow::Result<HashMap<C
     Ok(turns)
 }
 
-fn brought(repository: &Repository, row: &LogRow, path: &str, line: &str) -> bool {
+fn introduces_line(repository: &Repository, row: &LogRow, path: &str, line: &str) -> bool {
     let has = |commit: Option<CommitId>| {
         let file = commit.and_then(|commit| {
             let tree = repository.commit(commit).ok()?.tree;

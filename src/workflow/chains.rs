@@ -40,14 +40,14 @@ pub fn chains(project: &Project, only: Option<&SessionName>) -> anyhow::Result<C
         Some(name) => vec![(name.clone(), store.tip_id(name)?)],
         None => store.sessions()?,
     };
-    let mut known = ChainCache {
+    let mut cache = ChainCache {
         names: sessions.iter().map(|(name, _)| name.clone()).collect(),
         numbers: HashMap::new(),
     };
 
     let mut chains = Chains::default();
     for (name, tip) in &sessions {
-        match known.chain(project, name, *tip) {
+        match cache.chain(project, name, *tip) {
             Ok(turns) => chains.turns.extend(turns),
             Err(error) => chains.broken.push((name.clone(), format!("{error:#}"))),
         }
@@ -104,8 +104,8 @@ impl ChainCache {
     /// `None` if the commit names no session, or a deleted one.
     fn recorded_in(&self, commit: &Commit) -> Option<SessionName> {
         let mut lines = commit.message.lines().rev();
-        let named = lines.find_map(|line| line.strip_prefix("Teddy-Session: "))?;
-        let name = SessionName::from_ref(named.trim()).ok()?;
+        let value = lines.find_map(|line| line.strip_prefix("Teddy-Session: "))?;
+        let name = SessionName::from_ref(value.trim()).ok()?;
         self.names.contains(&name).then_some(name)
     }
 }

@@ -16,7 +16,7 @@ use crate::session::name::SessionName;
 use crate::session::store::StoreError;
 use crate::session::turn::Turn;
 use crate::text::diff::counts;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::sum::sum;
 use crate::workflow::trial::Trials;
@@ -129,8 +129,8 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
     let store = project.store();
     let session = SessionName::from_address(name).ok();
     let is_session = |session: &SessionName| {
-        let found = refs::read(&project.repository, &session.reference());
-        found.is_ok_and(|found| found.is_some())
+        let target = refs::read(&project.repository, &session.reference());
+        target.is_ok_and(|target| target.is_some())
     };
     let session = session.filter(is_session);
     let is_session = session.is_some();
@@ -152,15 +152,15 @@ fn choose(project: &Project, name: &str) -> anyhow::Result<ComparedSide> {
 
 fn turn(project: &Project, name: &str) -> anyhow::Result<Turn> {
     let store = project.store();
-    let found = store.turn(&project.session_of(name)?, name);
+    let resolved = store.turn(&project.session_of(name)?, name);
     let is_unknown = |error: &anyhow::Error| {
         let error = error.downcast_ref();
         matches!(error, Some(StoreError::NoTurn { .. }))
     };
 
-    match (SessionName::parse(name), found) {
+    match (SessionName::parse(name), resolved) {
         (Ok(session), Err(error)) if is_unknown(&error) => store.tip(&session),
-        (_, found) => found,
+        (_, resolved) => resolved,
     }
 }
 
@@ -265,14 +265,14 @@ fn measure(
 
 fn last(chosen: &ComparedSide) -> anyhow::Result<(&Turn, &Workspace)> {
     let mut turns = chosen.turns.iter();
-    let found = turns.find_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)));
-    if found.is_none() && chosen.turns.iter().any(|turn| turn.without_code) {
-        return Err(hinted(
+    let newest = turns.find_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)));
+    if newest.is_none() && chosen.turns.iter().any(|turn| turn.without_code) {
+        return Err(error_with_hint(
             format!("the files of `{}` were not pushed", chosen.name),
             "`teddy push --code` on the other side sends them",
         ));
     }
-    found.with_context(|| format!("`{}` has no files: no plan has run in it", chosen.name))
+    newest.with_context(|| format!("`{}` has no files: no plan has run in it", chosen.name))
 }
 
 fn seconds(turn: &Turn) -> Option<f64> {

@@ -11,9 +11,9 @@ use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::context::lists::lists;
 use crate::workflow::execute::forced;
-use crate::workflow::judge::judge;
-use crate::workflow::judge::{JudgeInput, Judged};
 use crate::workflow::project::Project;
+use crate::workflow::validation::validate_plan;
+use crate::workflow::validation::{ValidatedPlan, ValidationInput};
 use crate::workspace::snapshot;
 
 /// Result of a simulation.
@@ -74,20 +74,20 @@ fn dry_run_of(
     (reading, tree): (Reading, TreeId),
 ) -> anyhow::Result<DryRun> {
     let lists = lists(&project.repository, draft, tree)?;
-    let ground = JudgeInput {
+    let input = ValidationInput {
         tip,
         tree,
         lists: &lists,
         draft,
     };
 
-    Ok(collect(judge(project, reading, &ground)?))
+    Ok(collect(validate_plan(project, reading, &input)?))
 }
 
-fn collect(judged: Judged) -> DryRun {
-    let Judged {
+fn collect(validated: ValidatedPlan) -> DryRun {
+    let ValidatedPlan {
         plan, simulation, ..
-    } = judged;
+    } = validated;
     let mut files: BTreeMap<String, Rewrite> = BTreeMap::new();
     for (action, step) in plan.actions.iter().zip(simulation.steps) {
         let Some(path) = action.kind.path() else {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::git::repository::Repository;
 use crate::git::worktree;
-use crate::workflow::gc::{ARCHIVE, files_below, size};
+use crate::workflow::gc::{ARCHIVE, dir_size, files_below};
 
 /// Disk usage, in bytes.
 #[derive(Debug, Clone, Serialize)]
@@ -38,10 +38,10 @@ pub struct WorktreeUsage {
 /// Measures disk usage. Does not take a lock.
 pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
     let undo = repository.teddy_dir().join("undo");
-    let all = size(&repository.teddy_dir());
-    let archives = size(&repository.teddy_dir().join(ARCHIVE));
-    let worktree = |listed: crate::git::worktree::RememberedWorktree| WorktreeUsage {
-        bytes: size(&listed.path) + size(&listed.layer),
+    let all = dir_size(&repository.teddy_dir());
+    let archives = dir_size(&repository.teddy_dir().join(ARCHIVE));
+    let worktree = |listed: crate::git::worktree::RecordedWorktree| WorktreeUsage {
+        bytes: dir_size(&listed.path) + dir_size(&listed.layer),
         session: listed.session,
         path: listed.path.display().to_string(),
     };
@@ -52,13 +52,13 @@ pub fn du(repository: &Repository) -> anyhow::Result<DiskUsage> {
             .into_iter()
             .map(worktree)
             .collect(),
-        undo: size(&undo),
+        undo: dir_size(&undo),
         archives,
         rescued: files_below(&undo.join("rescued"))
             .iter()
             .map(|path| path.display().to_string())
             .collect(),
-        state: all.saturating_sub(size(&undo) + archives),
+        state: all.saturating_sub(dir_size(&undo) + archives),
     })
 }
 

@@ -10,10 +10,10 @@ use std::rc::Rc;
 use serde::Serialize;
 
 use crate::git::object::CommitId;
-use crate::git::refs::signed::SIGNED;
+use crate::git::refs::signed::SIGNED_PREFIX;
 use crate::git::refs::{self, Expected, RefMove, Reference};
 use crate::git::remote::error::RemoteError;
-use crate::git::remote::receive::{WantedRef, receive};
+use crate::git::remote::transfer::{WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};
 use crate::git::revision;
 use crate::session::name::{SESSIONS, SessionName};
@@ -21,7 +21,7 @@ use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
 use crate::text::visible::visible;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
 const MOST_FAULTS: usize = 3;
@@ -117,12 +117,12 @@ pub struct OfferedSession {
 /// Lists the sessions of a remote without fetching anything.
 pub fn offered(
     project: &Project,
-    wanted: Option<&str>,
+    remote_name: Option<&str>,
 ) -> anyhow::Result<(RemoteName, Vec<OfferedSession>)> {
-    let remote = remote_of(project, wanted)?;
+    let remote = remote_of(project, remote_name)?;
     let mut sessions: BTreeMap<SessionName, OfferedSession> = BTreeMap::new();
-    let here = project.store().remote_sessions(Some(remote.as_str()))?;
-    let here: BTreeMap<SessionName, CommitId> = here.into_iter().collect();
+    let local_tips = project.store().remote_sessions(Some(remote.as_str()))?;
+    let local_tips: BTreeMap<SessionName, CommitId> = local_tips.into_iter().collect();
 
     for RemoteRef { name, target } in
         remote::list(&project.repository, &remote, &[RECORDS, SESSIONS])?
@@ -133,12 +133,12 @@ pub fn offered(
             continue;
         };
         let session = own.at(remote.as_str());
-        let fetched = here
+        let fetched = local_tips
             .get(&session)
             .is_some_and(|tip| tip.to_string() == target);
         // If a remote has both, the session with its code wins over the record.
-        let known = sessions.get(&session).is_some_and(|known| known.code);
-        if known {
+        let has_code = sessions.get(&session).is_some_and(|known| known.code);
+        if has_code {
             continue;
         }
 
@@ -164,30 +164,32 @@ pub fn fetch(
     let repository = &project.repository;
 
     let names: Vec<String> = wish.sessions.iter().flat_map(references).collect();
-    let wanted: Vec<WantedRef<'_>> = if names.is_empty() {
-        [SESSIONS, RECORDS, SIGNED].map(WantedRef::Below).into()
+    let requested: Vec<WantedRef<'_>> = if names.is_empty() {
+        [SESSIONS, RECORDS, SIGNED_PREFIX]
+            .map(WantedRef::Prefix)
+            .into()
     } else {
         names.iter().map(|name| WantedRef::One(name)).collect()
     };
     let progress = if wish.progress {
-        FetchProgress::Shown
+        FetchProgress::Visible
     } else {
         FetchProgress::Hidden
     };
-    let came = receive(repository, &remote, &wanted, progress)?;
+    let received = receive_refs(repository, &remote, &requested, progress)?;
 
-    take(project, &remote, &came.refs, wish, watch)
+    take(project, &remote, &received.refs, wish, watch)
 }
 
-fn remote_of(project: &Project, wanted: Option<&str>) -> Result<RemoteName, RemoteError> {
-    match wanted {
-        Some(name) => remote::named(&project.repository, name),
+fn remote_of(project: &Project, remote_name: Option<&str>) -> Result<RemoteName, RemoteError> {
+    match remote_name {
+        Some(name) => remote::find_by_name(&project.repository, name),
         None => remote::to_fetch_from(&project.repository),
     }
 }
 
 fn references(session: &SessionName) -> [String; 3] {
-    [SESSIONS, RECORDS, SIGNED].map(|prefix| format!("{prefix}{session}"))
+    [SESSIONS, RECORDS, SIGNED_PREFIX].map(|prefix| format!("{prefix}{session}"))
 }
 
 #[derive(Default)]
@@ -200,8 +202,8 @@ struct RemoteOffer {
 fn take(
     project: &Project,
     remote: &RemoteName,
-    came: &[Reference],
-    wish: &FetchOptions,
+    received: &[Reference],
+    options: &FetchOptions,
     watch: &mut dyn FnMut(usize, usize),
 ) -> anyhow::Result<FetchResult> {
     let mut result = FetchResult {
@@ -211,7 +213,7 @@ fn take(
         pruned: Vec::new(),
         missing: Vec::new(),
     };
-    let offers = offers(came, &mut result.refused);
+    let offers = offers(received, &mut result.refused);
     if offers.len() > MOST_SESSIONS {
         return Err(too_many(remote, offers.len()));
     }
@@ -237,18 +239,18 @@ fn take(
     let dropped: Vec<&str> = taker.dropped.iter().map(String::as_str).collect();
     refs::delete_all(&project.repository, &dropped)?;
     let is_there = |name: &SessionName| offers.contains_key(name);
-    let missing = wish.sessions.iter().filter(|name| !is_there(name));
+    let missing = options.sessions.iter().filter(|name| !is_there(name));
     result.missing = missing.cloned().collect();
 
     // A fetch of single sessions says nothing about the others.
-    if wish.prune && wish.sessions.is_empty() {
+    if options.prune && options.sessions.is_empty() {
         result.pruned = prune(project, remote, &is_there)?;
     }
     Ok(result)
 }
 
 fn too_many(remote: &RemoteName, sessions: usize) -> anyhow::Error {
-    hinted(
+    error_with_hint(
         format!(
             "`{remote}` has {sessions} sessions, and a fetch takes at most {MOST_SESSIONS}; none was \
              taken"
@@ -258,14 +260,19 @@ fn too_many(remote: &RemoteName, sessions: usize) -> anyhow::Error {
 }
 
 /// Groups refs by session. Refuses refs whose name is not valid for a session.
-fn offers(came: &[Reference], refused: &mut Vec<RefusedRef>) -> BTreeMap<SessionName, RemoteOffer> {
+fn offers(
+    received: &[Reference],
+    refused: &mut Vec<RefusedRef>,
+) -> BTreeMap<SessionName, RemoteOffer> {
     let mut offers: BTreeMap<SessionName, RemoteOffer> = BTreeMap::new();
-    for Reference { name, target } in came {
-        let found = [SESSIONS, RECORDS, SIGNED].into_iter().find_map(|prefix| {
-            let session = SessionName::from_ref(name.strip_prefix(prefix)?).ok()?;
-            Some((prefix, session))
-        });
-        let Some((prefix, session)) = found else {
+    for Reference { name, target } in received {
+        let parsed = [SESSIONS, RECORDS, SIGNED_PREFIX]
+            .into_iter()
+            .find_map(|prefix| {
+                let session = SessionName::from_ref(name.strip_prefix(prefix)?).ok()?;
+                Some((prefix, session))
+            });
+        let Some((prefix, session)) = parsed else {
             refused.push(RefusedRef {
                 reference: visible(name).into_owned(),
                 why: "its name is not that of a session".to_owned(),
@@ -433,14 +440,14 @@ impl Taker<'_> {
     ) -> anyhow::Result<()> {
         let repository = &self.project.repository;
         let signed = session.signed_reference();
-        if signature.is_none() && refs::held(repository, &signed)?.is_some() {
+        if signature.is_none() && refs::read_unpeeled(repository, &signed)?.is_some() {
             self.dropped.push(signed.clone());
         }
 
-        let wanted = [(session.reference(), Some(tip)), (signed, signature)];
-        for (name, to) in wanted {
+        let targets = [(session.reference(), Some(tip)), (signed, signature)];
+        for (name, to) in targets {
             let Some(to) = to else { continue };
-            if refs::held(repository, &name).ok().flatten() != Some(to) {
+            if refs::read_unpeeled(repository, &name).ok().flatten() != Some(to) {
                 self.moves.push(PlannedMove { name, to });
             }
         }
@@ -464,13 +471,16 @@ fn fault(checked: &Checked, is_known: bool, is_code: bool) -> Option<String> {
         return None;
     }
 
-    let named = checked
+    let messages = checked
         .faults
         .iter()
         .take(MOST_FAULTS)
         .map(Fault::to_string);
-    let named: Vec<String> = named.collect();
-    Some(format!("it is not a sound session: {}", named.join("; ")))
+    let messages: Vec<String> = messages.collect();
+    Some(format!(
+        "it is not a sound session: {}",
+        messages.join("; ")
+    ))
 }
 
 fn prune(
@@ -486,7 +496,7 @@ fn prune(
     let mut names: Vec<String> = Vec::new();
     for session in &pruned {
         names.push(session.reference());
-        if refs::held(repository, &session.signed_reference())?.is_some() {
+        if refs::read_unpeeled(repository, &session.signed_reference())?.is_some() {
             names.push(session.signed_reference());
         }
     }

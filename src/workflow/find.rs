@@ -12,8 +12,8 @@ use serde::Serialize;
 use crate::git::diff;
 use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, CommitId, EntryMode};
+use crate::git::parallel::map_parallel;
 use crate::git::repository::Repository;
-use crate::git::spread::spread;
 use crate::session::artifact;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
@@ -62,7 +62,7 @@ pub struct LinePattern {
     line: Regex,
     /// Multi-line variant: matches a file if it matches a line, to skip files quickly. `None` if
     /// the pattern has anchors that differ between the two.
-    whole: Option<Regex>,
+    whole_text: Option<Regex>,
 }
 
 /// A match.
@@ -140,20 +140,20 @@ impl LinePattern {
             .any(|end| text.contains(end));
         Ok(LinePattern {
             line: build(false)?,
-            whole: if has_ends { None } else { Some(build(true)?) },
+            whole_text: if has_ends { None } else { Some(build(true)?) },
         })
     }
 
     /// Position of the first match in a line, for highlighting.
-    pub fn place(&self, line: &str) -> Option<std::ops::Range<usize>> {
-        self.line.find(line.as_bytes()).map(|found| found.range())
+    pub fn match_range(&self, line: &str) -> Option<std::ops::Range<usize>> {
+        self.line.find(line.as_bytes()).map(|hit| hit.range())
     }
 
     fn search(&self, bytes: &[u8]) -> Searched {
         if self
-            .whole
+            .whole_text
             .as_ref()
-            .is_some_and(|whole| !whole.is_match(bytes))
+            .is_some_and(|pattern| !pattern.is_match(bytes))
         {
             return Searched::Lines(Vec::new());
         }
@@ -164,28 +164,32 @@ impl LinePattern {
         }
 
         let lines = lines.into_iter().enumerate();
-        let mut found = lines
+        let mut matches = lines
             .map(|(at, line)| (at + 1, line.strip_suffix(b"\r").unwrap_or(line)))
             .filter(|(_, line)| self.line.is_match(line))
             .peekable();
-        if bytes[..bytes.len().min(FIRST)].contains(&0) && found.peek().is_some() {
+        if bytes[..bytes.len().min(FIRST)].contains(&0) && matches.peek().is_some() {
             return Searched::Binary;
         }
 
-        Searched::Lines(found.map(|(number, line)| (number, lossy(line))).collect())
+        Searched::Lines(
+            matches
+                .map(|(number, line)| (number, lossy(line)))
+                .collect(),
+        )
     }
 }
 
 /// Searches recorded turns.
 pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     let chains = chains(project, query.session.as_ref())?;
-    let mut found = FindResult::default();
+    let mut results = FindResult::default();
     for (session, why) in &chains.broken {
-        found.skipped.push(format!("session `{session}`: {why}"));
+        results.skipped.push(format!("session `{session}`: {why}"));
     }
 
     let turns: Vec<(usize, &ChainTurn)> = chains.turns.iter().enumerate().collect();
-    let files = spread(&project.repository, turns, |repository, _, turns| {
+    let files = map_parallel(&project.repository, turns, |repository, _, turns| {
         let listed = turns
             .into_iter()
             .map(|(at, turn)| files_of(repository, query, at, turn));
@@ -194,10 +198,10 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
     let files: Vec<SearchedFile> = files.into_iter().flatten().flatten().collect();
 
     // Search each object once, however many turns contain it.
-    let mut seen = HashSet::new();
+    let mut visited = HashSet::new();
     let blobs = files.iter().map(|file| file.blob);
-    let blobs: Vec<BlobId> = blobs.filter(|blob| seen.insert(*blob)).collect();
-    let searched = spread(&project.repository, blobs, |repository, _, blobs| {
+    let blobs: Vec<BlobId> = blobs.filter(|blob| visited.insert(*blob)).collect();
+    let searched = map_parallel(&project.repository, blobs, |repository, _, blobs| {
         let searched = blobs.into_iter().map(|blob| {
             let result = match repository.blob_size(blob)? > MAX_BYTES {
                 true => Searched::Skipped("it is larger than 64 MiB"),
@@ -217,10 +221,10 @@ pub fn find(project: &Project, query: &Query) -> anyhow::Result<FindResult> {
                 continue;
             }
         }
-        found.add(turn, &file, searched);
+        results.add(turn, &file, searched);
     }
 
-    Ok(found)
+    Ok(results)
 }
 
 impl FindResult {
@@ -345,14 +349,14 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, text: &str, expected: &[(usize, &str)]) {
         let pattern = LinePattern::new(pattern, false, false).unwrap();
-        let Searched::Lines(found) = pattern.search(text.as_bytes()) else {
+        let Searched::Lines(lines) = pattern.search(text.as_bytes()) else {
             panic!("`{text}` is no text")
         };
-        let found: Vec<_> = found
+        let actual: Vec<_> = lines
             .iter()
             .map(|(at, line)| (*at, line.as_str()))
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]

@@ -13,9 +13,9 @@ use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::store::tips::SessionTip;
 use crate::session::turn::Turn;
-use crate::workflow::at_work::at_work;
+use crate::workflow::at_work::active_process;
 use crate::workflow::hooks::{self, trouble};
-use crate::workflow::land::latest::{Latest, latest};
+use crate::workflow::land::latest::{LatestLanding, latest_landing};
 use crate::workflow::project::Project;
 use crate::workspace::changed::{Changed, changed_since};
 
@@ -70,7 +70,7 @@ pub struct SessionStatus {
     /// Why the last request for a plan failed.
     pub failure: Option<String>,
     /// The newest landing, and turns since then.
-    pub landed: Option<Latest>,
+    pub landed: Option<LatestLanding>,
     /// The user's files.
     pub workspace: Changed,
     /// Another process that is at work in the session: it reviews or runs a plan, for example.
@@ -175,8 +175,8 @@ fn rows_of(
 }
 
 /// Status of the current session.
-pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
-    let hook_troubles = trouble::noted(&hooks::folder(&project.repository.teddy_dir()));
+pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
+    let hook_troubles = trouble::read_errors(&hooks::hooks_dir(&project.repository.teddy_dir()));
     // `status` must work without a session.
     let Ok(session) = project.session() else {
         return Ok(SessionStatus {
@@ -209,8 +209,8 @@ pub fn standing(project: &Project) -> anyhow::Result<SessionStatus> {
         question: tip.question(&project.repository)?.filter(|_| is_open),
         conclusion: tip.conclusion(&project.repository)?.filter(|_| is_open),
         failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
-        landed: latest(project, &tip)?,
-        at_work: at_work(project, &session),
+        landed: latest_landing(project, &tip)?,
+        at_work: active_process(project, &session),
         workspace: changed_since(&project.checkout(), &tip),
         rewritten: tip.rewritten,
     })

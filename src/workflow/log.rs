@@ -1,7 +1,7 @@
 //! Rows of `log` and `show`. A row is computed once and cached.
 
 pub mod choose;
-mod remembered;
+mod log_cache;
 pub mod walk;
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::remembered::Remembered;
+use self::log_cache::LogCache;
 use crate::git::diff::{self, TooDifferent};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
@@ -96,7 +96,7 @@ pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<LogRow>> {
         rows
     };
 
-    mark_not_brought(project, &tip, &mut rows)?;
+    mark_unapplied(project, &tip, &mut rows)?;
     Ok(rows)
 }
 
@@ -109,16 +109,16 @@ pub fn rows(project: &Project, session: &SessionName) -> anyhow::Result<Vec<LogR
 
 /// Deletes the cached rows of a session.
 pub fn forget_log(repository: &Repository, session: &SessionName) {
-    let _ = std::fs::remove_file(remembered::path(repository, session));
+    let _ = std::fs::remove_file(log_cache::cache_path(repository, session));
 }
 
 /// Rows for all turns up to `tip`, oldest first, from the cache as far as possible.
 fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Result<Vec<LogRow>> {
-    let mut remembered = Remembered::read(&project.repository, session);
+    let mut cache = LogCache::read(&project.repository, session);
     let (mut new, mut met) = (NewRows::default(), None);
     for turn in project.store().history(tip) {
         let turn = turn?;
-        if remembered.has(turn.commit) {
+        if cache.has(turn.commit) {
             met = Some(turn.commit);
             break;
         }
@@ -127,11 +127,11 @@ fn whole_log(project: &Project, session: &SessionName, tip: Turn) -> anyhow::Res
         new.add(&turn, row);
     }
 
-    let rows = remembered.take_up_to(met);
+    let rows = cache.take_up_to(met);
     let is_worth_it = new.rows.len() > FEW;
     let rows = new.after(rows);
     if is_worth_it {
-        remembered.keep(&rows);
+        cache.keep(&rows);
     }
 
     Ok(rows)
@@ -184,22 +184,22 @@ impl FilesBudget {
 /// The row of a single turn.
 pub fn one_row(project: &Project, turn: &Turn) -> anyhow::Result<LogRow> {
     let mut row = [row(project, turn)?];
-    mark_not_brought(project, &project.store().tip(&turn.session)?, &mut row)?;
+    mark_unapplied(project, &project.store().tip(&turn.session)?, &mut row)?;
     let [row] = row;
     Ok(row)
 }
 
-fn mark_not_brought(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow::Result<()> {
+fn mark_unapplied(project: &Project, tip: &Turn, rows: &mut [LogRow]) -> anyhow::Result<()> {
     if tip.session.remote().is_some() {
         return Ok(());
     }
 
     let stacks = complete::stacks(&project.repository);
     let now = || Ok(snapshot::snapshot(&project.checkout(), &[])?.tree);
-    if let Some(found) = drift::not_brought(&project.checkout(), &stacks, tip, &now)?
-        && let Some(row) = rows.iter_mut().find(|row| row.number == found.turn)
+    if let Some(unapplied) = drift::find_unapplied(&project.checkout(), &stacks, tip, &now)?
+        && let Some(row) = rows.iter_mut().find(|row| row.number == unapplied.turn)
     {
-        row.not_brought = found.files;
+        row.not_brought = unapplied.files;
     }
 
     Ok(())
@@ -280,10 +280,11 @@ fn files_between(
 fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
     let (mut depth, mut caller) = (0, turn.meta.caller_turn_id);
     // A fetched turn can claim to be its own caller.
-    let mut seen = std::collections::BTreeSet::new();
-    while let Some(id) = caller.filter(|id| seen.insert(*id)) {
+    let mut visited = std::collections::BTreeSet::new();
+    while let Some(id) = caller.filter(|id| visited.insert(*id)) {
         depth += 1;
-        caller = agents::caller(project, turn, Some(id))?.and_then(|found| found.caller_turn_id);
+        caller = agents::caller(project, turn, Some(id))?
+            .and_then(|calling_turn| calling_turn.caller_turn_id);
     }
 
     Ok(depth)

@@ -19,19 +19,19 @@ const SESSION_CONTEXT: &str =
     "# Files, folders, patterns and pages that every turn of this session shows, one a line.\n";
 
 /// Starts a session and makes it the current one. Returns its first commit.
-pub fn new(
+pub fn start_session(
     transaction: &Transaction,
     project: &mut Project,
     name: &SessionName,
     agent: &Agent,
 ) -> anyhow::Result<CommitId> {
-    let commit = start(transaction, project, name, agent)?;
+    let commit = create_session(transaction, project, name, agent)?;
     project.use_session(name)?;
     Ok(commit)
 }
 
 /// Starts a session without making it the current one.
-pub fn start(
+pub fn create_session(
     transaction: &Transaction,
     project: &Project,
     name: &SessionName,
@@ -41,7 +41,7 @@ pub fn start(
         return Err(StoreError::Taken(name.clone()).into());
     }
 
-    let commit = write(project, name, agent)?;
+    let commit = write_first_turn(project, name, agent)?;
     let step = SessionMove {
         expected: Expected::Absent,
         new: commit,
@@ -60,7 +60,11 @@ pub fn start(
 }
 
 /// Writes turn 0.
-fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result<CommitId> {
+fn write_first_turn(
+    project: &Project,
+    name: &SessionName,
+    agent: &Agent,
+) -> anyhow::Result<CommitId> {
     let turn_id = Uuid::now_v7();
     let now = Some(clock::stamp());
     let meta = Meta {
@@ -76,13 +80,13 @@ fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result
     };
 
     let mut artifacts = Artifacts::default();
-    artifacts.put(artifact::SESSION_CONTEXT, SESSION_CONTEXT);
-    artifacts.put(&format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT), "");
-    artifacts.put(
+    artifacts.insert(artifact::SESSION_CONTEXT, SESSION_CONTEXT);
+    artifacts.insert(&format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT), "");
+    artifacts.insert(
         &format!("{}{}", artifact::NEXT, artifact::SYSTEM_PROMPT),
         agent.system_prompt.as_str(),
     );
-    artifacts.put(
+    artifacts.insert(
         &format!("{}{}", artifact::NEXT, artifact::META),
         meta::write(&next),
     );
@@ -92,7 +96,7 @@ fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result
     store.write(NewTurn {
         session: name,
         title: &title,
-        done: &[],
+        results: &[],
         artifacts,
         meta: &meta,
         previous: None,

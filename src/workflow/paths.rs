@@ -18,19 +18,19 @@ pub struct EmptyPath;
 
 /// Resolves paths relative to the project's root. Returns an empty list, which selects everything,
 /// if one of them is the root.
-pub fn below(
+pub fn resolve_paths(
     repository: &Repository,
-    folder: &Path,
+    dir: &Path,
     paths: &[String],
 ) -> anyhow::Result<Vec<String>> {
-    let folder = folder
+    let dir = dir
         .canonicalize()
-        .with_context(|| format!("`{}` is gone", folder.display()))?;
-    let prefix = folder
+        .with_context(|| format!("`{}` is gone", dir.display()))?;
+    let prefix = dir
         .strip_prefix(repository.workdir())
         .unwrap_or(Path::new(""))
         .to_owned();
-    let mut found = Vec::new();
+    let mut resolved = Vec::new();
 
     for path in paths {
         anyhow::ensure!(!path.is_empty(), EmptyPath);
@@ -39,17 +39,17 @@ pub fn below(
         if inside.is_empty() {
             return Ok(Vec::new());
         }
-        found.push(inside);
+        resolved.push(inside);
     }
 
-    Ok(found)
+    Ok(resolved)
 }
 
 /// Returns `true` if a file is at or below one of the paths, or if there are none.
 pub fn is_below(file: &str, paths: &[String]) -> bool {
     let is_at = |path: &String| {
-        let rest = file.strip_prefix(path.as_str());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let suffix = file.strip_prefix(path.as_str());
+        suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('/'))
     };
     paths.is_empty() || paths.iter().any(is_at)
 }
@@ -59,13 +59,13 @@ pub fn is_below(file: &str, paths: &[String]) -> bool {
 /// the list refuses them.
 pub fn entries(
     repository: &Repository,
-    folder: &Path,
+    dir: &Path,
     texts: &[String],
 ) -> anyhow::Result<Vec<String>> {
-    let folder = folder
+    let dir = dir
         .canonicalize()
-        .with_context(|| format!("`{}` is gone", folder.display()))?;
-    let prefix = folder
+        .with_context(|| format!("`{}` is gone", dir.display()))?;
+    let prefix = dir
         .strip_prefix(repository.workdir())
         .unwrap_or(Path::new(""));
     Ok(texts.iter().map(|text| entry(prefix, text)).collect())

@@ -17,8 +17,8 @@ use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::{Event, User};
-use crate::workspace::carry;
 use crate::workspace::complete::{Completed, SessionMove};
+use crate::workspace::draft_transfer;
 use crate::workspace::file_move::FileMove;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::notice::{FileObstacle, obstacles};
@@ -80,7 +80,7 @@ struct Fitted {
 pub fn pick(
     project: &Project,
     names: &[String],
-    wish: &PickOptions,
+    options: &PickOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<PickResult> {
     let session = project.session()?;
@@ -88,7 +88,7 @@ pub fn pick(
     let transaction = project.enter("pick", user)?;
     let tip = project.store().tip(&session)?;
     let recorded = transaction.record(&project.checkout(), &tip, &[])?;
-    let mut done = PickResult {
+    let mut result = PickResult {
         session: session.to_string(),
         ..PickResult::default()
     };
@@ -96,37 +96,44 @@ pub fn pick(
     let mut steps = Vec::new();
     let mut now = recorded.tree;
     for name in names {
-        let step = plan(project, &tip, name, (now, wish.on_overlap))?;
+        let step = plan(project, &tip, name, (now, options.on_overlap))?;
         now = step.files.to;
-        done.overlaps.extend(shown(&step.met));
+        result.overlaps.extend(shown(&step.met));
         steps.push(step);
     }
 
-    done.overlaps.sort();
-    done.overlaps.dedup();
+    result.overlaps.sort();
+    result.overlaps.dedup();
     // All or nothing: no turn is recorded before all merges are known to work.
-    if wish.on_overlap == OnOverlap::Stop && !done.overlaps.is_empty() {
-        return Ok(done);
+    if options.on_overlap == OnOverlap::Stop && !result.overlaps.is_empty() {
+        return Ok(result);
     }
 
-    done.overlaps.clear();
-    if wish.dry_run {
+    result.overlaps.clear();
+    if options.dry_run {
         let rows = steps.iter().map(|step| row(project, step));
-        done.picked = rows.collect::<anyhow::Result<_>>()?;
-        return Ok(done);
+        result.picked = rows.collect::<anyhow::Result<_>>()?;
+        return Ok(result);
     }
 
-    let waiting = carry::waiting(&project.checkout(), &tip)?;
+    let waiting = draft_transfer::waiting(&project.checkout(), &tip)?;
     for name in names {
         anyhow::ensure!(!interrupt::requested(), "interrupted between two turns");
-        carry_out(&transaction, project, (name, wish.on_overlap), &mut done)?;
+        carry_out(
+            &transaction,
+            project,
+            (name, options.on_overlap),
+            &mut result,
+        )?;
     }
 
-    if let Some(Err(error)) = waiting.map(|draft| carry::carry(&project.checkout(), &tip, draft)) {
-        user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
+    if let Some(Err(error)) =
+        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), &tip, draft))
+    {
+        user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
 
-    Ok(done)
+    Ok(result)
 }
 
 /// Merges the change of a turn into the tree `now`.
@@ -176,7 +183,7 @@ fn carry_out(
     transaction: &Transaction,
     project: &Project,
     (name, on_overlap): (&str, OnOverlap),
-    done: &mut PickResult,
+    result: &mut PickResult,
 ) -> anyhow::Result<()> {
     let checkout = project.checkout();
     let tip = project.store().tip(&project.session()?)?;
@@ -195,9 +202,9 @@ fn carry_out(
         commit, published, ..
     } = transaction.complete(&checkout, &tip.session, &next, Some(&files))?;
 
-    done.overlaps.extend(shown(&published.conflicts));
-    done.obstacles.extend(obstacles(&published));
-    done.picked.push(PickedTurn {
+    result.overlaps.extend(shown(&published.conflicts));
+    result.obstacles.extend(obstacles(&published));
+    result.picked.push(PickedTurn {
         recorded: Some(tip.number() + 1),
         commit: Some(commit),
         ..row(project, step)?
@@ -216,7 +223,7 @@ fn write(
     let name = format!("{}:{}", source.session, source.number());
     let title = format!("Pick {name}: {}", source.title);
     let mut draft = project.store().draft(tip)?;
-    draft.set_answer_aside();
+    draft.archive_answer();
     draft.begin();
     let trailer = format!("Teddy-Session: {}", tip.session);
     let after = snapshot::advance(
@@ -254,18 +261,18 @@ fn write(
     };
 
     let lines = files.lines(repository)?;
-    let mut artifacts = draft.standing();
+    let mut artifacts = draft.lasting_artifacts();
     tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
     for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
+        artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
     }
 
-    artifacts.put(artifact::REPORT, report(&title, &lines));
+    artifacts.insert(artifact::REPORT, report(&title, &lines));
 
     let commit = project.store().write(NewTurn {
         session: &tip.session,
         title: &title,
-        done: &lines,
+        results: &lines,
         artifacts,
         meta: &meta,
         previous: Some(tip.commit),

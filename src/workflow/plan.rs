@@ -13,21 +13,21 @@ use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, ModelUse, Status};
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
-use crate::workflow::context::input::{Making, make_input};
+use crate::workflow::context::input::{InputSources, make_input};
 use crate::workflow::context::lists::ContextLists;
 use crate::workflow::context::lists::lists;
-use crate::workflow::context::message::{ask_for_message, said, without_keys};
+use crate::workflow::context::message::{ask_for_message, resolve_message, without_keys};
 use crate::workflow::context::pages;
 use crate::workflow::context::requests;
-use crate::workflow::judge::judge;
-use crate::workflow::judge::{JudgeInput, Judged};
 use crate::workflow::model::agents;
 use crate::workflow::model::choose;
 use crate::workflow::model::request::PlanRequest;
 use crate::workflow::model::source::{PlanSource, plan_source};
-use crate::workflow::model::touched::ask_watching;
+use crate::workflow::model::touched_files::ask_watching;
 use crate::workflow::project::Project;
-use crate::workflow::user::{User, tell_drift, telling};
+use crate::workflow::user::{User, report_drift, telling};
+use crate::workflow::validation::validate_plan;
+use crate::workflow::validation::{ValidatedPlan, ValidationInput};
 use crate::workspace::drift;
 use crate::workspace::drift::Drift;
 use crate::workspace::snapshot;
@@ -87,9 +87,9 @@ pub struct WaitingPlan {
 }
 
 /// Plans the next turn of the current session, and saves it as the draft.
-pub fn plan(
+pub fn plan_next_turn(
     project: &Project,
-    wish: &PlanOptions,
+    options: &PlanOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<WaitingPlan> {
     let session = project.session()?;
@@ -99,8 +99,8 @@ pub fn plan(
     let draft = project.store().draft(&tip)?;
     // As in `execute FILE`, a text without a plan is probably the wrong file.
     let is_wrong = |text: &String| draft.is_planned() && !reading::read(text).is_plan;
-    anyhow::ensure!(!wish.from.as_ref().is_some_and(is_wrong), NotAPlan);
-    plan_turn(project, wish, Start { tip: &tip, draft }, user)
+    anyhow::ensure!(!options.from.as_ref().is_some_and(is_wrong), NotAPlan);
+    plan_turn(project, options, Start { tip: &tip, draft }, user)
 }
 
 /// Where planning starts.
@@ -114,49 +114,50 @@ pub struct Start<'a> {
 /// Plans a turn. The caller holds the session lock.
 pub fn plan_turn(
     project: &Project,
-    wish: &PlanOptions,
+    options: &PlanOptions,
     start: Start<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<WaitingPlan> {
     let Start { tip, mut draft } = start;
-    let said = said(wish.message.as_deref(), wish.origin, &draft, user)
+    let user_message = resolve_message(options.message.as_deref(), options.origin, &draft, user)
         // A given answer needs no message.
         .or_else(|| {
-            wish.from
+            options
+                .from
                 .is_some()
                 .then(|| (String::new(), MessageOrigin::User))
         });
 
-    let origin = said
+    let origin = user_message
         .as_ref()
         .map_or(MessageOrigin::User, |(_, origin)| *origin);
     // Fail on an unavailable model before prompting for a message.
-    let source = match wish.from {
+    let source = match options.from {
         Some(_) => None,
         // A pipeline produces plans, not answers.
-        None if wish.question => {
-            let model = choose::writer(project, tip, wish.model.as_deref())?;
+        None if options.question => {
+            let model = choose::writer(project, tip, options.model.as_deref())?;
             Some(PlanSource::Model(model))
         }
         None => Some(plan_source(
             project,
             tip,
-            wish.model.as_deref(),
-            wish.pipeline.as_deref(),
+            options.model.as_deref(),
+            options.pipeline.as_deref(),
             origin,
         )?),
     };
 
-    let message = match said {
+    let message = match user_message {
         Some((message, _)) => message,
         None => ask_for_message(&draft, tip, tip.question(&project.repository)?, user)?,
     };
     let message = without_keys(message, user);
-    let recorded = match wish.snapshot {
+    let recorded = match options.snapshot {
         Some(commit) => RecordedFiles::of(&project.repository, commit)?,
         None => record_locked(project, tip, user)?,
     };
-    snapshot::tell_captured(
+    snapshot::report_captured(
         &project.checkout(),
         tip,
         &mut draft,
@@ -165,32 +166,34 @@ pub fn plan_turn(
     )?;
     let drift = drift::drift(&project.checkout(), tip, recorded.tree)?;
 
-    tell_drift(&drift, tip.number(), user);
+    report_drift(&drift, tip.number(), user);
     let lists = lists(&project.repository, &draft, recorded.tree)?;
     let requests = requests::requests_but_for(project, tip, &draft, &message)?;
     begin(&mut draft, &message, origin);
-    instruct(project, tip, &mut draft, wish)?;
-    agents::bring_prompt_up_to_date(project, &mut draft.artifacts);
-    draft.meta.work.clone_from(&wish.work);
-    draft.artifacts.put(artifact::REQUESTS, requests.write());
+    instruct(project, tip, &mut draft, options)?;
+    agents::update_prompt(project, &mut draft.artifacts);
+    draft.meta.work.clone_from(&options.work);
+    draft.artifacts.insert(artifact::REQUESTS, requests.write());
     let mut pages = pages::pages_of(project, tip, &draft)?;
-    let made = make_input(
+    let rendered = make_input(
         project,
-        Making {
+        InputSources {
             tip,
             lists: &lists,
             recorded: &recorded,
             requests: requests.before(&draft.meta),
-            depth: wish.depth,
+            depth: options.depth,
         },
         &mut pages,
         user,
     )?;
 
     pages.keep_in(&mut draft.artifacts);
-    draft.artifacts.put(artifact::INPUT, made.text.as_str());
+    draft
+        .artifacts
+        .insert(artifact::INPUT, rendered.text.as_str());
     let is_kept = source.is_some();
-    let reply = match (source, &wish.from) {
+    let reply = match (source, &options.from) {
         (Some(source), _) => ask_watching(
             project,
             recorded.tree,
@@ -199,7 +202,7 @@ pub fn plan_turn(
                 draft: &mut draft,
                 recorded: &recorded,
                 source,
-                weight: made.weight,
+                weight: rendered.weight,
             },
             user,
         )?,
@@ -246,10 +249,10 @@ pub fn take_answer(
         recorded,
         is_kept,
     } = answered;
-    let judged = judge(
+    let validated = validate_plan(
         project,
         read_reply(&draft, reply),
-        &JudgeInput {
+        &ValidationInput {
             tip,
             tree: recorded.tree,
             lists,
@@ -257,9 +260,9 @@ pub fn take_answer(
         },
     )?;
     // If the answer needed no repair, the draft is already saved with it.
-    let is_as_kept = is_kept && reply == judged.repaired.text;
+    let is_as_kept = is_kept && reply == validated.repaired.text;
     let is_as_kept = is_as_kept && draft.artifacts.text(artifact::REPLY).is_none();
-    keep_plan(&mut draft, reply, &judged);
+    keep_plan(&mut draft, reply, &validated);
     if !is_as_kept {
         project.store().save_draft(tip, &mut draft)?;
     }
@@ -267,12 +270,12 @@ pub fn take_answer(
     Ok(WaitingPlan {
         session: tip.session.to_string(),
         turn: draft.meta.number,
-        title: judged.plan.title.clone(),
+        title: validated.plan.title.clone(),
         model: draft.meta.model,
-        repair: judged.repaired.level,
-        diagnostics: judged.simulation.diagnostics,
-        outline: judged.outline,
-        text: judged.repaired.text,
+        repair: validated.repaired.level,
+        diagnostics: validated.simulation.diagnostics,
+        outline: validated.outline,
+        text: validated.repaired.text,
         drift: None,
         recorded: recorded.clone(),
     })
@@ -294,10 +297,10 @@ fn question_of(draft: &Draft) -> String {
         return message;
     }
 
-    let asked = draft.artifacts.text_or_empty(artifact::REQUESTS);
-    let newest = Requests::read(&asked)
+    let text = draft.artifacts.text_or_empty(artifact::REQUESTS);
+    let newest = Requests::read(&text)
         .ok()
-        .and_then(|asked| asked.requests.into_iter().next_back());
+        .and_then(|requests| requests.requests.into_iter().next_back());
     newest.map_or(message, |request| request.text)
 }
 
@@ -307,13 +310,13 @@ fn instruct(
     project: &Project,
     tip: &Turn,
     draft: &mut Draft,
-    wish: &PlanOptions,
+    options: &PlanOptions,
 ) -> anyhow::Result<()> {
-    let is_question = wish.question || (wish.message.is_none() && draft.meta.question);
+    let is_question = options.question || (options.message.is_none() && draft.meta.question);
     if is_question {
         draft
             .artifacts
-            .put(artifact::SYSTEM_PROMPT, ANSWERING.to_owned());
+            .insert(artifact::SYSTEM_PROMPT, ANSWERING.to_owned());
     } else {
         drop_question(project, tip, draft)?;
     }
@@ -325,15 +328,15 @@ fn instruct(
 /// Turns a question into a normal turn, with the agent's system prompt.
 pub fn drop_question(project: &Project, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
     if draft.meta.question {
-        let standing = agents::standing_prompt(project, tip, &draft.meta.agent)?;
-        draft.artifacts.put(artifact::SYSTEM_PROMPT, standing);
+        let prompt = agents::standing_prompt(project, tip, &draft.meta.agent)?;
+        draft.artifacts.insert(artifact::SYSTEM_PROMPT, prompt);
         draft.meta.question = false;
     }
     Ok(())
 }
 
 fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
-    draft.set_answer_aside();
+    draft.archive_answer();
     let is_stale = |name: &str| {
         [
             artifact::REPLY,
@@ -341,14 +344,14 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
             artifact::INPUT,
             artifact::TRANSCRIPT,
             artifact::TRANSCRIPT_TEXT,
-            artifact::TOLD,
+            artifact::RESUMED_PROMPT,
         ]
         .contains(&name)
             || name.starts_with(artifact::STEPS)
-            || name.starts_with(artifact::TAKEN)
+            || name.starts_with(artifact::TAKEN_FILES)
     };
     draft.artifacts.0.retain(|name, _| !is_stale(name));
-    draft.artifacts.put(artifact::USER_PROMPT, message);
+    draft.artifacts.insert(artifact::USER_PROMPT, message);
     draft.meta.status = Status::Ready;
     draft.meta.origin = origin;
     if origin == MessageOrigin::User {
@@ -366,17 +369,17 @@ fn begin(draft: &mut Draft, message: &str, origin: MessageOrigin) {
 }
 
 /// Stores a plan in the draft.
-pub fn keep_plan(draft: &mut Draft, reply: &str, judged: &Judged) {
-    if reply == judged.repaired.text {
+pub fn keep_plan(draft: &mut Draft, reply: &str, validated: &ValidatedPlan) {
+    if reply == validated.repaired.text {
         draft.artifacts.remove(artifact::REPLY);
     } else {
-        draft.artifacts.put(artifact::REPLY, reply);
+        draft.artifacts.insert(artifact::REPLY, reply);
     }
 
     draft
         .artifacts
-        .put(artifact::PLAN, judged.repaired.text.as_str());
-    draft.meta.repair = Some(format!("{:?}", judged.repaired.level).to_lowercase());
+        .insert(artifact::PLAN, validated.repaired.text.as_str());
+    draft.meta.repair = Some(format!("{:?}", validated.repaired.level).to_lowercase());
     draft.meta.status = Status::Planned;
 }
 

@@ -1,6 +1,6 @@
 //! `Project`: a repository with its settings and its current session. All workflows start from it.
 
-mod ailing;
+mod degraded;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::git::snapshot::limits::SnapshotLimits;
 use crate::git::worktree;
 use crate::host::env;
 use crate::host::fault;
-use crate::host::file::{Root, make_folders, read_regular_text, write_atomic};
+use crate::host::file::{Root, make_dirs, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
 use crate::host::process;
 use crate::model::acting::preset;
@@ -31,7 +31,7 @@ use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::workflow::context::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::user::{User, telling};
 use crate::workspace::set_aside::{self, PutBackResult};
 use crate::workspace::transaction::Transaction;
@@ -41,7 +41,7 @@ const MAX_NAME: u64 = 1024;
 
 /// Locations of the user's own files.
 #[derive(Debug, Clone)]
-pub struct UserFolders {
+pub struct UserDirs {
     /// Home directory.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME/teddy`
@@ -54,18 +54,18 @@ pub struct UserFolders {
 
 /// How the user carries the input of a `manual` model to a chat and its answer back.
 #[derive(Clone)]
-pub struct Hands {
+pub struct ManualIo {
     /// Hands the input to the user.
     pub give: Rc<Give>,
     /// Gets the answer from the user.
     pub take: Rc<Take>,
 }
 
-impl Default for Hands {
+impl Default for ManualIo {
     /// Without a user, both fail.
-    fn default() -> Hands {
+    fn default() -> ManualIo {
         let Outside { give, take, .. } = Outside::default();
-        Hands { give, take }
+        ManualIo { give, take }
     }
 }
 
@@ -92,11 +92,11 @@ pub struct Project {
     /// Names of ignored settings of the repository.
     pub ignored: Vec<String>,
     /// Locations of the user's own files.
-    pub places: UserFolders,
+    pub user_dirs: UserDirs,
     /// Input and output of `manual` models.
-    pub hands: Hands,
+    pub manual_io: ManualIo,
     /// The session that this call works on, if it was given.
-    wanted: Option<SessionName>,
+    requested_session: Option<SessionName>,
 }
 
 /// There is no current session.
@@ -117,7 +117,7 @@ fn is_no_session_worktree(repository: &Repository) -> anyhow::Result<()> {
     let mut here = listed.filter(|listed| listed.path == repository.workdir());
     match here.next() {
         None => Ok(()),
-        Some(listed) => Err(hinted(
+        Some(listed) => Err(error_with_hint(
             format!(
                 "this is the worktree of session `{}`, in which its plans run",
                 listed.session
@@ -130,32 +130,32 @@ fn is_no_session_worktree(repository: &Repository) -> anyhow::Result<()> {
 impl Project {
     /// Opens the project of a directory.
     pub fn open(
-        folder: &Path,
-        places: UserFolders,
-        wanted: ProjectOptions,
+        dir: &Path,
+        user_dirs: UserDirs,
+        options: ProjectOptions,
     ) -> anyhow::Result<Project> {
-        let repository = Repository::discover(folder, places.home.as_deref())?;
+        let repository = Repository::discover(dir, user_dirs.home.as_deref())?;
         is_no_session_worktree(&repository)?;
-        Project::of(repository, places, wanted)
+        Project::of(repository, user_dirs, options)
     }
 
     /// Like [`Project::open`], for commands that only read the record. Accepts a bare repository.
     pub fn open_record(
-        folder: &Path,
-        places: UserFolders,
-        wanted: ProjectOptions,
+        dir: &Path,
+        user_dirs: UserDirs,
+        options: ProjectOptions,
     ) -> anyhow::Result<Project> {
-        let repository = Repository::discover_record(folder, places.home.as_deref())?;
-        Project::of(repository, places, wanted)
+        let repository = Repository::discover_record(dir, user_dirs.home.as_deref())?;
+        Project::of(repository, user_dirs, options)
     }
 
     fn of(
         repository: Repository,
-        places: UserFolders,
-        wanted: ProjectOptions,
+        user_dirs: UserDirs,
+        options: ProjectOptions,
     ) -> anyhow::Result<Project> {
         let teddy = repository.workdir().join(".teddy");
-        let record = Trust::of(&places.config, &repository.common_dir()).record();
+        let record = Trust::of(&user_dirs.config, &repository.common_dir()).record();
         let proposed = proposed(&repository);
         let trusted = record.covers(&proposed);
         let mut own = match proposed.get("config.yaml") {
@@ -165,7 +165,7 @@ impl Project {
         let mut ignored = own.confine(trusted);
         let users = [
             Layer::from_git(&repository.config_section("teddy"))?,
-            Layer::read(&places.config_file)?,
+            Layer::read(&user_dirs.config_file)?,
         ];
 
         if !trusted {
@@ -178,10 +178,10 @@ impl Project {
             git,
             user,
             own,
-            Layer::from_pairs(error::CALL, &wanted.settings)?,
+            Layer::from_pairs(error::CALL, &options.settings)?,
         ])?;
         // From here on, child processes do not inherit variables with keys.
-        process::withhold(usual_keys().chain(settings.key_variables()));
+        process::withhold_env(usual_keys().chain(settings.key_variables()));
 
         Ok(Project {
             repository,
@@ -189,9 +189,9 @@ impl Project {
             proposed,
             trusted,
             ignored,
-            places,
-            hands: Hands::default(),
-            wanted: wanted.session,
+            user_dirs,
+            manual_io: ManualIo::default(),
+            requested_session: options.session,
         })
     }
 
@@ -213,7 +213,7 @@ impl Project {
     pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;
-        Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.abandoned)
+        Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.holder_crashed)
     }
 
     /// Returns valid quarantined data to its place, under the lock.
@@ -226,7 +226,10 @@ impl Project {
     pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;
-        Ok(recover::recover_thoroughly(&self.checkout(), &mut telling(user))? | lock.abandoned)
+        Ok(
+            recover::recover_thoroughly(&self.checkout(), &mut telling(user))?
+                | lock.holder_crashed,
+        )
     }
 
     /// The sessions.
@@ -244,8 +247,8 @@ impl Project {
     /// The current session: the given one, else the last used in this worktree, else the only one.
     /// Fails with [`NoSession`].
     pub fn session(&self) -> anyhow::Result<SessionName> {
-        if let Some(wanted) = &self.wanted {
-            return Ok(wanted.clone());
+        if let Some(session) = &self.requested_session {
+            return Ok(session.clone());
         }
 
         let last = read_regular_text(&self.last_used(), MAX_NAME)
@@ -270,40 +273,40 @@ impl Project {
     /// The session in a turn's name, such as `origin/add-auth:3`, else the current one.
     pub fn session_of(&self, turn: &str) -> anyhow::Result<SessionName> {
         if let Some((before, _)) = turn.split_once(':')
-            && let Ok(named) = SessionName::from_address(before)
+            && let Ok(session) = SessionName::from_address(before)
         {
-            return Ok(named);
+            return Ok(session);
         }
 
         // The name of a fetched session denotes its newest turn.
         match SessionName::from_address(turn) {
-            Ok(named) if named.remote().is_some() && self.has(&named) => Ok(named),
+            Ok(session) if session.remote().is_some() && self.has(&session) => Ok(session),
             _ => self.session(),
         }
     }
 
     fn has(&self, session: &SessionName) -> bool {
-        let found = refs::read(&self.repository, &session.reference());
-        found.is_ok_and(|found| found.is_some())
+        let commit = refs::read(&self.repository, &session.reference());
+        commit.is_ok_and(|commit| commit.is_some())
     }
 
     /// The session given for this call, if any.
     pub fn named_session(&self) -> Option<SessionName> {
-        self.wanted.clone()
+        self.requested_session.clone()
     }
 
     /// Sets the session for the rest of this call. The current session of the worktree stays the
     /// same.
     pub fn work_on(&mut self, session: &SessionName) {
-        self.wanted = Some(session.clone());
+        self.requested_session = Some(session.clone());
     }
 
     /// Makes a session the current one of this worktree.
     pub fn use_session(&mut self, session: &SessionName) -> anyhow::Result<()> {
-        self.wanted = Some(session.clone());
+        self.requested_session = Some(session.clone());
         let path = self.last_used();
-        let folder = path.parent().expect("the note has a folder");
-        make_folders(folder).with_context(|| format!("making `{}`", folder.display()))?;
+        let dir = path.parent().expect("the note has a folder");
+        make_dirs(dir).with_context(|| format!("making `{}`", dir.display()))?;
         if read_regular_text(&path, MAX_NAME).is_ok_and(|text| text.trim() == session.as_str()) {
             return Ok(());
         }
@@ -312,12 +315,12 @@ impl Project {
     }
 
     /// Returns an unused session name: the given one, or that with a number.
-    pub fn free_name(&self, wanted: SessionName) -> anyhow::Result<SessionName> {
-        let mut name = wanted.clone();
+    pub fn free_name(&self, preferred: SessionName) -> anyhow::Result<SessionName> {
+        let mut name = preferred.clone();
         let mut number = 1;
         while refs::read(&self.repository, &name.reference())?.is_some() {
             number += 1;
-            name = wanted.numbered(number);
+            name = preferred.numbered(number);
         }
         Ok(name)
     }
@@ -339,8 +342,8 @@ impl Project {
         let lock = Lock::take(&self.session_lock(session), command, patience)?;
         // Its commands may still be running, in the worktree that this call is about to use; who
         // watches them ends them if TeDDy was killed.
-        Lock::outlast(&self.commands_lock(session.as_str()), patience)?;
-        if lock.abandoned {
+        Lock::wait_released(&self.commands_lock(session.as_str()), patience)?;
+        if lock.holder_crashed {
             crate::host::shell::end_orphans();
         }
 
@@ -356,8 +359,8 @@ impl Project {
     /// Returns the file that is locked while a command runs in a session's worktree, by the
     /// session's name or that of its folder.
     pub fn commands_lock(&self, name: &str) -> PathBuf {
-        let session =
-            SessionName::from_folder(name).map_or_else(|| name.to_owned(), |name| name.to_string());
+        let session = SessionName::from_dir_name(name)
+            .map_or_else(|| name.to_owned(), |name| name.to_string());
 
         // `.lock` cannot collide with a session: git refuses ref names with that suffix.
         self.repository
@@ -393,7 +396,7 @@ impl Project {
     pub fn worktrees(&self) -> PathBuf {
         let root = match &self.settings.worktree.root {
             Some(root) => self.repository.workdir().join(root),
-            None => self.places.cache.join("worktrees"),
+            None => self.user_dirs.cache.join("worktrees"),
         };
         root.join(self.repository.identity())
     }
@@ -419,8 +422,8 @@ pub fn usual_keys() -> impl Iterator<Item = String> {
 
 /// Name of a project: that of its directory.
 pub fn project_name(project: &Project) -> String {
-    let folder = project.repository.workdir();
-    let name = folder.file_name().unwrap_or(folder.as_os_str());
+    let dir = project.repository.workdir();
+    let name = dir.file_name().unwrap_or(dir.as_os_str());
     name.to_string_lossy().into_owned()
 }
 

@@ -124,7 +124,7 @@ fn exit_differences(
     ran: &Ran,
 ) -> anyhow::Result<Vec<ExitDifference>> {
     let report = turn.text(repository, artifact::REPORT)?.unwrap_or_default();
-    let Some(report) = report::read::read(&report) else {
+    let Some(report) = report::reading::read(&report) else {
         return Ok(Vec::new());
     };
     // The plan that ran has only the actions that were approved.
@@ -219,12 +219,16 @@ fn run_again(
         artifacts: &artifacts,
     };
 
-    let left = perform(project, &env, &Approved::all(plan), user)?;
-    if let Some(why) = &left.ran.interruption {
+    let result = perform(project, &env, &Approved::all(plan), user)?;
+    if let Some(why) = &result.ran.interruption {
         anyhow::bail!("interrupted: {why}");
     }
 
-    let rolled_back = left.ran.failed && project.settings.on_failure == OnFailure::Rollback;
-    let tree = if rolled_back { tree } else { left.taken.tree };
-    Ok((tree, left.ran))
+    let rolled_back = result.ran.failed && project.settings.on_failure == OnFailure::Rollback;
+    let tree = if rolled_back {
+        tree
+    } else {
+        result.worktree.tree
+    };
+    Ok((tree, result.ran))
 }

@@ -10,13 +10,13 @@ use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::branch::fork;
 use crate::workflow::context::lists::lists;
+use crate::workflow::lifecycle::fork_session;
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::request::PlanRequest;
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::model::source::plan_source;
-use crate::workflow::model::touched::ask_watching;
+use crate::workflow::model::touched_files::ask_watching;
 use crate::workflow::notice::Notice;
 use crate::workflow::plan;
 use crate::workflow::plan::{Answered, WaitingPlan, take_answer};
@@ -44,11 +44,11 @@ pub struct RetryOptions {
 /// Sends the input of a turn again, and switches to the new session with the answer.
 pub fn retry(
     project: &mut Project,
-    wish: &RetryOptions,
+    options: &RetryOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<WaitingPlan> {
-    let session = project.session_of(&wish.turn)?;
-    let turn = project.store().turn(&session, &wish.turn)?;
+    let session = project.session_of(&options.turn)?;
+    let turn = project.store().turn(&session, &options.turn)?;
     turn.session.writable()?;
     let previous = turn
         .previous
@@ -62,10 +62,10 @@ pub fn retry(
     })?;
 
     // Fail on an unavailable model before creating a branch.
-    let source = source_of(project, &turn, wish.model.as_deref())?;
+    let source = source_of(project, &turn, options.model.as_deref())?;
     let name = free_name(&project.repository, &turn.session)?;
     let before = format!("{}:{previous}", turn.session);
-    fork(project, &before, &name, user)?;
+    fork_session(project, &before, &name, user)?;
     project.work_on(&name);
     let planned = ask_again(project, &turn, (source, input.as_str()), user)
         .with_context(|| format!("session `{name}` was started, but has no plan"))?;
@@ -75,7 +75,7 @@ pub fn retry(
 }
 
 fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<PlanSource> {
-    let asked = || {
+    let recorded_model = || {
         turn.meta
             .model
             .as_ref()
@@ -93,7 +93,7 @@ fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Res
     plan_source(
         project,
         &before,
-        model.or_else(asked),
+        model.or_else(recorded_model),
         pipeline,
         MessageOrigin::User,
     )
@@ -138,7 +138,7 @@ fn ask_again(
         user,
     )?;
 
-    tell_other_steps(&project.repository, turn, &draft, user)?;
+    report_other_steps(&project.repository, turn, &draft, user)?;
     let before = turn
         .meta
         .workspace
@@ -146,7 +146,7 @@ fn ask_again(
         .map(|workspace| project.repository.commit(workspace.before))
         .transpose()?;
     if before.is_some_and(|before| before.tree != recorded.tree) {
-        user.tell(Event::Notice(Notice::FilesDiffer));
+        user.report(Event::Notice(Notice::FilesDiffer));
     }
 
     take_answer(
@@ -164,7 +164,7 @@ fn ask_again(
 
 /// Reports if the first step of a pipeline was sent something else than in the turn. Later steps
 /// depend on its answer.
-fn tell_other_steps(
+fn report_other_steps(
     repository: &Repository,
     turn: &Turn,
     draft: &Draft,
@@ -182,7 +182,7 @@ fn tell_other_steps(
         let step = sent
             .trim_start_matches("steps/01-")
             .trim_end_matches("/input.md");
-        user.tell(Event::Notice(Notice::StepChanged {
+        user.report(Event::Notice(Notice::StepChanged {
             pipeline: name.clone(),
             step: step.to_owned(),
         }));
@@ -195,7 +195,7 @@ fn take_over(repository: &Repository, turn: &Turn, draft: &mut Draft) -> anyhow:
     let files = repository.files(turn.tree)?;
     for name in RECORDED {
         match files.get(name) {
-            Some(bytes) => draft.artifacts.put(name, bytes.clone()),
+            Some(bytes) => draft.artifacts.insert(name, bytes.clone()),
             None => draft.artifacts.remove(name),
         }
     }

@@ -49,19 +49,19 @@ pub fn is_looking() -> bool {
 
 /// Finds models in the environment, in `PATH` and on local and named servers. Programs inside the
 /// repository are ignored, because its author could have put them there.
-pub fn look(repository: Option<&Path>, named: &[ServerAddress]) -> FoundModels {
+pub fn scan_models(repository: Option<&Path>, addresses: &[ServerAddress]) -> FoundModels {
     let is_looking = is_looking();
     let usual = if is_looking { servers() } else { Vec::new() };
     // If the home directory is itself a repository, the user's own programs are inside it.
     let home = env::home().and_then(|home| home.canonicalize().ok());
-    let is_home = |folder: &&Path| home.as_ref().is_some_and(|home| home.starts_with(folder));
-    let repository = repository.filter(|folder| !is_home(folder));
-    let places = LookPlaces {
+    let is_home = |dir: &&Path| home.as_ref().is_some_and(|home| home.starts_with(dir));
+    let repository = repository.filter(|dir| !is_home(dir));
+    let sources = LookPlaces {
         repository,
-        servers: named.iter().cloned().chain(usual).collect(),
+        servers: addresses.iter().cloned().chain(usual).collect(),
         programs: is_looking,
     };
-    FoundModels::look(&places, &env::var)
+    FoundModels::look(&sources, &env::var)
 }
 
 fn servers() -> Vec<ServerAddress> {
@@ -69,13 +69,13 @@ fn servers() -> Vec<ServerAddress> {
         return server::usual(&env::var);
     }
 
-    let named = env::var(SERVERS).unwrap_or_default();
-    named.split([',', ' ']).filter_map(server::named).collect()
+    let list = env::var(SERVERS).unwrap_or_default();
+    list.split([',', ' ']).filter_map(server::named).collect()
 }
 
 /// Asks a model one short question.
 pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelError> {
-    let outside = Outside {
+    let environment = Outside {
         stopped: Rc::new(interrupt::requested),
         ..Outside::default()
     };
@@ -89,7 +89,7 @@ pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelEr
     };
 
     let start = Instant::now();
-    let answer = open(name, &settings, &outside)?.answer(&request, &mut |_| ())?;
+    let answer = open(name, &settings, &environment)?.answer(&request, &mut |_| ())?;
     Ok(TriedModel {
         answer: answer.text,
         duration: start.elapsed(),
@@ -105,7 +105,7 @@ pub fn keep(file: &Path, model: NewModel) -> (NewModel, KeptModel) {
     };
     let model = model.fitted(&text);
 
-    let kept = match model.written(&text) {
+    let outcome = match model.written(&text) {
         Ok(written) if written == text => KeptModel::Unchanged,
         Ok(written) => match write_atomic(file, written.as_bytes()) {
             Ok(()) => KeptModel::Written,
@@ -113,21 +113,21 @@ pub fn keep(file: &Path, model: NewModel) -> (NewModel, KeptModel) {
         },
         Err(refusal) => KeptModel::ByHand(refusal.to_string()),
     };
-    (model, kept)
+    (model, outcome)
 }
 
 /// Reads a configuration file, or says why it cannot be edited.
 fn text_of(file: &Path) -> Result<String, String> {
-    let Ok(found) = file.symlink_metadata() else {
+    let Ok(metadata) = file.symlink_metadata() else {
         return Ok(String::new());
     };
-    if found.is_symlink() {
+    if metadata.is_symlink() {
         return Err("it is a link, and may belong to something else".to_owned());
     }
-    if !found.is_file() {
+    if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    if found.permissions().mode() & 0o222 == 0 {
+    if metadata.permissions().mode() & 0o222 == 0 {
         return Err("it is read-only".to_owned());
     }
 
@@ -146,20 +146,20 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(file: &Path, words: &str) {
+    fn refused(file: &Path, text: &str) {
         let before = std::fs::read(file).ok();
-        let (_, kept) = keep(file, model());
+        let (_, outcome) = keep(file, model());
         assert!(
-            matches!(&kept, KeptModel::ByHand(why) if why.contains(words)),
-            "{kept:?}"
+            matches!(&outcome, KeptModel::ByHand(why) if why.contains(text)),
+            "{outcome:?}"
         );
         assert_eq!(std::fs::read(file).ok(), before);
     }
 
     #[test]
     fn cf7_a_file_is_made_and_changed_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("new/config.yaml");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("new/config.yaml");
         assert_eq!(keep(&file, model()), (model(), KeptModel::Written));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "model: manual\n");
         assert_eq!(keep(&file, model()).1, KeptModel::Unchanged);
@@ -167,12 +167,12 @@ mod tests {
 
     #[test]
     fn cf7_a_file_that_is_not_the_users_own_to_write_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("a.yaml"), dir.path().join("b.yaml"));
         std::fs::write(&file, "agent: x\n").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         refused(&link, "it is a link");
-        refused(folder.path(), "it is not a regular file");
+        refused(dir.path(), "it is not a regular file");
         refused(Path::new("/dev/null"), "it is not a regular file");
 
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::git::keep::hold;
+use crate::git::keep::protect;
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
 use crate::git::refs::signed;
 use crate::git::repository::Repository;
-use crate::git::sign::make::{self, Passphrase, TagWanted};
+use crate::git::sign::make::{self, Passphrase, TagRequest};
 use crate::host::fault;
 use crate::session::name::SessionName;
 use crate::session::signature::tag_name;
@@ -35,13 +35,13 @@ pub struct SignedSession {
 
 /// Directory for scratch repositories in which git signs. While no process is signing, its contents
 /// are leftovers of killed ones.
-pub fn scratch_dir(repository: &Repository) -> PathBuf {
+pub fn signing_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("signing")
 }
 
 /// Signs the newest turn of a session. No turn can be added meanwhile, because the session is
 /// locked.
-pub fn sign(
+pub fn sign_session(
     project: &Project,
     session: &SessionName,
     passphrase: Passphrase,
@@ -54,20 +54,25 @@ pub fn sign(
     drop(project.enter("sign", user)?);
     let tip = project.store().tip(session)?;
     let reference = session.signed_reference();
-    let before = signed::read(repository, &reference)?;
+    let before = signed::read_tag(repository, &reference)?;
 
-    let wanted = TagWanted {
+    let tag_request = TagRequest {
         name: &tag_name(session),
         commit: tip.commit,
-        message: &message(&tip),
+        message: &signature_message(&tip),
     };
-    let bytes = make::signed(repository, &scratch_dir(repository), &wanted, passphrase)?;
+    let bytes = make::sign_tag(
+        repository,
+        &signing_dir(repository),
+        &tag_request,
+        passphrase,
+    )?;
     let transaction = project.enter("sign", user)?;
-    let (tag, held) = hold::hold_tag(repository, &bytes)?;
+    let (tag, protected) = protect::protect_tag(repository, &bytes)?;
 
     fault::point("before-snapshot-ref")?;
-    signed::move_to(repository, (&reference, before), tag, "teddy: sign")?;
-    hold::settle(repository, &held)?;
+    signed::move_tag_to(repository, (&reference, before), tag, "teddy: sign")?;
+    protect::release_protected(repository, &protected)?;
     drop(transaction);
 
     Ok(SignedSession {
@@ -79,14 +84,14 @@ pub fn sign(
     })
 }
 
-fn message(tip: &Turn) -> String {
+fn signature_message(tip: &Turn) -> String {
     let (session, number) = (&tip.session, tip.number());
-    let what = match number {
+    let extent = match number {
         0 => "before its first turn".to_owned(),
         1 => "turn 1".to_owned(),
         _ => format!("turns 1-{number}"),
     };
     let id = tip.meta.turn_id;
 
-    format!("Session {session}, {what}\n\nTeddy-Session: {session}\nTeddy-Turn: {number} {id}\n")
+    format!("Session {session}, {extent}\n\nTeddy-Session: {session}\nTeddy-Turn: {number} {id}\n")
 }

@@ -58,7 +58,7 @@ pub fn sum<'a>(
             break;
         };
         let next = tree(next.before)?;
-        adding.turn(before, kept(repository, before, after, next)?)?;
+        adding.turn(before, drop_unapplied(repository, before, after, next)?)?;
         adding.user(after, next)?;
     }
 
@@ -67,7 +67,7 @@ pub fn sum<'a>(
 
 /// Returns `after` without the changes that the next turn did not find in the files, as they were not
 /// applied.
-fn kept(
+fn drop_unapplied(
     repository: &Repository,
     before: TreeId,
     after: TreeId,
@@ -100,7 +100,7 @@ impl Adding<'_> {
             return Ok(());
         }
         let repository = self.repository;
-        match merge::merge(repository, before, self.sum.after, after)? {
+        match merge::merge_trees(repository, before, self.sum.after, after)? {
             Merged::Clean(tree) => self.sum.after = tree,
             Merged::Overlap { paths, theirs, .. } => {
                 let mut edits = Edits::new();
@@ -130,7 +130,7 @@ impl Adding<'_> {
             }
         }
         self.sum.after = diff::tree_with(repository, self.sum.after, &edits)?;
-        self.users = match merge::merge(repository, after, self.users, next)? {
+        self.users = match merge::merge_trees(repository, after, self.users, next)? {
             Merged::Clean(tree) => tree,
             // Edits in what turns wrote.
             Merged::Overlap { ours, .. } => ours,

@@ -63,12 +63,12 @@ impl<'p> Trials<'p> {
             reach: Reach::AsConfigured,
             artifacts: &Artifacts::default(),
         };
-        let left = perform(self.project, &env, &Approved::all(&plan_of(command)), user)?;
-        if let Some(why) = &left.ran.interruption {
+        let result = perform(self.project, &env, &Approved::all(&plan_of(command)), user)?;
+        if let Some(why) = &result.ran.interruption {
             anyhow::bail!("interrupted: {why}");
         }
 
-        let outcome = left.ran.outcomes.first();
+        let outcome = result.ran.outcomes.first();
         let outcome = outcome.ok_or_else(|| anyhow::anyhow!("the command was not run"))?;
         let Some(exit_code) = outcome.exit_code else {
             anyhow::bail!("the command could not be run: {}", outcome.detail)

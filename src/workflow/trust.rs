@@ -17,16 +17,16 @@ pub struct TrustProposal {
 }
 
 /// Returns what trust would allow.
-pub fn see(project: &Project) -> anyhow::Result<TrustProposal> {
+pub fn trust_proposal(project: &Project) -> anyhow::Result<TrustProposal> {
     let now = &project.proposed;
-    let record = trust(project).record();
+    let record = trust_store(project).record();
     let mut text = String::new();
     let names: std::collections::BTreeSet<&String> =
         now.keys().chain(record.files.keys()).collect();
 
     for name in names {
         let (old, new) = (record.files.get(name), now.get(name));
-        let shown = match (old, new) {
+        let diff = match (old, new) {
             (Some(old), Some(new)) if old == new => continue,
             (None, Some(new)) => format!("--- .teddy/{}\n{}\n", visible(name), visible_block(new)),
             (Some(old), new) => visible_block(&unified(
@@ -37,7 +37,7 @@ pub fn see(project: &Project) -> anyhow::Result<TrustProposal> {
             .into_owned(),
             (None, None) => continue,
         };
-        text.push_str(&shown);
+        text.push_str(&diff);
     }
 
     Ok(TrustProposal {
@@ -48,7 +48,7 @@ pub fn see(project: &Project) -> anyhow::Result<TrustProposal> {
 }
 
 /// Trusts exactly what [`see`] showed, even if the files changed since, or revokes all trust.
-pub fn remember(project: &Project, trusted: bool) -> anyhow::Result<()> {
+pub fn remember_trust(project: &Project, trusted: bool) -> anyhow::Result<()> {
     let record = if trusted {
         TrustRecord {
             files: project.proposed.clone(),
@@ -56,9 +56,9 @@ pub fn remember(project: &Project, trusted: bool) -> anyhow::Result<()> {
     } else {
         TrustRecord::default()
     };
-    Ok(trust(project).remember(&record)?)
+    Ok(trust_store(project).remember(&record)?)
 }
 
-fn trust(project: &Project) -> Trust {
-    Trust::of(&project.places.config, &project.repository.common_dir())
+fn trust_store(project: &Project) -> Trust {
+    Trust::of(&project.user_dirs.config, &project.repository.common_dir())
 }

@@ -1,6 +1,6 @@
 //! The user, as seen by workflows.
 
-use crate::git::worktree::fill::Filled;
+use crate::git::worktree::progress::WriteCount;
 use crate::model::acting::AgentProgress;
 use crate::plan::Plan;
 use crate::plan::action::Action;
@@ -25,9 +25,9 @@ pub struct NobodyToAsk {
 
 impl NobodyToAsk {
     /// Creates the error.
-    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> NobodyToAsk {
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> NobodyToAsk {
         NobodyToAsk {
-            what: what.into(),
+            what: message.into(),
             hint: hint.into(),
         }
     }
@@ -59,7 +59,7 @@ pub trait User {
     }
 
     /// Reports an event. Must not block.
-    fn tell(&mut self, event: Event<'_>);
+    fn report(&mut self, event: Event<'_>);
 }
 
 /// A choice.
@@ -90,7 +90,7 @@ pub struct ReviewRequest<'a> {
     /// Validates a changed plan against the same snapshot.
     pub revise: &'a dyn Fn(&Plan) -> anyhow::Result<Simulation>,
     /// Returns the content of a resource from the same snapshot.
-    pub look: &'a dyn Fn(&Resource) -> anyhow::Result<ResourceContent>,
+    pub read_resource: &'a dyn Fn(&Resource) -> anyhow::Result<ResourceContent>,
     /// The earlier decision, if the user's files changed during the review.
     pub earlier: Option<&'a Approved>,
 }
@@ -112,7 +112,7 @@ pub enum ResourceContent {
     /// Content of a file, page or artifact.
     Content(Vec<u8>),
     /// Paths of a directory's files.
-    Folder(Vec<String>),
+    Dir(Vec<String>),
     /// Nothing to show, with the reason.
     Nothing(&'static str),
 }
@@ -249,7 +249,7 @@ pub enum Event<'a> {
         diagnostics: &'a [Diagnostic],
     },
     /// Progress of filling the worktree; `None` at the end.
-    Filling(Option<Filled>),
+    Filling(Option<WriteCount>),
     /// An action starts.
     Started {
         /// Its index.
@@ -275,13 +275,13 @@ pub enum Event<'a> {
 
 /// Forwards notices about files to the user.
 pub fn telling<'a>(user: &'a mut dyn User) -> impl FnMut(FilesNotice) + 'a {
-    |notice| user.tell(Event::Notice(Notice::Files(notice)))
+    |notice| user.report(Event::Notice(Notice::Files(notice)))
 }
 
 /// Reports before a turn how the user's files differ from the newest turn, whose number is `turn`.
-pub fn tell_drift(drift: &Drift, turn: u64, user: &mut dyn User) {
+pub fn report_drift(drift: &Drift, turn: u64, user: &mut dyn User) {
     let drift = Box::new(drift.clone());
-    user.tell(Event::Notice(Notice::Files(FilesNotice::Drifted {
+    user.report(Event::Notice(Notice::Files(FilesNotice::Drifted {
         drift,
         turn,
     })));

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use crate::git::check_objects::find_damaged;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
-use crate::git::sound::unsound;
 use crate::session::name::SessionName;
 use crate::session::signature::{self, SessionSignature};
 use crate::session::verify::{Checked, CheckedTurn, Fault, check};
@@ -24,7 +24,10 @@ pub struct Verified {
 }
 
 /// Verifies sessions, or all if none is given.
-pub fn verify(project: &Project, sessions: &[SessionName]) -> anyhow::Result<Vec<Verified>> {
+pub fn verify_sessions(
+    project: &Project,
+    sessions: &[SessionName],
+) -> anyhow::Result<Vec<Verified>> {
     let store = project.store();
     let sessions = if sessions.is_empty() {
         store.sessions()?
@@ -37,14 +40,18 @@ pub fn verify(project: &Project, sessions: &[SessionName]) -> anyhow::Result<Vec
 
     let verified = sessions
         .into_iter()
-        .map(|(session, tip)| one(project, session, tip));
+        .map(|(session, tip)| verify_session(project, session, tip));
     verified.collect()
 }
 
-fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result<Verified> {
+fn verify_session(
+    project: &Project,
+    session: SessionName,
+    tip: CommitId,
+) -> anyhow::Result<Verified> {
     let Checked { turns, mut faults } = check(&project.repository, &session, tip);
     let commits: Vec<CommitId> = turns.iter().flat_map(commits_of).collect();
-    for object in unsound(&project.repository, &commits)? {
+    for object in find_damaged(&project.repository, &commits)? {
         faults.push(Fault {
             turn: None,
             commit: tip,
@@ -53,12 +60,12 @@ fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result
         });
     }
 
-    let named = (&session, tip);
+    let session_tip = (&session, tip);
     if !faults.is_empty() {
         // A file that cannot be read is no fault of the session.
         store_access::ensure_readable(&project.repository, ReadExtent::Start)?;
     }
-    let signature = signature::verify(&project.repository, named, &turns, &mut faults)?;
+    let signature = signature::verify(&project.repository, session_tip, &turns, &mut faults)?;
     Ok(Verified {
         session,
         turns: turns.len(),

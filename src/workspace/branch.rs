@@ -6,7 +6,7 @@ use crate::git::refs;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 
-const MAX_BACK: usize = 32;
+const MAX_BRANCH_TURNS: usize = 32;
 
 /// The user is on a different branch than at the last turn in this checkout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,12 +22,12 @@ pub struct OtherBranch {
 /// Compares the current branch with that of the last turn in this checkout. `None` if it is the
 /// same, or no recent turn ran here.
 pub fn other_branch(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<OtherBranch>> {
-    let here = checkout.repository.worktree_name();
-    for turn in checkout.store().history(tip.clone()).take(MAX_BACK) {
+    let worktree = checkout.repository.worktree_name();
+    for turn in checkout.store().history(tip.clone()).take(MAX_BRANCH_TURNS) {
         let turn = turn?;
         let workspace = turn.meta.workspace.as_ref();
         let Some(then) = workspace
-            .filter(|workspace| workspace.worktree == here)
+            .filter(|workspace| workspace.worktree == worktree)
             .and_then(|workspace| workspace.branch.clone())
         else {
             continue;

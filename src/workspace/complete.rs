@@ -5,11 +5,11 @@
 //! change. After a crash behind it, the next command finishes the turn from the journal.
 
 use crate::git::keep::durable;
-use crate::git::keep::hold;
+use crate::git::keep::protect;
 use crate::git::publish;
 use anyhow::Context as _;
 
-use crate::git::keep::hold::{Held, Older};
+use crate::git::keep::protect::{MergePolicy, ProtectedObjects};
 use crate::git::object::{CommitId, TreeId, staged};
 use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs::{self, Expected, MoveError};
@@ -23,7 +23,7 @@ use crate::session::turn::Turn;
 use crate::text::path::shown;
 use crate::workspace::Checkout;
 use crate::workspace::file_move::FileMove;
-use crate::workspace::kept;
+use crate::workspace::forced_files;
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::{Written, amend};
@@ -54,15 +54,15 @@ pub(super) fn complete(
     let tip = refs::read(checkout.repository, &session.reference())?
         .map(|tip| checkout.repository.commit(tip))
         .transpose()?;
-    let reached = snapshot::reached(
+    let reachable = snapshot::reachable_trees(
         checkout.repository,
         tip.as_ref().and_then(|tip| tip.parents.get(1).copied()),
     );
-    let held = hold_turn(
+    let protected = protect_turn(
         checkout,
         session,
         turn,
-        [reached, tip.map(|tip| tip.tree).into_iter().collect()].concat(),
+        [reachable, tip.map(|tip| tip.tree).into_iter().collect()].concat(),
     )?;
 
     fault::point("before-objects-sync")?;
@@ -76,8 +76,8 @@ pub(super) fn complete(
     }
 
     // The last check for an interrupt. Once the ref moves, the turn is completed regardless.
-    let begun = fault::point("after-intent").and_then(|()| turn.heed_interrupt());
-    let moved = begun.map_err(MoveError::Store).and_then(|()| {
+    let checked = fault::point("after-intent").and_then(|()| turn.heed_interrupt());
+    let moved = checked.map_err(MoveError::Store).and_then(|()| {
         refs::move_to(
             checkout.repository,
             (&session.reference(), turn.expected),
@@ -99,8 +99,8 @@ pub(super) fn complete(
         }
     }
 
-    let done = after_the_ref(checkout, session, turn, &held, needed);
-    done.with_context(|| {
+    let completed = after_the_ref(checkout, session, turn, &protected, needed);
+    completed.with_context(|| {
         format!(
             "the turn is recorded as {}; `teddy recover` applies it to your files",
             turn.new
@@ -123,7 +123,7 @@ fn after_the_ref(
     checkout: &Checkout<'_>,
     session: &SessionName,
     turn: &SessionMove,
-    held: &Held,
+    protected: &ProtectedObjects,
     files: Option<&FileMove>,
 ) -> anyhow::Result<Completed> {
     let (journal, mut tip) = (checkout.journal(), turn.new);
@@ -132,8 +132,8 @@ fn after_the_ref(
     // turn's changes without the turn.
     refs::sync(checkout.repository, &session.reference())?;
     // A copy, from which recovery repairs a damaged ref.
-    journal.keep_tip(session, tip)?;
-    hold::settle(checkout.repository, held)?;
+    journal.record_tip(session, tip)?;
+    protect::release_protected(checkout.repository, protected)?;
     fault::point("after-ref")?;
     let published = match files {
         Some(files) => publish(
@@ -149,7 +149,7 @@ fn after_the_ref(
 
     if let Some(files) = files {
         // The next snapshot must include ignored files that the turn created.
-        kept::note_brought(&checkout.limits, checkout.repository, files, &published)?;
+        forced_files::record_applied(&checkout.limits, checkout.repository, files, &published)?;
     }
 
     fault::point("after-publish")?;
@@ -157,7 +157,7 @@ fn after_the_ref(
     if !published.conflicts.is_empty() {
         // Files that were updated despite conflicts elsewhere can be undone.
         let is_there = !(published.written.is_empty() && published.deleted.is_empty());
-        (tip, publication) = tell_overlaps(checkout, (session, tip), &published, is_there)?;
+        (tip, publication) = record_overlaps(checkout, (session, tip), &published, is_there)?;
     }
 
     note_publication(
@@ -181,7 +181,7 @@ fn after_the_ref(
 
 /// Records in the newest turn of a session, and in its publication, which paths were not applied,
 /// so that a restore can apply them later. Returns the new tip and publication.
-pub fn tell_overlaps(
+pub fn record_overlaps(
     checkout: &Checkout<'_>,
     (session, tip): (&SessionName, CommitId),
     published: &Published,
@@ -207,17 +207,19 @@ pub fn tell_overlaps(
         .with_workspace(&turn, workspace, publication)?;
 
     let new: Vec<CommitId> = [amended].into_iter().chain(publication).collect();
-    let reached = publication
+    let publication_tree = publication
         .map(|id| checkout.repository.commit(id).map(|commit| commit.tree))
         .transpose()?;
-    let whole: Vec<TreeId> = [turn.tree].into_iter().chain(reached).collect();
-    let held = hold::hold(checkout.repository, &new, &whole, Older::Stay)?;
-    let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
+    let trees: Vec<TreeId> = [turn.tree].into_iter().chain(publication_tree).collect();
+    let protected =
+        protect::protect_commits(checkout.repository, &new, &trees, MergePolicy::Separate)?;
+    let protected =
+        protected.context("`git gc` removed objects of the turn while it was recorded")?;
 
     durable::flush(checkout.repository)?;
     // Before the ref: after a crash between the two, recovery finds the unamended turn and amends
     // it again.
-    checkout.journal().keep_tip(session, amended)?;
+    checkout.journal().record_tip(session, amended)?;
     refs::move_to(
         checkout.repository,
         (&session.reference(), Expected::At(tip)),
@@ -225,7 +227,7 @@ pub fn tell_overlaps(
         "teddy: overlaps",
     )?;
     refs::sync(checkout.repository, &session.reference())?;
-    hold::settle(checkout.repository, &held)?;
+    protect::release_protected(checkout.repository, &protected)?;
 
     Ok((amended, publication))
 }
@@ -245,15 +247,18 @@ pub fn note_publication(
         return Ok(());
     }
 
-    let held = match staged::has(repository, id) {
+    let protected = match staged::is_staged(repository, id) {
         true => {
-            let held = hold::hold(repository, &[id], &[], Older::Stay)?;
-            Some(held.context("`git gc` removed objects of what was published")?)
+            let protected =
+                protect::protect_commits(repository, &[id], &[], MergePolicy::Separate)?;
+            Some(protected.context("`git gc` removed objects of what was published")?)
         }
         false => None,
     };
     refs::move_to(repository, (&name, Expected::Any), id, log)?;
-    held.map_or(Ok(()), |held| hold::settle(repository, &held))
+    protected.map_or(Ok(()), |protected| {
+        protect::release_protected(repository, &protected)
+    })
 }
 
 /// Reads the stacks of turns of this checkout.
@@ -261,14 +266,14 @@ pub fn stacks(repository: &Repository) -> Stacks<'_> {
     Stacks::new(repository)
 }
 
-fn hold_turn(
+fn protect_turn(
     checkout: &Checkout<'_>,
     session: &SessionName,
     turn: &SessionMove,
-    mut known: Vec<TreeId>,
-) -> anyhow::Result<Held> {
+    mut trees: Vec<TreeId>,
+) -> anyhow::Result<ProtectedObjects> {
     let repository = checkout.repository;
-    known.extend(
+    trees.extend(
         refs::read(repository, &session.draft_reference())?
             .map(|commit| checkout.repository.commit(commit).map(|commit| commit.tree))
             .transpose()?,
@@ -288,21 +293,23 @@ fn hold_turn(
 
     // Their trees are those of turns that are already recorded.
     for &other in &turn.published.others {
-        known.push(checkout.repository.commit(other)?.tree);
+        trees.push(checkout.repository.commit(other)?.tree);
     }
 
-    known.push(snapshot::kept_tree(checkout.repository)?);
+    trees.push(snapshot::kept_tree(checkout.repository)?);
     // Also merges small packs of earlier turns (docs/decisions/0006-kept-packs.md).
-    if let Some(held) = hold::hold(repository, &commits, &known, Older::Join)? {
-        return Ok(held);
+    if let Some(protected) =
+        protect::protect_commits(repository, &commits, &trees, MergePolicy::Merge)?
+    {
+        return Ok(protected);
     }
 
     // These indexes name objects that are gone; the next snapshot must not trust them.
     for index in [
         repository.worktree_name(),
-        format!("session-{}", session.folder()),
+        format!("session-{}", session.dir_name()),
     ] {
-        files::forget(repository, &checkout.index(&index));
+        files::forget_snapshot(repository, &checkout.index(&index));
     }
 
     anyhow::bail!(
@@ -363,9 +370,12 @@ pub fn publish(
     guard: &Guard,
 ) -> anyhow::Result<Published> {
     let mut published = publish::publish(repository, files.from, files.to, guard)?;
-    published
-        .conflicts
-        .extend(published.rescued.iter().map(|rescued| rescued.path.clone()));
+    published.conflicts.extend(
+        published
+            .salvaged
+            .iter()
+            .map(|rescued| rescued.path.clone()),
+    );
     published.conflicts.sort();
     published.conflicts.dedup();
     Ok(published)

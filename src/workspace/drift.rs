@@ -15,12 +15,12 @@ use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
 use crate::workspace::Checkout;
 use crate::workspace::branch::{OtherBranch, other_branch};
-use crate::workspace::marks::marked;
+use crate::workspace::marks::find_conflict_markers;
 use crate::workspace::missing::MissingChange;
-use crate::workspace::missing::missing;
-use crate::workspace::stack::series::{PathStacks, differences};
+use crate::workspace::missing::find_missing_changes;
+use crate::workspace::stack::series::{PathStacks, stack_differences};
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
-use crate::workspace::turn_files::files_of;
+use crate::workspace::turn_files::turn_tree;
 
 const MAX_BACK: usize = 32;
 
@@ -76,35 +76,39 @@ pub struct Drift {
 pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result<Drift> {
     let stacks = Stacks::new(checkout.repository);
     let mut drift = Drift {
-        not_brought: not_brought(checkout, &stacks, tip, &|| Ok(now))?,
+        not_brought: find_unapplied(checkout, &stacks, tip, &|| Ok(now))?,
         branch: other_branch(checkout, tip)?,
         untouched: stacks.is_untouched()?,
         interrupted: tip.meta.status == Status::Interrupted,
         ..Drift::default()
     };
     if let Some((_, last)) = stacks.last()? {
-        drift.marked = shown(&marked(checkout.repository, now, &last.marked)?);
+        drift.marked = shown(&find_conflict_markers(
+            checkout.repository,
+            now,
+            &last.marked,
+        )?);
     }
 
     if !stacks.are_known()? {
         drift.no_record = Some(stacks.reference());
     } else if tip.workspace.is_some() {
-        compare(checkout, &stacks, tip, now, &mut drift)?;
+        compare_stacks(checkout, &stacks, tip, now, &mut drift)?;
     }
 
     Ok(drift)
 }
 
 /// Compares the stack in the files with the one that the newest turn wants.
-fn compare(
+fn compare_stacks(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,
     tip: &Turn,
     now: TreeId,
     drift: &mut Drift,
 ) -> anyhow::Result<()> {
-    let (here, wanted) = (stacks.here(tip)?, stacks.wanted(tip)?);
-    let [extra, lacking] = differences(stacks, &here, &wanted)?;
+    let (current, expected) = (stacks.current(tip)?, stacks.expected(tip)?);
+    let [extra, lacking] = stack_differences(stacks, &current, &expected)?;
     drift.extra = turns_of(stacks, &extra)?;
     drift.lacking = turns_of(stacks, &lacking)?;
 
@@ -113,9 +117,9 @@ fn compare(
     // Single files are compared only if the stacks agree; otherwise every file of the differing
     // turns would be listed.
     if is_same {
-        let left = files_of(checkout, &before_landings(checkout, tip)?)?;
-        let own = diff::changes(checkout.repository, left, now)?;
-        drift.missing = missing(checkout, tip, stacks, (&wanted, &own))?;
+        let last_tree = turn_tree(checkout, &before_landings(checkout, tip)?)?;
+        let own = diff::changes(checkout.repository, last_tree, now)?;
+        drift.missing = find_missing_changes(checkout, tip, stacks, (&expected, &own))?;
     }
 
     Ok(())
@@ -142,7 +146,7 @@ fn before_landings(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Turn> 
 /// turn changed them and no restore said what to do.
 ///
 /// `now` is only called if the turn was not applied, because it takes a snapshot.
-pub fn not_brought(
+pub fn find_unapplied(
     checkout: &Checkout<'_>,
     stacks: &Stacks<'_>,
     tip: &Turn,
@@ -195,8 +199,8 @@ fn left_by(
         return Ok(None);
     }
 
-    let (here, wanted) = (stacks.here(turn)?, stacks.wanted(turn)?);
-    let (mut there, now) = (Presence::new(stacks, turn)?, now()?);
+    let (current, expected) = (stacks.current(turn)?, stacks.expected(turn)?);
+    let (mut presence, now) = (Presence::new(stacks, turn)?, now()?);
     let mut files = Vec::new();
     for change in diff::changes(
         checkout.repository,
@@ -206,7 +210,7 @@ fn left_by(
         // A file can contain the change and differ, because it was edited or another turn changed
         // it since.
         let differs = checkout.repository.entry(now, &change.path)? != change.new;
-        if differs && !there.has(&change, [&here, &wanted])? {
+        if differs && !presence.has(&change, [&current, &expected])? {
             files.push(lossy(&change.path));
         }
     }
@@ -221,7 +225,7 @@ struct Presence<'a> {
     /// `None` for a restore, which is compared by its whole stack instead.
     patch: Option<PatchId>,
     /// Results, by the current and the wanted top of the stack.
-    known: BTreeMap<[Option<PatchId>; 2], bool>,
+    cache: BTreeMap<[Option<PatchId>; 2], bool>,
 }
 
 impl<'a> Presence<'a> {
@@ -233,18 +237,18 @@ impl<'a> Presence<'a> {
         Ok(Presence {
             stacks,
             patch,
-            known: BTreeMap::new(),
+            cache: BTreeMap::new(),
         })
     }
 
     fn has(
         &mut self,
         change: &TreeChange,
-        [here, wanted]: [&Stack<PatchId>; 2],
+        [current, expected]: [&Stack<PatchId>; 2],
     ) -> anyhow::Result<bool> {
-        let tops = [here.at(&change.path), wanted.at(&change.path)];
-        if let Some(known) = self.known.get(&tops) {
-            return Ok(*known);
+        let tops = [current.at(&change.path), expected.at(&change.path)];
+        if let Some(cached) = self.cache.get(&tops) {
+            return Ok(*cached);
         }
 
         let mut part = PathStacks::new(self.stacks, &change.path);
@@ -252,7 +256,7 @@ impl<'a> Presence<'a> {
             Some(id) => part.has(tops[0], self.stacks.patch(id)?.change.after)?,
             None => part.are_same(tops[0], tops[1])?,
         };
-        self.known.insert(tops, is_there);
+        self.cache.insert(tops, is_there);
 
         Ok(is_there)
     }
@@ -273,11 +277,11 @@ impl Drift {
 pub fn taken_from_others(
     stacks: &Stacks<'_>,
     session: &SessionName,
-    over: &[PatchId],
+    crossed: &[PatchId],
     [before, after]: [&Stack<PatchId>; 2],
 ) -> anyhow::Result<Vec<TurnName>> {
-    let [mut removed, _] = differences(stacks, before, after)?;
-    removed.retain(|patch| !over.contains(patch));
+    let [mut removed, _] = stack_differences(stacks, before, after)?;
+    removed.retain(|patch| !crossed.contains(patch));
     let mut turns = turns_of(stacks, &removed)?;
     turns.retain(|turn| turn.session != session.as_str());
     Ok(turns)
@@ -289,7 +293,7 @@ pub fn taken_of(
     session: &SessionName,
     [before, after]: [&Stack<PatchId>; 2],
 ) -> anyhow::Result<Vec<u64>> {
-    let [removed, _] = differences(stacks, before, after)?;
+    let [removed, _] = stack_differences(stacks, before, after)?;
     let turns = turns_of(stacks, &removed)?.into_iter();
     let own = turns.filter(|turn| turn.session == session.as_str());
     Ok(own.map(|turn| turn.turn).collect())

@@ -18,12 +18,12 @@ impl FileMove {
     /// One line for each file that is written or deleted.
     pub fn lines(&self, repository: &Repository) -> anyhow::Result<Vec<String>> {
         let line = |change: &TreeChange| {
-            let what = if change.new.is_some() {
+            let verb = if change.new.is_some() {
                 "write"
             } else {
                 "delete"
             };
-            format!("{what} {}", String::from_utf8_lossy(&change.path))
+            format!("{verb} {}", String::from_utf8_lossy(&change.path))
         };
         Ok(diff::changes(repository, self.from, self.to)?
             .iter()

@@ -14,12 +14,12 @@ pub enum Fit {
     /// No conflict: apply this.
     Clean(FileMove),
     /// Conflicting paths, with the trees for each resolution. Nothing should be applied yet.
-    Overlap(Vec<Vec<u8>>, Box<WaysOut>),
+    Overlap(Vec<Vec<u8>>, Box<OverlapTrees>),
 }
 
 /// Possible resolutions of a conflict, each as a whole tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaysOut {
+pub struct OverlapTrees {
     /// The user's current files.
     pub from: TreeId,
     /// Conflicts resolved in favor of the user's files.
@@ -39,7 +39,7 @@ pub fn fit(
     now: TreeId,
     target: TreeId,
 ) -> anyhow::Result<Fit> {
-    Ok(match merge::merge(repository, base, now, target)? {
+    Ok(match merge::merge_trees(repository, base, now, target)? {
         Merged::Clean(to) => Fit::Clean(FileMove { from: now, to }),
         Merged::Overlap {
             paths,
@@ -49,7 +49,7 @@ pub fn fit(
             unmarked,
         } => Fit::Overlap(
             paths,
-            Box::new(WaysOut {
+            Box::new(OverlapTrees {
                 from: now,
                 ours,
                 theirs,

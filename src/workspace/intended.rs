@@ -10,12 +10,12 @@ use crate::session::journal::Pending;
 ///
 /// Fails if the other checkout exists and is not accessible: recovery must not give up its intent
 /// then.
-pub(super) fn checkout_of(
+pub(super) fn intended_checkout(
     repository: &Repository,
     pending: &Pending,
 ) -> anyhow::Result<Option<Option<Box<Repository>>>> {
-    let here = repository;
-    if pending.workspace == here.workdir() || pending.worktree == here.worktree_name() {
+    let own = repository;
+    if pending.workspace == own.workdir() || pending.worktree == own.worktree_name() {
         return Ok(Some(None));
     }
 
@@ -28,18 +28,18 @@ pub(super) fn checkout_of(
 
     let other = match Repository::open(&pending.workspace) {
         Ok(other) => other,
-        Err(_) if is_pruned(here, &pending.worktree)? => return Ok(None),
+        Err(_) if is_worktree_pruned(own, &pending.worktree)? => return Ok(None),
         Err(error) => {
             let path = pending.workspace.display();
-            let what = format!("a turn is not finished in `{path}`, which cannot be opened");
-            return Err(error.context(what));
+            let message = format!("a turn is not finished in `{path}`, which cannot be opened");
+            return Err(error.context(message));
         }
     };
-    Ok((other.common_dir() == here.common_dir()).then(|| Some(Box::new(other))))
+    Ok((other.common_dir() == own.common_dir()).then(|| Some(Box::new(other))))
 }
 
 /// Returns whether git has no record of a linked worktree any more.
-fn is_pruned(repository: &Repository, worktree: &str) -> anyhow::Result<bool> {
+fn is_worktree_pruned(repository: &Repository, worktree: &str) -> anyhow::Result<bool> {
     let Some(id) = worktree.strip_prefix("linked-") else {
         return Ok(false);
     };

@@ -14,20 +14,20 @@ use anyhow::Context as _;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-pub use self::record::{Recording, record, turns_named};
+pub use self::record::{Recording, record_landing, turns_named};
 use crate::git::diff;
-use crate::git::land::commit::{self, CommitSite, made_since};
+use crate::git::land::commit::{self, CommitSite, commits_since};
 use crate::git::land::index::{self, NewIndex};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
-use crate::git::revision::{find_message, is_on_branch};
+use crate::git::revision::{find_commit_by_message, is_on_branch};
 use crate::host::fault;
 use crate::host::file::{read_regular, write_atomic};
 use crate::session::meta::{LandedCommit, LandedTurn};
 use crate::session::name::SessionName;
 use crate::workspace::Checkout;
-use crate::workspace::notice::{FilesNotice, Tell};
+use crate::workspace::notice::{FilesNotice, Notify};
 use crate::workspace::snapshot;
 
 /// The directory below that of the worktrees that has a directory for each landing.
@@ -108,14 +108,14 @@ impl LandingNote {
     ///
     /// A commit is known by its trailers. If git reported success, it is the first one on `parent`,
     /// because the user can remove trailers in the editor.
-    pub fn made(
+    pub fn find_created(
         repository: &Repository,
         intended: &IntendedCommit,
         parent: Option<CommitId>,
         now: Option<CommitId>,
         succeeded: bool,
     ) -> anyhow::Result<Option<(MadeCommit, CommitId)>> {
-        let chain = made_since(repository, parent, now)?;
+        let chain = commits_since(repository, parent, now)?;
         let (Some(first), Some(newest)) = (chain.first(), chain.last()) else {
             return Ok(None);
         };
@@ -133,14 +133,14 @@ impl LandingNote {
             // A hook reset the index: git then makes an empty commit, in which no turn landed.
             intended.turns.clear();
         }
-        let made = MadeCommit {
+        let created = MadeCommit {
             commit: *first,
             title: commit.subject().to_owned(),
             from,
             tree: commit.tree,
             intended,
         };
-        Ok(Some((made, *newest)))
+        Ok(Some((created, *newest)))
     }
 }
 
@@ -164,7 +164,7 @@ pub fn landed_as(
         return Ok(Some(landed.commit));
     }
     let is_it = |message: &str| has_turns(message, &landed.turns);
-    find_message(repository, branch, MAX_SEARCHED, &is_it)
+    find_commit_by_message(repository, branch, MAX_SEARCHED, &is_it)
 }
 
 /// Returns the directory that has a directory for each landing.
@@ -177,10 +177,10 @@ pub fn landings_dir(checkout: &Checkout<'_>) -> PathBuf {
 pub fn follow(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Result<Vec<Vec<u8>>> {
     fault::point("after-branch")?;
     let mut index = NewIndex::prepare(repository, old, new)?;
-    let kept = std::mem::take(&mut index.kept);
+    let staged = std::mem::take(&mut index.preserved);
     index.put()?;
     fault::point("after-index")?;
-    Ok(kept)
+    Ok(staged)
 }
 
 /// Returns whether git still works for a landing on a branch whose TeDDy was killed.
@@ -196,7 +196,7 @@ pub fn is_ending(checkout: &Checkout<'_>, branch: &str) -> bool {
 
 /// Finishes landings whose TeDDy was killed. Returns whether there were any. The caller holds TeDDy's
 /// lock.
-pub(super) fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+pub(super) fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let dirs = std::fs::read_dir(landings_dir(checkout));
     let mut any = false;
     for dir in dirs.into_iter().flatten().flatten() {
@@ -215,7 +215,7 @@ pub(super) fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
             if landing.worktree != checkout.repository.worktree_name() {
                 continue;
             }
-            finish(checkout, &landing, tell)?;
+            finish(checkout, &landing, notify)?;
         }
         commit::remove(checkout.repository, &dir);
         any = true;
@@ -227,44 +227,46 @@ pub(super) fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
 fn finish(
     checkout: &Checkout<'_>,
     landing: &LandingNote,
-    tell: &mut Tell<'_>,
+    notify: &mut Notify<'_>,
 ) -> anyhow::Result<()> {
     let repository = checkout.repository;
     index::release(repository)?;
     let now = refs::read(repository, &landing.branch)?;
     // What the user staged or committed since is merged with what landed, or has it already.
-    let continues = !made_since(repository, landing.base, now)?.is_empty();
+    let continues = !commits_since(repository, landing.base, now)?.is_empty();
     let head = refs::head(repository)?.filter(|_| continues && landing.is_current);
     if let Some(head) = head.filter(|head| Some(*head) == now) {
         follow(repository, landing.tree, repository.commit(head)?.tree)?;
     }
 
-    let (mut made, mut parent) = (Vec::new(), landing.base);
+    let (mut created, mut parent) = (Vec::new(), landing.base);
     for intended in &landing.commits {
         // Commits that followed on the branch since do not matter, nor does a hook's own.
-        let chain = made_since(repository, parent, now)?;
+        let chain = commits_since(repository, parent, now)?;
         let commit = chain.into_iter().find_map(|id| {
             let commit = repository.commit(id).ok()?;
             has_turns(&commit.message, &intended.turns).then_some(id)
         });
         let Some(id) = commit else { break };
         let at = repository.commit(id)?.parents.first().copied();
-        if let Some((commit, _)) = LandingNote::made(repository, intended, at, Some(id), true)? {
-            made.push(commit);
+        if let Some((commit, _)) =
+            LandingNote::find_created(repository, intended, at, Some(id), true)?
+        {
+            created.push(commit);
         }
         parent = Some(id);
     }
 
-    let Some(newest) = made.last() else {
-        return not_made(checkout, landing, tell);
+    let Some(newest) = created.last() else {
+        return not_made(checkout, landing, notify);
     };
     let newest = newest.commit;
     fault::point("recover-landed")?;
     let session = SessionName::from_ref(&landing.session)?;
     if refs::read(repository, &session.reference())? == Some(landing.tip) {
-        record(checkout, landing, &made)?;
+        record_landing(checkout, landing, &created)?;
     }
-    tell(FilesNotice::LandingFinished {
+    notify(FilesNotice::LandingFinished {
         branch: landing.branch.trim_start_matches("refs/heads/").to_owned(),
         commit: newest,
     });
@@ -275,7 +277,7 @@ fn finish(
 fn not_made(
     checkout: &Checkout<'_>,
     landing: &LandingNote,
-    tell: &mut Tell<'_>,
+    notify: &mut Notify<'_>,
 ) -> anyhow::Result<()> {
     let repository = checkout.repository;
     discard_branch(repository, landing)?;
@@ -283,7 +285,7 @@ fn not_made(
         let now = snapshot::snapshot(checkout, &[])?.tree;
         let paths = changed_files(repository, repository.commit(landing.files)?.tree, now)?;
         if !paths.is_empty() {
-            tell(FilesNotice::ChangedDuringCommit {
+            notify(FilesNotice::ChangedDuringCommit {
                 paths,
                 source: landing.files,
             });

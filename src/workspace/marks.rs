@@ -5,45 +5,45 @@ use crate::git::repository::Repository;
 
 /// The first and last line of a conflict. The labels are those that our merge uses, so markers of
 /// other tools don't match.
-const MARKERS: [&[u8]; 2] = [b"<<<<<<< yours", b">>>>>>> turn"];
+const CONFLICT_MARKERS: [&[u8]; 2] = [b"<<<<<<< yours", b">>>>>>> turn"];
 
 /// Larger files are skipped: every `status` would read them whole.
-const MAX_MARKED: u64 = 16 << 20;
+const MAX_MARKED_FILE: u64 = 16 << 20;
 
 /// Returns those of the paths that contain conflict markers.
-pub fn marked(
+pub fn find_conflict_markers(
     repository: &Repository,
     tree: TreeId,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<Vec<Vec<u8>>> {
-    let mut found = Vec::new();
+    let mut marked_paths = Vec::new();
     for path in paths {
         let Some(entry) = repository.entry(tree, path)? else {
             continue;
         };
         let is_file = matches!(entry.mode, EntryMode::File | EntryMode::Executable);
-        if !is_file || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED {
+        if !is_file || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED_FILE {
             continue;
         }
 
-        if is_marked(&repository.blob(BlobId::of(entry.id))?) {
-            found.push(path.clone());
+        if has_conflict_markers(&repository.blob(BlobId::of(entry.id))?) {
+            marked_paths.push(path.clone());
         }
     }
 
-    Ok(found)
+    Ok(marked_paths)
 }
 
-fn is_marked(text: &[u8]) -> bool {
-    let mut open = MARKERS.iter();
-    let mut wanted = open.next();
+fn has_conflict_markers(text: &[u8]) -> bool {
+    let mut open = CONFLICT_MARKERS.iter();
+    let mut next_marker = open.next();
     for line in text.split(|byte| *byte == b'\n') {
-        if wanted.is_some_and(|marker| line.starts_with(marker)) {
-            wanted = open.next();
+        if next_marker.is_some_and(|marker| line.starts_with(marker)) {
+            next_marker = open.next();
         }
     }
 
-    wanted.is_none()
+    next_marker.is_none()
 }
 
 #[cfg(test)]
@@ -52,13 +52,13 @@ mod tests {
 
     #[test]
     fn markers_are_a_pair_of_lines() {
-        let marked = "a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> turn\n";
-        let found = [
-            marked,
+        let with_markers = "a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> turn\n";
+        let actual = [
+            with_markers,
             "a\n<<<<<<< yours\nb\n",
             "a <<<<<<< yours\n>>>>>>> turn\n",
         ]
-        .map(|text| is_marked(text.as_bytes()));
-        assert_eq!(found, [true, false, false]);
+        .map(|text| has_conflict_markers(text.as_bytes()));
+        assert_eq!(actual, [true, false, false]);
     }
 }

@@ -18,7 +18,7 @@ use crate::workspace::Checkout;
 use crate::workspace::branch::other_branch;
 use crate::workspace::stack::{Patch, PatchId, Stacks};
 
-const MAX_ASKED: usize = 32;
+const MAX_EXPLAINED: usize = 32;
 
 /// A file that is not as the turns left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,19 +59,19 @@ pub enum WhyMissing {
 
 /// Returns the changes of the stack that the user's files lack. `own` holds the user's differences
 /// from the result of `tip`. Edits that match no known state are the user's and not reported.
-pub fn missing(
+pub fn find_missing_changes(
     checkout: &Checkout<'_>,
     tip: &Turn,
     stacks: &Stacks<'_>,
     (stack, own): (&Stack<PatchId>, &[TreeChange]),
 ) -> anyhow::Result<Vec<MissingChange>> {
-    let mut found: Vec<MissingChange> = Vec::new();
+    let mut missing_changes: Vec<MissingChange> = Vec::new();
     let mut open: BTreeMap<&[u8], &TreeEntry> = BTreeMap::new();
     for change in own {
         match (&change.old, &change.new) {
-            (Some(_), None) => found.push(MissingChange {
+            (Some(_), None) => missing_changes.push(MissingChange {
                 path: lossy(&change.path),
-                why: why_gone(checkout, tip, &change.path)?,
+                why: why_missing(checkout, tip, &change.path)?,
             }),
             (Some(_), Some(now)) => {
                 open.insert(&change.path, now);
@@ -82,7 +82,7 @@ pub fn missing(
     }
 
     let mut at = stack.top;
-    for _ in 0..MAX_ASKED {
+    for _ in 0..MAX_EXPLAINED {
         let Some(id) = at.filter(|_| !open.is_empty()) else {
             break;
         };
@@ -94,7 +94,7 @@ pub fn missing(
         )? {
             let now = open.get(change.path.as_slice()).copied();
             let Some(why) = now
-                .map(|now| why(checkout, &patch, &change, now))
+                .map(|now| explain_missing(checkout, &patch, &change, now))
                 .transpose()?
             else {
                 continue;
@@ -102,25 +102,25 @@ pub fn missing(
 
             if let Some(why) = why {
                 open.remove(change.path.as_slice());
-                found.push(MissingChange {
+                missing_changes.push(MissingChange {
                     path: lossy(&change.path),
                     why,
                 });
             }
         }
 
-        at = patch.below.top;
+        at = patch.base.top;
     }
 
-    found.sort_by(|one, other| one.path.cmp(&other.path));
-    Ok(found)
+    missing_changes.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(missing_changes)
 }
 
-fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
+fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
     let on_disk = checkout.repository.workdir().join(OsStr::from_bytes(path));
     if on_disk
         .symlink_metadata()
-        .is_ok_and(|found| !found.is_dir())
+        .is_ok_and(|metadata| !metadata.is_dir())
     {
         return Ok(WhyMissing::Ignored);
     }
@@ -137,7 +137,7 @@ fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<
 }
 
 /// `None` if the current content (`now`) does not reveal why.
-fn why(
+fn explain_missing(
     checkout: &Checkout<'_>,
     patch: &Patch,
     change: &TreeChange,

@@ -5,14 +5,14 @@
 //! [`notice::FilesNotice`] values.
 
 pub mod branch;
-pub mod carry;
 pub mod changed;
 pub mod complete;
+pub mod draft_transfer;
 pub mod drift;
 pub mod file_move;
 pub mod fit;
+pub mod forced_files;
 mod intended;
-pub mod kept;
 pub mod landing;
 pub mod marks;
 pub mod missing;

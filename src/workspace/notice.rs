@@ -82,7 +82,7 @@ pub enum FilesNotice {
 }
 
 /// Receives notices, usually to show them.
-pub type Tell<'a> = dyn FnMut(FilesNotice) + 'a;
+pub type Notify<'a> = dyn FnMut(FilesNotice) + 'a;
 
 /// New state of a repaired ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,25 +116,29 @@ pub enum FileObstacle {
         /// Path of the file.
         path: Vec<u8>,
         /// Where the bytes of that process were rescued to.
-        kept: PathBuf,
+        saved_copy: PathBuf,
     },
 }
 
 /// The obstacles of a publication, other than merge conflicts.
 pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
     let busy = published.busy.iter().cloned().map(FileObstacle::Busy);
-    let closed = published.closed.iter().cloned().map(FileObstacle::ReadOnly);
+    let read_only = published
+        .unwritable
+        .iter()
+        .cloned()
+        .map(FileObstacle::ReadOnly);
     let unfit = published.unfit.iter().cloned().map(FileObstacle::Unfit);
     let failed = published.failed.iter().cloned().map(FileObstacle::Failed);
     let rescued = published
-        .rescued
+        .salvaged
         .iter()
         .map(|rescued| FileObstacle::SavedMeanwhile {
             path: rescued.path.clone(),
-            kept: rescued.kept.clone(),
+            saved_copy: rescued.saved_as.clone(),
         });
 
-    busy.chain(closed)
+    busy.chain(read_only)
         .chain(unfit)
         .chain(failed)
         .chain(rescued)

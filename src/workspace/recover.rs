@@ -10,15 +10,15 @@ use anyhow::Context as _;
 use crate::git::keep::damaged;
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent, is_lost};
-use crate::git::keep::torn_packs;
+use crate::git::keep::truncated_packs;
 use crate::git::object::CommitId;
 use crate::git::object::staged;
-use crate::git::publish::displaced;
-use crate::git::publish::rescue;
+use crate::git::publish::displaced_files;
+use crate::git::publish::undo_dir;
 use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs;
-use crate::git::refs::heal::ForeignLock;
-use crate::git::refs::heal::RefScan;
+use crate::git::refs::repair::ForeignLock;
+use crate::git::refs::repair::RefScan;
 use crate::git::repository::Repository;
 use crate::git::revision;
 use crate::git::snapshot::{self, paths};
@@ -33,10 +33,10 @@ use crate::workspace::complete;
 use crate::workspace::complete::{guard, publish};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::fit::{Fit, fit};
-use crate::workspace::intended::checkout_of;
-use crate::workspace::kept;
+use crate::workspace::forced_files;
+use crate::workspace::intended::intended_checkout;
 use crate::workspace::landing;
-use crate::workspace::notice::{FilesNotice, ReferenceRepair, Tell, obstacles};
+use crate::workspace::notice::{FilesNotice, Notify, ReferenceRepair, obstacles};
 use crate::workspace::set_aside;
 use crate::workspace::stack::record::amend;
 use crate::workspace::worktrees;
@@ -50,71 +50,81 @@ enum Depth {
 }
 
 /// Recovers from a crash. The caller holds the lock. Returns whether there was anything to do.
-pub fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    recover_to(checkout, Depth::Tips, tell)
+pub fn recover(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
+    recover_to(checkout, Depth::Tips, notify)
 }
 
 /// Recovers and checks every object that the refs reach. Damage from a power cut or a failing disk
 /// is otherwise not noticed until an object is needed. The caller holds the lock.
-pub fn recover_thoroughly(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    recover_to(checkout, Depth::Everything, tell)
+pub fn recover_thoroughly(
+    checkout: &Checkout<'_>,
+    notify: &mut Notify<'_>,
+) -> anyhow::Result<bool> {
+    recover_to(checkout, Depth::Everything, notify)
 }
 
-fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+fn recover_to(
+    checkout: &Checkout<'_>,
+    depth: Depth,
+    notify: &mut Notify<'_>,
+) -> anyhow::Result<bool> {
     fault::point("recover-start")?;
     // A turn takes the lock several times and recovers in full only once. Damage from another
     // process that crashes meanwhile can wait, but not an intent: it determines what the user's
     // files should be.
-    let again = depth == Depth::Tips && checkout.repository.is_looked_over();
+    let again = depth == Depth::Tips && checkout.repository.is_checked();
     if again && !checkout.journal().has_intent() {
         return Ok(false);
     }
     checkout.journal().move_old_notes();
-    let was_down = damaged::was_down(checkout.repository);
+    let was_down = damaged::has_rebooted(checkout.repository);
 
     // Before any git process reads the worktree records: if a command replaced one with a FIFO, git
     // would block on it forever.
-    let mut found = worktrees::take_over_worktrees(checkout, tell)?;
+    let mut changed = worktrees::take_over_worktrees(checkout, notify)?;
     // Before refs are checked, so that no object is found in such a pack.
-    found |= set_torn_packs_aside(checkout.repository, tell)?;
+    changed |= set_torn_packs_aside(checkout.repository, notify)?;
     if was_down || depth == Depth::Everything {
-        found |= set_damaged_objects_aside(checkout.repository, tell)?;
+        changed |= set_damaged_objects_aside(checkout.repository, notify)?;
     }
 
     // A lock would make the repair of its ref fail.
-    found |= remove_stale_locks(checkout, tell)?;
-    found |= mend_references(checkout, depth, tell)?;
-    checkout.repository.note_looked_over();
+    changed |= remove_stale_locks(checkout, notify)?;
+    changed |= repair_references(checkout, depth, notify)?;
+    checkout.repository.note_checked();
     if was_down {
         damaged::note_start(checkout.repository)?;
     }
 
     fault::point("recover-healed")?;
-    found |= finish_pending(checkout, tell)?;
-    found |= clear_displaced(checkout.repository, tell)?;
+    changed |= finish_pending(checkout, notify)?;
+    changed |= clear_displaced(checkout.repository, notify)?;
     // Records a turn, for which no other intent may be under way.
-    found |= landing::recover(checkout, tell)?;
+    changed |= landing::recover(checkout, notify)?;
     if depth == Depth::Everything {
-        found |= worktrees::tidy_worktrees(checkout, tell)?;
+        changed |= worktrees::tidy_worktrees(checkout, notify)?;
     }
 
     keep::release_all(checkout.repository)?;
-    Ok(found)
+    Ok(changed)
 }
 
 /// Quarantines packs that a power cut truncated.
-fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    let torn = torn_packs::set_torn_packs_aside(repository)?;
-    for name in &torn {
-        tell(FilesNotice::TornPackMoved(name.clone()));
+fn set_torn_packs_aside(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
+    let packs = truncated_packs::quarantine_truncated_packs(repository)?;
+    for name in &packs {
+        notify(FilesNotice::TornPackMoved(name.clone()));
     }
-    Ok(!torn.is_empty())
+    Ok(!packs.is_empty())
 }
 
 /// Quarantines objects that a power cut left without content. They count as missing then, and the
 /// next writer writes them again.
-fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    let damaged = damaged::set_damaged_objects_aside(repository)?;
+fn set_damaged_objects_aside(
+    repository: &Repository,
+    notify: &mut Notify<'_>,
+) -> anyhow::Result<bool> {
+    let damaged = damaged::quarantine_damaged_objects(repository)?;
     if damaged.is_empty() {
         return Ok(false);
     }
@@ -122,41 +132,41 @@ fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> an
     // The indexes take the lost objects for written.
     let indexes = repository.teddy_dir().join("index");
     for index in std::fs::read_dir(indexes).into_iter().flatten().flatten() {
-        snapshot::forget(repository, &index.path());
+        snapshot::forget_snapshot(repository, &index.path());
     }
 
-    tell(FilesNotice::DamagedObjectsMoved(damaged.len()));
+    notify(FilesNotice::DamagedObjectsMoved(damaged.len()));
     Ok(true)
 }
 
 /// Deletes the old versions of files that earlier commands replaced. Those that a process wrote to
 /// since are rescued and reported.
-fn clear_displaced(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+fn clear_displaced(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let published = Published {
-        rescued: displaced::clear_displaced(repository)?,
+        salvaged: undo_dir::clear_displaced(repository)?,
         ..Published::default()
     };
-    tell_obstacles(&published, tell);
-    Ok(!published.rescued.is_empty())
+    report_obstacles(&published, notify);
+    Ok(!published.salvaged.is_empty())
 }
 
-fn tell_obstacles(published: &Published, tell: &mut Tell<'_>) {
-    for found in obstacles(published) {
-        tell(FilesNotice::Obstacle(found));
+fn report_obstacles(published: &Published, notify: &mut Notify<'_>) {
+    for obstacle in obstacles(published) {
+        notify(FilesNotice::Obstacle(obstacle));
     }
 }
 
 /// Lock files of git's own. Reported only: a git process might still hold them.
 pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
-    refs::heal::foreign_locks(repository)
+    refs::repair::foreign_locks(repository)
 }
 
-fn remove_stale_locks(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    let removed = refs::heal::remove_stale_locks(checkout.repository, &|name| {
+fn remove_stale_locks(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
+    let removed = refs::repair::remove_stale_locks(checkout.repository, &|name| {
         is_in_use(checkout.repository, name)
     })?;
     for name in &removed {
-        tell(FilesNotice::StaleLockRemoved(name.clone()));
+        notify(FilesNotice::StaleLockRemoved(name.clone()));
     }
     Ok(!removed.is_empty())
 }
@@ -174,48 +184,53 @@ fn is_in_use(repository: &Repository, name: &str) -> bool {
 }
 
 /// Points damaged refs of ours at the newest known commit that is complete.
-fn mend_references(
+fn repair_references(
     checkout: &Checkout<'_>,
     depth: Depth,
-    tell: &mut Tell<'_>,
+    notify: &mut Notify<'_>,
 ) -> anyhow::Result<bool> {
     let scan = || match depth {
-        Depth::Tips => refs::heal::broken(checkout.repository, RefScan::Quick),
+        Depth::Tips => refs::repair::broken(checkout.repository, RefScan::Quick),
         Depth::Everything => incomplete_references(checkout.repository),
     };
     let mut broken = scan()?;
     if !broken.is_empty() {
         // A ref gives up a turn only if every file that could hold it was read to its end.
-        store_access::ensure_readable(checkout.repository, ReadExtent::Whole)?;
+        store_access::ensure_readable(checkout.repository, ReadExtent::All)?;
         broken = scan()?;
     }
-    let aside = set_aside::refs_dir(checkout.repository);
+    let aside_dir = set_aside::refs_dir(checkout.repository);
     for name in &broken {
-        let known = last_known(checkout, name)?;
-        let whole = known
+        let candidates = last_known(checkout, name)?;
+        let complete_tip = candidates
             .iter()
             .find_map(
                 |&commit| match damaged::is_complete(checkout.repository, commit) {
                     Ok(false) => None,
-                    whole => Some(whole.map(|_| commit)),
+                    checked => Some(checked.map(|_| commit)),
                 },
             )
             .transpose()?;
 
         // A readable commit with missing objects is better than none.
-        let commit = whole.or(known.first().copied());
-        if refs::held(checkout.repository, name).ok().flatten() == commit && commit.is_some() {
-            tell(FilesNotice::ReferenceIncomplete(name.clone()));
+        let commit = complete_tip.or(candidates.first().copied());
+        if refs::read_unpeeled(checkout.repository, name)
+            .ok()
+            .flatten()
+            == commit
+            && commit.is_some()
+        {
+            notify(FilesNotice::ReferenceIncomplete(name.clone()));
             continue;
         }
 
-        refs::heal::mend(checkout.repository, name, commit, &aside)
+        refs::repair::repair_ref(checkout.repository, name, commit, &aside_dir)
             .with_context(|| format!("`{name}` is damaged"))?;
         let turn = |commit| match number_of(checkout.repository, name, commit) {
             Some(number) => ReferenceRepair::Turn { number, commit },
             None => ReferenceRepair::Commit(commit),
         };
-        tell(FilesNotice::ReferenceRepaired {
+        notify(FilesNotice::ReferenceRepaired {
             name: name.clone(),
             repair: commit.map_or(ReferenceRepair::Removed, turn),
         });
@@ -226,7 +241,7 @@ fn mend_references(
 
 /// Refs with missing objects anywhere below their tip, sorted.
 fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    let mut broken = refs::heal::broken(repository, RefScan::Whole)?;
+    let mut broken = refs::repair::broken(repository, RefScan::Full)?;
 
     for reference in refs::list(repository, "refs/teddy/")? {
         if !broken.contains(&reference.name) && !damaged::is_complete(repository, reference.target)?
@@ -241,14 +256,14 @@ fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>>
 
 /// Returns the commits that a ref is known to have had and that can be read, newest first.
 fn last_known(checkout: &Checkout<'_>, name: &str) -> anyhow::Result<Vec<CommitId>> {
-    let logged = refs::heal::logged(checkout.repository, name)?;
+    let logged = refs::repair::logged(checkout.repository, name)?;
     let Some(session) = session_of(name) else {
         return Ok(logged);
     };
 
     let copy = checkout.journal().read_tip(session.as_str())?;
-    let known = copy.into_iter().chain(logged);
-    Ok(known
+    let candidates = copy.into_iter().chain(logged);
+    Ok(candidates
         .filter(|&commit| Turn::read(checkout.repository, &session, commit).is_ok())
         .collect())
 }
@@ -259,12 +274,12 @@ fn number_of(repository: &Repository, name: &str, commit: CommitId) -> Option<u6
 }
 
 /// Completes the intent of a turn whose ref moved, and drops one whose ref did not.
-fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+fn finish_pending(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let journal = checkout.journal();
     let pending = match journal.read().context("reading the journal")? {
         JournalState::None => return Ok(false),
-        JournalState::Damaged(aside) => {
-            tell(FilesNotice::JournalDamaged(aside));
+        JournalState::Damaged(moved_to) => {
+            notify(FilesNotice::JournalDamaged(moved_to));
             return Ok(true);
         }
         JournalState::Pending(pending) => pending,
@@ -282,8 +297,8 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
         }
         None => false,
     };
-    if committed && !resume_publishing(checkout, &session, &pending, tell)? {
-        tell(FilesNotice::PendingPutAside(journal.put_aside()?));
+    if committed && !resume_publishing(checkout, &session, &pending, notify)? {
+        notify(FilesNotice::PendingPutAside(journal.quarantine()?));
         return Ok(true);
     }
 
@@ -298,10 +313,10 @@ fn resume_publishing(
     checkout: &Checkout<'_>,
     session: &SessionName,
     pending: &Pending,
-    tell: &mut Tell<'_>,
+    notify: &mut Notify<'_>,
 ) -> anyhow::Result<bool> {
-    let Some(elsewhere) = checkout_of(checkout.repository, pending)? else {
-        tell(FilesNotice::CheckoutGone {
+    let Some(elsewhere) = intended_checkout(checkout.repository, pending)? else {
+        notify(FilesNotice::CheckoutGone {
             path: pending.workspace.clone(),
             session: session.clone(),
         });
@@ -317,7 +332,7 @@ fn resume_publishing(
         || is_lost(checkout.repository, pending.from)?
         || is_lost(checkout.repository, pending.to)?
     {
-        tell(FilesNotice::ObjectsGone(session.clone()));
+        notify(FilesNotice::ObjectsGone(session.clone()));
         return Ok(false);
     }
 
@@ -330,34 +345,36 @@ fn resume_publishing(
     let mut published = publish(repository, &files, &how)?;
 
     fault::point("recover-published")?;
-    published.rescued.extend(rescue::sweep_temporaries(
-        repository, files.from, files.to, &how,
-    )?);
-    kept::note_brought(&checkout.limits, repository, &files, &published)?;
+    published
+        .salvaged
+        .extend(displaced_files::discard_temporaries(
+            repository, files.from, files.to, &how,
+        )?);
+    forced_files::record_applied(&checkout.limits, repository, &files, &published)?;
     fault::point("recover-swept")?;
-    tell(FilesNotice::TurnFinished {
+    notify(FilesNotice::TurnFinished {
         session: session.clone(),
         files: published.written.len() + published.deleted.len(),
     });
 
-    let told: HashSet<_> = (published.busy.iter())
-        .chain(&published.closed)
+    let reported: HashSet<_> = (published.busy.iter())
+        .chain(&published.unwritable)
         .chain(&published.unfit)
         .collect();
     for path in published
         .conflicts
         .iter()
-        .filter(|path| !told.contains(path))
+        .filter(|path| !reported.contains(path))
     {
-        tell(FilesNotice::ChangedMeanwhile(path.clone()));
+        notify(FilesNotice::ChangedMeanwhile(path.clone()));
     }
 
-    tell_obstacles(&published, tell);
-    checkout.journal().keep_tip(session, pending.commit)?;
+    report_obstacles(&published, notify);
+    checkout.journal().record_tip(session, pending.commit)?;
     // An unreadable path must not block recovery; count all conflicts as unapplied.
-    let left = left(checkout, repository, &files, &published.conflicts)
+    let unapplied = find_unapplied(checkout, repository, &files, &published.conflicts)
         .unwrap_or_else(|_| published.conflicts.clone());
-    let publication = tell_late_overlaps(checkout, (session, pending), left)?;
+    let publication = record_late_overlaps(checkout, (session, pending), unapplied)?;
 
     complete::note_publication(
         checkout.repository,
@@ -371,13 +388,13 @@ fn resume_publishing(
 
 /// Records which paths of an interrupted turn were not applied. Returns the publication that
 /// describes the files, if one does.
-fn tell_late_overlaps(
+fn record_late_overlaps(
     checkout: &Checkout<'_>,
     (session, pending): (&SessionName, &Pending),
-    left: Vec<Vec<u8>>,
+    unapplied: Vec<Vec<u8>>,
 ) -> anyhow::Result<Option<CommitId>> {
     let published = Published {
-        conflicts: left,
+        conflicts: unapplied,
         ..Published::default()
     };
     if published.conflicts.is_empty() {
@@ -385,8 +402,9 @@ fn tell_late_overlaps(
     }
 
     if refs::read(checkout.repository, &session.reference())? == Some(pending.commit) {
-        let told = complete::tell_overlaps(checkout, (session, pending.commit), &published, true)?;
-        return Ok(told.1);
+        let recorded =
+            complete::record_overlaps(checkout, (session, pending.commit), &published, true)?;
+        return Ok(recorded.1);
     }
 
     match pending.published {
@@ -406,28 +424,28 @@ fn tell_late_overlaps(
 /// A file that was written before the crash and edited since conflicts too, but contains the
 /// change: an undo can revert it. The test is whether the reverse change still applies to the
 /// current file.
-fn left(
+fn find_unapplied(
     checkout: &Checkout<'_>,
     repository: &Repository,
     files: &FileMove,
     conflicts: &[Vec<u8>],
 ) -> anyhow::Result<Vec<Vec<u8>>> {
     let now = paths::snapshot_paths(repository, files.to, conflicts)?.tree;
-    staged::take_over(checkout.repository, repository)?;
+    staged::transfer_staged(checkout.repository, repository)?;
     let (back, overlaps) = match fit(checkout.repository, files.to, now, files.from)? {
         Fit::Clean(back) => (back.to, HashSet::new()),
         Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),
     };
-    let mut left = Vec::new();
+    let mut unapplied = Vec::new();
 
     for path in conflicts {
         let is_as_before = repository.entry(back, path)? == repository.entry(now, path)?;
         if is_as_before || overlaps.contains(path) {
-            left.push(path.clone());
+            unapplied.push(path.clone());
         }
     }
 
-    Ok(left)
+    Ok(unapplied)
 }
 
 fn session_of(name: &str) -> Option<SessionName> {

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::keep::damaged;
-use crate::git::keep::put_back::{self, PutBack};
+use crate::git::keep::restore::{self, RestoreOutcome};
 use crate::git::keep::store_access::is_lost;
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};
@@ -58,27 +58,27 @@ pub struct PutBackResult {
 
 /// Lists quarantined data: packs first, because refs need their objects.
 pub fn set_aside(repository: &Repository) -> anyhow::Result<Vec<SetAside>> {
-    let mut found = Vec::new();
+    let mut items = Vec::new();
     let mut add = |kind, name: Option<String>, file: &Path| {
-        found.extend(name.map(|name| SetAside {
+        items.extend(name.map(|name| SetAside {
             kind,
             name,
             file: file.to_owned(),
         }));
     };
 
-    for file in files(&put_back::packs_dir(repository))? {
+    for file in files(&restore::quarantined_packs_dir(repository))? {
         let name = file_name(&file);
         let pack = name.strip_suffix(".pack").or(name.strip_suffix(".idx"));
         add(SetAsideKind::Pack, pack.map(str::to_owned), &file);
     }
-    for file in files(&put_back::objects_dir(repository))? {
+    for file in files(&restore::quarantined_objects_dir(repository))? {
         add(SetAsideKind::Object, Some(file_name(&file)), &file);
     }
     for file in files(&refs_dir(repository))? {
         add(
             SetAsideKind::Ref,
-            refs::aside::ref_of(&file_name(&file)),
+            refs::backup::ref_of_backup(&file_name(&file)),
             &file,
         );
     }
@@ -88,26 +88,26 @@ pub fn set_aside(repository: &Repository) -> anyhow::Result<Vec<SetAside>> {
         add(SetAsideKind::Intent, is_intent.then_some(name), &file);
     }
 
-    found.sort();
+    items.sort();
     // The pack and the index of one.
-    found.dedup_by(|one, other| one.kind == SetAsideKind::Pack && one.name == other.name);
-    Ok(found)
+    items.dedup_by(|one, other| one.kind == SetAsideKind::Pack && one.name == other.name);
+    Ok(items)
 }
 
 /// Puts back what is sound. The caller holds the lock and recovers afterwards.
 pub fn put_all_back(checkout: &Checkout<'_>) -> anyhow::Result<Vec<PutBackResult>> {
     let mut results = Vec::new();
     for item in set_aside(checkout.repository)? {
-        let done = match item.kind {
-            SetAsideKind::Pack => put_back::put_pack_back(checkout.repository, &item.name)?,
-            SetAsideKind::Object => put_back::put_object_back(checkout.repository, &item.name)?,
+        let outcome = match item.kind {
+            SetAsideKind::Pack => restore::restore_pack(checkout.repository, &item.name)?,
+            SetAsideKind::Object => restore::restore_object(checkout.repository, &item.name)?,
             // Packs that are back are seen by a new handle only.
             SetAsideKind::Ref => put_ref_back(checkout, &item)?,
             SetAsideKind::Intent => put_intent_back(checkout, &item)?,
         };
-        let refused = match done {
-            PutBack::Done => None,
-            PutBack::Refused(why) => Some(why),
+        let refused = match outcome {
+            RestoreOutcome::Restored => None,
+            RestoreOutcome::Refused(why) => Some(why),
         };
         results.push(PutBackResult { item, refused });
     }
@@ -120,9 +120,9 @@ pub(super) fn refs_dir(repository: &Repository) -> PathBuf {
 }
 
 /// Points a ref at what it was, if that is complete and nothing was recorded since.
-fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<PutBack> {
+fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<RestoreOutcome> {
     let repository = checkout.repository;
-    let refused = |why: &str| Ok(PutBack::Refused(why.to_owned()));
+    let refused = |why: &str| Ok(RestoreOutcome::Refused(why.to_owned()));
     let text = read_regular_text(&item.file, MAX_REF)?;
     let Some(id) = text.lines().next().and_then(|line| line.parse().ok()) else {
         return refused("it named no object");
@@ -131,14 +131,14 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<PutB
         return refused("something that it reaches is still missing");
     }
 
-    let now = refs::held(repository, &item.name)?;
+    let now = refs::read_unpeeled(repository, &item.name)?;
     let goes_on = match now {
-        Some(now) if now == id => return done(&item.file),
+        Some(now) if now == id => return remove_set_aside(&item.file),
         Some(now) => revision::is_ancestor(repository, now, id)?,
         None => true,
     };
     if !goes_on {
-        return Ok(PutBack::Refused(format!(
+        return Ok(RestoreOutcome::Refused(format!(
             "the ref has moved on since; `git branch <name> {id}` keeps what it was"
         )));
     }
@@ -152,9 +152,9 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<PutB
     }
     move_to(repository, &item.name, now, id)?;
     if let Some(session) = &session {
-        checkout.journal().keep_tip(session, id)?;
+        checkout.journal().record_tip(session, id)?;
     }
-    done(&item.file)
+    remove_set_aside(&item.file)
 }
 
 fn move_to(
@@ -169,13 +169,13 @@ fn move_to(
 }
 
 /// Makes an intent the one under way, if its turn is still the newest of its session.
-fn put_intent_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<PutBack> {
-    let refused = |why: &str| Ok(PutBack::Refused(why.to_owned()));
+fn put_intent_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<RestoreOutcome> {
+    let refused = |why: &str| Ok(RestoreOutcome::Refused(why.to_owned()));
     let journal = checkout.journal();
     if journal.has_intent() {
         return refused("another turn is being finished");
     }
-    let Some(pending) = journal.read_aside(&item.file)? else {
+    let Some(pending) = journal.read_quarantined(&item.file)? else {
         return refused("it is damaged");
     };
     let session = SessionName::from_ref(&pending.session)?;
@@ -185,13 +185,13 @@ fn put_intent_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<P
             "its turn is no longer the newest of its session; `teddy restore` applies any turn to your files",
         );
     }
-    journal.put_back(&item.file)?;
-    Ok(PutBack::Done)
+    journal.restore_quarantined(&item.file)?;
+    Ok(RestoreOutcome::Restored)
 }
 
-fn done(file: &Path) -> anyhow::Result<PutBack> {
+fn remove_set_aside(file: &Path) -> anyhow::Result<RestoreOutcome> {
     std::fs::remove_file(file).with_context(|| format!("removing `{}`", file.display()))?;
-    Ok(PutBack::Done)
+    Ok(RestoreOutcome::Restored)
 }
 
 /// Returns the files in a directory; none if it does not exist.

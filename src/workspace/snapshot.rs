@@ -6,9 +6,9 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::git::keep::hold;
-use crate::git::keep::hold::Older;
 use crate::git::keep::pack::keep;
+use crate::git::keep::protect;
+use crate::git::keep::protect::MergePolicy;
 use crate::git::object::batch;
 use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
 use crate::git::refs::{self, Expected};
@@ -24,9 +24,9 @@ use crate::session::draft::Draft;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
-use crate::workspace::kept;
-use crate::workspace::kept::kept;
-use crate::workspace::notice::{FilesNotice, Tell};
+use crate::workspace::forced_files;
+use crate::workspace::forced_files::read_forced;
+use crate::workspace::notice::{FilesNotice, Notify};
 
 const MAX_RECORDS: u32 = 4;
 /// Workspace commits of a session whose objects count as reachable: of the last turn, of the one
@@ -45,7 +45,7 @@ pub struct RecordedFiles {
     /// Files that the snapshot leaves out.
     pub not_captured: Vec<NotCaptured>,
     /// When the scan of the files ended.
-    pub seen: Instant,
+    pub scanned_at: Instant,
     /// How long the scan took.
     pub took: Duration,
 }
@@ -63,7 +63,7 @@ impl RecordedFiles {
             commit,
             tree: repository.commit(commit)?.tree,
             not_captured: Vec::new(),
-            seen: Instant::now(),
+            scanned_at: Instant::now(),
             took: Duration::ZERO,
         })
     }
@@ -72,13 +72,14 @@ impl RecordedFiles {
     pub fn is_fresh(&self) -> bool {
         // Files can change during a scan as well. Within the time of one, a second scan tells no
         // more than the first. Overwritten paths are compared one by one in any case.
-        self.seen.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
+        self.scanned_at.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
     }
 
     /// Returns `true` if the files at these paths are known to be as recorded. `false` also if
     /// there are too many to check.
     pub fn still_has(&self, repository: &Repository, paths: &[Vec<u8>]) -> bool {
-        paths.len() <= FEW_PATHS && paths::are_as_in(repository, self.tree, paths).unwrap_or(false)
+        paths.len() <= FEW_PATHS
+            && paths::are_paths_unchanged(repository, self.tree, paths).unwrap_or(false)
     }
 }
 
@@ -87,26 +88,29 @@ pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
     snapshot
         .left_out
         .iter()
-        .map(|left| NotCaptured {
-            path: left.path.clone(),
-            reason: left.reason.to_string(),
+        .map(|file| NotCaptured {
+            path: file.path.clone(),
+            reason: file.reason.to_string(),
         })
         .collect()
 }
 
 /// The files in `left` that have not been reported before.
-pub fn newly_left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured]) -> Vec<NotCaptured> {
-    let known = |file: &NotCaptured| (file.path.clone(), file.reason.clone());
-    let told: HashSet<_> = told.iter().copied().flatten().map(known).collect();
-    let is_new = |file: &&NotCaptured| !told.contains(&known(file));
-    left.iter().filter(is_new).cloned().collect()
+pub fn newly_left_out(
+    reported: &[&Vec<NotCaptured>],
+    excluded: &[NotCaptured],
+) -> Vec<NotCaptured> {
+    let key = |file: &NotCaptured| (file.path.clone(), file.reason.clone());
+    let reported: HashSet<_> = reported.iter().copied().flatten().map(key).collect();
+    let is_new = |file: &&NotCaptured| !reported.contains(&key(file));
+    excluded.iter().filter(is_new).cloned().collect()
 }
 
 /// Starts reading the index in the background, ahead of a snapshot.
 pub fn expect(checkout: &Checkout<'_>) {
     let repository = checkout.repository;
     let index = checkout.index(&repository.worktree_name());
-    snapshot::expect(repository, &index);
+    snapshot::expect_snapshot(repository, &index);
 }
 
 /// Takes a snapshot of the user's files. `force` lists paths to include despite the ignore rules.
@@ -114,42 +118,42 @@ pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Sn
     let repository = checkout.repository;
     let index = checkout.index(&repository.worktree_name());
     let force = forced(checkout, force)?;
-    let taken = snapshot::snapshot(repository, &index, &checkout.limits, &force)?;
-    let missed = kept::missed(repository, taken.tree)?;
-    if missed.is_empty() {
-        return Ok(taken);
+    let snapshot = snapshot::take_snapshot(repository, &index, &checkout.limits, &force)?;
+    let missing = forced_files::find_missing(repository, snapshot.tree)?;
+    if missing.is_empty() {
+        return Ok(snapshot);
     }
-    let force = [force, missed].concat();
-    snapshot::snapshot(repository, &index, &checkout.limits, &force)
+    let force = [force, missing].concat();
+    snapshot::take_snapshot(repository, &index, &checkout.limits, &force)
 }
 
 /// Returns what a snapshot takes whatever the rules say: these paths, and what turns made.
 fn forced(checkout: &Checkout<'_>, paths: &[Vec<u8>]) -> anyhow::Result<Vec<Forced>> {
     let paths = paths.iter().cloned().map(Forced::new);
-    Ok(paths.chain(kept(checkout.repository)?).collect())
+    Ok(paths.chain(read_forced(checkout.repository)?).collect())
 }
 
 /// Reports what a snapshot includes or leaves out unexpectedly: once per session the number of
 /// untracked files, and each left-out file the first time.
-pub fn tell_captured(
+pub fn report_captured(
     checkout: &Checkout<'_>,
     tip: &Turn,
     draft: &mut Draft,
     recorded: &RecordedFiles,
-    tell: &mut Tell<'_>,
+    notify: &mut Notify<'_>,
 ) -> anyhow::Result<()> {
     if tip.number() == 0 && draft.commit.is_none() {
         let index = checkout.index(&checkout.repository.worktree_name());
-        let untracked = untracked::untracked(checkout.repository, &index, recorded.tree)?;
+        let untracked = untracked::count_untracked(checkout.repository, &index, recorded.tree)?;
         if untracked > 0 {
-            tell(FilesNotice::UntrackedCaptured(untracked));
+            notify(FilesNotice::UntrackedCaptured(untracked));
         }
     }
 
-    let known = [&tip.meta.not_captured, &draft.meta.not_captured];
-    let new = newly_left_out(&known, &recorded.not_captured);
+    let reported = [&tip.meta.not_captured, &draft.meta.not_captured];
+    let new = newly_left_out(&reported, &recorded.not_captured);
     if !new.is_empty() {
-        tell(FilesNotice::NotCaptured(new));
+        notify(FilesNotice::NotCaptured(new));
     }
 
     draft.meta.not_captured.clone_from(&recorded.not_captured);
@@ -165,7 +169,7 @@ pub(super) fn record(
 ) -> anyhow::Result<RecordedFiles> {
     fault::point("before-record")?;
     // Before the scan, which includes the files that are still listed.
-    kept::forget_removed(checkout.repository)?;
+    forced_files::forget_removed(checkout.repository)?;
     for _ in 0..MAX_RECORDS {
         let began = Instant::now();
         let index = checkout.index(&checkout.repository.worktree_name());
@@ -174,25 +178,25 @@ pub(super) fn record(
             snapshot::staged_snapshot(checkout.repository, &index, &checkout.limits, force)
         };
         let mut snapshot = take(&force)?;
-        let missed = kept::missed(checkout.repository, snapshot.tree)?;
-        if !missed.is_empty() {
-            kept::keep(checkout.repository, &missed)?;
+        let missing = forced_files::find_missing(checkout.repository, snapshot.tree)?;
+        if !missing.is_empty() {
+            forced_files::keep(checkout.repository, &missing)?;
             snapshot
                 .keep
                 .take()
                 .map_or(Ok(()), |keep| keep::release(&keep))?;
-            let force = [force.clone(), missed].concat();
+            let force = [force.clone(), missing].concat();
             snapshot = take(&force)?;
         }
         let took = began.elapsed();
-        let commit = place(checkout.repository, snapshot.tree, tip)?;
+        let commit = find_or_stage_commit(checkout.repository, snapshot.tree, tip)?;
 
         // The session's ref reaches the result of its newest turn.
         let is_reached = Some(commit) == tip.workspace
             && refs::read(checkout.repository, &kept_reference(checkout.repository))?.is_some();
-        let reached = reached(checkout.repository, tip.workspace);
-        if is_reached || keep(checkout, commit, &reached)? {
-            hold::restore_staged(checkout.repository)?;
+        let reachable = reachable_trees(checkout.repository, tip.workspace);
+        if is_reached || keep(checkout, commit, &reachable)? {
+            protect::restore_staged(checkout.repository)?;
             fault::point("after-snapshot-ref")?;
             let not_captured = not_captured(&snapshot);
             snapshot.keep.map_or(Ok(()), |keep| keep::release(&keep))?;
@@ -200,14 +204,14 @@ pub(super) fn record(
                 commit,
                 tree: snapshot.tree,
                 not_captured,
-                seen: began + took,
+                scanned_at: began + took,
                 took,
             });
         }
 
         // `git gc` pruned objects that existed when they were scanned, before a ref reached them.
         // Read everything again.
-        snapshot::forget(checkout.repository, &index);
+        snapshot::forget_snapshot(checkout.repository, &index);
     }
 
     anyhow::bail!(
@@ -218,12 +222,16 @@ pub(super) fn record(
 /// Returns a reachable workspace commit with this tree: HEAD, the newest turn's, or a new one.
 pub fn commit_of(checkout: &Checkout<'_>, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
     let repository = checkout.repository;
-    let commit = place(repository, tree, tip)?;
+    let commit = find_or_stage_commit(repository, tree, tip)?;
     if [refs::head(repository)?, tip.workspace].contains(&Some(commit)) {
         return Ok(commit);
     }
 
-    let is_kept = keep(checkout, commit, &reached(repository, tip.workspace))?;
+    let is_kept = keep(
+        checkout,
+        commit,
+        &reachable_trees(repository, tip.workspace),
+    )?;
     anyhow::ensure!(
         is_kept,
         "`git gc` removed objects while they were recorded; nothing was changed, try again"
@@ -232,11 +240,15 @@ pub fn commit_of(checkout: &Checkout<'_>, tree: TreeId, tip: &Turn) -> anyhow::R
 }
 
 /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on top of them.
-fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
+fn find_or_stage_commit(
+    repository: &Repository,
+    tree: TreeId,
+    tip: &Turn,
+) -> anyhow::Result<CommitId> {
     let (head, last) = (refs::head(repository)?, tip.workspace);
-    for known in [head, last].into_iter().flatten() {
-        if repository.commit(known)?.tree == tree {
-            return Ok(known);
+    for candidate in [head, last].into_iter().flatten() {
+        if repository.commit(candidate)?.tree == tree {
+            return Ok(candidate);
         }
     }
 
@@ -262,7 +274,11 @@ fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<Co
 /// gc`.
 ///
 /// Returns `false` if `git gc` removed an object.
-pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> anyhow::Result<bool> {
+pub fn keep(
+    checkout: &Checkout<'_>,
+    commit: CommitId,
+    reachable: &[TreeId],
+) -> anyhow::Result<bool> {
     let (name, repository) = (kept_reference(checkout.repository), checkout.repository);
     let old = refs::read(repository, &name)?;
     let new = match old {
@@ -290,27 +306,29 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
         .into_iter()
         .filter(|id| Some(*id) != head)
         .collect();
-    let whole = [
-        reached,
+    let trees = [
+        reachable,
         &[
             kept_tree(checkout.repository)?,
             refs::head_tree(repository)?,
         ],
     ]
     .concat();
-    let Some(held) = hold::hold(repository, &unreached, &whole, Older::Stay)? else {
+    let Some(protected) =
+        protect::protect_commits(repository, &unreached, &trees, MergePolicy::Separate)?
+    else {
         return Ok(false);
     };
 
     fault::point("before-snapshot-ref")?;
     let expected = old.map_or(Expected::Absent, Expected::At);
     refs::move_to(repository, (&name, expected), new, "teddy: snapshot")?;
-    hold::settle(repository, &held)?;
+    protect::release_protected(repository, &protected)?;
     Ok(true)
 }
 
 /// Trees of the workspace commits that a session's ref reaches, newest first.
-pub fn reached(repository: &Repository, workspace: Option<CommitId>) -> Vec<TreeId> {
+pub fn reachable_trees(repository: &Repository, workspace: Option<CommitId>) -> Vec<TreeId> {
     let read = |id: CommitId| repository.commit(id).ok();
     let commits = std::iter::successors(workspace.and_then(read), |commit| {
         read(*commit.parents.first()?)
@@ -346,7 +364,7 @@ pub fn advance(
     }
 
     // Only staged: the caller protects it before a ref points at it.
-    let batch = batch::batch(repository);
+    let batch = batch::begin_batch(repository);
     let commit = batch.commit(&NewCommit {
         tree,
         parents: &[base],

@@ -8,7 +8,7 @@ use crate::session::turn::Turn;
 use crate::workspace::complete::{self, Completed, SessionMove};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::landing::{self, LandingNote, MadeCommit, Recording};
-use crate::workspace::notice::Tell;
+use crate::workspace::notice::Notify;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::{Checkout, recover};
 
@@ -23,13 +23,13 @@ impl Transaction {
     pub fn enter(
         checkout: &Checkout<'_>,
         command: &str,
-        tell: &mut Tell<'_>,
+        notify: &mut Notify<'_>,
     ) -> anyhow::Result<Transaction> {
         // Reads the index in the background during the wait for the lock.
         snapshot::expect(checkout);
         let lock = checkout.lock(command)?;
         fault::point("after-lock")?;
-        recover::recover(checkout, tell)?;
+        recover::recover(checkout, notify)?;
         Ok(Transaction { _lock: lock })
     }
 
@@ -59,8 +59,8 @@ impl Transaction {
         &self,
         checkout: &Checkout<'_>,
         landing: &LandingNote,
-        made: &[MadeCommit],
+        commits: &[MadeCommit],
     ) -> anyhow::Result<Recording> {
-        landing::record(checkout, landing, made)
+        landing::record_landing(checkout, landing, commits)
     }
 }

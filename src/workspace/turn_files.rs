@@ -5,7 +5,7 @@ use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 
 /// The tree that a turn left. For the start of a session, the tree before its first turn.
-pub fn files_of(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> {
+pub fn turn_tree(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> {
     if let Some(workspace) = turn.workspace {
         return checkout
             .repository
@@ -13,7 +13,7 @@ pub fn files_of(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> 
             .map(|commit| commit.tree);
     }
 
-    let Some(next) = first_after(checkout, turn)? else {
+    let Some(next) = first_turn_after(checkout, turn)? else {
         anyhow::bail!(
             "session `{}` has no turn yet, so that there is nothing to go back to",
             turn.session
@@ -32,7 +32,7 @@ pub fn files_of(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> 
 }
 
 /// The turn after the start of a session. `None` if `turn` recorded files itself, or is the newest.
-pub fn first_after(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<Option<Turn>> {
+pub fn first_turn_after(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<Option<Turn>> {
     let store = checkout.store();
     if turn.workspace.is_some() || store.tip(&turn.session)?.number() <= turn.number() {
         return Ok(None);

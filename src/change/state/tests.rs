@@ -55,14 +55,14 @@ fn c4_a22_unknown_fields_are_kept() {
     );
     let mut state = read(&text).unwrap();
     state
-        .take(
+        .apply(
             ChangeEvent::Challenge(ReviewVerdict::NeedsRevision),
             entry("challenge"),
         )
         .unwrap();
     let again = write(&read(&write(&state)).unwrap());
-    for kept in ["session_id: abc", "extra:", "mood: good"] {
-        assert!(again.contains(kept), "{kept}: {again}");
+    for preserved in ["session_id: abc", "extra:", "mood: good"] {
+        assert!(again.contains(preserved), "{preserved}: {again}");
     }
 }
 
@@ -71,13 +71,13 @@ fn c5_a26_each_reproposal_adds_an_iteration() {
     let mut state = read(SMALL).unwrap();
     for expected in 2..=4 {
         state
-            .take(
+            .apply(
                 ChangeEvent::Challenge(ReviewVerdict::NeedsRevision),
                 entry("challenge"),
             )
             .unwrap();
         state
-            .take(ChangeEvent::Repropose, entry("reproposal"))
+            .apply(ChangeEvent::Repropose, entry("reproposal"))
             .unwrap();
         assert_eq!(state.iteration, expected);
     }
@@ -90,7 +90,7 @@ fn c6_a_step_that_the_phase_does_not_allow_changes_nothing() {
     let mut state = read(SMALL).unwrap();
     let before = state.clone();
     assert_eq!(
-        state.take(ChangeEvent::Archive, entry("archive")),
+        state.apply(ChangeEvent::Archive, entry("archive")),
         Err(Illegal {
             phase: Some(ChangePhase::Proposed),
             event: ChangeEvent::Archive
@@ -104,13 +104,13 @@ fn c6_a_step_that_the_phase_does_not_allow_changes_nothing() {
 fn c7_a27_a_document_that_was_edited_since_is_stale() {
     let mut state = read(SMALL).unwrap();
     let mut documents = Documents::default();
-    documents.put("proposal.md", "one");
-    documents.put("specs/a.md", "a");
+    documents.insert("proposal.md", "one");
+    documents.insert("specs/a.md", "a");
     assert_eq!(state.stale(&documents), Vec::<String>::new());
     state.seal(&documents, "now");
     assert_eq!(state.stale(&documents), Vec::<String>::new());
-    documents.put("proposal.md", "two");
-    documents.put("tasks.md", "new");
+    documents.insert("proposal.md", "two");
+    documents.insert("tasks.md", "new");
     documents.0.remove("specs/a.md");
 
     assert_eq!(
@@ -122,7 +122,7 @@ fn c7_a27_a_document_that_was_edited_since_is_stale() {
 #[test]
 fn c8_what_the_models_took_is_added_up() {
     let mut state = read(SMALL).unwrap();
-    let taken = |model: &str, calls| StepUsage {
+    let usage = |model: &str, calls| StepUsage {
         model: model.to_owned(),
         calls,
         tokens_in: 10,
@@ -132,28 +132,28 @@ fn c8_what_the_models_took_is_added_up() {
     };
 
     state
-        .take(
+        .apply(
             ChangeEvent::Propose,
             ChangeEntry {
-                usage: Some(taken("a", 2)),
+                usage: Some(usage("a", 2)),
                 ..entry("proposal")
             },
         )
         .unwrap();
     state
-        .take(
+        .apply(
             ChangeEvent::Challenge(ReviewVerdict::Approved),
             ChangeEntry {
-                usage: Some(taken("b", 1)),
+                usage: Some(usage("b", 1)),
                 ..entry("challenge")
             },
         )
         .unwrap();
     state
-        .take(
+        .apply(
             ChangeEvent::Implement,
             ChangeEntry {
-                usage: Some(taken("a", 1)),
+                usage: Some(usage("a", 1)),
                 turn: Some(1),
                 ..entry("task")
             },
@@ -177,7 +177,7 @@ fn c8_what_the_models_took_is_added_up() {
 #[test]
 fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_session() {
     let mut state = read(SMALL).unwrap();
-    let taken = |cost, spent| {
+    let usage = |cost, spent| {
         Some(StepUsage {
             cost,
             spent,
@@ -186,28 +186,28 @@ fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_sessi
     };
 
     state
-        .take(
+        .apply(
             ChangeEvent::Propose,
             ChangeEntry {
-                usage: taken(Some(0.25), Some(0.5)),
+                usage: usage(Some(0.25), Some(0.5)),
                 ..entry("proposal")
             },
         )
         .unwrap();
     state
-        .take(
+        .apply(
             ChangeEvent::Challenge(ReviewVerdict::Approved),
             ChangeEntry {
-                usage: taken(None, None),
+                usage: usage(None, None),
                 ..entry("challenge")
             },
         )
         .unwrap();
     state
-        .take(
+        .apply(
             ChangeEvent::Implement,
             ChangeEntry {
-                usage: taken(Some(4.0), None),
+                usage: usage(Some(4.0), None),
                 turn: Some(1),
                 ..entry("task")
             },

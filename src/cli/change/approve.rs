@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::super::app::App;
 use super::super::complete;
-use super::steps::said;
+use super::steps::report_change;
 use crate::change::id::ChangeId;
 use crate::workflow::change::approve::approve;
 
@@ -15,7 +15,7 @@ use crate::workflow::change::approve::approve;
 #[command(
     after_help = "Examples:\n  teddy change approve add-auth --reason 'the open point is settled in the next change'"
 )]
-pub(super) struct Args {
+pub(super) struct ApproveArgs {
     /// The change
     #[arg(add = complete::with(complete::changes))]
     id: String,
@@ -24,11 +24,11 @@ pub(super) struct Args {
     reason: String,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn approve_change(args: ApproveArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let mut user = app.user(&project, false);
     let change = approve(&project, &id, &args.reason, user.as_mut())?;
     drop(user);
-    said(app, &change)
+    report_change(app, &change)
 }

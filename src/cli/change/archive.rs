@@ -18,7 +18,7 @@ use crate::workflow::restore::OnOverlap;
 #[command(
     after_help = "Examples:\n  teddy change archive add-auth\n  teddy change archive add-auth --markers\n  teddy undo -s change/add-auth"
 )]
-pub(super) struct Args {
+pub(super) struct ArchiveArgs {
     /// The change
     #[arg(add = complete::with(complete::changes))]
     id: String,
@@ -33,7 +33,7 @@ pub(super) struct Args {
     markers: bool,
 }
 
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn archive_change(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let on_overlap = match (args.ours, args.theirs, args.markers) {
         (true, ..) => OnOverlap::Ours,
@@ -50,14 +50,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&archived)?;
     } else if archived.conflicts.is_empty() {
         app.print(format!("{id} {}\n", archived.phase.word()))?;
-        archived.done.iter().for_each(|line| app.say(line));
+        archived.done.iter().for_each(|line| app.note(line));
     } else if let Some(turn) = archived.turn {
         archived.conflicts.iter().for_each(|path| {
             app.warn(&format!(
                 "`{path}` was not written: something in your files is in the way"
             ))
         });
-        app.say(&format!(
+        app.note(&format!(
             "Turn {turn} has the specs, and the change is not archived yet. Make way, then archive it again."
         ));
     } else {
@@ -66,11 +66,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
                 "`{path}` was also changed by another user in the same place"
             ))
         });
-        app.say("Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.");
+        app.note("Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.");
     }
 
     Ok(if archived.conflicts.is_empty() {
-        exit::DONE
+        exit::SUCCESS
     } else {
         exit::OVERLAP
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::super::app::App;
 use super::super::complete;
-use super::super::execute::{code, tell_question};
+use super::super::execute::{code, report_question};
 use super::super::exit::{self, ExitStatus};
 use super::super::source;
 use super::ModelFlags;
@@ -45,8 +45,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let mut project = args.how.project(app)?;
     let mut user = app.user(&project, args.yes);
-    let wish = wish(args)?;
-    let implemented = implement_and_review(&mut project, &id, &wish, user.as_mut())?;
+    let options = change_options(args)?;
+    let implemented = implement_and_review(&mut project, &id, &options, user.as_mut())?;
     drop(user);
     show(app, &implemented)
 }
@@ -56,22 +56,22 @@ pub(super) fn implement(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let mut project = args.how.project(app)?;
     let mut user = app.user(&project, args.yes);
-    let wish = wish(args)?;
-    let implemented = do_tasks(&mut project, &id, &wish, user.as_mut())?;
+    let options = change_options(args)?;
+    let implemented = do_tasks(&mut project, &id, &options, user.as_mut())?;
 
     drop(user);
     let code = show(app, &implemented)?;
     Ok(if implemented.stopped.is_none() {
-        exit::DONE.into()
+        exit::SUCCESS.into()
     } else {
         code
     })
 }
 
-fn wish(args: Args) -> anyhow::Result<ChangeOptions> {
+fn change_options(args: Args) -> anyhow::Result<ChangeOptions> {
     Ok(ChangeOptions {
         message: args.message.map(source::message).transpose()?,
-        ..args.how.wish()
+        ..args.how.to_options()
     })
 }
 
@@ -79,9 +79,9 @@ fn wish(args: Args) -> anyhow::Result<ChangeOptions> {
 pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitCode> {
     let stopped = implemented.stopped.as_ref();
     if app.global.json {
-        let mut shown = serde_json::to_value(implemented)?;
-        shown["stopped"] = serde_json::json!(stopped.map(|why| words(implemented, why)));
-        app.print_json(&shown)?;
+        let mut value = serde_json::to_value(implemented)?;
+        value["stopped"] = serde_json::json!(stopped.map(|why| describe_stop(implemented, why)));
+        app.print_json(&value)?;
     } else {
         let Implemented {
             change,
@@ -95,29 +95,29 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
             phase.word()
         ))?;
         if let Some(verdict) = implemented.verdict {
-            app.say(&format!(
+            app.note(&format!(
                 "{} after {}: {}.",
                 verdict.word(),
                 counted(implemented.reviews, "review"),
-                implemented.issues.words()
+                implemented.issues.summary()
             ));
         }
 
         if let Some(why) = stopped {
-            app.warn(&format!("stopped: {}", words(implemented, why)));
+            app.warn(&format!("stopped: {}", describe_stop(implemented, why)));
         }
 
-        app.say(&format!("Next: {}", implemented.next));
+        app.note(&format!("Next: {}", implemented.next));
     }
 
     let work = stopped.and_then(ImplementStop::work);
     if let Some(question) = work.and_then(WorkStop::question)
         && !app.global.json
     {
-        tell_question(app, question, &answer_hint(&implemented.change))?;
+        report_question(app, question, &answer_hint(&implemented.change))?;
     }
     Ok(match (implemented.phase, work) {
-        (ChangePhase::Complete, _) => exit::DONE,
+        (ChangePhase::Complete, _) => exit::SUCCESS,
         (_, Some(stop)) => stop_code(stop),
         (_, None) => exit::FAILED,
     }
@@ -126,7 +126,7 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
 
 fn stop_code(stop: &WorkStop) -> ExitStatus {
     match stop {
-        WorkStop::Turn(recorded) if code(recorded) != exit::DONE => code(recorded),
+        WorkStop::Turn(recorded) if code(recorded) != exit::SUCCESS => code(recorded),
         _ if interrupt::requested() => exit::INTERRUPTED,
         WorkStop::Question(_) => exit::WAITS,
         _ => exit::FAILED,
@@ -134,17 +134,17 @@ fn stop_code(stop: &WorkStop) -> ExitStatus {
 }
 
 /// Explains why an implementation stopped.
-fn words(implemented: &Implemented, stop: &ImplementStop) -> String {
+fn describe_stop(implemented: &Implemented, stop: &ImplementStop) -> String {
     let change = &implemented.change;
     match stop {
         ImplementStop::Task { number, why } => {
-            format!("task {number}: {}", work_words(change, why))
+            format!("task {number}: {}", describe_work_stop(change, why))
         }
         ImplementStop::Fix { review, why } => {
-            format!("review {review}: {}", work_words(change, why))
+            format!("review {review}: {}", describe_work_stop(change, why))
         }
-        ImplementStop::TooManyRounds(rounds) => {
-            format!("the review still finds problems after {rounds} rounds")
+        ImplementStop::TooManyRounds(count) => {
+            format!("the review still finds problems after {count} rounds")
         }
         ImplementStop::ReviewRejects => {
             "the review rejects the implementation as a whole".to_owned()
@@ -153,18 +153,18 @@ fn words(implemented: &Implemented, stop: &ImplementStop) -> String {
 }
 
 /// Explains why a single piece of work stopped.
-fn work_words(change: &ChangeId, stop: &WorkStop) -> String {
+fn describe_work_stop(change: &ChangeId, stop: &WorkStop) -> String {
     match stop {
         WorkStop::NothingPlanned => "nothing was planned".to_owned(),
         WorkStop::Question(_) => asks(change),
         WorkStop::Undecided => "nothing was run; the plan is waiting".to_owned(),
         WorkStop::Unfinished(turns) => format!("{turns} turns did not finish it"),
-        WorkStop::Turn(recorded) => turn_words(change, recorded),
+        WorkStop::Turn(recorded) => describe_turn_stop(change, recorded),
     }
 }
 
 /// Explains why no further turn follows.
-fn turn_words(change: &ChangeId, recorded: &RecordedTurn) -> String {
+fn describe_turn_stop(change: &ChangeId, recorded: &RecordedTurn) -> String {
     match &recorded.ending {
         TurnEnding::Interrupted { cause, .. } => format!("interrupted: {cause}"),
         _ if !recorded.is_synced() => format!(

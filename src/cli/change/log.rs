@@ -13,7 +13,7 @@ use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::change;
-use crate::workflow::change::change;
+use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 
 /// List the steps of a change, newest first
@@ -32,10 +32,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let change = change(&project, &ChangeId::parse(&args.id)?)?;
+    let change = open_change(&project, &ChangeId::parse(&args.id)?)?;
     let mut rows = change
         .commit
-        .map(|commit| change::changes(&project).steps(commit))
+        .map(|commit| change::change_store(&project).steps(commit))
         .transpose()?
         .unwrap_or_default();
     let all = rows.len();
@@ -43,7 +43,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     rows.truncate(args.max_count.unwrap_or(usize::MAX));
     if app.global.json {
         app.print_json(&rows)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let line = |(index, row): (usize, &crate::change::store::StepRow)| {
@@ -56,18 +56,22 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         &project,
         &rows.iter().enumerate().map(line).collect::<Vec<_>>(),
     )?;
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the commit of a step, given its number or a git revision.
-pub(super) fn step(project: &Project, id: &ChangeId, name: &str) -> anyhow::Result<CommitId> {
+pub(super) fn resolve_step(
+    project: &Project,
+    id: &ChangeId,
+    name: &str,
+) -> anyhow::Result<CommitId> {
     let Ok(number) = name.parse::<usize>() else {
         return refs::resolve(&project.repository, name);
     };
-    let newest = change(project, id)?
+    let newest = open_change(project, id)?
         .commit
         .context("the change has no step")?;
-    let rows = change::changes(project).steps(newest)?;
+    let rows = change::change_store(project).steps(newest)?;
     let row = rows
         .len()
         .checked_sub(number)

@@ -40,7 +40,7 @@ pub(super) struct Args {
 enum ChangeCommand {
     Plan(plan::Args),
     Impl(implement::Args),
-    Archive(archive::Args),
+    Archive(archive::ArchiveArgs),
     Proposal(steps::ProposalArgs),
     Challenge(steps::Challenge),
     Reproposal(steps::Reproposal),
@@ -50,13 +50,13 @@ enum ChangeCommand {
     )]
     Implement(implement::Args),
     Review(steps::ReviewArgs),
-    Approve(approve::Args),
+    Approve(approve::ApproveArgs),
     Validate(status::Validate),
     Status(status::Args),
     List(status::ListArgs),
     Show(show::Args),
     Log(log::Args),
-    Diff(diff::Args),
+    Diff(diff::DiffArgs),
 }
 
 /// Options of every step that asks a model.
@@ -74,13 +74,13 @@ impl ModelFlags {
         let mut project = app.project()?;
         if project.settings.change.roles.is_empty() {
             // A pipeline produces plans, not documents, so a plain model is required.
-            app.ready_model(&mut project, self.model.as_deref())?;
+            app.ensure_model(&mut project, self.model.as_deref())?;
         }
 
         Ok(project)
     }
 
-    fn wish(&self) -> ChangeOptions {
+    fn to_options(&self) -> ChangeOptions {
         ChangeOptions {
             model: self.model.clone(),
             message: None,
@@ -92,18 +92,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     match args.command {
         ChangeCommand::Plan(args) => plan::run(args, app),
         ChangeCommand::Impl(args) => implement::run(args, app),
-        ChangeCommand::Archive(args) => archive::run(args, app),
+        ChangeCommand::Archive(args) => archive::archive_change(args, app),
         ChangeCommand::Proposal(args) => steps::proposal(args, app),
         ChangeCommand::Challenge(args) => steps::challenge(args, app),
         ChangeCommand::Reproposal(args) => steps::reproposal(args, app),
         ChangeCommand::Implement(args) => implement::implement(args, app),
         ChangeCommand::Review(args) => steps::review(args, app),
-        ChangeCommand::Approve(args) => approve::run(args, app),
+        ChangeCommand::Approve(args) => approve::approve_change(args, app),
         ChangeCommand::Validate(args) => status::validate(args, app),
         ChangeCommand::Status(args) => status::run(args, app),
         ChangeCommand::List(args) => status::list(args, app),
         ChangeCommand::Show(args) => show::run(args, app),
         ChangeCommand::Log(args) => log::run(args, app),
-        ChangeCommand::Diff(args) => diff::run(args, app),
+        ChangeCommand::Diff(args) => diff::diff(args, app),
     }
 }

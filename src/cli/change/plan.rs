@@ -11,11 +11,11 @@ use crate::change::phase::ChangePhase;
 use crate::text::counted;
 use crate::workflow::change::ChangeOptions;
 use crate::workflow::change::approve::approve;
-use crate::workflow::change::change;
 use crate::workflow::change::implement::implement_and_review;
-use crate::workflow::change::plan::{PlannedChange, plan};
+use crate::workflow::change::open_change;
+use crate::workflow::change::plan::{PlannedChange, plan_change};
 use crate::workflow::change::proposal::Idea;
-use crate::workflow::change::reproposal::reproposal;
+use crate::workflow::change::reproposal::revise_proposal;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Choice, Question, User};
 
@@ -43,14 +43,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let mut project = args.how.project(app)?;
     let mut user = app.user(&project, false);
-    let wish = args.how.wish();
-    let mut planned = plan(
+    let options = args.how.to_options();
+    let mut planned = plan_change(
         &project,
         &Idea {
             id: &id,
             description: args.description.as_deref(),
         },
-        &wish,
+        &options,
         user.as_mut(),
     )?;
 
@@ -63,18 +63,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         match next(&planned, user.as_mut())? {
             Some('v') => app.page_markdown(
                 &project,
-                show::everything(&change(&project, &id)?).as_bytes(),
+                show::everything(&open_change(&project, &id)?).as_bytes(),
             )?,
-            Some('i') => return carry_out(app, &mut project, (&planned, &wish), user.as_mut()),
+            Some('i') => return carry_out(app, &mut project, (&planned, &options), user.as_mut()),
             Some(_) => {
-                reproposal(&project, &id, None, (&wish, user.as_mut()))?;
-                planned = plan(
+                revise_proposal(&project, &id, None, (&options, user.as_mut()))?;
+                planned = plan_change(
                     &project,
                     &Idea {
                         id: &id,
                         description: None,
                     },
-                    &wish,
+                    &options,
                     user.as_mut(),
                 )?;
             }
@@ -85,14 +85,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(if planned.phase == ChangePhase::Rejected {
         exit::FAILED
     } else {
-        exit::DONE
+        exit::SUCCESS
     }
     .into())
 }
 
 /// Asks how to continue, if there is a choice.
 fn next(planned: &PlannedChange, user: &mut dyn User) -> anyhow::Result<Option<char>> {
-    let view = Choice {
+    let view_choice = Choice {
         key: 'v',
         label: "(v)iew",
     };
@@ -106,14 +106,14 @@ fn next(planned: &PlannedChange, user: &mut dyn User) -> anyhow::Result<Option<c
         label: "(c)ontinue fixing",
     };
     let (question, choices) = match planned.phase {
-        ChangePhase::Challenged => ("Ready to be implemented.", vec![implement, view]),
+        ChangePhase::Challenged => ("Ready to be implemented.", vec![implement, view_choice]),
         ChangePhase::Proposed if planned.only_minor_issues => (
             "Only minor issues remain; it can be implemented.",
-            vec![implement, view, go_on],
+            vec![implement, view_choice, go_on],
         ),
         ChangePhase::Proposed => (
             "Significant issues remain; have a look at them.",
-            vec![view, go_on, implement],
+            vec![view_choice, go_on, implement],
         ),
         _ => return Ok(None),
     };
@@ -129,7 +129,7 @@ fn carry_out(
     planned: (&PlannedChange, &ChangeOptions),
     user: &mut dyn User,
 ) -> anyhow::Result<ExitCode> {
-    let (planned, wish) = planned;
+    let (planned, options) = planned;
     let id = &planned.change;
     if planned.phase == ChangePhase::Proposed {
         let Some(reason) = user.ask(&Question::Reason {
@@ -141,7 +141,7 @@ fn carry_out(
         approve(project, id, &reason, user)?;
     }
 
-    let implemented = implement_and_review(project, id, wish, user)?;
+    let implemented = implement_and_review(project, id, options, user)?;
     implement::show(app, &implemented)
 }
 
@@ -162,14 +162,14 @@ fn print(app: &App, planned: &PlannedChange) -> anyhow::Result<()> {
         } else {
             ""
         };
-        app.say(&format!(
+        app.note(&format!(
             "{} after {}: {}{minor}.",
             verdict.word(),
             counted(planned.challenges, "challenge"),
-            planned.issues.words()
+            planned.issues.summary()
         ));
     }
 
-    app.say(&format!("Next: {}", planned.next));
+    app.note(&format!("Next: {}", planned.next));
     Ok(())
 }

@@ -7,13 +7,13 @@ use anyhow::Context as _;
 use super::super::app::App;
 use super::super::complete;
 use super::super::exit;
-use super::log::step;
+use super::log::resolve_step;
 use crate::change::document::REVIEW;
 use crate::change::id::ChangeId;
 use crate::change::store::Change;
 use crate::change::{proposal, review, state};
 use crate::workflow::change;
-use crate::workflow::change::change;
+use crate::workflow::change::open_change;
 
 /// Show the documents of a change
 #[derive(clap::Args)]
@@ -36,14 +36,14 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
-    let mut change = change(&project, &id)?;
+    let mut change = open_change(&project, &id)?;
     if let Some(at) = &args.at {
-        change = change::changes(&project).at(&id, step(&project, &id, at)?)?;
+        change = change::change_store(&project).at(&id, resolve_step(&project, &id, at)?)?;
     }
 
     if app.global.json {
         app.print_json(&serde_json::json!({ "change": id, "state": change.state, "documents": change.documents.0 }))?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let text = match args.what.as_deref() {
@@ -60,16 +60,16 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         })?,
     };
     app.page_markdown(&project, text.as_bytes())?;
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the latest review: of the implementation if there is one, else of the proposal.
 fn latest(change: &Change) -> Option<String> {
-    let found = [REVIEW, proposal::FILE].iter().find_map(|name| {
+    let newest = [REVIEW, proposal::FILE].iter().find_map(|name| {
         let reviews = review::read(change.documents.text(name));
         review::latest(&reviews).cloned()
     });
-    found.map(|review| review.render())
+    newest.map(|review| review.render())
 }
 
 /// Returns all documents, the proposal first.

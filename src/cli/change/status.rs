@@ -9,8 +9,8 @@ use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
 use crate::text::counted;
 use crate::text::visible::visible;
-use crate::workflow::change::look;
-use crate::workflow::change::look::{ChangeListRow, ChangeStatus};
+use crate::workflow::change::status;
+use crate::workflow::change::status::{ChangeListRow, ChangeStatus};
 
 /// Show the state of a change
 #[derive(clap::Args)]
@@ -44,19 +44,19 @@ pub(super) struct Validate {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let standing = look::change_standing(&app.project()?, &ChangeId::parse(&args.id)?)?;
+    let status = status::change_status(&app.project()?, &ChangeId::parse(&args.id)?)?;
     if app.global.json {
-        app.print_json(&standing)?;
-        return Ok(exit::DONE.into());
+        app.print_json(&status)?;
+        return Ok(exit::SUCCESS.into());
     }
 
-    app.print(words(&standing))?;
-    app.say(&format!("Next: {}", standing.next));
-    Ok(exit::DONE.into())
+    app.print(render(&status))?;
+    app.note(&format!("Next: {}", status.next));
+    Ok(exit::SUCCESS.into())
 }
 
-fn words(standing: &ChangeStatus) -> String {
-    let row = &standing.row;
+fn render(status: &ChangeStatus) -> String {
+    let row = &status.row;
     let mut text = format!("Change {}: {}\n", row.change, visible(&row.title));
     text.push_str(&format!(
         "Phase {}, iteration {}, {} of {} tasks done\n",
@@ -66,8 +66,8 @@ fn words(standing: &ChangeStatus) -> String {
         row.tasks
     ));
 
-    if let Some(verdict) = &standing.verdict {
-        let minor = if standing.only_minor_issues {
+    if let Some(verdict) = &status.verdict {
+        let minor = if status.only_minor_issues {
             "; only minor issues remain"
         } else {
             ""
@@ -75,43 +75,43 @@ fn words(standing: &ChangeStatus) -> String {
         text.push_str(&format!(
             "Latest review: {} ({}{minor})\n",
             visible(verdict),
-            standing.issues.words()
+            status.issues.summary()
         ));
     }
 
-    if !standing.stale.is_empty() {
+    if !status.stale.is_empty() {
         text.push_str(&format!(
             "Edited since it was challenged: {}\n",
-            visible(&standing.stale.join(", "))
+            visible(&status.stale.join(", "))
         ));
     }
 
-    if standing.findings > 0 {
+    if status.findings > 0 {
         text.push_str(&format!(
             "The documents have {}; `teddy change validate {}` lists them\n",
-            counted(standing.findings, "mistake"),
+            counted(status.findings, "mistake"),
             row.change
         ));
     }
 
-    if let Some(session) = &standing.session {
+    if let Some(session) = &status.session {
         text.push_str(&format!("Session {session}\n"));
     }
 
-    text.push_str(&format!("{}\n", standing.usage.words()));
+    text.push_str(&format!("{}\n", status.usage.describe()));
     text
 }
 
 pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let (rows, damaged) = look::change_rows(&project, args.archived)?;
+    let (rows, damaged) = status::change_rows(&project, args.archived)?;
     damaged
         .iter()
         .for_each(|change| app.warn(&format!("cannot be read: {change}")));
 
     if app.global.json {
         app.print_json(&rows)?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     let width = rows
@@ -130,17 +130,17 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
     };
 
     app.print(rows.iter().map(line).collect::<String>())?;
-    if rows.is_empty() && !args.archived && !look::change_rows(&project, true)?.0.is_empty() {
-        app.say("All changes are archived; `teddy change list --archived` lists them.");
+    if rows.is_empty() && !args.archived && !status::change_rows(&project, true)?.0.is_empty() {
+        app.note("All changes are archived; `teddy change list --archived` lists them.");
     } else if rows.is_empty() {
-        app.say("There are no changes; `teddy change plan <id> '<description>'` starts one.");
+        app.note("There are no changes; `teddy change plan <id> '<description>'` starts one.");
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode> {
-    let findings = look::validate_change(&app.project()?, &ChangeId::parse(&args.id)?)?;
+    let findings = status::validate_change(&app.project()?, &ChangeId::parse(&args.id)?)?;
     if app.global.json {
         app.print_json(&findings)?;
     } else {
@@ -150,11 +150,11 @@ pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode
                 .map(|finding| format!("{}\n", visible(&finding.to_string())))
                 .collect::<String>(),
         )?;
-        app.say(&format!("{}.", counted(findings.len(), "mistake")));
+        app.note(&format!("{}.", counted(findings.len(), "mistake")));
     }
 
     Ok(if is_usable(&findings) {
-        exit::DONE
+        exit::SUCCESS
     } else {
         exit::FAILED
     }

@@ -89,23 +89,24 @@ pub(super) fn proposal(args: ProposalArgs, app: &mut App) -> anyhow::Result<Exit
         id: &id,
         description: args.description.as_deref(),
     };
-    let (change, written) = proposing::proposal(&project, &idea, &args.how.wish(), user.as_mut())?;
+    let (change, written) =
+        proposing::write_proposal(&project, &idea, &args.how.to_options(), user.as_mut())?;
 
     drop(user);
     if !app.global.json {
-        app.say(&format!("Wrote {}.", counted(written, "document")));
+        app.note(&format!("Wrote {}.", counted(written, "document")));
     }
 
-    said(app, &change)
+    report_change(app, &change)
 }
 
 pub(super) fn challenge(args: Challenge, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = args.how.project(app)?;
     let mut user = app.user(&project, false);
-    let judgement = challenging::challenge(&project, &id, &args.how.wish(), user.as_mut())?;
+    let judgement = challenging::challenge(&project, &id, &args.how.to_options(), user.as_mut())?;
     drop(user);
-    judged(app, &judgement)
+    report_verdict(app, &judgement)
 }
 
 /// Revises the documents.
@@ -118,18 +119,18 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
     };
     let mut user = app.user(&project, false);
     let change = if args.from.is_empty() {
-        revising::reproposal(
+        revising::revise_proposal(
             &project,
             &id,
             args.message.as_deref(),
-            (&args.how.wish(), user.as_mut()),
+            (&args.how.to_options(), user.as_mut()),
         )?
     } else {
         let read = |path: &String| {
             let text = source::read(app, path, "`teddy change reproposal <id>` asks the author")?;
             anyhow::Ok((document(&id, path, &text), text))
         };
-        revising::edit(
+        revising::edit_documents(
             &project,
             &id,
             args.from.iter().map(read).collect::<anyhow::Result<_>>()?,
@@ -138,7 +139,7 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
     };
 
     drop(user);
-    said(app, &change)
+    report_change(app, &change)
 }
 
 /// Returns the document that a file contains, by its title or else by its name.
@@ -156,7 +157,7 @@ fn document(id: &ChangeId, path: &str, text: &str) -> String {
         () if title == format!("# Change: {id}") => proposal::FILE.to_owned(),
         () if title == format!("# Tasks: {id}") => tasks::FILE.to_owned(),
         () if matches!(name.as_str(), proposal::FILE | tasks::FILE) => name,
-        () => format!("{}{name}", spec::FOLDER),
+        () => format!("{}{name}", spec::DIR),
     }
 }
 
@@ -164,13 +165,13 @@ pub(super) fn review(args: ReviewArgs, app: &mut App) -> anyhow::Result<ExitCode
     let id = ChangeId::parse(&args.id)?;
     let project = args.how.project(app)?;
     let mut user = app.user(&project, false);
-    let judgement = reviewing::review(&project, &id, &args.how.wish(), user.as_mut())?;
+    let judgement = reviewing::review(&project, &id, &args.how.to_options(), user.as_mut())?;
     drop(user);
-    judged(app, &judgement)
+    report_verdict(app, &judgement)
 }
 
 /// Prints the state of a change.
-pub(super) fn said(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
+pub(super) fn report_change(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
     let (id, state) = (&change.id, &change.state);
     if app.global.json {
         app.print_json(&serde_json::json!({ "change": id, "phase": state.phase, "iteration": state.iteration, "commit": change.commit }))?;
@@ -180,13 +181,13 @@ pub(super) fn said(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
             state.phase.word(),
             state.iteration
         ))?;
-        app.say(&format!("Next: {}", next_step(id, state.phase)));
+        app.note(&format!("Next: {}", next_step(id, state.phase)));
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
-fn judged(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> {
+fn report_verdict(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(judgement)?;
     } else {
@@ -201,15 +202,15 @@ fn judged(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> {
             "{change} {}: {} ({})\n",
             phase.word(),
             verdict.word(),
-            issues.words()
+            issues.summary()
         ))?;
-        app.say(&format!("Next: {}", next_step(change, *phase)));
+        app.note(&format!("Next: {}", next_step(change, *phase)));
     }
 
     Ok(if judgement.verdict == ReviewVerdict::Rejected {
         exit::FAILED
     } else {
-        exit::DONE
+        exit::SUCCESS
     }
     .into())
 }

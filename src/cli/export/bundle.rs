@@ -10,24 +10,24 @@ use crate::cli::app::App;
 use crate::cli::exit;
 use crate::session::name::SessionName;
 use crate::text::{counted, sized};
-use crate::workflow::archive::export::{Drafts, Existing, SessionBundle, collect};
-use crate::workflow::hinted::hinted;
+use crate::workflow::archive::export::{Drafts, Existing, SessionBundle, collect_sessions};
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
-pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
+pub(super) fn export_bundle(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCode> {
     let project = app.record()?;
-    let sessions = sessions(&project, args)?;
+    let sessions = requested_sessions(&project, args)?;
     let drafts = match args.drafts {
         true => Drafts::Included,
         false => Drafts::LeftOut,
     };
-    let bundle = collect(&project, &sessions, drafts)?;
+    let bundle = collect_sessions(&project, &sessions, drafts)?;
 
     if file == Path::new("-") {
-        return to_stdout(&project, &bundle, app);
+        return bundle_to_stdout(&project, &bundle, app);
     }
 
-    let path = app.global.place(file);
+    let path = app.global.resolve(file);
     let existing = match args.force {
         true => Existing::Replaced,
         false => Existing::Stays,
@@ -35,24 +35,27 @@ pub(super) fn run(file: &Path, args: &Args, app: &App) -> anyhow::Result<ExitCod
     let bytes = bundle.save(&project, &path, existing)?;
     if app.global.json {
         app.print_json(&serde_json::json!({
-            "file": app.folder()?.join(file),
+            "file": app.dir()?.join(file),
             "bytes": bytes,
             "sessions": bundle.manifest.sessions,
         }))?;
-        return Ok(exit::DONE.into());
+        return Ok(exit::SUCCESS.into());
     }
 
     app.print(format!("{}\n", file.display()))?;
-    app.say(&format!(
+    app.note(&format!(
         "{} in {}. It holds snapshots, inputs and outputs as they are.",
         counted(sessions.len(), "session"),
         sized(bytes)
     ));
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Returns the requested sessions.
-pub(super) fn sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<SessionName>> {
+pub(super) fn requested_sessions(
+    project: &Project,
+    args: &Args,
+) -> anyhow::Result<Vec<SessionName>> {
     if args.all {
         let all = project.store().sessions()?;
         anyhow::ensure!(!all.is_empty(), "there are no sessions");
@@ -62,21 +65,25 @@ pub(super) fn sessions(project: &Project, args: &Args) -> anyhow::Result<Vec<Ses
     if args.names.is_empty() {
         return Ok(vec![project.session()?]);
     }
-    let mut named = args
+    let mut sessions = args
         .names
         .iter()
         .map(|name| SessionName::from_address(name))
         .collect::<Result<Vec<_>, _>>()?;
-    named.sort();
-    named.dedup();
+    sessions.sort();
+    sessions.dedup();
 
-    Ok(named)
+    Ok(sessions)
 }
 
 /// Writes the bundle to stdout, which must be a pipe or a file.
-fn to_stdout(project: &Project, bundle: &SessionBundle, app: &App) -> anyhow::Result<ExitCode> {
+fn bundle_to_stdout(
+    project: &Project,
+    bundle: &SessionBundle,
+    app: &App,
+) -> anyhow::Result<ExitCode> {
     if app.global.json {
-        return Err(hinted(
+        return Err(error_with_hint(
             "standard output cannot have both the bundle and JSON",
             "name a file",
         ));
@@ -89,9 +96,9 @@ fn to_stdout(project: &Project, bundle: &SessionBundle, app: &App) -> anyhow::Re
     let out = std::io::stdout().as_fd().try_clone_to_owned()?;
     bundle.write(project, File::from(out))?;
     let count = bundle.manifest.sessions.len();
-    app.say(&format!(
+    app.note(&format!(
         "{}. It holds snapshots, inputs and outputs as they are.",
         counted(count, "session")
     ));
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

@@ -1,7 +1,7 @@
 //! `teddy export`: writes sessions as directories, pages, a bundle or a summary.
 
 mod bundle;
-mod folder;
+mod dir;
 mod html;
 mod summary;
 
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::complete;
-use crate::workflow::hinted::with_hint;
+use crate::workflow::hint::with_hint;
 
 /// Write a session out: directories of turns, pages, a bundle, or a summary
 ///
@@ -34,7 +34,7 @@ use crate::workflow::hinted::with_hint;
 pub(super) struct Args {
     /// The directory, created if it does not exist; with `--bundle` and `--html`, the sessions; with
     /// `--format`, the session
-    #[arg(value_name = "DIR|SESSION", add = complete::folders_or_sessions(&["--format", "--bundle", "--html"]))]
+    #[arg(value_name = "DIR|SESSION", add = complete::dirs_or_sessions(&["--format", "--bundle", "--html"]))]
     names: Vec<String>,
     /// Print a summary of a session
     #[arg(long, value_name = "FORMAT", conflicts_with = "several")]
@@ -66,14 +66,14 @@ enum SummaryFormat {
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    if let Some(folder) = &args.html {
-        return html::run(folder, &args, app);
+    if let Some(dir) = &args.html {
+        return html::export_html(dir, &args, app);
     }
 
     match (&args.bundle, args.format) {
-        (Some(file), _) => bundle::run(file, &args, app),
-        (None, Some(format)) => summary::run(&args.names, format, app),
-        (None, None) => folder::run(&args.names, app),
+        (Some(file), _) => bundle::export_bundle(file, &args, app),
+        (None, Some(format)) => summary::export_summary(&args.names, format, app),
+        (None, None) => dir::export_dir(&args.names, app),
     }
 }
 

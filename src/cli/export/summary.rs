@@ -9,7 +9,11 @@ use crate::session::name::SessionName;
 use crate::workflow::summary::markdown;
 use crate::workflow::summary::summary;
 
-pub(super) fn run(names: &[String], format: SummaryFormat, app: &App) -> anyhow::Result<ExitCode> {
+pub(super) fn export_summary(
+    names: &[String],
+    format: SummaryFormat,
+    app: &App,
+) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(names.len() < 2, "a summary is of one session");
     let project = app.record()?;
     let session = match names.first() {
@@ -26,5 +30,5 @@ pub(super) fn run(names: &[String], format: SummaryFormat, app: &App) -> anyhow:
         }))?,
         (SummaryFormat::Md, false) => app.print(markdown::render(&summary))?,
     }
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }

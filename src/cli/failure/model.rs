@@ -7,7 +7,7 @@ use crate::cli::kind::FailureKind;
 use crate::model::ModelError;
 use crate::workflow::model::choose::NoModel;
 
-pub(super) fn judge(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
+pub(super) fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(missing) = cause.downcast_ref::<NoModel>() {
         return Some(Diagnosis::of(
             FailureKind::NoModel,

@@ -7,7 +7,7 @@ use crate::cli::kind::FailureKind;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::workflow::push::error::PushError;
 
-pub(super) fn judge(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
+pub(super) fn classify_remote(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     if let Some(error) = cause.downcast_ref::<PushError>() {
         let kind = match error {
             PushError::Findings { .. } => FailureKind::Findings,
@@ -18,7 +18,7 @@ pub(super) fn judge(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
 
     let error: &RemoteError = cause.downcast_ref()?;
     let kind = match error.trouble {
-        RemoteTrouble::NotConfigured | RemoteTrouble::NotThere => FailureKind::NoRemote,
+        RemoteTrouble::NotConfigured | RemoteTrouble::NotFound => FailureKind::NoRemote,
         RemoteTrouble::Denied => FailureKind::RemoteDenied,
         RemoteTrouble::Unreachable | RemoteTrouble::Dropped => FailureKind::RemoteUnreachable,
         RemoteTrouble::RefRefused

@@ -10,7 +10,7 @@ use crate::git::object::absent::MissingObject;
 use crate::git::repository::Repository;
 
 /// Judges an object that is missing or cannot be read.
-pub(super) fn judge(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
+pub(super) fn classify_store(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
     let missing = cause.downcast_ref().map(MissingObject::hint);
     let hint = missing.or_else(|| cause.downcast_ref().map(UnreadableStore::hint));
     hint.map(|hint| Diagnosis::of(FailureKind::Failed, Some(hint)))

@@ -11,7 +11,7 @@ use crate::git::repository::Repository;
 use crate::host::{env, process};
 use crate::workflow::hooks::event::{self, HookEvent};
 use crate::workflow::hooks::take::take;
-use crate::workflow::hooks::{HookedAgent, folder, queue, trouble};
+use crate::workflow::hooks::{HookedAgent, hooks_dir, queue, trouble};
 use crate::workflow::project::{Project, ProjectOptions};
 
 /// Largest event, in bytes.
@@ -37,46 +37,46 @@ pub(in crate::cli) struct Args {
 pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // An agent in one of our worktrees works for us; that is recorded as a turn already.
     if !env::is_set("TEDDY_RUN") {
-        let mut words = args.words.iter().map(|word| word.to_string_lossy());
-        let done = match words.next().as_deref() {
+        let mut values = args.words.iter().map(|word| word.to_string_lossy());
+        let result = match values.next().as_deref() {
             Some(TAKE) => take_events(app),
-            Some(name) => tell(app, name, words.next().as_deref()),
+            Some(name) => queue_event(app, name, values.next().as_deref()),
             None => Ok(()),
         };
-        if let Err(error) = done {
+        if let Err(error) = result {
             note(app, &error);
         }
     }
 
-    Ok(exit::DONE.into())
+    Ok(exit::SUCCESS.into())
 }
 
 /// Queues an event.
-fn tell(app: &App, name: &str, payload: Option<&str>) -> anyhow::Result<()> {
-    let Some(agent) = HookedAgent::named(name) else {
+fn queue_event(app: &App, name: &str, payload: Option<&str>) -> anyhow::Result<()> {
+    let Some(agent) = HookedAgent::from_name(name) else {
         anyhow::bail!("there is no hook for `{name}`");
     };
     let text = match payload {
         Some(payload) => payload.to_owned(),
         None => stdin()?,
     };
-    let Some(told) = event::read(agent, &text)? else {
+    let Some(event) = event::parse_event(agent, &text)? else {
         return Ok(());
     };
 
-    let here = told.folder.clone().map_or_else(|| app.folder(), Ok)?;
+    let here = event.folder.clone().map_or_else(|| app.dir(), Ok)?;
     let Some(hooks) = hooks(app, &here) else {
         return Ok(());
     };
-    let told = HookEvent {
+    let event = HookEvent {
         folder: Some(here.clone()),
-        ..told
+        ..event
     };
-    queue::put(&hooks, &told)?;
+    queue::enqueue(&hooks, &event)?;
 
     let mut command = process::command(env::current_exe()?);
     command.args(["hook", TAKE]).current_dir(here);
-    Ok(process::start_apart(&mut command)?)
+    Ok(process::spawn_detached(&mut command)?)
 }
 
 fn stdin() -> anyhow::Result<String> {
@@ -86,12 +86,12 @@ fn stdin() -> anyhow::Result<String> {
 }
 
 fn take_events(app: &App) -> anyhow::Result<()> {
-    let Some(hooks) = hooks(app, &app.folder()?) else {
+    let Some(hooks) = hooks(app, &app.dir()?) else {
         return Ok(());
     };
-    let mut take_one = |told: &HookEvent| {
-        let folder = told.folder.clone().unwrap_or_default();
-        let mut project = Project::open(&folder, app.places()?, ProjectOptions::default())?;
+    let mut take_one = |event: &HookEvent| {
+        let dir = event.folder.clone().unwrap_or_default();
+        let mut project = Project::open(&dir, app.user_dirs()?, ProjectOptions::default())?;
         if project
             .repository
             .workdir()
@@ -100,23 +100,23 @@ fn take_events(app: &App) -> anyhow::Result<()> {
             return Ok(());
         }
         let mut user = app.user(&project, true);
-        take(&mut project, told, user.as_mut())
+        take(&mut project, event, user.as_mut())
     };
 
-    queue::drain(&hooks, &mut take_one)
+    queue::drain_queue(&hooks, &mut take_one)
 }
 
 /// Records a failure for `teddy status`, if there is a repository.
 fn note(app: &App, error: &anyhow::Error) {
-    let hooks = app.folder().ok().and_then(|here| hooks(app, &here));
+    let hooks = app.dir().ok().and_then(|here| hooks(app, &here));
     if let Some(hooks) = hooks {
-        trouble::note(&hooks, &format!("{error:#}"));
+        trouble::note_error(&hooks, &format!("{error:#}"));
     }
 }
 
 /// Returns the event queue of a directory's repository; `None` outside a repository.
 fn hooks(app: &App, here: &Path) -> Option<PathBuf> {
-    let home = app.places().ok()?.home;
+    let home = app.user_dirs().ok()?.home;
     let repository = Repository::discover(here, home.as_deref()).ok()?;
-    Some(folder(&repository.teddy_dir()))
+    Some(hooks_dir(&repository.teddy_dir()))
 }

@@ -66,8 +66,8 @@ mod tests {
     /// Returns the rows of a table in the document as plain text.
     fn rows(heading: &str) -> Vec<(String, String)> {
         let document = include_str!("../../../docs/cli.md");
-        let (_, below) = document.split_once(heading).expect("the heading is there");
-        let table = below.lines().skip_while(|line| !line.starts_with("|---"));
+        let (_, section) = document.split_once(heading).expect("the heading is there");
+        let table = section.lines().skip_while(|line| !line.starts_with("|---"));
         let rows = table.skip(1).take_while(|line| line.starts_with('|'));
         rows.map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();

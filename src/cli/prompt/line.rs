@@ -143,15 +143,15 @@ impl PromptLine<'_> {
                 None => return PromptLine::Message(text),
             },
         };
-        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let (word, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let is_word = word.chars().all(|c| c.is_ascii_alphabetic() || c == '-');
         if !is_word {
             return PromptLine::Message(text);
         }
 
         match command(word) {
-            Some(command) => PromptLine::Command(command, rest.trim()),
-            None => PromptLine::Unknown(word, nearest(word, names())),
+            Some(command) => PromptLine::Command(command, arguments.trim()),
+            None => PromptLine::Unknown(word, nearest(word, command_names())),
         }
     }
 }
@@ -165,15 +165,15 @@ fn command(word: &str) -> Option<PromptCommand> {
         .copied()
 }
 
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn command_names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }
 
 /// Returns the `@` mentions of a message, without the `@`.
 pub(super) fn mentions(message: &str) -> impl Iterator<Item = &str> {
-    let named = |word: &'_ str| word.strip_prefix('@').map(str::len);
+    let mention_length = |word: &'_ str| word.strip_prefix('@').map(str::len);
     message.split_whitespace().filter_map(move |word| {
-        let length = named(word)?;
+        let length = mention_length(word)?;
         let name = &word[word.len() - length..];
         let name = name.trim_end_matches([',', ';', ':', '!', '?', ')', '.']);
         (!name.is_empty()).then_some(name)
@@ -185,13 +185,13 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let found = match PromptLine::read(text) {
+        let described = match PromptLine::read(text) {
             PromptLine::Message(text) => format!("message {text}"),
-            PromptLine::Command(command, rest) => format!("{} [{rest}]", command.name),
+            PromptLine::Command(command, arguments) => format!("{} [{arguments}]", command.name),
             PromptLine::Shell(command) => format!("shell {command}"),
             PromptLine::Unknown(word, near) => format!("unknown {word}, {}", near.unwrap_or("-")),
         };
-        assert_eq!(found, expected);
+        assert_eq!(described, expected);
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn names_are_ours_alone() {
-        let mut names: Vec<&str> = names()
+        let mut names: Vec<&str> = command_names()
             .chain(ALIASES.iter().map(|(alias, _)| *alias))
             .collect();
         names.sort_unstable();
@@ -225,11 +225,11 @@ mod tests {
 
     #[test]
     fn files_are_mentioned_with_an_at_sign() {
-        let found = |text: &str| mentions(text).collect::<Vec<_>>().join(" ");
+        let mentioned = |text: &str| mentions(text).collect::<Vec<_>>().join(" ");
         assert_eq!(
-            found("see @src/a.rs, and @b.rs. me@x.org @"),
+            mentioned("see @src/a.rs, and @b.rs. me@x.org @"),
             "src/a.rs b.rs"
         );
-        assert_eq!(found("nothing"), "");
+        assert_eq!(mentioned("nothing"), "");
     }
 }

@@ -18,7 +18,7 @@ use crate::session::artifact;
 use crate::session::input::ListScope;
 use crate::text::visible::visible;
 use crate::ui::prompt::PromptHelp;
-use crate::workflow::agent::hand_to;
+use crate::workflow::agent::hand_to_agent;
 use crate::workflow::execute::result::RecordedTurn;
 use crate::workflow::history;
 use crate::workflow::model::{agents, choose};
@@ -50,30 +50,30 @@ impl LoopConsole<'_> {
         &mut self,
         project: &Project,
         command: PromptCommand,
-        rest: &str,
+        arguments: &str,
     ) -> anyhow::Result<Typed> {
         match command.act {
             PromptAct::Quit => return Ok(Typed::Leave),
             PromptAct::Help => self.help(),
-            PromptAct::Run(words) => self.run(words, rest),
-            PromptAct::Plan if rest.is_empty() => self.plan(project)?,
-            PromptAct::Plan => return Ok(self.message(project, rest.to_owned())),
-            PromptAct::Model if rest.is_empty() => self.models(project),
-            PromptAct::Model => match choose::model_settings(project, rest) {
+            PromptAct::Run(args) => self.run(args, arguments),
+            PromptAct::Plan if arguments.is_empty() => self.plan(project)?,
+            PromptAct::Plan => return Ok(self.message(project, arguments.to_owned())),
+            PromptAct::Model if arguments.is_empty() => self.models(project),
+            PromptAct::Model => match choose::model_settings(project, arguments) {
                 Ok(_) => {
                     self.app
-                        .say(&format!("{} answers from now on.", visible(rest)));
-                    return Ok(Typed::Model(rest.to_owned()));
+                        .note(&format!("{} answers from now on.", visible(arguments)));
+                    return Ok(Typed::Model(arguments.to_owned()));
                 }
                 Err(error) => self.failed(error),
             },
-            PromptAct::Agent if rest.is_empty() => self.agents(project),
+            PromptAct::Agent if arguments.is_empty() => self.agents(project),
             PromptAct::Agent => {
                 let mut user = self.app.user(project, false);
-                match hand_to(project, rest, user.as_mut()) {
+                match hand_to_agent(project, arguments, user.as_mut()) {
                     Ok(name) => self
                         .app
-                        .say(&format!("The agent {name} plans from now on.")),
+                        .note(&format!("The agent {name} plans from now on.")),
                     Err(error) => self.failed(error),
                 }
             }
@@ -83,15 +83,15 @@ impl LoopConsole<'_> {
     }
 
     /// Runs a command line. An error is reported, and the prompt returns.
-    fn run(&self, words: &[&str], rest: &str) {
-        let Some(more) = shlex::split(rest) else {
+    fn run(&self, args: &[&str], arguments: &str) {
+        let Some(more) = shlex::split(arguments) else {
             self.app.warn("a quote is not closed");
             return;
         };
 
-        let words = words.iter().map(|word| (*word).to_owned());
-        let words = words.chain(more).collect();
-        if let Err(error) = super::run_below(self.app, words) {
+        let args = args.iter().map(|word| (*word).to_owned());
+        let args = args.chain(more).collect();
+        if let Err(error) = super::run_nested(self.app, args) {
             self.failed(error);
         }
     }
@@ -110,7 +110,7 @@ impl LoopConsole<'_> {
             }
         }
 
-        self.app.say("There is no plan yet.");
+        self.app.note("There is no plan yet.");
         Ok(())
     }
 
@@ -120,33 +120,34 @@ impl LoopConsole<'_> {
         let width = widest.unwrap_or_default();
         for command in COMMANDS {
             self.app
-                .say(&format!("  {:width$}  {}", usage(command), command.about));
+                .note(&format!("  {:width$}  {}", usage(command), command.about));
         }
-        self.app.say(&format!(
+        self.app.note(&format!(
             "  {:width$}  run a command in your files, and show the model what it says",
             "!COMMAND"
         ));
-        self.app.say(&format!(
+        self.app.note(&format!(
             "  {:width$}  show the model a file; the tab key completes its name",
             "@FILE"
         ));
-        self.app
-            .say("Anything else is a message for the model. A space before a / or ! makes it one.");
+        self.app.note(
+            "Anything else is a message for the model. A space before a / or ! makes it one.",
+        );
     }
 
     fn models(&self, project: &Project) {
         let usual = project.settings.model.as_deref().unwrap_or("none");
-        self.app.say(&format!("Configured: {usual}"));
+        self.app.note(&format!("Configured: {usual}"));
         for name in project.settings.models.keys() {
-            self.app.say(&format!("  {}", visible(name)));
+            self.app.note(&format!("  {}", visible(name)));
         }
         self.app
-            .say("Anything that `--model` takes can be named, such as `/model openai:gpt-5`.");
+            .note("Anything that `--model` takes can be named, such as `/model openai:gpt-5`.");
     }
 
     fn agents(&self, project: &Project) {
         for prompt in agents::prompts(project).all() {
-            self.app.say(&format!(
+            self.app.note(&format!(
                 "  {:12}  {}",
                 visible(&prompt.name),
                 visible(&prompt.description)
@@ -205,9 +206,9 @@ impl LoopConsole<'_> {
     fn take(&mut self, project: &Project, text: String) -> anyhow::Result<Typed> {
         match PromptLine::read(&text) {
             PromptLine::Message(_) => Ok(self.message(project, text)),
-            PromptLine::Command(command, rest) => self.command(project, command, rest),
+            PromptLine::Command(command, arguments) => self.command(project, command, arguments),
             PromptLine::Shell(command) => {
-                let end = shell::run(self.app, project, command)?;
+                let end = shell::run_shell(self.app, project, command)?;
                 self.attached.extend(end.attached);
                 match end.next {
                     Some(text) => self.take(project, text),
@@ -240,10 +241,10 @@ pub(super) fn help(global: &Global) -> PromptHelp {
                 .unwrap_or_default()
         }),
         candidates: Rc::new(move |before| {
-            let (Ok(project), Ok(folder)) = (other.open(), other.folder()) else {
+            let (Ok(project), Ok(dir)) = (other.open(), other.dir()) else {
                 return Vec::new();
             };
-            names::candidates(&project, &folder, before)
+            names::candidates(&project, &dir, before)
         }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::line::{COMMANDS, PromptAct, names};
+use super::line::{COMMANDS, PromptAct, command_names};
 use crate::git::refs;
 use crate::text::path::lossy;
 use crate::text::visible::visible;
@@ -25,26 +25,30 @@ enum CompletionKind<'a> {
 }
 
 /// Returns completions for the last word of a text.
-pub(super) fn candidates(project: &Project, folder: &Path, before: &str) -> Vec<String> {
-    let found = match wanted(before) {
-        CompletionKind::Commands(word) => matching(names().map(|name| format!("/{name}")), word),
-        CompletionKind::Files(mark, path) => files(project, folder, path)
+pub(super) fn candidates(project: &Project, dir: &Path, before: &str) -> Vec<String> {
+    let completions = match completion_kind(before) {
+        CompletionKind::Commands(word) => {
+            matching_names(command_names().map(|name| format!("/{name}")), word)
+        }
+        CompletionKind::Files(mark, path) => matching_files(project, dir, path)
             .into_iter()
             .map(|path| format!("{mark}{path}"))
             .collect(),
-        CompletionKind::Models(word) => matching(project.settings.models.keys().cloned(), word),
-        CompletionKind::Agents(word) => matching(agents::agents(project), word),
+        CompletionKind::Models(word) => {
+            matching_names(project.settings.models.keys().cloned(), word)
+        }
+        CompletionKind::Agents(word) => matching_names(agents::agents(project), word),
         CompletionKind::Nothing => Vec::new(),
     };
 
     // Names that a terminal cannot show verbatim are never offered.
-    found
+    completions
         .into_iter()
         .filter(|name| visible(name) == *name && !name.contains(char::is_whitespace))
         .collect()
 }
 
-fn wanted(before: &str) -> CompletionKind<'_> {
+fn completion_kind(before: &str) -> CompletionKind<'_> {
     let word = before.rsplit(char::is_whitespace).next().unwrap_or(before);
     if let Some(path) = word.strip_prefix('@') {
         return CompletionKind::Files("@", path);
@@ -65,7 +69,7 @@ fn wanted(before: &str) -> CompletionKind<'_> {
     }
 }
 
-fn matching(names: impl IntoIterator<Item = String>, word: &str) -> Vec<String> {
+fn matching_names(names: impl IntoIterator<Item = String>, word: &str) -> Vec<String> {
     names
         .into_iter()
         .filter(|name| name.starts_with(word))
@@ -74,14 +78,14 @@ fn matching(names: impl IntoIterator<Item = String>, word: &str) -> Vec<String> 
 
 /// Returns files and directories whose path starts with the typed text. If there are none, returns
 /// files of the newest commit whose path contains it.
-fn files(project: &Project, folder: &Path, typed: &str) -> Vec<String> {
+fn matching_files(project: &Project, dir: &Path, typed: &str) -> Vec<String> {
     let (above, start) = typed
         .rsplit_once('/')
         .map_or(("", typed), |(above, start)| {
             (&typed[..above.len() + 1], start)
         });
-    let entries = std::fs::read_dir(folder.join(above)).into_iter().flatten();
-    let mut found: Vec<String> = entries
+    let entries = std::fs::read_dir(dir.join(above)).into_iter().flatten();
+    let mut paths: Vec<String> = entries
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
@@ -94,16 +98,16 @@ fn files(project: &Project, folder: &Path, typed: &str) -> Vec<String> {
         })
         .take(MAX_NAMES)
         .collect();
-    found.sort();
-    if found.is_empty() && !typed.is_empty() && folder == project.repository.workdir() {
-        found = committed(project, typed).unwrap_or_default();
+    paths.sort();
+    if paths.is_empty() && !typed.is_empty() && dir == project.repository.workdir() {
+        paths = committed_files(project, typed).unwrap_or_default();
     }
 
-    found
+    paths
 }
 
 /// Returns files of the newest commit whose path contains a text.
-fn committed(project: &Project, part: &str) -> Option<Vec<String>> {
+fn committed_files(project: &Project, part: &str) -> Option<Vec<String>> {
     let tree = refs::head_tree(&project.repository).ok()?;
     let leaves = project.repository.leaves(tree).ok()?;
     let paths = leaves.iter().map(|leaf| lossy(&leaf.path));
@@ -121,8 +125,9 @@ mod tests {
 
     #[test]
     fn what_is_completed_depends_on_what_stands_before() {
-        let check =
-            |before: &str, expected: CompletionKind<'_>| assert_eq!(wanted(before), expected);
+        let check = |before: &str, expected: CompletionKind<'_>| {
+            assert_eq!(completion_kind(before), expected)
+        };
         check("/un", CompletionKind::Commands("/un"));
         check("/add src/", CompletionKind::Files("", "src/"));
         check("/drop a b", CompletionKind::Files("", "b"));

@@ -17,9 +17,9 @@ use crate::workflow::project::Project;
 use super::super::app::App;
 
 /// Bytes of output sent to the model.
-const MAX_OUTPUT: usize = 32 * 1024;
+const MAX_SHELL_OUTPUT: usize = 32 * 1024;
 
-const QUESTION: &str = "Show this to the model with your next message? [y/N]";
+const SHOW_QUESTION: &str = "Show this to the model with your next message? [y/N]";
 
 /// Result of a shell command.
 #[derive(Debug, Default)]
@@ -32,21 +32,21 @@ pub(super) struct ShellEnd {
 
 /// Runs a command in the current directory, shows its output, and returns it if the user wants to
 /// send it with the next message.
-pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEnd> {
+pub(super) fn run_shell(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEnd> {
     if text.is_empty() {
-        app.say("`!` runs a command in your files, as in `!make test`.");
+        app.note("`!` runs a command in your files, as in `!make test`.");
         return Ok(ShellEnd::default());
     }
 
     let shell = &project.settings.execute.shell;
-    let words = shlex::split(shell).filter(|words| !words.is_empty());
-    let words = words.unwrap_or_else(|| vec!["sh".to_owned()]);
-    let mut command = process::command(&words[0]);
-    command.args(&words[1..]).arg("-c").arg(text);
-    command.current_dir(app.folder()?);
+    let argv = shlex::split(shell).filter(|argv| !argv.is_empty());
+    let argv = argv.unwrap_or_else(|| vec!["sh".to_owned()]);
+    let mut command = process::command(&argv[0]);
+    command.args(&argv[1..]).arg("-c").arg(text);
+    command.current_dir(app.dir()?);
 
-    let mut kept = Capture::new(MAX_OUTPUT);
-    let status = match foreground::hear(&mut command, &mut |bytes| kept.add(bytes)) {
+    let mut capture = Capture::new(MAX_SHELL_OUTPUT);
+    let status = match foreground::run_captured(&mut command, &mut |bytes| capture.add(bytes)) {
         Ok(status) => status,
         Err(error) => {
             app.warn(&format!("`{text}` did not run: {error}"));
@@ -55,7 +55,7 @@ pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<Sh
     };
 
     if !status.success() {
-        app.say(&match status.code() {
+        app.note(&match status.code() {
             Some(code) => format!("`{text}` exited with {code}."),
             None if status.signal() == Some(Signal::INT.as_raw()) => {
                 format!("`{text}` was interrupted (SIGINT).")
@@ -63,7 +63,7 @@ pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<Sh
             None => format!("`{text}` was ended: {status}."),
         });
     }
-    let output = kept.finish().joined();
+    let output = capture.finish().joined();
     // Our next line must not continue the command's last one.
     let end = if output.is_empty() || output.ends_with(b"\n") {
         ""
@@ -78,29 +78,29 @@ pub(super) fn run(app: &App, project: &Project, text: &str) -> anyhow::Result<Sh
     // Requires a line, not a key: keys typed while the command ran are not an answer.
     terminal::forget_typed()?;
     let show = |line| ask::show(&[line], app.paint(true));
-    show(StyledLine::of(Tone::Strong, QUESTION));
-    let said = match ask::text("", app.paint(true))? {
-        Reply::Text(said) | Reply::Editor(said) => said,
-        Reply::Left(_) => String::new(),
+    show(StyledLine::of(Tone::Strong, SHOW_QUESTION));
+    let reply = match ask::text("", app.paint(true))? {
+        Reply::Text(reply) | Reply::Editor(reply) => reply,
+        Reply::Quit(_) => String::new(),
     };
-    let said = said.trim();
-    if ["y", "yes"].contains(&said.to_lowercase().as_str()) {
+    let reply = reply.trim();
+    if ["y", "yes"].contains(&reply.to_lowercase().as_str()) {
         let output = String::from_utf8_lossy(&output);
         return Ok(ShellEnd {
-            attached: Some(attached(text, &status.to_string(), &output)),
+            attached: Some(attachment(text, &status.to_string(), &output)),
             next: None,
         });
     }
 
-    let is_no = ["", "n", "no"].contains(&said.to_lowercase().as_str());
+    let is_no = ["", "n", "no"].contains(&reply.to_lowercase().as_str());
     Ok(ShellEnd {
         attached: None,
-        next: (!is_no).then(|| said.to_owned()),
+        next: (!is_no).then(|| reply.to_owned()),
     })
 }
 
 /// Returns a command and its output as part of a message.
-fn attached(command: &str, status: &str, output: &str) -> String {
+fn attachment(command: &str, status: &str, output: &str) -> String {
     let fence = fence_for(output, 4);
     let output = output.trim_end();
     format!("I ran `{command}` ({status}):\n\n{fence}text\n{output}\n{fence}")
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn no_output_gets_out_of_its_fence() {
         assert_eq!(
-            attached("cat a.md", "exit status: 0", "````\nhi\n````\n"),
+            attachment("cat a.md", "exit status: 0", "````\nhi\n````\n"),
             "I ran `cat a.md` (exit status: 0):\n\n`````text\n````\nhi\n````\n`````"
         );
     }

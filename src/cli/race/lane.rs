@@ -25,7 +25,7 @@ pub(in crate::cli) struct Args {}
 pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let order = LaneOrder::take()?;
     let project = app.open()?;
-    let mut teller = Teller {
+    let mut teller = LaneReporter {
         out: std::io::stdout(),
         approves: order.approves,
         work: AgentWork::default(),
@@ -35,12 +35,12 @@ pub(in crate::cli) fn run(_: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Ok(plan) => LaneNews::Planned(Box::new(plan)),
         Err(error) => LaneNews::Failed(redact(&format!("{error:#}")).into_owned()),
     };
-    lane::tell(&mut teller.out, &news);
-    Ok(exit::DONE.into())
+    lane::send_news(&mut teller.out, &news);
+    Ok(exit::SUCCESS.into())
 }
 
 /// A `User` that reports progress to the parent process and decides nothing.
-struct Teller<W: Write> {
+struct LaneReporter<W: Write> {
     out: W,
     /// Whether requests of a program are approved.
     approves: bool,
@@ -49,32 +49,32 @@ struct Teller<W: Write> {
     written: Option<Instant>,
 }
 
-impl<W: Write> Teller<W> {
+impl<W: Write> LaneReporter<W> {
     /// Reports progress, limited by [`REFRESH`].
-    fn doing(&mut self, what: &str, tokens: u64, cost: Option<f64>) {
+    fn doing(&mut self, activity: &str, tokens: u64, cost: Option<f64>) {
         let is_due = self
             .written
             .is_none_or(|written| written.elapsed() >= REFRESH);
         if is_due {
             self.written = Some(Instant::now());
             let news = LaneNews::Doing {
-                what: what.to_owned(),
+                what: activity.to_owned(),
                 tokens,
                 cost,
             };
-            lane::tell(&mut self.out, &news);
+            lane::send_news(&mut self.out, &news);
         }
     }
 
     /// Records the progress of a model that edits files.
     fn working(&mut self, progress: &AgentProgress<'_>) {
         self.work.feed(progress);
-        let (what, tokens, cost) = self.work.now();
-        self.doing(&what, tokens, cost);
+        let (activity, tokens, cost) = self.work.now();
+        self.doing(&activity, tokens, cost);
     }
 }
 
-impl<W: Write> User for Teller<W> {
+impl<W: Write> User for LaneReporter<W> {
     fn review(&mut self, _: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         Ok(Decision::Quit)
     }
@@ -93,7 +93,7 @@ impl<W: Write> User for Teller<W> {
         Err(NobodyToAsk::new(what, "`teddy plan` asks one model alone").into())
     }
 
-    fn tell(&mut self, event: Event<'_>) {
+    fn report(&mut self, event: Event<'_>) {
         match event {
             Event::Asking { .. } => self.doing("asked", 0, None),
             Event::Received { text } if !text.is_empty() => {

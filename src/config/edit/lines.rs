@@ -42,7 +42,7 @@ impl ConfigLines {
     /// Sets `model`. Keeps a trailing comment.
     pub(super) fn set_model(&mut self, model: &str) {
         if let Some((at, rest)) = self.find("model") {
-            let behind = behind(&rest);
+            let behind = text_after_value(&rest);
             self.lines[at] = format!("model: {model}{behind}");
             return;
         }
@@ -72,7 +72,10 @@ impl ConfigLines {
         } else {
             ","
         };
-        self.lines[at] = format!("models: {{ {name}: {entry}{comma}{}", spaced(inner));
+        self.lines[at] = format!(
+            "models: {{ {name}: {entry}{comma}{}",
+            with_leading_space(inner)
+        );
         Ok(())
     }
 
@@ -89,7 +92,7 @@ impl ConfigLines {
 }
 
 /// Returns the text after a value: whitespace, comment and line ending.
-fn behind(rest: &str) -> &str {
+fn text_after_value(rest: &str) -> &str {
     let value = rest.trim_start_matches([' ', '\t']);
     let end = match value.chars().next() {
         Some('"') => value[1..].find('"').map_or(value.len(), |at| at + 2),
@@ -106,7 +109,7 @@ fn behind(rest: &str) -> &str {
 }
 
 /// Makes the rest of a flow mapping start with whitespace.
-fn spaced(inner: &str) -> String {
+fn with_leading_space(inner: &str) -> String {
     if inner.starts_with([' ', '\t', '\r', '\n']) {
         inner.to_owned()
     } else {

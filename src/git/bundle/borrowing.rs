@@ -12,39 +12,39 @@ use crate::git::command::git_in;
 use crate::git::object::CommitId;
 use crate::git::open::{OpenError, plain};
 use crate::git::repository::Repository;
-use crate::git::user_git::feed;
-use crate::host::file::make_folders;
+use crate::git::user_git::run_with_input;
+use crate::host::file::make_dirs;
 
 /// The scratch repository. Dropping it deletes it.
 pub(super) struct BorrowingRepository {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl BorrowingRepository {
     pub(super) fn make(
         repository: &Repository,
-        folder: tempfile::TempDir,
+        dir: tempfile::TempDir,
     ) -> anyhow::Result<BorrowingRepository> {
-        let made = BorrowingRepository { folder };
-        let mut git = git_in(made.folder.path())?;
+        let scratch = BorrowingRepository { dir };
+        let mut git = git_in(scratch.dir.path())?;
         let hash = repository.gix.object_hash();
         git.args(["init", "--quiet", "--bare", "--template="])
             .arg(format!("--object-format={hash}"))
-            .arg(made.path());
-        feed(&mut git, &[], "make a scratch repository")?;
+            .arg(scratch.path());
+        run_with_input(&mut git, &[], "make a scratch repository")?;
 
         // Not with GIT_ALTERNATE_OBJECT_DIRECTORIES, which splits paths at colons.
         let store = repository.gix.objects.store_ref().path();
         let objects = alternates_line(&store.canonicalize()?);
-        let info = made.objects().join("info");
-        make_folders(&info)?;
+        let info = scratch.objects().join("info");
+        make_dirs(&info)?;
         std::fs::write(info.join("alternates"), objects)?;
 
-        Ok(made)
+        Ok(scratch)
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("git")
+        self.dir.path().join("git")
     }
 
     pub(super) fn objects(&self) -> PathBuf {
@@ -61,7 +61,7 @@ impl BorrowingRepository {
     pub(super) fn write(&self, kind: &str, bytes: &[u8]) -> anyhow::Result<CommitId> {
         let mut git = self.git()?;
         git.args(["hash-object", "-w", "--stdin", "-t", kind]);
-        let id = feed(&mut git, bytes, "write an object")?;
+        let id = run_with_input(&mut git, bytes, "write an object")?;
         String::from_utf8_lossy(&id).trim().parse()
     }
 
@@ -71,7 +71,7 @@ impl BorrowingRepository {
             .map(|(name, to)| format!("create {name} {to}\n"));
         let mut git = self.git()?;
         git.args(["update-ref", "--stdin"]);
-        feed(&mut git, lines.collect::<String>().as_bytes(), "name them")?;
+        run_with_input(&mut git, lines.collect::<String>().as_bytes(), "name them")?;
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl BorrowingRepository {
     }
 }
 
-pub(super) fn folder_in(all: &Path) -> anyhow::Result<tempfile::TempDir> {
-    let made = make_folders(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
-    made.with_context(|| format!("cannot write in `{}`", all.display()))
+pub(super) fn create_scratch_dir(all: &Path) -> anyhow::Result<tempfile::TempDir> {
+    let created = make_dirs(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
+    created.with_context(|| format!("cannot write in `{}`", all.display()))
 }

@@ -8,9 +8,9 @@ use super::BundleError;
 use crate::git::object::CommitId;
 
 /// Upper bound for a header, enough for half a million refs.
-const MAX_HEAD: u64 = 64 << 20;
-const MAX_LINE: usize = 8 << 10;
-const SIGNATURE: (&str, &str) = ("# v", " git bundle");
+const MAX_HEADER: u64 = 64 << 20;
+const MAX_HEADER_LINE: usize = 8 << 10;
+const HEADER_SIGNATURE: (&str, &str) = ("# v", " git bundle");
 
 /// A ref in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,12 +30,12 @@ pub(super) struct BundleHead {
     pub(super) length: u64,
 }
 
-pub(super) fn read(
+pub(super) fn read_header(
     source: &mut impl BufRead,
     hash: gix::hash::Kind,
 ) -> Result<BundleHead, BundleError> {
     let mut lines = HeadLines {
-        source: source.take(MAX_HEAD),
+        source: source.take(MAX_HEADER),
         read: 0,
     };
     let version = lines.version()?;
@@ -51,12 +51,12 @@ pub(super) fn read(
         let line = lines.next()?;
         match line.first() {
             None => break,
-            Some(b'@') if version >= 3 => ids = capability(&line, ids)?,
+            Some(b'@') if version >= 3 => ids = parse_capability(&line, ids)?,
             Some(b'-') => {
                 let id = line[1..].split(|&byte| byte == b' ').next();
-                head.needs.push(parse(id.unwrap_or_default(), ids)?);
+                head.needs.push(parse_id(id.unwrap_or_default(), ids)?);
             }
-            Some(_) => head.refs.push(reference(&line, ids)?),
+            Some(_) => head.refs.push(parse_ref(&line, ids)?),
         }
     }
 
@@ -78,8 +78,8 @@ impl<R: BufRead> HeadLines<R> {
         let line = self.next().map_err(|_| BundleError::NoBundle)?;
         let text = String::from_utf8(line).map_err(|_| BundleError::NoBundle)?;
         let version = text
-            .strip_prefix(SIGNATURE.0)
-            .and_then(|rest| rest.strip_suffix(SIGNATURE.1))
+            .strip_prefix(HEADER_SIGNATURE.0)
+            .and_then(|tail| tail.strip_suffix(HEADER_SIGNATURE.1))
             .and_then(|number| number.parse().ok())
             .ok_or(BundleError::NoBundle)?;
 
@@ -91,13 +91,13 @@ impl<R: BufRead> HeadLines<R> {
 
     fn next(&mut self) -> Result<Vec<u8>, BundleError> {
         let mut line = Vec::new();
-        let mut bounded = (&mut self.source).take(MAX_LINE as u64);
+        let mut bounded = (&mut self.source).take(MAX_HEADER_LINE as u64);
         let read = bounded.read_until(b'\n', &mut line);
 
         self.read += read.map_err(|error| BundleError::Unreadable(error.to_string()))? as u64;
         match line.pop() {
             Some(b'\n') => Ok(line),
-            Some(_) if line.len() + 1 >= MAX_LINE || self.read >= MAX_HEAD => {
+            Some(_) if line.len() + 1 >= MAX_HEADER_LINE || self.read >= MAX_HEADER => {
                 Err(BundleError::Malformed)
             }
             _ => Err(BundleError::Cut),
@@ -105,7 +105,7 @@ impl<R: BufRead> HeadLines<R> {
     }
 }
 
-fn capability(line: &[u8], ids: gix::hash::Kind) -> Result<gix::hash::Kind, BundleError> {
+fn parse_capability(line: &[u8], ids: gix::hash::Kind) -> Result<gix::hash::Kind, BundleError> {
     let text = String::from_utf8_lossy(&line[1..]).into_owned();
     match text.split_once('=') {
         Some(("object-format", "sha1")) => Ok(gix::hash::Kind::Sha1),
@@ -116,16 +116,16 @@ fn capability(line: &[u8], ids: gix::hash::Kind) -> Result<gix::hash::Kind, Bund
     }
 }
 
-fn reference(line: &[u8], ids: gix::hash::Kind) -> Result<BundledRef, BundleError> {
+fn parse_ref(line: &[u8], ids: gix::hash::Kind) -> Result<BundledRef, BundleError> {
     let at = line.iter().position(|&byte| byte == b' ');
     let (id, name) = line.split_at(at.ok_or(BundleError::Malformed)?);
     Ok(BundledRef {
         name: name[1..].to_vec(),
-        target: parse(id, ids)?,
+        target: parse_id(id, ids)?,
     })
 }
 
-fn parse(text: &[u8], ids: gix::hash::Kind) -> Result<CommitId, BundleError> {
+fn parse_id(text: &[u8], ids: gix::hash::Kind) -> Result<CommitId, BundleError> {
     match ObjectId::from_hex(text) {
         Ok(id) if id.kind() == ids => Ok(CommitId(id)),
         _ => Err(BundleError::Malformed),
@@ -139,13 +139,13 @@ mod tests {
     const ONE: &str = "1465b844761618fe5910618bbc86deda6df5f057";
     const TWO: &str = "d5469a7a606e61c2b795d0131e4ce3a8c527500a";
 
-    type Told<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
+    type ExpectedHead<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
 
     #[track_caller]
-    fn check(text: &str, expected: Result<Told<'_>, &str>) {
-        let found = read(&mut text.as_bytes(), gix::hash::Kind::Sha1);
-        let found = found.map_err(|error| error.to_string());
-        let found = found.map(|head| {
+    fn check(text: &str, expected: Result<ExpectedHead<'_>, &str>) {
+        let actual = read_header(&mut text.as_bytes(), gix::hash::Kind::Sha1);
+        let actual = actual.map_err(|error| error.to_string());
+        let actual = actual.map(|head| {
             assert_eq!(&text.as_bytes()[head.length as usize..], b"PACK");
             let needs: Vec<String> = head.needs.iter().map(ToString::to_string).collect();
             let refs = head.refs.into_iter();
@@ -160,7 +160,7 @@ mod tests {
             let refs = refs.iter().map(|(name, id)| (own(name), own(id)));
             (needs.iter().map(own).collect(), refs.collect())
         });
-        assert_eq!(found, expected, "{text:?}");
+        assert_eq!(actual, expected, "{text:?}");
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
             "# v3 git bundle\n@object-format=sha256\n\n",
             Err("its object ids are sha256, and those of this repository sha1"),
         );
-        for line in ["zzz refs/x", ONE, "-12", &"x".repeat(MAX_LINE + 1)] {
+        for line in ["zzz refs/x", ONE, "-12", &"x".repeat(MAX_HEADER_LINE + 1)] {
             check(
                 &format!("# v2 git bundle\n{line}\n\n"),
                 Err("its head is malformed"),

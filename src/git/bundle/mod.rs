@@ -11,10 +11,10 @@ mod receive;
 use std::fs::File;
 
 use crate::git::During as _;
-use crate::git::incoming::examine::examine;
+use crate::git::incoming::examine::run_check;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::temporary::temporary_folder;
+use crate::host::temporary::temporary_dir;
 use borrowing::BorrowingRepository;
 pub use header::BundledRef;
 pub use receive::{OpenedBundle, ReceivedBundle, SizeLimit, open};
@@ -113,29 +113,33 @@ pub fn write(
         !is_shallow.during("reading `shallow`")?,
         BundleError::Shallow
     );
-    let folder = temporary_folder()?;
-    let scratch = BorrowingRepository::make(repository, folder)?;
-    let about = about(&scratch, contents)?;
+    let dir = temporary_dir()?;
+    let scratch = BorrowingRepository::make(repository, dir)?;
+    let about = write_about_commit(&scratch, contents)?;
     let about = [(contents.about.to_owned(), about)];
     scratch.put_refs(&[contents.refs, &about].concat())?;
 
     // `--all` is safe: the scratch repository has no other refs.
     let mut git = scratch.git()?;
     git.args(["bundle", "create", "--quiet", "-", "--all"]);
-    match examine(git, out.into(), None)? {
+    match run_check(git, out.into(), None)? {
         None => Ok(()),
         Some(why) => Err(BundleError::NotMade(why).into()),
     }
 }
 
-fn about(scratch: &BorrowingRepository, contents: &BundleContents<'_>) -> anyhow::Result<CommitId> {
+fn write_about_commit(
+    scratch: &BorrowingRepository,
+    contents: &BundleContents<'_>,
+) -> anyhow::Result<CommitId> {
     let blob = scratch.write("blob", contents.text.as_bytes())?;
     let mut tree = format!("100644 {}\0", contents.file).into_bytes();
     tree.extend_from_slice(blob.0.as_slice());
     let tree = scratch.write("tree", &tree)?;
 
     let seconds = contents.seconds;
-    let who = format!("TeDDy <teddy@localhost> {seconds} +0000");
-    let commit = format!("tree {tree}\nauthor {who}\ncommitter {who}\n\nWhat this bundle has\n");
+    let identity = format!("TeDDy <teddy@localhost> {seconds} +0000");
+    let commit =
+        format!("tree {tree}\nauthor {identity}\ncommitter {identity}\n\nWhat this bundle has\n");
     scratch.write("commit", commit.as_bytes())
 }

@@ -10,11 +10,11 @@ use anyhow::Context as _;
 use gix::objs::FindHeader as _;
 
 use super::BundleError;
-use super::borrowing::{BorrowingRepository, folder_in};
+use super::borrowing::{BorrowingRepository, create_scratch_dir};
 use super::header::{self, BundleHead, BundledRef};
 use crate::git::During as _;
 use crate::git::incoming::MAX_OBJECT;
-use crate::git::incoming::examine::examine;
+use crate::git::incoming::examine::run_check;
 use crate::git::incoming::quarantine::{in_list, incoming_dir};
 use crate::git::keep::pack::Sealed;
 use crate::git::keep::pack::keep;
@@ -26,9 +26,9 @@ use crate::host::fault;
 /// Maximum size of a bundle, unless the user accepts a larger one.
 const MAX_BUNDLE: u64 = 4 << 30;
 /// git's object checks, except harmless ones that old histories fail.
-const RULES: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeEmail=ignore,\
+const FSCK_RULES: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeEmail=ignore,\
                      missingNameBeforeEmail=ignore,badTimezone=ignore,missingSpaceBeforeDate=ignore";
-const MAX_NAMED: usize = 3;
+const MAX_NAMED_MISSING: usize = 3;
 
 /// Size limit for a bundle and its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct ReceivedBundle<'r> {
     repository: &'r Repository,
     scratch: BorrowingRepository,
     /// The scratch repository, open: sees the user's objects and the bundle's.
-    pub seen: Repository,
+    pub combined: Repository,
 }
 
 /// Parses the header of a bundle and checks size and prerequisites. Fails with [`BundleError`].
@@ -62,7 +62,7 @@ pub fn open(
     limit: SizeLimit,
 ) -> anyhow::Result<OpenedBundle> {
     let hash = repository.gix.object_hash();
-    let head = header::read(&mut BufReader::new(&mut file), hash)?;
+    let head = header::read_header(&mut BufReader::new(&mut file), hash)?;
     let length = file.metadata()?.len();
     anyhow::ensure!(
         limit == SizeLimit::None || length <= MAX_BUNDLE,
@@ -76,16 +76,16 @@ pub fn open(
         .filter(lacks)
         .map(|id| format!("commit {id}"))
         .collect();
-    if let Some((first, rest)) = lacking.split_first() {
-        let named = [
+    if let Some((first, others)) = lacking.split_first() {
+        let listed = [
             std::slice::from_ref(first),
-            &rest[..rest.len().min(MAX_NAMED - 1)],
+            &others[..others.len().min(MAX_NAMED_MISSING - 1)],
         ];
-        let mut words = named.concat().join(", ");
-        if lacking.len() > MAX_NAMED {
-            words.push_str(&format!(" and {} more", lacking.len() - MAX_NAMED));
+        let mut text = listed.concat().join(", ");
+        if lacking.len() > MAX_NAMED_MISSING {
+            text.push_str(&format!(" and {} more", lacking.len() - MAX_NAMED_MISSING));
         }
-        anyhow::bail!(BundleError::Lacks(words));
+        anyhow::bail!(BundleError::Lacks(text));
     }
 
     Ok(OpenedBundle { file, head, limit })
@@ -102,22 +102,22 @@ impl OpenedBundle {
     pub fn receive<'r>(
         &self,
         repository: &'r Repository,
-        wanted: &[(String, CommitId)],
+        targets: &[(String, CommitId)],
     ) -> anyhow::Result<ReceivedBundle<'r>> {
-        let folder = folder_in(&incoming_dir(repository))?;
-        let scratch = BorrowingRepository::make(repository, folder)?;
+        let dir = create_scratch_dir(&incoming_dir(repository))?;
+        let scratch = BorrowingRepository::make(repository, dir)?;
         self.unpack(&scratch)?;
         scratch
-            .put_refs(wanted)
+            .put_refs(targets)
             .map_err(|error| BundleError::Unsound(format!("{error:#}")))?;
         let received = ReceivedBundle {
-            seen: scratch.open()?,
+            combined: scratch.open()?,
             scratch,
             repository,
         };
 
         received.check_sizes(self.limit)?;
-        received.check_links(wanted)?;
+        received.check_links(targets)?;
         Ok(received)
     }
 
@@ -126,7 +126,7 @@ impl OpenedBundle {
         file.seek(SeekFrom::Start(self.head.length))?;
         let mut git = scratch.git()?;
         git.args(["-c", "pack.writeReverseIndex=false"])
-            .args(["index-pack", "--stdin", "--fix-thin", RULES])
+            .args(["index-pack", "--stdin", "--fix-thin", FSCK_RULES])
             .stdin(Stdio::from(file));
         if self.limit == SizeLimit::Usual {
             git.arg(format!("--max-input-size={MAX_BUNDLE}"))
@@ -134,7 +134,7 @@ impl OpenedBundle {
                 .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());
         }
 
-        match examine(git, Stdio::null(), None)? {
+        match run_check(git, Stdio::null(), None)? {
             None => Ok(()),
             Some(why) if why.contains("early EOF") => Err(BundleError::Cut.into()),
             Some(why) => Err(BundleError::Unsound(why).into()),
@@ -144,8 +144,8 @@ impl OpenedBundle {
 
 impl ReceivedBundle<'_> {
     fn packs(&self) -> anyhow::Result<Vec<PathBuf>> {
-        let folder = self.scratch.objects().join("pack");
-        let files = std::fs::read_dir(folder).context("reading what came")?;
+        let dir = self.scratch.objects().join("pack");
+        let files = std::fs::read_dir(dir).context("reading what came")?;
         let paths = files.filter_map(|file| Some(file.ok()?.path()));
         Ok(paths
             .filter(|path| path.extension().is_some_and(|ending| ending == "pack"))
@@ -161,8 +161,8 @@ impl ReceivedBundle<'_> {
         for pack in self.packs()? {
             let index = gix_pack::index::File::at(pack.with_extension("idx"), hash);
             for entry in index.during("reading the index of a pack")?.iter() {
-                let found = self.seen.gix.objects.try_header(&entry.oid);
-                let size = found.ok().flatten().map_or(0, |header| header.size);
+                let result = self.combined.gix.objects.try_header(&entry.oid);
+                let size = result.ok().flatten().map_or(0, |header| header.size);
                 // The user already has it.
                 anyhow::ensure!(
                     size <= MAX_OBJECT || self.repository.has(entry.oid),
@@ -176,14 +176,14 @@ impl ReceivedBundle<'_> {
 
     /// Lets git check that no object is missing below the refs, except those that the user's refs
     /// reach.
-    fn check_links(&self, wanted: &[(String, CommitId)]) -> anyhow::Result<()> {
+    fn check_links(&self, targets: &[(String, CommitId)]) -> anyhow::Result<()> {
         let mut git = self.repository.git()?;
         git.args(["rev-list", "--objects", "--quiet"]);
         if self.repository.is_partial() {
             git.arg("--exclude-promisor-objects");
         }
 
-        let tips = wanted.iter().map(|(_, to)| format!("{to}\n"));
+        let tips = targets.iter().map(|(_, to)| format!("{to}\n"));
         let tips = tips.collect::<String>();
         let mut input = tempfile::tempfile()?;
         std::io::Write::write_all(&mut input, tips.as_bytes())?;
@@ -197,7 +197,7 @@ impl ReceivedBundle<'_> {
             .env("GIT_GRAFT_FILE", "/dev/null")
             .stdin(Stdio::from(input));
 
-        match examine(git, Stdio::null(), None)? {
+        match run_check(git, Stdio::null(), None)? {
             None => Ok(()),
             Some(why) => Err(BundleError::Unsound(why).into()),
         }
@@ -205,13 +205,13 @@ impl ReceivedBundle<'_> {
 
     /// Copies the objects into the repository and creates refs for them, none of which can exist
     /// yet. All or nothing. Fails with [`MoveError`](refs::MoveError) if a ref exists.
-    pub fn keep(self, made: &[(String, CommitId)], log: &str) -> anyhow::Result<()> {
+    pub fn keep(self, targets: &[(String, CommitId)], log: &str) -> anyhow::Result<()> {
         let mut keeps = Vec::new();
         for pack in self.packs()? {
             keeps.push(Sealed::copied(self.repository, &pack)?.finish(self.repository)?);
         }
 
-        let moves: Vec<_> = made
+        let moves: Vec<_> = targets
             .iter()
             .map(|(name, to)| RefMove {
                 name,
@@ -223,9 +223,9 @@ impl ReceivedBundle<'_> {
             .and_then(|()| Ok(refs::apply(self.repository, &moves, log)?));
         let holds = |(name, to): &(String, CommitId)| {
             // A ref that cannot be read may need the objects.
-            refs::held(self.repository, name).map_or(true, |held| held == Some(*to))
+            refs::read_unpeeled(self.repository, name).map_or(true, |held| held == Some(*to))
         };
-        if moved.is_err() && !made.iter().any(holds) {
+        if moved.is_err() && !targets.iter().any(holds) {
             for keep in &keeps {
                 // The index goes first: git does not use a pack without one.
                 let _ = std::fs::remove_file(keep.with_extension("idx"));
@@ -236,7 +236,8 @@ impl ReceivedBundle<'_> {
         // Also after a failure, so `git gc` can delete what no ref reaches.
         keeps.iter().try_for_each(|keep| keep::release(keep))?;
         moved?;
-        made.iter()
+        targets
+            .iter()
             .try_for_each(|(name, _)| refs::sync(self.repository, name))
     }
 }

@@ -22,7 +22,7 @@ pub(super) const MOST_PATH_BYTES: usize = 128 << 20;
 #[derive(Default)]
 struct Comparison {
     /// Directories still to compare: path, and tree on each side.
-    folders: Vec<(Vec<u8>, [Option<ObjectId>; 2])>,
+    dirs: Vec<(Vec<u8>, [Option<ObjectId>; 2])>,
     /// Path -> entry on each side.
     changes: BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>,
     /// Number of differing files and directories.
@@ -30,16 +30,16 @@ struct Comparison {
     path_bytes: usize,
 }
 
-pub(super) fn compare(
+pub(super) fn compare_trees(
     repository: &Repository,
     old: TreeId,
     new: TreeId,
 ) -> anyhow::Result<Vec<TreeChange>> {
     let mut comparison = Comparison::default();
     let top = (Vec::new(), [Some(old.0), Some(new.0)]);
-    comparison.folders.push(top);
-    while let Some((path, trees)) = comparison.folders.pop() {
-        comparison.folder(repository, &path, trees)?;
+    comparison.dirs.push(top);
+    while let Some((path, trees)) = comparison.dirs.pop() {
+        comparison.compare_dir(repository, &path, trees)?;
     }
 
     let changes = comparison.changes.into_iter();
@@ -50,7 +50,7 @@ pub(super) fn compare(
 }
 
 impl Comparison {
-    fn folder(
+    fn compare_dir(
         &mut self,
         repository: &Repository,
         path: &[u8],
@@ -91,15 +91,11 @@ impl Comparison {
     }
 
     /// Records a name that differs. At least one side has it.
-    fn note(
-        &mut self,
-        folder: &[u8],
-        sides: [Option<EntryRef<'_>>; 2],
-    ) -> Result<(), TooDifferent> {
+    fn note(&mut self, dir: &[u8], sides: [Option<EntryRef<'_>>; 2]) -> Result<(), TooDifferent> {
         let Some(entry) = sides.iter().flatten().next() else {
             return Ok(());
         };
-        let mut path = folder.to_vec();
+        let mut path = dir.to_vec();
         if !path.is_empty() {
             path.push(b'/');
         }
@@ -109,14 +105,14 @@ impl Comparison {
         let trees = sides.map(|side| side.filter(|entry| entry.mode.is_tree()));
         if trees.iter().any(Option::is_some) {
             let trees = trees.map(|tree| tree.map(|entry| entry.oid.to_owned()));
-            self.folders.push((path.clone(), trees));
+            self.dirs.push((path.clone(), trees));
         }
 
-        let [old, new] = sides.map(leaf);
+        let [old, new] = sides.map(leaf_entry);
         if old.is_some() || new.is_some() {
-            let known = self.changes.entry(path).or_default();
-            let [known_old, known_new] = std::mem::take(known);
-            *known = [known_old.or(old), known_new.or(new)];
+            let recorded = self.changes.entry(path).or_default();
+            let [known_old, known_new] = std::mem::take(recorded);
+            *recorded = [known_old.or(old), known_new.or(new)];
         }
         Ok(())
     }
@@ -132,7 +128,7 @@ impl Comparison {
 }
 
 /// Converts an entry; `None` for a tree.
-fn leaf(entry: Option<EntryRef<'_>>) -> Option<TreeEntry> {
+fn leaf_entry(entry: Option<EntryRef<'_>>) -> Option<TreeEntry> {
     let entry = entry?;
     let (mode, id) = (EntryMode::from(entry.mode), entry.oid.to_owned());
     (mode != EntryMode::Tree).then_some(TreeEntry { mode, id })

@@ -8,8 +8,8 @@ use crate::git::sample::{Files, entry, files, near, write};
 
 fn expected(repository: &Repository, old: &Files, new: &Files) -> Vec<TreeChange> {
     let entry_of = |files: &Files, path: &String| {
-        let content = files.get(path);
-        content.map(|&content| entry(repository, content))
+        let byte = files.get(path);
+        byte.map(|&byte| entry(repository, byte))
     };
     let paths: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let change = |path: &String| TreeChange {
@@ -30,17 +30,17 @@ proptest! {
         new in files(),
         changed in files(),
     ) {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
         for (old, new) in [(&old, &new), (&old, &near(&old, &changed)), (&Files::new(), &new)] {
             let trees = [old, new].map(|files| write(&repository, files));
             for [from, to] in [trees, [trees[1], trees[0]]] {
                 let (before, after) = if from == trees[0] { (old, new) } else { (new, old) };
-                let found = changes(&repository, from, to).unwrap();
-                prop_assert_eq!(&found, &expected(&repository, before, after));
+                let actual = changes(&repository, from, to).unwrap();
+                prop_assert_eq!(&actual, &expected(&repository, before, after));
                 // The second call is answered from the cache.
-                prop_assert_eq!(&changes(&repository, from, to).unwrap(), &found);
+                prop_assert_eq!(&changes(&repository, from, to).unwrap(), &actual);
             }
         }
     }
@@ -48,8 +48,8 @@ proptest! {
 
 #[test]
 fn trees_that_differ_in_too_much_are_not_compared_to_the_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let repository = Repository::init(folder.path(), None).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let repository = Repository::init(dir.path(), None).unwrap();
     let empty = repository.empty_tree();
     let ten = |mode, id: gix::ObjectId, length: usize| {
         let names = (0..10).map(|name| format!("{name:0length$}").into_bytes());

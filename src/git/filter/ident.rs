@@ -2,40 +2,40 @@
 //! `$`, so that git's own checkout has other bytes.
 
 /// Returns a blob as git checks it out, `None` if it has no `$Id$`.
-pub(super) fn expanded(blob: &[u8], id: &str) -> Option<Vec<u8>> {
-    let mut rest = blob;
+pub(super) fn expand_ident(blob: &[u8], id: &str) -> Option<Vec<u8>> {
+    let mut remaining = blob;
     let mut output = Vec::with_capacity(blob.len() + id.len() + 4);
     let mut any = false;
-    while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
-        output.extend(&rest[..=at]);
-        rest = &rest[at + 1..];
-        if let Some(length) = keyword(rest) {
+    while let Some(at) = remaining.iter().position(|&byte| byte == b'$') {
+        output.extend(&remaining[..=at]);
+        remaining = &remaining[at + 1..];
+        if let Some(length) = ident_keyword_len(remaining) {
             output.extend(format!("Id: {id} $").as_bytes());
-            rest = &rest[length..];
+            remaining = &remaining[length..];
             any = true;
         }
     }
 
-    output.extend(rest);
+    output.extend(remaining);
     any.then_some(output)
 }
 
 /// Returns the length of `Id$` or `Id:...$` at the start of a text. Like git, leaves alone what
 /// another version control system wrote: a text with a space in it.
-fn keyword(text: &[u8]) -> Option<usize> {
+fn ident_keyword_len(text: &[u8]) -> Option<usize> {
     let inside = text.strip_prefix(b"Id")?;
     if inside.first() == Some(&b'$') {
         return Some(3);
     }
     let inside = inside.strip_prefix(b":")?;
     let end = inside.iter().position(|&byte| byte == b'$')?;
-    let words = &inside[..end];
-    if words.contains(&b'\n') {
+    let value = &inside[..end];
+    if value.contains(&b'\n') {
         return None;
     }
-    let space = words.iter().skip(1).position(|&byte| byte == b' ');
+    let space = value.iter().skip(1).position(|&byte| byte == b' ');
     match space {
-        Some(at) if at + 2 < words.len() => None,
+        Some(at) if at + 2 < value.len() => None,
         _ => Some(4 + end),
     }
 }
@@ -47,9 +47,9 @@ mod tests {
     #[test]
     fn an_id_is_written_as_git_writes_it() {
         let check = |blob: &str, expected: Option<&str>| {
-            let found = expanded(blob.as_bytes(), "1f");
-            let found = found.map(|bytes| String::from_utf8(bytes).unwrap());
-            assert_eq!(found.as_deref(), expected, "{blob}");
+            let actual = expand_ident(blob.as_bytes(), "1f");
+            let actual = actual.map(|bytes| String::from_utf8(bytes).unwrap());
+            assert_eq!(actual.as_deref(), expected, "{blob}");
         };
         check("a $Id$ b", Some("a $Id: 1f $ b"));
         check("$Id: 0c $\n$Id$", Some("$Id: 1f $\n$Id: 1f $"));

@@ -10,13 +10,13 @@ pub(super) struct Utf16 {
     either: bool,
 }
 
-const MARK: char = '\u{feff}';
+const BYTE_ORDER_MARK: char = '\u{feff}';
 /// It, where the higher byte comes first.
-pub(super) const BIG: [u8; 2] = [0xfe, 0xff];
+pub(super) const BIG_ENDIAN_MARK: [u8; 2] = [0xfe, 0xff];
 
 impl Utf16 {
     /// Returns the encoding that git means by a name; `None` if it is not UTF-16.
-    pub(super) fn named(name: &[u8]) -> Option<Utf16> {
+    pub(super) fn from_name(name: &[u8]) -> Option<Utf16> {
         let name = name.to_ascii_uppercase();
         let (little, mark) = match name.as_slice() {
             // The system's byte order, as in iconv.
@@ -40,7 +40,10 @@ impl Utf16 {
         let Ok(text) = std::str::from_utf8(&text) else {
             return text;
         };
-        let mark = self.mark.then_some(MARK).filter(|_| !text.is_empty());
+        let mark = self
+            .mark
+            .then_some(BYTE_ORDER_MARK)
+            .filter(|_| !text.is_empty());
         let mut buffer = [0; 2];
         let mut bytes = Vec::with_capacity(2 * text.len() + 2);
         for character in mark.into_iter().chain(text.chars()) {
@@ -81,7 +84,7 @@ impl Utf16 {
 
     /// Puts the lower byte of each unit first, which is how gix reads a file of either order.
     pub(super) fn turned(self, mut bytes: Vec<u8>) -> Vec<u8> {
-        if self.either && bytes.starts_with(&BIG) {
+        if self.either && bytes.starts_with(&BIG_ENDIAN_MARK) {
             bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
         }
         bytes
@@ -94,7 +97,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, text: &str, expected: &[u8]) {
-        let encoding = Utf16::named(name.as_bytes()).unwrap();
+        let encoding = Utf16::from_name(name.as_bytes()).unwrap();
         assert_eq!(encoding.encode(text.into()), expected, "{name}");
     }
 
@@ -107,12 +110,12 @@ mod tests {
         #[cfg(target_endian = "little")]
         check("UTF-16", "a", b"\xff\xfea\0");
         check("UTF-16", "", b"");
-        assert_eq!(Utf16::named(b"ISO-8859-1"), None);
+        assert_eq!(Utf16::from_name(b"ISO-8859-1"), None);
     }
 
     #[test]
     fn a_text_is_encoded_in_the_form_that_it_had() {
-        let encoding = Utf16::named(b"UTF-16").unwrap();
+        let encoding = Utf16::from_name(b"UTF-16").unwrap();
         for bytes in [&b"\xff\xfea\0"[..], b"\xfe\xff\0a", b"a\0"] {
             let (text, form) = encoding.decode(bytes).unwrap();
             assert_eq!(
@@ -125,16 +128,16 @@ mod tests {
 
     #[test]
     fn what_is_no_text_stays() {
-        let encoding = Utf16::named(b"UTF-16LE").unwrap();
+        let encoding = Utf16::from_name(b"UTF-16LE").unwrap();
         assert_eq!(encoding.encode(b"h\0\xff\xfe".to_vec()), b"h\0\xff\xfe");
     }
 
     #[test]
     fn a_mark_says_which_byte_comes_first() {
-        let either = Utf16::named(b"UTF-16").unwrap();
+        let either = Utf16::from_name(b"UTF-16").unwrap();
         assert_eq!(either.turned(b"\xfe\xff\0a".to_vec()), b"\xff\xfea\0");
         assert_eq!(either.turned(b"\xff\xfea\0".to_vec()), b"\xff\xfea\0");
-        let big = Utf16::named(b"UTF-16BE").unwrap();
+        let big = Utf16::from_name(b"UTF-16BE").unwrap();
         assert_eq!(big.turned(b"\xfe\xff\0a".to_vec()), b"\xfe\xff\0a");
     }
 }

@@ -26,29 +26,29 @@ pub(super) struct Collected {
 struct CollectWalk<'a> {
     repository: &'a Repository,
     /// Existing objects, as of the start.
-    known: gix::OdbHandle,
+    existing: gix::OdbHandle,
     store: ForeignStore<'a>,
-    seen: HashSet<ObjectId>,
+    visited: HashSet<ObjectId>,
     bytes: u64,
-    found: Collected,
+    collected: Collected,
 }
 
-pub(super) fn collect(
+pub(super) fn collect_objects(
     repository: &Repository,
     store: ForeignStore<'_>,
     head: CommitId,
 ) -> anyhow::Result<Collected> {
-    let mut known = repository.gix.objects.clone();
+    let mut existing = repository.gix.objects.clone();
     // Looking up a missing object makes gix load new packs once.
-    known.exists(&repository.gix.object_hash().null());
-    known.refresh_never();
+    existing.exists(&repository.gix.object_hash().null());
+    existing.refresh_never();
     let mut walk = CollectWalk {
         repository,
-        known,
+        existing,
         store,
-        seen: HashSet::new(),
+        visited: HashSet::new(),
         bytes: 0,
-        found: Collected {
+        collected: Collected {
             new: 0,
             edges: Vec::new(),
             pack: None,
@@ -57,25 +57,25 @@ pub(super) fn collect(
 
     let mut next = vec![(head.0, Kind::Commit)];
     while let Some((id, kind)) = next.pop() {
-        if walk.seen.insert(id) {
-            walk.look(id, kind, &mut next)?;
+        if walk.visited.insert(id) {
+            walk.visit(id, kind, &mut next)?;
         }
     }
 
-    Ok(walk.found)
+    Ok(walk.collected)
 }
 
 impl CollectWalk<'_> {
-    fn look(
+    fn visit(
         &mut self,
         id: ObjectId,
         kind: Kind,
         next: &mut Vec<(ObjectId, Kind)>,
     ) -> anyhow::Result<()> {
         let hash = self.repository.gix.object_hash();
-        if id == ObjectId::empty_tree(hash) || self.known.exists(&id) {
+        if id == ObjectId::empty_tree(hash) || self.existing.exists(&id) {
             if kind == Kind::Commit {
-                self.found.edges.push(CommitId(id));
+                self.collected.edges.push(CommitId(id));
             }
             return Ok(());
         }
@@ -95,18 +95,18 @@ impl CollectWalk<'_> {
             is == kind,
             UnsoundCommit(format!("object {id} is a {is} and named as a {kind}"))
         );
-        self.found.new += 1;
+        self.collected.new += 1;
         self.bytes += data.len() as u64;
         anyhow::ensure!(
-            self.found.new <= MAX_OBJECTS && self.bytes <= MAX_BYTES,
+            self.collected.new <= MAX_OBJECTS && self.bytes <= MAX_BYTES,
             UnsoundCommit("it has more new objects than are taken at once".to_owned())
         );
         let links = links(kind, &data, hash);
 
         next.extend(links.ok_or_else(|| UnsoundCommit(format!("{kind} {id} is malformed")))?);
-        let pack = match &mut self.found.pack {
+        let pack = match &mut self.collected.pack {
             Some(pack) => pack,
-            none => none.insert(Pack::new(&keep::pack_folder(self.repository))?),
+            none => none.insert(Pack::new(&keep::pack_dir(self.repository))?),
         };
         pack.push(id, &deflated(kind, &data)?)
     }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 /// Initial and longest delay between checks whether git has finished.
-const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
-const MAX_WORDS: u64 = 16 * 1024;
+const POLL_DELAYS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
+const MAX_STDERR: u64 = 16 * 1024;
 
 /// Runs git with a timeout. Returns the reason if the check failed.
-pub(in crate::git) fn examine(
+pub(in crate::git) fn run_check(
     mut command: Command,
     out: Stdio,
     patience: Option<Duration>,
@@ -21,30 +21,33 @@ pub(in crate::git) fn examine(
         .stderr(Stdio::piped())
         .spawn()
         .context("starting git")?;
-    let words = child.stderr.take();
+    let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
         let mut text = Vec::new();
-        if let Some(mut words) = words {
-            let _ = words.by_ref().take(MAX_WORDS).read_to_end(&mut text);
+        if let Some(mut stderr) = stderr {
+            let _ = stderr.by_ref().take(MAX_STDERR).read_to_end(&mut text);
             // Drain the rest, otherwise git blocks on a full pipe.
-            let _ = std::io::copy(&mut words, &mut std::io::sink());
+            let _ = std::io::copy(&mut stderr, &mut std::io::sink());
         }
         text
     });
 
-    let ended = wait(&mut child, patience)?;
+    let ended = wait_with_timeout(&mut child, patience)?;
     let text = reader.join().unwrap_or_default();
     Ok(match ended {
         Some(status) if status.success() => None,
-        Some(_) => Some(format!("git says: {}", first_line(&text))),
+        Some(_) => Some(format!("git says: {}", first_message_line(&text))),
         None => Some("git took too long to check it".to_owned()),
     })
 }
 
 /// Waits for git, and kills it after the timeout. `None` if it was killed.
-fn wait(child: &mut Child, patience: Option<Duration>) -> anyhow::Result<Option<ExitStatus>> {
+fn wait_with_timeout(
+    child: &mut Child,
+    patience: Option<Duration>,
+) -> anyhow::Result<Option<ExitStatus>> {
     let deadline = patience.map(|patience| Instant::now() + patience);
-    let [mut pause, longest] = PAUSES;
+    let [mut pause, longest] = POLL_DELAYS;
     loop {
         if let Some(status) = child.try_wait().context("waiting for git")? {
             return Ok(Some(status));
@@ -61,10 +64,10 @@ fn wait(child: &mut Child, patience: Option<Duration>) -> anyhow::Result<Option<
     }
 }
 
-fn first_line(words: &[u8]) -> String {
-    let text = String::from_utf8_lossy(words);
-    let told = |start: &str| text.lines().find(|line| line.starts_with(start));
-    let line = told("error:").or_else(|| told("fatal:"));
+fn first_message_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let line_starting = |start: &str| text.lines().find(|line| line.starts_with(start));
+    let line = line_starting("error:").or_else(|| line_starting("fatal:"));
     line.or_else(|| text.lines().next())
         .unwrap_or("nothing")
         .to_owned()

@@ -11,22 +11,22 @@ use crate::git::object::CommitId;
 use crate::host::file::{FileKind, Root};
 
 const MAX_REF: u64 = 8 * 1024;
-const MAX_PACKED: u64 = 64 << 20;
+const MAX_PACKED_REFS: u64 = 64 << 20;
 /// Maximum depth of symbolic refs.
-const MAX_STEPS: usize = 5;
+const MAX_SYMBOLIC_DEPTH: usize = 5;
 /// Maximum number of directory entries that are checked.
-const MAX_LISTED: usize = 1000;
+const MAX_LISTED_ENTRIES: usize = 1000;
 
-pub(super) fn read(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
+pub(super) fn read_head(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
     let mut name = FullName::try_from("HEAD").ok()?;
-    for _ in 0..MAX_STEPS {
+    for _ in 0..MAX_SYMBOLIC_DEPTH {
         let path = Path::new(OsStr::from_bytes(name.as_bstr()));
         let Ok(text) = git.read(path, MAX_REF) else {
-            return packed(git, &name, hash);
+            return read_packed_ref(git, &name, hash);
         };
         let text = text.trim();
         let Some(target) = text.strip_prefix(b"ref:") else {
-            return id(text, hash);
+            return parse_id(text, hash);
         };
 
         name = FullName::try_from(target.trim().as_bstr()).ok()?;
@@ -38,16 +38,16 @@ pub(super) fn read(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
     None
 }
 
-fn packed(git: &Root, name: &FullName, hash: gix::hash::Kind) -> Option<CommitId> {
-    let text = git.read(Path::new("packed-refs"), MAX_PACKED).ok()?;
-    let found = text.lines().find_map(|line| {
+fn read_packed_ref(git: &Root, name: &FullName, hash: gix::hash::Kind) -> Option<CommitId> {
+    let text = git.read(Path::new("packed-refs"), MAX_PACKED_REFS).ok()?;
+    let hex = text.lines().find_map(|line| {
         let (target, of) = line.split_once_str(" ")?;
         (of == name.as_bstr().as_bytes()).then_some(target)
     });
-    id(found?, hash)
+    parse_id(hex?, hash)
 }
 
-fn id(text: &[u8], hash: gix::hash::Kind) -> Option<CommitId> {
+fn parse_id(text: &[u8], hash: gix::hash::Kind) -> Option<CommitId> {
     let text = text.to_str().ok()?;
     (text.len() == hash.len_in_hex()).then(|| text.parse().ok())?
 }
@@ -55,32 +55,32 @@ fn id(text: &[u8], hash: gix::hash::Kind) -> Option<CommitId> {
 /// Returns the names of loose refs that are not symbolic, sorted. All copied refs were packed, so
 /// these are the ones that commands created or updated.
 pub(super) fn loose_refs(git: &Root) -> Vec<Vec<u8>> {
-    let (mut found, mut folders, mut looked) = (Vec::new(), vec![PathBuf::from("refs")], 0);
-    while let Some(folder) = folders.pop() {
-        let names = git.folder(&folder).and_then(|folder| folder.names());
+    let (mut loose, mut dirs, mut visited) = (Vec::new(), vec![PathBuf::from("refs")], 0);
+    while let Some(dir) = dirs.pop() {
+        let names = git.open_dir(&dir).and_then(|dir| dir.names());
         for name in names.unwrap_or_default() {
-            looked += 1;
-            if looked > MAX_LISTED {
-                folders.clear();
+            visited += 1;
+            if visited > MAX_LISTED_ENTRIES {
+                dirs.clear();
                 break;
             }
 
-            let path = folder.join(name);
+            let path = dir.join(name);
             match git.kind(&path) {
-                Ok(Some(FileKind::Folder)) => folders.push(path),
-                Ok(Some(FileKind::File(_))) if is_direct(git, &path) => {
-                    found.push(path.into_os_string().into_vec());
+                Ok(Some(FileKind::Dir)) => dirs.push(path),
+                Ok(Some(FileKind::File(_))) if is_direct_ref(git, &path) => {
+                    loose.push(path.into_os_string().into_vec());
                 }
                 _ => {}
             }
         }
     }
 
-    found.sort();
-    found
+    loose.sort();
+    loose
 }
 
-fn is_direct(git: &Root, path: &Path) -> bool {
+fn is_direct_ref(git: &Root, path: &Path) -> bool {
     git.read(path, MAX_REF)
         .is_ok_and(|text| text.first().is_some_and(u8::is_ascii_hexdigit))
 }

@@ -20,7 +20,7 @@ use collect::Collected;
 use quarantine::Quarantine;
 use store::ForeignStore;
 
-const MAX_NAMED: usize = 5;
+const MAX_NAMED_REFS: usize = 5;
 /// Maximum size of an object, packed or not.
 pub(in crate::git) const MAX_OBJECT: u64 = 512 << 20;
 
@@ -47,10 +47,10 @@ pub(in crate::git) fn receive(
         commit: None,
         remarks: refs_remark(git).into_iter().collect(),
     };
-    let Some(head) = head::read(git, repository.gix.object_hash()) else {
-        let words =
+    let Some(head) = head::read_head(git, repository.gix.object_hash()) else {
+        let message =
             "HEAD of the commands' repository names no commit; what they committed was not taken";
-        received.remarks.push(words.to_owned());
+        received.remarks.push(message.to_owned());
         return Ok(received);
     };
 
@@ -58,7 +58,7 @@ pub(in crate::git) fn receive(
         return Ok(received);
     }
 
-    match take(repository, git, head, before) {
+    match import_head(repository, git, head, before) {
         Ok(true) => received.commit = Some(head),
         Ok(false) => {}
         Err(error) => match error.downcast::<UnsoundCommit>() {
@@ -74,7 +74,7 @@ pub(in crate::git) fn receive(
 
 /// Imports a commit and everything it reaches. `false` if it contains nothing new and does not
 /// descend from `before`.
-fn take(
+fn import_head(
     repository: &Repository,
     git: &Root,
     head: CommitId,
@@ -82,7 +82,7 @@ fn take(
 ) -> anyhow::Result<bool> {
     let quarantine = Quarantine::new(repository)?;
     let store = ForeignStore::new(repository, git, &quarantine);
-    let Collected { new, edges, pack } = collect::collect(repository, store, head)?;
+    let Collected { new, edges, pack } = collect::collect_objects(repository, store, head)?;
     let follows = edges.iter().any(|&edge| {
         edge == before || revision::is_ancestor(repository, before, edge).unwrap_or(false)
     });
@@ -97,7 +97,7 @@ fn take(
 
     let sealed = pack.map(|pack| pack.seal(repository)).transpose()?;
     if let Some(sealed) = &sealed {
-        quarantine.show(sealed)?;
+        quarantine.expose_pack(sealed)?;
         quarantine.check_rules(repository, sealed)?;
     }
 
@@ -109,23 +109,23 @@ fn take(
 
 /// Reports refs that commands created. They are lost with the repository.
 fn refs_remark(git: &Root) -> Option<String> {
-    let made = head::loose_refs(git);
-    let named: Vec<_> = made
+    let created = head::loose_refs(git);
+    let listed: Vec<_> = created
         .iter()
-        .take(MAX_NAMED)
+        .take(MAX_NAMED_REFS)
         .map(|name| format!("`{}`", String::from_utf8_lossy(name)))
         .collect();
-    let more = made.len().saturating_sub(MAX_NAMED);
+    let more = created.len().saturating_sub(MAX_NAMED_REFS);
     let more = if more > 0 {
         format!(" and {}", crate::text::counted(more, "more ref"))
     } else {
         String::new()
     };
 
-    (!named.is_empty()).then(|| {
+    (!listed.is_empty()).then(|| {
         format!(
             "{}{more} made by the commands: refs of their own repository are not taken over",
-            named.join(", ")
+            listed.join(", ")
         )
     })
 }

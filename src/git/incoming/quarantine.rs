@@ -10,57 +10,57 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::examine::examine;
+use super::examine::run_check;
 use super::{MAX_OBJECT, UnsoundCommit};
 use crate::git::keep::pack::Sealed;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::file::{Root, make_folders};
+use crate::host::file::{Root, make_dirs};
 
-const FOLDER: &str = "incoming";
+const DIR_NAME: &str = "incoming";
 /// Maximum total size of the untrusted packs in bytes.
 const MAX_PACKS: u64 = 512 << 20;
-const PATIENCE: Duration = Duration::from_secs(120);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Returns the directory for untrusted objects. If no TeDDy process is running, its contents are
 /// leftovers.
 pub fn incoming_dir(repository: &Repository) -> PathBuf {
-    repository.teddy_dir().join(FOLDER)
+    repository.teddy_dir().join(DIR_NAME)
 }
 
 /// A temporary object directory. Dropping it deletes it.
 pub(super) struct Quarantine {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Quarantine {
     pub(super) fn new(repository: &Repository) -> anyhow::Result<Quarantine> {
         let all = incoming_dir(repository);
-        let made =
-            make_folders(&all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(&all));
-        let folder = made.with_context(|| format!("cannot write in `{}`", all.display()))?;
+        let created =
+            make_dirs(&all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(&all));
+        let dir = created.with_context(|| format!("cannot write in `{}`", all.display()))?;
         for name in ["ours/pack", "theirs/pack"] {
-            std::fs::create_dir_all(folder.path().join(name))?;
+            std::fs::create_dir_all(dir.path().join(name))?;
         }
 
-        Ok(Quarantine { folder })
+        Ok(Quarantine { dir })
     }
 
     /// Returns the object directory of the collected pack.
-    fn ours(&self) -> PathBuf {
-        self.folder.path().join("ours")
+    fn own_dir(&self) -> PathBuf {
+        self.dir.path().join("ours")
     }
 
     /// Makes a pack visible to git's checks only.
-    pub(super) fn show(&self, sealed: &Sealed) -> anyhow::Result<()> {
+    pub(super) fn expose_pack(&self, sealed: &Sealed) -> anyhow::Result<()> {
         for (ending, file) in [("pack", sealed.stream()), ("idx", sealed.index())] {
-            std::os::unix::fs::symlink(file, self.shown(sealed).with_extension(ending))?;
+            std::os::unix::fs::symlink(file, self.pack_path(sealed).with_extension(ending))?;
         }
         Ok(())
     }
 
-    fn shown(&self, sealed: &Sealed) -> PathBuf {
-        self.ours().join(format!("pack/pack-{}", sealed.name()))
+    fn pack_path(&self, sealed: &Sealed) -> PathBuf {
+        self.own_dir().join(format!("pack/pack-{}", sealed.name()))
     }
 
     /// Checks a pack with the rules for pushes: well-formed objects, no forbidden names, no missing
@@ -81,8 +81,8 @@ impl Quarantine {
         let mut command = self.git(repository)?;
         command
             .args(["index-pack", "--verify", rules])
-            .arg(self.shown(sealed).with_extension("pack"));
-        judged(command)
+            .arg(self.pack_path(sealed).with_extension("pack"));
+        ensure_sound(command)
     }
 
     /// Checks that no object is missing below a commit, except those that the user's refs reach.
@@ -104,7 +104,7 @@ impl Quarantine {
             &before.to_string(),
             "--all",
         ]);
-        judged(command)
+        ensure_sound(command)
     }
 
     /// Copies the untrusted packs and indexes them again. `None` if there are none.
@@ -113,18 +113,18 @@ impl Quarantine {
         repository: &Repository,
         git: &Root,
     ) -> anyhow::Result<Option<gix::OdbHandle>> {
-        let Ok(theirs) = git.folder(Path::new("objects/pack")) else {
+        let Ok(pack_dir) = git.open_dir(Path::new("objects/pack")) else {
             return Ok(None);
         };
-        let objects = self.folder.path().join("theirs");
+        let objects = self.dir.path().join("theirs");
         let (mut number, mut bytes) = (0, 0);
 
-        for name in theirs.names().unwrap_or_default() {
+        for name in pack_dir.names().unwrap_or_default() {
             if !name.as_bytes().ends_with(b".pack") {
                 continue;
             }
 
-            let Ok(pack) = theirs.read(Path::new(&name), MAX_PACKS) else {
+            let Ok(pack) = pack_dir.read(Path::new(&name), MAX_PACKS) else {
                 continue;
             };
             bytes += pack.len() as u64;
@@ -141,7 +141,7 @@ impl Quarantine {
             command
                 .args(["index-pack", "-o"])
                 .args([copy.with_extension("idx"), copy]);
-            judged(command)?;
+            ensure_sound(command)?;
         }
 
         if number == 0 {
@@ -158,10 +158,10 @@ impl Quarantine {
         // Commits of a plan on a machine without git cannot be checked, so they are not imported.
         let command = repository.git();
         let mut command = command.map_err(|error| UnsoundCommit(format!("{error:#}")))?;
-        let ours = self.ours();
+        let own_dir = self.own_dir();
         command
             .args(["-c", "pack.writeReverseIndex=false", "-c", "pack.threads=1"])
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", in_list(&ours))
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", in_list(&own_dir))
             .env("GIT_GRAFT_FILE", "/dev/null")
             // A few compressed bytes must not expand to all memory.
             .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());
@@ -184,8 +184,8 @@ pub(in crate::git) fn in_list(path: &Path) -> std::ffi::OsString {
     OsStr::from_bytes(&text).to_owned()
 }
 
-fn judged(command: Command) -> anyhow::Result<()> {
-    match examine(command, Stdio::null(), Some(PATIENCE))? {
+fn ensure_sound(command: Command) -> anyhow::Result<()> {
+    match run_check(command, Stdio::null(), Some(CHECK_TIMEOUT))? {
         None => Ok(()),
         Some(why) => anyhow::bail!(UnsoundCommit(why)),
     }

@@ -12,7 +12,7 @@ use super::{MAX_OBJECT, UnsoundCommit};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 
-const MAX_HEAD: usize = 32;
+const MAX_OBJECT_HEADER: usize = 32;
 
 pub(super) struct ForeignStore<'a> {
     repository: &'a Repository,
@@ -39,16 +39,16 @@ impl<'a> ForeignStore<'a> {
 
     /// Reads an object and verifies its hash; `None` if it does not exist.
     pub(super) fn read(&mut self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
-        let found = match self.loose(id)? {
-            Some(found) => Some(found),
+        let object = match self.loose(id)? {
+            Some(object) => Some(object),
             None => self.packed(id)?,
         };
-        let Some((kind, data)) = found else {
+        let Some((kind, data)) = object else {
             return Ok(None);
         };
-        let named = gix::objs::compute_hash(self.repository.gix.object_hash(), kind, &data);
+        let hashed = gix::objs::compute_hash(self.repository.gix.object_hash(), kind, &data);
         anyhow::ensure!(
-            named.is_ok_and(|named| named == id),
+            hashed.is_ok_and(|hashed| hashed == id),
             UnsoundCommit(format!("object {id} is not what its name says"))
         );
 
@@ -59,7 +59,7 @@ impl<'a> ForeignStore<'a> {
         let hex = id.to_hex().to_string();
         let path = PathBuf::from(format!("objects/{}/{}", &hex[..2], &hex[2..]));
         match self.git.read(&path, MAX_OBJECT) {
-            Ok(packed) => match inflated(&packed, MAX_OBJECT) {
+            Ok(packed) => match inflate_object(&packed, MAX_OBJECT) {
                 Ok(object) => Ok(Some(object)),
                 Err(why) => anyhow::bail!(UnsoundCommit(format!("object {id} {why}"))),
             },
@@ -88,36 +88,37 @@ impl<'a> ForeignStore<'a> {
             UnsoundCommit(format!("object {id} is too large"))
         );
         let mut buffer = Vec::new();
-        let found = packs.try_find(&id, &mut buffer).map_err(damaged)?;
+        let object = packs.try_find(&id, &mut buffer).map_err(damaged)?;
 
-        Ok(found.map(|data| (data.kind, data.data.to_vec())))
+        Ok(object.map(|data| (data.kind, data.data.to_vec())))
     }
 }
 
 /// Inflates and parses a loose object, or returns the reason why it is invalid.
-fn inflated(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> {
+fn inflate_object(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> {
     let (mut source, mut state) = (packed, Decompress::new());
-    let mut head = [0; MAX_HEAD];
-    let length = inflate::read(&mut source, &mut state, &mut head).map_err(|_| DAMAGED)?;
+    let mut head = [0; MAX_OBJECT_HEADER];
+    let length = inflate::read(&mut source, &mut state, &mut head).map_err(|_| DAMAGED_OBJECT)?;
     let end = head[..length].iter().position(|&byte| byte == 0);
-    let end = end.ok_or(DAMAGED)?;
-    let text = str::from_utf8(&head[..end]).map_err(|_| DAMAGED)?;
-    let (kind, size) = text.split_once(' ').ok_or(DAMAGED)?;
-    let kind = Kind::from_bytes(kind.as_bytes()).map_err(|_| DAMAGED)?;
-    let size: u64 = size.parse().map_err(|_| DAMAGED)?;
+    let end = end.ok_or(DAMAGED_OBJECT)?;
+    let text = str::from_utf8(&head[..end]).map_err(|_| DAMAGED_OBJECT)?;
+    let (kind, size) = text.split_once(' ').ok_or(DAMAGED_OBJECT)?;
+    let kind = Kind::from_bytes(kind.as_bytes()).map_err(|_| DAMAGED_OBJECT)?;
+    let size: u64 = size.parse().map_err(|_| DAMAGED_OBJECT)?;
 
     if size > limit {
         return Err("is too large");
     }
 
-    let size = usize::try_from(size).map_err(|_| DAMAGED)?;
+    let size = usize::try_from(size).map_err(|_| DAMAGED_OBJECT)?;
     let mut data = head[end + 1..length].to_vec();
     let mut buffer = vec![0; 64 * 1024];
     loop {
-        let read = inflate::read(&mut source, &mut state, &mut buffer).map_err(|_| DAMAGED)?;
+        let read =
+            inflate::read(&mut source, &mut state, &mut buffer).map_err(|_| DAMAGED_OBJECT)?;
         data.extend_from_slice(&buffer[..read]);
         if data.len() > size {
-            return Err(DAMAGED);
+            return Err(DAMAGED_OBJECT);
         }
 
         if read == 0 {
@@ -128,11 +129,11 @@ fn inflated(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> 
     if data.len() == size {
         Ok((kind, data))
     } else {
-        Err(DAMAGED)
+        Err(DAMAGED_OBJECT)
     }
 }
 
-const DAMAGED: &str = "is damaged";
+const DAMAGED_OBJECT: &str = "is damaged";
 
 #[cfg(test)]
 mod tests {
@@ -149,9 +150,9 @@ mod tests {
 
     #[track_caller]
     fn check(bytes: &[u8], expected: Result<(Kind, &[u8]), &str>) {
-        let found = inflated(&deflated(bytes), 1000);
-        let found = found.as_ref().map(|(kind, data)| (*kind, data.as_slice()));
-        assert_eq!(found.map_err(|why| *why), expected);
+        let actual = inflate_object(&deflated(bytes), 1000);
+        let actual = actual.as_ref().map(|(kind, data)| (*kind, data.as_slice()));
+        assert_eq!(actual.map_err(|why| *why), expected);
     }
 
     #[test]
@@ -182,6 +183,6 @@ mod tests {
         }
         check(b"blob 1001\0", Err("is too large"));
         check(b"blob 99999999999999999999999\0", Err("is damaged"));
-        assert_eq!(inflated(b"garbage", 1000), Err("is damaged"));
+        assert_eq!(inflate_object(b"garbage", 1000), Err("is damaged"));
     }
 }

@@ -16,44 +16,42 @@ use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 
 use crate::git::repository::Repository;
-use crate::host::file::make_folders;
+use crate::host::file::make_dirs;
 
 /// Inflation limit in bytes; a larger object is treated as false.
 const MAX_INFLATED: u64 = 4 << 30;
 
 /// A time of the file system's clock: seconds and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(i64, i64);
+pub struct FsTime(i64, i64);
 
-impl Moment {
+impl FsTime {
     /// Returns the ctime, which changes with content, name and location.
-    pub(in crate::git) fn of(metadata: &Metadata) -> Moment {
-        Moment(metadata.ctime(), metadata.ctime_nsec())
+    pub(in crate::git) fn of(metadata: &Metadata) -> FsTime {
+        FsTime(metadata.ctime(), metadata.ctime_nsec())
     }
 }
 
 /// Returns the current time of the file system that contains TeDDy's directory.
-pub fn moment(repository: &Repository) -> anyhow::Result<Moment> {
-    let folder = repository.teddy_dir();
-    make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-    let file = tempfile::Builder::new()
-        .prefix("moment-")
-        .tempfile_in(&folder);
+pub fn fs_now(repository: &Repository) -> anyhow::Result<FsTime> {
+    let dir = repository.teddy_dir();
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    let file = tempfile::Builder::new().prefix("moment-").tempfile_in(&dir);
     let metadata = file
         .and_then(|file| file.as_file().metadata())
-        .with_context(|| format!("cannot write in `{}`", folder.display()))?;
+        .with_context(|| format!("cannot write in `{}`", dir.display()))?;
 
-    Ok(Moment(metadata.ctime(), metadata.ctime_nsec()))
+    Ok(FsTime(metadata.ctime(), metadata.ctime_nsec()))
 }
 
 /// Moves loose objects to `undo/objects` that changed since a moment and do not match their name.
 /// Returns their names.
-pub fn set_false_objects_aside(
+pub fn quarantine_false_objects(
     repository: &Repository,
-    since: Moment,
+    since: FsTime,
 ) -> anyhow::Result<Vec<String>> {
     let objects = repository.common_dir().join("objects");
-    let mut found = Vec::new();
+    let mut quarantined = Vec::new();
     for first in 0..=0xff_u8 {
         let start = format!("{first:02x}");
         for entry in std::fs::read_dir(objects.join(&start))
@@ -61,39 +59,44 @@ pub fn set_false_objects_aside(
             .flatten()
             .flatten()
         {
-            let Some(name) = changed_object(repository, &start, &entry, since) else {
+            let Some(name) = changed_object_name(repository, &start, &entry, since) else {
                 continue;
             };
             let path = entry.path();
-            let is_right = is_named_rightly(&path, &name, repository.gix.object_hash());
+            let is_right = matches_object_id(&path, &name, repository.gix.object_hash());
             if !is_right.with_context(|| format!("cannot read `{}`", path.display()))?
-                && set_object_aside(repository, &entry.path(), &name)?
+                && quarantine_false_object(repository, &entry.path(), &name)?
             {
-                found.push(name);
+                quarantined.push(name);
             }
         }
     }
 
-    Ok(found)
+    Ok(quarantined)
 }
 
-fn changed_object(
+fn changed_object_name(
     repository: &Repository,
     start: &str,
     entry: &DirEntry,
-    since: Moment,
+    since: FsTime,
 ) -> Option<String> {
     let name = format!("{start}{}", entry.file_name().to_str()?);
     let is_id = name.len() == repository.gix.object_hash().len_in_hex()
         && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let metadata = entry.metadata().ok().filter(|_| is_id)?;
-    (Moment(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
+    (FsTime(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
 }
 
-fn set_object_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result<bool> {
-    let aside = repository.teddy_dir().join("undo").join("objects");
-    make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
-    match std::fs::rename(path, aside.join(name)) {
+fn quarantine_false_object(
+    repository: &Repository,
+    path: &Path,
+    name: &str,
+) -> anyhow::Result<bool> {
+    let quarantine_dir = repository.teddy_dir().join("undo").join("objects");
+    make_dirs(&quarantine_dir)
+        .with_context(|| format!("cannot make `{}`", quarantine_dir.display()))?;
+    match std::fs::rename(path, quarantine_dir.join(name)) {
         // A `git gc` beside us was faster.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         moved => moved
@@ -104,7 +107,7 @@ fn set_object_aside(repository: &Repository, path: &Path, name: &str) -> anyhow:
 
 /// Returns whether a loose object's bytes have the hash that its name says: what is compressed is
 /// the very text that is hashed. A file that cannot be read is an error.
-pub(super) fn is_named_rightly(
+pub(super) fn matches_object_id(
     path: &Path,
     name: &str,
     kind: gix::hash::Kind,

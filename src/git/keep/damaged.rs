@@ -14,8 +14,8 @@ use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::absent;
 use crate::git::object::{Commit, CommitId};
 use crate::git::repository::Repository;
-use crate::host::boot;
-use crate::host::file::{make_folders, open_regular, read_regular_text, write_atomic};
+use crate::host::file::{make_dirs, open_regular, read_regular_text, write_atomic};
+use crate::host::machine;
 
 /// File below `teddy/` with the boot id of the last check.
 const BOOT: &str = "boot";
@@ -33,31 +33,31 @@ const MAX_BOOT: u64 = 1024;
 
 /// Returns whether the system has restarted since [`note_start`]. The first command then looks for
 /// damage by power loss.
-pub fn was_down(repository: &Repository) -> bool {
-    let Some(now) = boot::id() else {
+pub fn has_rebooted(repository: &Repository) -> bool {
+    let Some(now) = machine::boot_id() else {
         return false;
     };
-    let seen = read_regular_text(&repository.teddy_dir().join(BOOT), MAX_BOOT);
+    let recorded = read_regular_text(&repository.teddy_dir().join(BOOT), MAX_BOOT);
 
-    seen.map_or(true, |seen| seen.trim() != now)
+    recorded.map_or(true, |recorded| recorded.trim() != now)
 }
 
 /// Records that damage from before this boot was handled.
 pub fn note_start(repository: &Repository) -> anyhow::Result<()> {
-    let Some(now) = boot::id() else {
+    let Some(now) = machine::boot_id() else {
         return Ok(());
     };
-    let folder = repository.teddy_dir();
-    make_folders(&folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
-    Ok(write_atomic(&folder.join(BOOT), now.as_bytes())?)
+    let dir = repository.teddy_dir();
+    make_dirs(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+    Ok(write_atomic(&dir.join(BOOT), now.as_bytes())?)
 }
 
 /// Moves loose objects without valid content to `undo/objects`. Returns their names.
-pub fn set_damaged_objects_aside(repository: &Repository) -> anyhow::Result<Vec<String>> {
+pub fn quarantine_damaged_objects(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let mut damaged = Vec::new();
 
     for (name, path) in loose_objects(repository) {
-        if is_damaged(&path) && set_aside(repository, &path, &name)? {
+        if lacks_zlib_header(&path) && quarantine_damaged_object(repository, &path, &name)? {
             damaged.push(name);
         }
     }
@@ -94,14 +94,15 @@ pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool
         return Ok(true);
     }
 
-    let told = String::from_utf8_lossy(&output.stderr);
-    let told = told.trim();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stderr = stderr.trim();
     anyhow::ensure!(
-        output.status.code().is_some() && !OUT_OF_REACH.iter().any(|words| told.contains(words)),
-        "git could not read what {id} reaches ({}): {told}",
+        output.status.code().is_some()
+            && !OUT_OF_REACH.iter().any(|message| stderr.contains(message)),
+        "git could not read what {id} reaches ({}): {stderr}",
         output.status
     );
-    store_access::ensure_readable(repository, ReadExtent::Whole)?;
+    store_access::ensure_readable(repository, ReadExtent::All)?;
     Ok(false)
 }
 
@@ -112,7 +113,7 @@ fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathB
     (0..=0xff_u8).flat_map(move |first| {
         let start = format!("{first:02x}");
         let files = std::fs::read_dir(objects.join(&start));
-        let named = files
+        let entries = files
             .into_iter()
             .flatten()
             .flatten()
@@ -122,15 +123,20 @@ fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathB
                 is_id.then(|| (name, file.path()))
             });
 
-        named.collect::<Vec<_>>()
+        entries.collect::<Vec<_>>()
     })
 }
 
-fn set_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result<bool> {
-    let aside = repository.teddy_dir().join("undo").join("objects");
-    make_folders(&aside).with_context(|| format!("cannot create `{}`", aside.display()))?;
+fn quarantine_damaged_object(
+    repository: &Repository,
+    path: &Path,
+    name: &str,
+) -> anyhow::Result<bool> {
+    let quarantine_dir = repository.teddy_dir().join("undo").join("objects");
+    make_dirs(&quarantine_dir)
+        .with_context(|| format!("cannot create `{}`", quarantine_dir.display()))?;
 
-    match std::fs::rename(path, aside.join(name)) {
+    match std::fs::rename(path, quarantine_dir.join(name)) {
         // A concurrent `git gc` deleted it.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         moved => moved
@@ -140,9 +146,12 @@ fn set_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result
 }
 
 /// Returns whether a file lacks the zlib header of a loose object.
-fn is_damaged(path: &Path) -> bool {
+fn lacks_zlib_header(path: &Path) -> bool {
     // Reading a pipe would block, and git writes no symlinks.
-    if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+    if !path
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_file())
+    {
         return false;
     }
 
@@ -163,10 +172,10 @@ mod tests {
 
     #[track_caller]
     fn check(bytes: &[u8], expected: bool) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("object");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("object");
         std::fs::write(&path, bytes).unwrap();
-        assert_eq!(is_damaged(&path), expected, "{bytes:?}");
+        assert_eq!(lacks_zlib_header(&path), expected, "{bytes:?}");
     }
 
     #[test]

@@ -40,38 +40,38 @@ pub fn flush(repository: &Repository) -> anyhow::Result<()> {
         return Ok(());
     }
 
-    let folder = repository.gix.objects.store_ref().path();
-    let device = folder
+    let dir = repository.gix.objects.store_ref().path();
+    let device = dir
         .metadata()
-        .with_context(|| format!("looking at `{}`", folder.display()))?
+        .with_context(|| format!("looking at `{}`", dir.display()))?
         .dev();
 
     // Read before the flush: objects that another thread writes during it need the next one.
     let written = WRITTEN.load(Ordering::SeqCst);
-    if flushed(device) >= written {
+    if flushed_count(device) >= written {
         return Ok(());
     }
 
     let during = "making objects durable";
-    if sync_whole(folder).context(during)? {
-        fresh::note_flushed(folder);
+    if sync_whole(dir).context(during)? {
+        fresh::note_all_flushed(dir);
     } else {
-        flush_each(repository).context(during)?;
+        flush_each_store(repository).context(during)?;
     }
 
     let mut all = FLUSHED.lock().expect("nothing panics with the lock");
-    let known = all.entry(device).or_default();
+    let flushed_to = all.entry(device).or_default();
     // Another thread can have flushed more in the meantime.
-    *known = written.max(*known);
+    *flushed_to = written.max(*flushed_to);
     Ok(())
 }
 
 /// Flushes objects file by file, including those of alternates.
-fn flush_each(repository: &Repository) -> anyhow::Result<()> {
+fn flush_each_store(repository: &Repository) -> anyhow::Result<()> {
     let store = repository.gix.objects.store_ref();
-    fresh::flush(store.path())?;
-    for folder in store.alternate_db_paths().during("reading alternates")? {
-        match fresh::flush(&folder) {
+    fresh::flush_recent(store.path())?;
+    for dir in store.alternate_db_paths().during("reading alternates")? {
+        match fresh::flush_recent(&dir) {
             // A missing alternate contains no objects.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             flushed => flushed?,
@@ -81,7 +81,7 @@ fn flush_each(repository: &Repository) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn flushed(device: u64) -> u64 {
+fn flushed_count(device: u64) -> u64 {
     FLUSHED
         .lock()
         .expect("nothing panics with the lock")
@@ -96,18 +96,18 @@ mod tests {
 
     #[test]
     fn a_flush_covers_what_was_written_before_it_and_nothing_after() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
-        let device = folder.path().metadata().unwrap().dev();
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
+        let device = dir.path().metadata().unwrap().dev();
 
         flush(&repository).unwrap();
-        let first = flushed(device);
+        let first = flushed_count(device);
         assert!(first > 0);
 
         note_written();
-        assert!(flushed(device) < WRITTEN.load(Ordering::SeqCst));
+        assert!(flushed_count(device) < WRITTEN.load(Ordering::SeqCst));
         flush(&repository).unwrap();
-        assert!(flushed(device) > first);
+        assert!(flushed_count(device) > first);
     }
 }

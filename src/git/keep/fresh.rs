@@ -11,60 +11,60 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use crate::host::sync::{sync_file, sync_folder};
+use crate::host::sync::{sync_dir, sync_file};
 
 /// Age after which every system has written a file back by itself.
-const SETTLED: Duration = Duration::from_secs(10 * 60);
-const PACKS: &str = "pack";
+const WRITEBACK_AGE: Duration = Duration::from_secs(10 * 60);
+const PACK_DIR: &str = "pack";
 
 /// Objects that are possibly not on disk yet.
 #[derive(Default)]
-struct Fresh {
+struct RecentFiles {
     /// Packs that this process wrote and did not flush, without extension.
     own: BTreeSet<PathBuf>,
     /// Other files that it flushed, with their ctime.
     flushed: BTreeSet<(PathBuf, SystemTime)>,
 }
 
-static FRESH: Mutex<Fresh> = Mutex::new(Fresh {
+static RECENT: Mutex<RecentFiles> = Mutex::new(RecentFiles {
     own: BTreeSet::new(),
     flushed: BTreeSet::new(),
 });
 
 /// Records a pack of this process, given the path of any of its files.
 pub(in crate::git) fn note_pack(file: &Path) {
-    fresh().own.insert(file.with_extension(""));
+    lock_recent().own.insert(file.with_extension(""));
 }
 
 /// Records that everything in an object directory is flushed.
-pub(in crate::git) fn note_flushed(objects: &Path) {
-    fresh().own.retain(|pack| !pack.starts_with(objects));
+pub(in crate::git) fn note_all_flushed(objects: &Path) {
+    lock_recent().own.retain(|pack| !pack.starts_with(objects));
 }
 
 /// Flushes the objects of a directory that are possibly not on disk.
-pub(in crate::git) fn flush(objects: &Path) -> io::Result<()> {
-    let own: Vec<_> = fresh().own.iter().cloned().collect();
+pub(in crate::git) fn flush_recent(objects: &Path) -> io::Result<()> {
+    let own: Vec<_> = lock_recent().own.iter().cloned().collect();
     for pack in own.iter().filter(|pack| pack.starts_with(objects)) {
         for ending in ["pack", "idx"] {
             sync_file(&pack.with_extension(ending))?;
         }
     }
 
-    for folder in folders_of(objects)? {
-        if folder.ends_with(PACKS) || is_young(&folder.metadata()?) {
-            flush_others(&folder)?;
-            sync_folder(File::open(folder)?)?;
+    for dir in object_dirs(objects)? {
+        if dir.ends_with(PACK_DIR) || is_recent(&dir.metadata()?) {
+            flush_recent_in(&dir)?;
+            sync_dir(File::open(dir)?)?;
         }
     }
 
-    sync_folder(File::open(objects)?)?;
-    note_flushed(objects);
+    sync_dir(File::open(objects)?)?;
+    note_all_flushed(objects);
     Ok(())
 }
 
 /// Flushes the recent files of a directory, except temporary ones.
-fn flush_others(folder: &Path) -> io::Result<()> {
-    for entry in folder.read_dir()? {
+fn flush_recent_in(dir: &Path) -> io::Result<()> {
+    for entry in dir.read_dir()? {
         let entry = entry?;
         let name = entry.file_name();
         let is_temporary = ["tmp_", "."]
@@ -75,12 +75,12 @@ fn flush_others(folder: &Path) -> io::Result<()> {
             metadata => metadata?,
         };
 
-        if is_temporary || !metadata.is_file() || !is_young(&metadata) {
+        if is_temporary || !metadata.is_file() || !is_recent(&metadata) {
             continue;
         }
 
-        let file = (entry.path(), changed(&metadata));
-        if fresh().flushed.contains(&file) {
+        let file = (entry.path(), ctime_of(&metadata));
+        if lock_recent().flushed.contains(&file) {
             continue;
         }
 
@@ -90,40 +90,42 @@ fn flush_others(folder: &Path) -> io::Result<()> {
             synced => synced?,
         }
 
-        fresh().flushed.insert(file);
+        lock_recent().flushed.insert(file);
     }
 
     Ok(())
 }
 
-fn folders_of(objects: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut folders = Vec::new();
+fn object_dirs(objects: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut dirs = Vec::new();
     for entry in objects.read_dir()? {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
         let name = name.as_encoded_bytes();
         let is_loose = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
-        if (is_loose || name == PACKS.as_bytes()) && path.is_dir() {
-            folders.push(path);
+        if (is_loose || name == PACK_DIR.as_bytes()) && path.is_dir() {
+            dirs.push(path);
         }
     }
 
-    Ok(folders)
+    Ok(dirs)
 }
 
 /// Returns whether a file, or the entries of a directory, are possibly not on disk yet. The mtime
 /// proves nothing, because copying can preserve it.
-pub(in crate::git) fn is_young(metadata: &Metadata) -> bool {
-    !changed(metadata).elapsed().is_ok_and(|age| age > SETTLED)
+pub(in crate::git) fn is_recent(metadata: &Metadata) -> bool {
+    !ctime_of(metadata)
+        .elapsed()
+        .is_ok_and(|age| age > WRITEBACK_AGE)
 }
 
-fn changed(metadata: &Metadata) -> SystemTime {
+fn ctime_of(metadata: &Metadata) -> SystemTime {
     let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
-    let rest = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
-    SystemTime::UNIX_EPOCH + seconds + rest
+    let nanos = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
+    SystemTime::UNIX_EPOCH + seconds + nanos
 }
 
-fn fresh() -> MutexGuard<'static, Fresh> {
-    FRESH.lock().expect("nothing panics with the lock")
+fn lock_recent() -> MutexGuard<'static, RecentFiles> {
+    RECENT.lock().expect("nothing panics with the lock")
 }
 
 #[cfg(test)]
@@ -135,25 +137,25 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
         file.as_file().set_modified(long_ago).unwrap();
-        assert!(is_young(&file.as_file().metadata().unwrap()));
+        assert!(is_recent(&file.as_file().metadata().unwrap()));
     }
 
     #[test]
     fn a_pack_of_ours_is_known_until_it_is_flushed() {
-        let folder = tempfile::tempdir().unwrap();
-        let pack = folder.path().join("pack/pack-1.pack");
-        std::fs::create_dir_all(folder.path().join("pack")).unwrap();
-        std::fs::create_dir_all(folder.path().join("ab")).unwrap();
-        std::fs::write(folder.path().join("ab/cd"), "x").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let pack = dir.path().join("pack/pack-1.pack");
+        std::fs::create_dir_all(dir.path().join("pack")).unwrap();
+        std::fs::create_dir_all(dir.path().join("ab")).unwrap();
+        std::fs::write(dir.path().join("ab/cd"), "x").unwrap();
         std::fs::write(&pack, "x").unwrap();
         note_pack(&pack);
-        flush(folder.path()).unwrap();
+        flush_recent(dir.path()).unwrap();
 
-        let known = fresh();
-        let is_here = |path: &PathBuf| path.starts_with(folder.path());
-        assert!(!known.own.iter().any(is_here));
-        let mut flushed: Vec<_> = known.flushed.iter().map(|file| &file.0).collect();
+        let state = lock_recent();
+        let is_here = |path: &PathBuf| path.starts_with(dir.path());
+        assert!(!state.own.iter().any(is_here));
+        let mut flushed: Vec<_> = state.flushed.iter().map(|file| &file.0).collect();
         flushed.retain(|path| is_here(path));
-        assert_eq!(flushed, [&folder.path().join("ab/cd"), &pack]);
+        assert_eq!(flushed, [&dir.path().join("ab/cd"), &pack]);
     }
 }

@@ -15,59 +15,65 @@ use crate::git::repository::Repository;
 
 /// Objects of a tree that are not in others.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Beyond {
+pub struct NewObjects {
     /// Readable trees, and the objects they contain.
-    pub there: Vec<ObjectId>,
+    pub present: Vec<ObjectId>,
     /// Missing trees, whose contents are unknown.
-    pub gone: Vec<ObjectId>,
+    pub missing: Vec<ObjectId>,
 }
 
 /// Returns the objects of a tree that the `whole` trees do not contain at the same path.
 ///
 /// A file in `new` is included if the first of the `whole` trees with its directory lacks it; the
 /// others are not searched. Commits of submodules are not included.
-pub fn beyond(
+pub fn find_new_objects(
     repository: &Repository,
     tree: TreeId,
-    whole: &[TreeId],
+    complete: &[TreeId],
     new: &HashSet<ObjectId>,
-) -> anyhow::Result<Beyond> {
-    let mut beyond = Beyond::default();
-    let mut pairs = vec![(tree.0, whole.iter().map(|tree| tree.0).collect::<Vec<_>>())];
-    while let Some((tree, whole)) = pairs.pop() {
-        if whole.contains(&tree) {
+) -> anyhow::Result<NewObjects> {
+    let mut new_objects = NewObjects::default();
+    let mut pairs = vec![(
+        tree.0,
+        complete.iter().map(|tree| tree.0).collect::<Vec<_>>(),
+    )];
+    while let Some((tree, complete)) = pairs.pop() {
+        if complete.contains(&tree) {
             continue;
         }
 
-        let Some(entries) = repository.stored_tree_if_there(tree)? else {
-            beyond.gone.push(tree);
+        let Some(entries) = repository.stored_tree_if_present(tree)? else {
+            new_objects.missing.push(tree);
             continue;
         };
 
-        beyond.there.push(tree);
-        let mut known: Vec<_> = whole
+        new_objects.present.push(tree);
+        let mut cursors: Vec<_> = complete
             .into_iter()
-            .map(|whole| InStep::new(repository, whole))
+            .map(|base| TreeCursor::new(repository, base))
             .collect();
 
         let mut entries = entries.entries();
         while let Some(raw) = entries.peek()? {
             entries.pass(Some(raw));
             // Nearly all entries of a large directory equal those of the first other tree.
-            if known.first_mut().is_some_and(|known| known.takes(raw)) {
+            if cursors
+                .first_mut()
+                .is_some_and(|cursor| cursor.skip_equal(raw))
+            {
                 continue;
             }
             let entry = entries.decoded(raw)?;
             let is_new_file = !entry.mode.is_tree() && new.contains(entry.oid);
-            let asked = if is_new_file { 1 } else { known.len() };
-            let others = known.iter_mut().take(asked).skip(1);
-            if others.into_iter().any(|known| known.takes(raw)) {
+            let searched = if is_new_file { 1 } else { cursors.len() };
+            let others = cursors.iter_mut().take(searched).skip(1);
+            if others.into_iter().any(|cursor| cursor.skip_equal(raw)) {
                 continue;
             }
-            let before: Vec<_> = known
+            let before: Vec<_> = cursors
                 .iter_mut()
-                .take(asked)
-                .filter_map(|known| known.beside(&entry))
+                .take(searched)
+                .filter_map(|cursor| cursor.find_same_name(&entry))
                 .collect();
             let oid = entry.oid.to_owned();
             if before.contains(&oid) || entry.mode.is_commit() {
@@ -77,17 +83,17 @@ pub fn beyond(
             if entry.mode.is_tree() {
                 pairs.push((oid, before));
             } else {
-                beyond.there.push(oid);
+                new_objects.present.push(oid);
             }
         }
     }
 
-    Ok(beyond)
+    Ok(new_objects)
 }
 
 /// Iterates over a tree in step with another one. Both are in git's order, so even a large
 /// directory is read once, and only when needed.
-struct InStep<'r> {
+struct TreeCursor<'r> {
     repository: &'r Repository,
     id: ObjectId,
     /// `None` if the tree is unreadable, for example in a partial clone. It then counts as empty.
@@ -96,9 +102,9 @@ struct InStep<'r> {
     passed: usize,
 }
 
-impl<'r> InStep<'r> {
-    fn new(repository: &'r Repository, id: ObjectId) -> InStep<'r> {
-        InStep {
+impl<'r> TreeCursor<'r> {
+    fn new(repository: &'r Repository, id: ObjectId) -> TreeCursor<'r> {
+        TreeCursor {
             repository,
             id,
             tree: OnceCell::new(),
@@ -107,13 +113,18 @@ impl<'r> InStep<'r> {
     }
 
     fn entries(&self) -> Option<RawEntries<'_>> {
-        let read = || self.repository.stored_tree_if_there(self.id).ok().flatten();
+        let read = || {
+            self.repository
+                .stored_tree_if_present(self.id)
+                .ok()
+                .flatten()
+        };
         let tree = self.tree.get_or_init(read).as_ref()?;
         Some(tree.entries_from(self.passed))
     }
 
     /// Skips the next entry if it equals `raw`.
-    fn takes(&mut self, raw: &[u8]) -> bool {
+    fn skip_equal(&mut self, raw: &[u8]) -> bool {
         let is_next = self.entries().is_some_and(|entries| entries.is_next(raw));
         self.passed += if is_next { raw.len() } else { 0 };
         is_next
@@ -121,12 +132,12 @@ impl<'r> InStep<'r> {
 
     /// Returns the object at the place of the other tree's next entry: same name, and both
     /// directories or both not.
-    fn beside(&mut self, entry: &EntryRef<'_>) -> Option<ObjectId> {
+    fn find_same_name(&mut self, entry: &EntryRef<'_>) -> Option<ObjectId> {
         loop {
             let entries = self.entries()?;
             let raw = entries.peek().ok()??;
-            let known = entries.decoded(raw).ok()?;
-            let (order, id, length) = (known.cmp(entry), known.oid.to_owned(), raw.len());
+            let candidate = entries.decoded(raw).ok()?;
+            let (order, id, length) = (candidate.cmp(entry), candidate.oid.to_owned(), raw.len());
             if order == Ordering::Greater {
                 return None;
             }

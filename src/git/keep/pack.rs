@@ -28,25 +28,25 @@ use crate::git::keep::durable;
 use crate::git::keep::fresh;
 use crate::git::object::large::Hashed;
 use crate::git::repository::Repository;
-use crate::host::file::{make_shared_folders, open_regular};
+use crate::host::file::{make_shared_dirs, open_regular};
 use index::PackedObject;
 pub(in crate::git) use own::is_own;
 
 /// File below `teddy/` that lists our packs, one per line.
 pub(in crate::git) const LIST: &str = "own-packs";
 /// Header of a pack: version 2, no objects yet.
-const HEADER: &[u8; 12] = b"PACK\0\0\0\x02\0\0\0\0";
+const PACK_HEADER: &[u8; 12] = b"PACK\0\0\0\x02\0\0\0\0";
 /// Prefix of temporary files; the process id and `-` follow.
 const TEMPORARY: &str = ".teddy-";
 /// Entry kind `OBJ_REF_DELTA`.
 const DELTA: u8 = 7;
-const COUNT_AT: u64 = 8;
+const COUNT_OFFSET: u64 = 8;
 /// Mode of packs, as in git.
 const READ_ONLY: u32 = 0o444;
 
 pub(in crate::git) struct Pack {
     file: BufWriter<NamedTempFile>,
-    folder: PathBuf,
+    dir: PathBuf,
     entries: Vec<PackedObject>,
     length: u64,
 }
@@ -56,7 +56,7 @@ pub(in crate::git) struct Sealed {
     name: ObjectId,
     stream: NamedTempFile,
     index: NamedTempFile,
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 thread_local! {
@@ -85,7 +85,7 @@ pub(in crate::git) fn deflated_delta(
     (base, base_data): (ObjectId, &[u8]),
     data: &[u8],
 ) -> anyhow::Result<Vec<u8>> {
-    let delta = delta::between(base_data, data);
+    let delta = delta::encode_delta(base_data, data);
     let mut entry = head(DELTA, delta.len() as u64);
     entry.extend_from_slice(base.as_slice());
     compressed(entry, &delta)
@@ -95,16 +95,16 @@ fn compressed(mut entry: Vec<u8>, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     entry.reserve(data.len() / 2 + 64);
     DEFLATE.with_borrow_mut(|zlib| {
         zlib.reset();
-        let mut rest = data;
+        let mut remaining = data;
         loop {
             let (start, read) = (entry.len(), zlib.total_in());
-            entry.resize(start + (rest.len() / 2).max(64), 0);
+            entry.resize(start + (remaining.len() / 2).max(64), 0);
             let written = zlib.total_out();
-            let done = zlib.compress(rest, &mut entry[start..], FlushCompress::Finish);
-            let done = done.during("compressing an object")?;
+            let status = zlib.compress(remaining, &mut entry[start..], FlushCompress::Finish);
+            let status = status.during("compressing an object")?;
             entry.truncate(start + usize::try_from(zlib.total_out() - written)?);
-            rest = &rest[usize::try_from(zlib.total_in() - read)?..];
-            if done == Status::StreamEnd {
+            remaining = &remaining[usize::try_from(zlib.total_in() - read)?..];
+            if status == Status::StreamEnd {
                 return Ok(entry);
             }
         }
@@ -172,15 +172,15 @@ fn copy(source: &mut dyn Read, out: &mut dyn Write) -> std::io::Result<u64> {
 }
 
 impl Pack {
-    pub(in crate::git) fn new(folder: &Path) -> anyhow::Result<Pack> {
-        make_shared_folders(folder).context("making the folder of packs")?;
-        let mut file = BufWriter::new(temporary(folder).context("starting a pack")?);
-        file.write_all(HEADER).context("starting a pack")?;
+    pub(in crate::git) fn new(dir: &Path) -> anyhow::Result<Pack> {
+        make_shared_dirs(dir).context("making the folder of packs")?;
+        let mut file = BufWriter::new(temporary(dir).context("starting a pack")?);
+        file.write_all(PACK_HEADER).context("starting a pack")?;
         Ok(Pack {
             file,
-            folder: folder.to_owned(),
+            dir: dir.to_owned(),
             entries: Vec::new(),
-            length: HEADER.len() as u64,
+            length: PACK_HEADER.len() as u64,
         })
     }
 
@@ -219,12 +219,12 @@ impl Pack {
         source: &mut dyn Read,
     ) -> anyhow::Result<bool> {
         let mut hashed = Hashed::new(source, id.kind(), size);
-        let whole = self
+        let is_complete = self
             .stream((id, Kind::Blob), size, &mut hashed)
             .context("writing a pack")?;
-        let is_same = whole && hashed.id().is_ok_and(|found| found == id);
+        let is_same = is_complete && hashed.id().is_ok_and(|computed| computed == id);
         if !is_same {
-            self.take_back(id).context("writing a pack")?;
+            self.undo_push(id).context("writing a pack")?;
         }
 
         Ok(is_same)
@@ -259,7 +259,7 @@ impl Pack {
         Ok(copied == size)
     }
 
-    fn take_back(&mut self, id: ObjectId) -> std::io::Result<()> {
+    fn undo_push(&mut self, id: ObjectId) -> std::io::Result<()> {
         if let Some(entry) = self.entries.pop_if(|entry| entry.id == id) {
             self.length = entry.offset;
             self.file.flush()?;
@@ -279,22 +279,22 @@ impl Pack {
         durable::note_written();
         let hash = repository.gix.object_hash();
         let sum = self.complete(hash).context("finishing a pack")?;
-        let mut index = temporary(&self.folder).context("indexing a pack")?;
+        let mut index = temporary(&self.dir).context("indexing a pack")?;
         index
-            .write_all(&index::bytes(self.entries, sum, hash)?)
+            .write_all(&index::encode_index(self.entries, sum, hash)?)
             .context("indexing a pack")?;
 
         Ok(Sealed {
             name: unique(sum)?,
             stream: self.file.into_inner().context("finishing a pack")?,
             index,
-            folder: self.folder,
+            dir: self.dir,
         })
     }
 
     fn complete(&mut self, hash: gix::hash::Kind) -> anyhow::Result<ObjectId> {
         let count = u32::try_from(self.entries.len()).context("too many objects for one pack")?;
-        self.file.seek(SeekFrom::Start(COUNT_AT))?;
+        self.file.seek(SeekFrom::Start(COUNT_OFFSET))?;
         self.file.write_all(&count.to_be_bytes())?;
         self.file.seek(SeekFrom::Start(0))?;
         let mut hasher = gix::hash::hasher(hash);
@@ -319,23 +319,25 @@ impl Sealed {
     /// Copies a pack and index that git wrote elsewhere to temporary names.
     pub(in crate::git) fn copied(repository: &Repository, pack: &Path) -> anyhow::Result<Sealed> {
         durable::note_written();
-        let folder = keep::pack_folder(repository);
-        make_shared_folders(&folder)?;
+        let dir = keep::pack_dir(repository);
+        make_shared_dirs(&dir)?;
         let copy = |ending: &str| {
-            let mut file = temporary(&folder)?;
+            let mut file = temporary(&dir)?;
             std::io::copy(&mut open_regular(&pack.with_extension(ending))?, &mut file)?;
             Ok::<_, std::io::Error>(file)
         };
 
         let [stream, index] = ["pack", "idx"].map(|ending| copy(ending).context("copying a pack"));
         let hash = repository.gix.object_hash();
-        let found = gix_pack::index::File::at(pack.with_extension("idx"), hash);
-        let sum = found.during("reading the index of a pack")?.pack_checksum();
+        let index_file = gix_pack::index::File::at(pack.with_extension("idx"), hash);
+        let sum = index_file
+            .during("reading the index of a pack")?
+            .pack_checksum();
         Ok(Sealed {
             name: unique(sum)?,
             stream: stream?,
             index: index?,
-            folder,
+            dir,
         })
     }
 
@@ -354,10 +356,10 @@ impl Sealed {
 
     /// Renames the pack and then its index into place; returns the `.keep` file.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
-        let keep = self.folder.join(format!("pack-{}.keep", self.name));
+        let keep = self.dir.join(format!("pack-{}.keep", self.name));
         // Before the pack has its name, so no repack ever sees it without a `.keep` file.
         keep::claim(repository, &keep)?;
-        if let Err(error) = named(self.stream, self.index, &keep) {
+        if let Err(error) = persist(self.stream, self.index, &keep) {
             let _ = keep::release(&keep);
             return Err(error);
         }
@@ -371,12 +373,12 @@ impl Sealed {
 
 /// Creates a temporary file next to the packs. git's own prefix `tmp_` is avoided, because `git
 /// prune` deletes such files.
-fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
+fn temporary(dir: &Path) -> std::io::Result<NamedTempFile> {
     let prefix = format!("{TEMPORARY}{}-", std::process::id());
     let file = tempfile::Builder::new()
         .prefix(&prefix)
         .permissions(Permissions::from_mode(READ_ONLY))
-        .tempfile_in(folder)?;
+        .tempfile_in(dir)?;
     keep::lock(file.as_file())?;
     Ok(file)
 }
@@ -393,7 +395,7 @@ fn unique(sum: ObjectId) -> anyhow::Result<ObjectId> {
     hasher.try_finalize().map_err(|e| anyhow::anyhow!("{e}"))
 }
 
-fn named(stream: NamedTempFile, index: NamedTempFile, keep: &Path) -> anyhow::Result<()> {
+fn persist(stream: NamedTempFile, index: NamedTempFile, keep: &Path) -> anyhow::Result<()> {
     let [pack, idx] = ["pack", "idx"].map(|ending| keep.with_extension(ending));
     stream.persist(&pack).context("naming a pack")?;
     // The index comes last: without it git ignores the pack.

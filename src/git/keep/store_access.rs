@@ -31,7 +31,7 @@ pub enum ReadExtent {
     /// The first bytes: finds what is closed or not mounted.
     Start,
     /// Everything: finds a failing disk, too. Takes as long as copying the repository.
-    Whole,
+    All,
 }
 
 impl UnreadableStore {
@@ -71,7 +71,7 @@ pub fn is_lost(repository: &Repository, id: impl Into<ObjectId>) -> anyhow::Resu
     if repository.has(id) {
         return Ok(false);
     }
-    ensure_readable(repository, ReadExtent::Whole)?;
+    ensure_readable(repository, ReadExtent::All)?;
     // It can have been out of reach before, or in a pack that `git gc` replaced meanwhile.
     Ok(!repository.reopened()?.has(id))
 }
@@ -80,7 +80,7 @@ pub fn is_lost(repository: &Repository, id: impl Into<ObjectId>) -> anyhow::Resu
 fn ensure_mounted(alternate: &Path) -> Result<(), UnreadableStore> {
     let is_store = |entry: &DirEntry| {
         let name = entry.file_name();
-        ["pack", "info"].iter().any(|known| name == *known) || is_fan_out(entry)
+        ["pack", "info"].iter().any(|expected| name == *expected) || is_fan_out(entry)
     };
     if entries(alternate)?.iter().any(is_store) {
         return Ok(());
@@ -180,11 +180,11 @@ mod tests {
         let objects = dir.path().join(".git/objects");
         std::fs::create_dir_all(objects.join("pack")).unwrap();
         change(&objects);
-        for extent in [ReadExtent::Start, ReadExtent::Whole] {
-            let found = ensure_readable(&repository, extent).map_err(|error| error.to_string());
+        for extent in [ReadExtent::Start, ReadExtent::All] {
+            let actual = ensure_readable(&repository, extent).map_err(|error| error.to_string());
             match expected {
-                None => assert_eq!(found, Ok(())),
-                Some(words) => assert!(found.unwrap_err().contains(words), "{words}"),
+                None => assert_eq!(actual, Ok(())),
+                Some(message) => assert!(actual.unwrap_err().contains(message), "{message}"),
             }
         }
     }

@@ -134,7 +134,7 @@ pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Targ
 fn check_state(repository: &Repository) -> anyhow::Result<()> {
     use gix::state::InProgress;
 
-    let what = match repository.gix.state() {
+    let operation = match repository.gix.state() {
         None => None,
         Some(InProgress::Bisect) => Some("a bisection"),
         Some(InProgress::Merge) => Some("a merge"),
@@ -144,16 +144,16 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
         Some(_) => Some("a rebase"),
     };
     let is_there = |name| Ok::<_, anyhow::Error>(refs::read(repository, name)?.is_some());
-    let what = match what {
-        Some(what) => Some(what),
+    let operation = match operation {
+        Some(operation) => Some(operation),
         // gix looks for files, which a reftable does not have.
         None if is_there("CHERRY_PICK_HEAD")? => Some("a cherry-pick"),
         None if is_there("REVERT_HEAD")? => Some("a revert"),
         None => None,
     };
 
-    if let Some(what) = what {
-        return Err(Obstacle::UnderWay(what).into());
+    if let Some(operation) = operation {
+        return Err(Obstacle::UnderWay(operation).into());
     }
 
     let index = repository
@@ -174,8 +174,8 @@ pub(in crate::git) fn check_identity(repository: &Repository) -> anyhow::Result<
         let mut git = in_checkout(user_git(repository.workdir())?, repository);
         let output = git.args(["var", role]).output()?;
         if !output.status.success() {
-            let words = String::from_utf8_lossy(&output.stderr);
-            let last = words.lines().rev().find(|line| !line.is_empty());
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let last = stderr.lines().rev().find(|line| !line.is_empty());
             let why = last.unwrap_or("it has neither name nor address");
             return Err(Obstacle::NoIdentity(why.trim_start_matches("fatal: ").to_owned()).into());
         }

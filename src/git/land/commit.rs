@@ -19,17 +19,17 @@ use super::message::{CommitMessage, watch_editor};
 use crate::git::keep::durable::note_written;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
-use crate::git::user_git::{answer, feed, in_checkout, silent_git, user_git};
+use crate::git::user_git::{in_checkout, run_checked, run_with_input, silent_git, user_git};
 use crate::host::foreground::{self, Foreground};
 use crate::host::process;
 
 /// Held by TeDDy, by git and by all that git starts, as long as one of them lives.
 const LOCK: &str = "lock";
 /// The index from which git commits.
-const INDEX: &str = "index";
+const INDEX_FILE: &str = "index";
 /// A copy of it, with what a hook changed in the files.
 const REPAIRED: &str = "repaired";
-const MESSAGE: &str = "message";
+const MESSAGE_FILE: &str = "message";
 /// Ignore rules for the links in the separate directory.
 const RULES: &str = "ignored";
 /// The separate directory.
@@ -44,7 +44,7 @@ const HOOKS: [&str; 4] = [
     "post-commit",
 ];
 /// More commits than this are no work of hooks.
-const MAX_MADE: usize = 64;
+const MAX_COMMITS: usize = 64;
 
 /// Where git runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl<'a> LandingDir<'a> {
         }
 
         let message = request.message;
-        std::fs::write(self.path.join(MESSAGE), &message.text)?;
+        std::fs::write(self.path.join(MESSAGE_FILE), &message.text)?;
         if let Some(comment) = message.comment {
             git.args(["-c", &format!("core.commentChar={comment}")]);
         }
@@ -152,7 +152,7 @@ impl<'a> LandingDir<'a> {
         }
 
         git.args(["commit", "--quiet", "--file"])
-            .arg(self.path.join(MESSAGE));
+            .arg(self.path.join(MESSAGE_FILE));
         if request.verify == Verify::No {
             git.arg("--no-verify");
         }
@@ -202,24 +202,28 @@ impl<'a> LandingDir<'a> {
         git.env("GIT_INDEX_FILE", &copy);
         git.args(["--literal-pathspecs", "add", "--update"])
             .args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-        feed(&mut git, &list, "read what the hook changed")?;
+        run_with_input(&mut git, &list, "read what the hook changed")?;
 
         let mut git = self.git(site, silent_git)?;
         git.env("GIT_INDEX_FILE", &copy).arg("write-tree");
-        let tree = answer(&mut git, "write what the hook changed")?;
+        let tree = run_checked(&mut git, "write what the hook changed")?;
         String::from_utf8_lossy(&tree).trim().parse()
     }
 
     /// Writes the index, and the files if they are not the user's and a program reads them.
     fn prepare(&self, request: &CommitRequest<'_>) -> anyhow::Result<()> {
-        let worktree = self.place(request.site);
+        let worktree = self.site_dir(request.site);
         match request.site {
             CommitSite::Checkout => {
-                return index::for_commit(self.repository, &self.path.join(INDEX), request.tree);
+                return index::for_commit(
+                    self.repository,
+                    &self.path.join(INDEX_FILE),
+                    request.tree,
+                );
             }
             CommitSite::Separate => {
                 let _ = std::fs::remove_dir_all(&worktree);
-                let _ = std::fs::remove_file(self.path.join(INDEX));
+                let _ = std::fs::remove_file(self.path.join(INDEX_FILE));
                 std::fs::create_dir_all(&worktree)?;
                 // Not only GIT_DIR: lint-staged and others remove that from the environment.
                 let git_dir = self.repository.git_dir().canonicalize()?;
@@ -236,7 +240,7 @@ impl<'a> LandingDir<'a> {
             git.args(["--reset", "-u"]);
         }
         git.arg(request.tree.to_string());
-        answer(&mut git, "write the files of the commit")?;
+        run_checked(&mut git, "write the files of the commit")?;
         link_ignored(self.repository, &worktree, &self.path.join(RULES))
     }
 
@@ -244,7 +248,7 @@ impl<'a> LandingDir<'a> {
     fn add_worktree(&self, request: &CommitRequest<'_>) -> anyhow::Result<()> {
         let run = |args: &[&str]| {
             let mut git = in_checkout(silent_git(self.repository.workdir())?, self.repository);
-            answer(git.args(args), "make a worktree for the new branch")
+            run_checked(git.args(args), "make a worktree for the new branch")
         };
         let worktree = self.path.join(WORKTREE);
         let path = worktree.to_str().context("the path is not UTF-8")?;
@@ -262,13 +266,13 @@ impl<'a> LandingDir<'a> {
         let empty = self.repository.gix.object_hash().empty_tree().to_string();
         let mut git = in_checkout(silent_git(self.repository.workdir())?, self.repository);
         git.args(["hash-object", "-w", "-t", "tree", "--stdin"]);
-        feed(&mut git, b"", "write an empty tree")?;
+        run_with_input(&mut git, b"", "write an empty tree")?;
         let start = run(&["commit-tree", "-m", "teddy land", &empty])?;
         let start = String::from_utf8_lossy(&start).trim().to_owned();
         run(&[&add[..], &["--detach", path, &start]].concat())?;
         let mut git = silent_git(&worktree)?;
         git.args(["symbolic-ref", "HEAD", request.branch]);
-        answer(&mut git, "start the new branch").map(drop)
+        run_checked(&mut git, "start the new branch").map(drop)
     }
 
     /// Returns git where the commit is made.
@@ -277,22 +281,22 @@ impl<'a> LandingDir<'a> {
         site: CommitSite,
         git: impl Fn(&Path) -> anyhow::Result<Command>,
     ) -> anyhow::Result<Command> {
-        let place = self.place(site);
-        let mut git = git(&place)?;
+        let dir = self.site_dir(site);
+        let mut git = git(&dir)?;
         if site == CommitSite::NewBranch {
             return Ok(git);
         }
         // Otherwise without GIT_DIR, as by hand: hooks see a difference.
-        if !self.is_discovered(&place)? {
+        if !self.is_discovered(&dir)? {
             git.env("GIT_DIR", self.repository.git_dir());
-            git.env("GIT_WORK_TREE", &place);
+            git.env("GIT_WORK_TREE", &dir);
         }
-        git.env("GIT_INDEX_FILE", self.path.join(INDEX));
+        git.env("GIT_INDEX_FILE", self.path.join(INDEX_FILE));
         Ok(git)
     }
 
     /// Returns the directory in which git runs.
-    fn place(&self, site: CommitSite) -> PathBuf {
+    fn site_dir(&self, site: CommitSite) -> PathBuf {
         match site {
             CommitSite::Checkout => self.repository.workdir().to_owned(),
             CommitSite::Separate => self.path.join(FILES),
@@ -303,23 +307,25 @@ impl<'a> LandingDir<'a> {
     /// Returns the index of a site.
     fn index(&self, site: CommitSite) -> anyhow::Result<PathBuf> {
         if site != CommitSite::NewBranch {
-            return Ok(self.path.join(INDEX));
+            return Ok(self.path.join(INDEX_FILE));
         }
         let mut git = self.git(site, silent_git)?;
         git.args(["rev-parse", "--git-path", "index"]);
-        let path = answer(&mut git, "tell where the index is")?;
-        Ok(self.place(site).join(line(path)))
+        let path = run_checked(&mut git, "tell where the index is")?;
+        Ok(self.site_dir(site).join(first_line(path)))
     }
 
     /// Returns whether git finds the repository from a directory, and takes that for its files.
-    fn is_discovered(&self, place: &Path) -> anyhow::Result<bool> {
+    fn is_discovered(&self, dir: &Path) -> anyhow::Result<bool> {
         let is_found = |argument: &str, expected: &Path| {
-            let output = user_git(place)?.args(["rev-parse", argument]).output()?;
-            let found = PathBuf::from(line(output.stdout)).canonicalize();
-            anyhow::Ok(found.is_ok_and(|found| expected.canonicalize().is_ok_and(|it| it == found)))
+            let output = user_git(dir)?.args(["rev-parse", argument]).output()?;
+            let actual = PathBuf::from(first_line(output.stdout)).canonicalize();
+            anyhow::Ok(
+                actual.is_ok_and(|actual| expected.canonicalize().is_ok_and(|it| it == actual)),
+            )
         };
         Ok(is_found("--absolute-git-dir", self.repository.git_dir())?
-            && is_found("--show-toplevel", place)?)
+            && is_found("--show-toplevel", dir)?)
     }
 
     /// Tells git what a relative path of the configuration means outside the user's checkout.
@@ -359,7 +365,7 @@ pub fn remove(repository: &Repository, dir: &Path) {
         let git = silent_git(repository.workdir()).map(|git| in_checkout(git, repository));
         if let Ok(mut git) = git {
             git.args(["worktree", "remove", "--force", "--force"]);
-            let _ = answer(git.arg(&worktree), "remove the worktree");
+            let _ = run_checked(git.arg(&worktree), "remove the worktree");
         }
     }
     let _ = std::fs::remove_dir_all(dir);
@@ -367,21 +373,21 @@ pub fn remove(repository: &Repository, dir: &Path) {
 
 /// Returns the commits between two positions of a branch, oldest first; none if the branch did not
 /// move, or moved to something that does not continue it.
-pub fn made_since(
+pub fn commits_since(
     repository: &Repository,
     old: Option<CommitId>,
     now: Option<CommitId>,
 ) -> anyhow::Result<Vec<CommitId>> {
-    let (mut made, mut at) = (Vec::new(), now);
+    let (mut commits, mut at) = (Vec::new(), now);
     while at != old {
-        let Some(id) = at.filter(|_| made.len() < MAX_MADE) else {
+        let Some(id) = at.filter(|_| commits.len() < MAX_COMMITS) else {
             return Ok(Vec::new());
         };
-        made.push(id);
+        commits.push(id);
         at = repository.commit(id)?.parents.first().copied();
     }
-    made.reverse();
-    Ok(made)
+    commits.reverse();
+    Ok(commits)
 }
 
 fn has_hooks(repository: &Repository) -> anyhow::Result<bool> {
@@ -393,12 +399,12 @@ fn has_hooks(repository: &Repository) -> anyhow::Result<bool> {
 fn hooks_dir(repository: &Repository) -> anyhow::Result<PathBuf> {
     let mut git = in_checkout(user_git(repository.workdir())?, repository);
     git.args(["rev-parse", "--git-path", "hooks"]);
-    let path = answer(&mut git, "tell where hooks are").context("looking for hooks")?;
-    Ok(repository.workdir().join(line(path)))
+    let path = run_checked(&mut git, "tell where hooks are").context("looking for hooks")?;
+    Ok(repository.workdir().join(first_line(path)))
 }
 
 /// Returns a line of git's without its end, as a path.
-fn line(mut bytes: Vec<u8>) -> OsString {
+fn first_line(mut bytes: Vec<u8>) -> OsString {
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
     }

@@ -18,12 +18,12 @@ use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
-use crate::git::user_git::{answer, feed, in_checkout, silent_git};
+use crate::git::user_git::{in_checkout, run_checked, run_with_input, silent_git};
 
 // Name of the lock in git and here.
 const LOCK: &str = "index.lock";
 // Second name of our lock, by which recovery recognizes it.
-const OURS: &str = "teddy-index.own";
+const OWN_LOCK: &str = "teddy-index.own";
 const NEW: &str = "teddy-index";
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct NewIndex<'a> {
     repository: &'a Repository,
     /// Paths whose staged version overlaps with the landed one. It stays staged.
-    pub kept: Vec<Vec<u8>>,
+    pub preserved: Vec<Vec<u8>>,
 }
 
 impl<'a> NewIndex<'a> {
@@ -47,7 +47,7 @@ impl<'a> NewIndex<'a> {
         lock(repository)?;
         let mut index = NewIndex {
             repository,
-            kept: Vec::new(),
+            preserved: Vec::new(),
         };
         index.write(old, new).context("preparing the index")?;
         Ok(index)
@@ -64,10 +64,10 @@ impl<'a> NewIndex<'a> {
             .map(|(path, [_, staged])| (path, staged))
             .collect();
         let before = diff::tree_with(repository, old, &staged)?;
-        let after = match merge::merge(repository, old, before, new)? {
+        let after = match merge::merge_trees(repository, old, before, new)? {
             Merged::Clean(tree) => tree,
             Merged::Overlap { paths, ours, .. } => {
-                self.kept = paths;
+                self.preserved = paths;
                 ours
             }
         };
@@ -96,32 +96,32 @@ impl Drop for NewIndex<'_> {
 /// Removes our temporary files next to the index. The caller holds TeDDy's lock, so a remaining file
 /// is from a crash.
 pub fn release(repository: &Repository) -> anyhow::Result<()> {
-    let (ours, lock) = (file(repository, OURS), file(repository, LOCK));
+    let (own, lock) = (file(repository, OWN_LOCK), file(repository, LOCK));
     let identity = |path: &Path| {
         let metadata = path.symlink_metadata().ok()?;
         Some((metadata.dev(), metadata.ino()))
     };
     drop_file(&file(repository, NEW))?;
     drop_file(&file(repository, &format!("{NEW}.lock")))?;
-    if identity(&ours).is_some() && identity(&ours) == identity(&lock) {
+    if identity(&own).is_some() && identity(&own) == identity(&lock) {
         drop_file(&lock)?;
     }
 
-    drop_file(&ours)
+    drop_file(&own)
 }
 
 fn lock(repository: &Repository) -> anyhow::Result<()> {
     release(repository)?;
-    let (ours, lock) = (file(repository, OURS), file(repository, LOCK));
+    let (own, lock) = (file(repository, OWN_LOCK), file(repository, LOCK));
     let text = format!("teddy land, process {}\n", std::process::id());
-    std::fs::write(&ours, text).with_context(|| format!("writing `{}`", ours.display()))?;
+    std::fs::write(&own, text).with_context(|| format!("writing `{}`", own.display()))?;
 
     let start = Instant::now();
     loop {
-        match std::fs::hard_link(&ours, &lock) {
+        match std::fs::hard_link(&own, &lock) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 if start.elapsed() > PATIENCE {
-                    drop_file(&ours)?;
+                    drop_file(&own)?;
                     anyhow::bail!(
                         "another git is writing the index, or left `{}`; nothing was changed",
                         lock.display()
@@ -145,7 +145,9 @@ pub(super) fn for_commit(
 ) -> anyhow::Result<()> {
     copy(repository, index)?;
     let difference = difference(repository, index, tree)?;
-    let entries = difference.iter().map(|(path, [wanted, _])| (path, wanted));
+    let entries = difference
+        .iter()
+        .map(|(path, [expected, _])| (path, expected));
     set(repository, index, entries)?;
     refresh(repository, index)
 }
@@ -201,7 +203,7 @@ fn set<'e>(
     removed.extend(added);
     let mut git = git_on(repository, index)?;
     git.args(["update-index", "-z", "--index-info"]);
-    feed(&mut git, &removed, "write the index").map(drop)
+    run_with_input(&mut git, &removed, "write the index").map(drop)
 }
 
 /// Compares the entries of an index with the files, as `git status` does.
@@ -228,7 +230,7 @@ fn difference(
     git.args(["diff-index", "--cached", "--raw", "-z", "--no-renames"])
         .args(["--no-abbrev", "--ignore-submodules=none"])
         .arg(tree.to_string());
-    let raw = answer(&mut git, "compare the index")?;
+    let raw = run_checked(&mut git, "compare the index")?;
     let mut parts = raw.split(|byte| *byte == 0);
     let mut difference = BTreeMap::new();
 

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::git::repository::Repository;
-use crate::git::user_git::{answer, in_checkout, user_git};
+use crate::git::user_git::{in_checkout, run_checked, user_git};
 use crate::host::file::read_regular_text;
 use crate::text::shell_word::shell_word;
 
-const EDITOR: &str = "editor";
+const EDITOR_SCRIPT: &str = "editor";
 /// Trailers that do not count as a message, one per line.
-const TRAILERS: &str = "trailers";
+const TRAILERS_FILE: &str = "trailers";
 const MAX_TEMPLATE: u64 = 1 << 20;
 
 /// The message of a commit, as git gets it.
@@ -42,15 +42,15 @@ pub(super) fn watch_editor(
         return Ok(());
     };
     let mut ask = in_checkout(user_git(repository.workdir())?, repository);
-    let editor = answer(ask.args(["var", "GIT_EDITOR"]), "name an editor")?;
+    let editor = run_checked(ask.args(["var", "GIT_EDITOR"]), "name an editor")?;
     let editor = String::from_utf8_lossy(&editor).trim().to_owned();
     if editor == ":" {
         return Ok(());
     }
 
-    let (script, trailers) = (dir.join(EDITOR), dir.join(TRAILERS));
+    let (script, trailers) = (dir.join(EDITOR_SCRIPT), dir.join(TRAILERS_FILE));
     std::fs::write(&trailers, message.trailers.join("\n") + "\n")?;
-    let comment: String = comment.chars().map(pattern).collect();
+    let comment: String = comment.chars().map(escape_for_pattern).collect();
     let uncommented = match message.strips_comments {
         true => format!("grep -v '^{comment}'"),
         false => "cat".to_owned(),
@@ -68,7 +68,7 @@ pub(super) fn watch_editor(
 }
 
 /// Returns the user's template of a message, if there is one.
-pub fn template(repository: &Repository) -> Option<String> {
+pub fn message_template(repository: &Repository) -> Option<String> {
     let snapshot = repository.gix.config_snapshot();
     let path = snapshot.trusted_path("commit.template").ok().flatten()?;
     let path = repository.workdir().join(path);
@@ -76,7 +76,7 @@ pub fn template(repository: &Repository) -> Option<String> {
 }
 
 /// Returns a basic regular expression for a character, within single quotes and slashes.
-fn pattern(c: char) -> String {
+fn escape_for_pattern(c: char) -> String {
     match c {
         '^' | '\\' | '/' | '$' | '*' | '.' | '[' => format!("\\{c}"),
         '\'' => "'\\''".to_owned(),

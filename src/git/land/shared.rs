@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::user_git::{answer, in_checkout, silent_git};
+use crate::git::user_git::{in_checkout, run_checked, silent_git};
 
 /// The state before a commit.
 #[derive(Debug, Clone)]
@@ -28,9 +28,9 @@ pub struct StashEntry {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SharedChanges {
     /// Stash entries that are gone.
-    pub taken: Vec<StashEntry>,
+    pub dropped: Vec<StashEntry>,
     /// Stash entries that are new.
-    pub left: Vec<StashEntry>,
+    pub added: Vec<StashEntry>,
     /// Other refs that moved or are gone, each with its commit before.
     pub moved: Vec<(String, CommitId)>,
     /// The branch that HEAD was on, if it is on another one.
@@ -65,8 +65,8 @@ impl SharedState {
         };
         let moved = self.refs.iter().filter(is_moved);
         Ok(SharedChanges {
-            taken: without(&self.stash, &now.stash),
-            left: without(&now.stash, &self.stash),
+            dropped: without(&self.stash, &now.stash),
+            added: without(&now.stash, &self.stash),
             moved: moved.map(|(name, old)| (name.clone(), *old)).collect(),
             left_branch: self.branch.clone().filter(|_| now.branch != self.branch),
         })
@@ -75,11 +75,11 @@ impl SharedState {
 
 /// Puts stash entries back that a hook popped into the separate directory. The user's files do not
 /// have their content.
-pub fn restore_stash(repository: &Repository, taken: &[StashEntry]) -> anyhow::Result<()> {
-    for entry in taken.iter().rev() {
+pub fn restore_stash(repository: &Repository, dropped: &[StashEntry]) -> anyhow::Result<()> {
+    for entry in dropped.iter().rev() {
         let mut git = in_checkout(silent_git(repository.workdir())?, repository);
         git.args(["stash", "store", "--quiet", "-m", &entry.message]);
-        answer(git.arg(&entry.commit), "restore a stash entry")?;
+        run_checked(git.arg(&entry.commit), "restore a stash entry")?;
     }
     Ok(())
 }
@@ -90,7 +90,7 @@ pub fn restore_branch(repository: &Repository, branch: &str) -> anyhow::Result<(
     let mut git = in_checkout(silent_git(repository.workdir())?, repository);
     let branch = format!("refs/heads/{branch}");
     git.args(["symbolic-ref", "-m", "teddy land: restore HEAD", "HEAD"]);
-    answer(git.arg(branch), "restore HEAD").map(drop)
+    run_checked(git.arg(branch), "restore HEAD").map(drop)
 }
 
 fn stash(repository: &Repository) -> anyhow::Result<Vec<StashEntry>> {
@@ -99,7 +99,7 @@ fn stash(repository: &Repository) -> anyhow::Result<Vec<StashEntry>> {
     }
     let mut git = in_checkout(silent_git(repository.workdir())?, repository);
     git.args(["stash", "list", "--format=%H %gs"]);
-    let list = answer(&mut git, "list the stash")?;
+    let list = run_checked(&mut git, "list the stash")?;
     let list = String::from_utf8_lossy(&list).into_owned();
     let entry = |line: &str| {
         let (commit, message) = line.split_once(' ').unwrap_or((line, ""));

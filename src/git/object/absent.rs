@@ -11,7 +11,7 @@ use gix::ObjectId;
 pub struct MissingObject(ObjectId);
 
 /// gix's words before the id of a missing object.
-const WORDS: &str = "An object with id ";
+const MESSAGE: &str = "An object with id ";
 
 /// Delays before each new attempt to find an object.
 const PAUSES: [Duration; 3] = [
@@ -24,24 +24,24 @@ const PAUSES: [Duration; 3] = [
 ///
 /// Another process can have replaced its pack by a new one, and gix rereads the pack directory only
 /// once per lookup.
-pub(in crate::git) fn find<T, E: Display>(look: impl Fn() -> Result<T, E>) -> Result<T, E> {
+pub(in crate::git) fn find<T, E: Display>(lookup: impl Fn() -> Result<T, E>) -> Result<T, E> {
     for pause in PAUSES {
-        match look() {
-            Err(error) if MissingObject::named_in(&error.to_string()).is_some() => {
+        match lookup() {
+            Err(error) if MissingObject::in_message(&error.to_string()).is_some() => {
                 std::thread::sleep(pause);
             }
-            found => return found,
+            result => return result,
         }
     }
 
-    look()
+    lookup()
 }
 
 impl MissingObject {
     /// Extracts the missing object from a message of gix, which has no typed error for it.
-    pub(in crate::git) fn named_in(error: &str) -> Option<MissingObject> {
-        let (_, rest) = error.split_once(WORDS)?;
-        let name = rest.split(' ').next()?;
+    pub(in crate::git) fn in_message(error: &str) -> Option<MissingObject> {
+        let (_, tail) = error.split_once(MESSAGE)?;
+        let name = tail.split(' ').next()?;
         ObjectId::from_hex(name.as_bytes()).ok().map(MissingObject)
     }
 
@@ -63,14 +63,14 @@ mod tests {
 
     #[test]
     fn an_object_that_is_missing_is_told_by_its_name() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
         let id = ObjectId::from_hex(b"1111111111111111111111111111111111111111").unwrap();
 
         let error = repository.leaves(TreeId(id)).unwrap_err();
-        let found = error.chain().find_map(|cause| cause.downcast_ref());
-        assert_eq!(found, Some(&MissingObject(id)));
+        let actual = error.chain().find_map(|cause| cause.downcast_ref());
+        assert_eq!(actual, Some(&MissingObject(id)));
         assert_eq!(
             format!("{error:#}"),
             format!("reading tree {id}: object {id} is missing")
@@ -79,18 +79,18 @@ mod tests {
 
     #[test]
     fn an_object_that_comes_while_it_is_looked_for_is_found() {
-        let missing = || Err(format!("{WORDS}{} is gone", "1".repeat(40)));
-        let check = |misses: usize, expected: bool, looks: usize| {
-            let asked = std::cell::Cell::new(0);
-            let found = find(|| {
-                asked.set(asked.get() + 1);
-                if asked.get() > misses {
+        let missing = || Err(format!("{MESSAGE}{} is gone", "1".repeat(40)));
+        let check = |misses: usize, expected: bool, lookups: usize| {
+            let attempts = std::cell::Cell::new(0);
+            let result = find(|| {
+                attempts.set(attempts.get() + 1);
+                if attempts.get() > misses {
                     Ok(())
                 } else {
                     missing()
                 }
             });
-            assert_eq!((found.is_ok(), asked.get()), (expected, looks));
+            assert_eq!((result.is_ok(), attempts.get()), (expected, lookups));
         };
         check(0, true, 1);
         check(1, true, 2);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn other_errors_name_no_missing_object() {
-        assert_eq!(MissingObject::named_in("the disk is full"), None);
-        assert_eq!(MissingObject::named_in("An object with id x is"), None);
+        assert_eq!(MissingObject::in_message("the disk is full"), None);
+        assert_eq!(MissingObject::in_message("An object with id x is"), None);
     }
 }

@@ -17,7 +17,7 @@ pub struct Batch<'a> {
 }
 
 /// Returns an empty batch.
-pub fn batch(repository: &Repository) -> Batch<'_> {
+pub fn begin_batch(repository: &Repository) -> Batch<'_> {
     Batch {
         repository,
         sink: Sink::new(repository),
@@ -86,11 +86,11 @@ mod tests {
 
     #[test]
     fn a_batch_is_read_as_objects_that_were_written_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
         let time = crate::host::clock::now();
-        let batch = batch(&repository);
+        let batch = begin_batch(&repository);
         let files = ["a", "next/b", "next/deep/c"]
             .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
         let tree = batch.tree_of(&files).unwrap();

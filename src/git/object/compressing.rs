@@ -14,21 +14,21 @@ pub(in crate::git) struct Compressing(RefCell<HashMap<ObjectId, JoinHandle<Compr
 impl Compressing {
     /// Starts to compress an object. Without a new thread, it is compressed later.
     pub(super) fn begin(&self, id: ObjectId, work: impl FnOnce() -> Compressed + Send + 'static) {
-        if let Ok(begun) = std::thread::Builder::new().spawn(work) {
-            self.0.borrow_mut().insert(id, begun);
+        if let Ok(thread) = std::thread::Builder::new().spawn(work) {
+            self.0.borrow_mut().insert(id, thread);
         }
     }
 
     /// Takes over the objects that another handle has started to compress.
-    pub(super) fn take_over(&self, others: &Compressing) {
-        let begun = others.0.take();
-        self.0.borrow_mut().extend(begun);
+    pub(super) fn absorb(&self, others: &Compressing) {
+        let threads = others.0.take();
+        self.0.borrow_mut().extend(threads);
     }
 
     /// Waits for an object; `None` if it was not started.
     pub(super) fn end(&self, id: &ObjectId) -> Option<Compressed> {
-        let begun = self.0.borrow_mut().remove(id)?;
-        begun.join().ok()
+        let thread = self.0.borrow_mut().remove(id)?;
+        thread.join().ok()
     }
 
     #[cfg(test)]

@@ -57,7 +57,7 @@ impl BlobId {
 
 impl TagId {
     /// Wraps the id in a ref that points at a tag.
-    pub fn of(held: CommitId) -> TagId {
-        TagId(held.0)
+    pub fn of(target: CommitId) -> TagId {
+        TagId(target.0)
     }
 }

@@ -37,20 +37,20 @@ pub(in crate::git) struct Stored {
 }
 
 /// Finds a large blob. `None` if it is not large or is stored as a delta.
-pub(in crate::git) fn large(repository: &Repository, id: ObjectId) -> Option<Stored> {
+pub(in crate::git) fn find_large(repository: &Repository, id: ObjectId) -> Option<Stored> {
     let header = repository.gix.objects.header(id).ok()?;
     if header.kind() != Kind::Blob || header.size() <= LARGE {
         return None;
     }
 
     let store = repository.gix.objects.store_ref();
-    let mut folders = vec![store.path().to_owned()];
-    folders.extend(store.alternate_db_paths().unwrap_or_default());
-    let found = folders
+    let mut dirs = vec![store.path().to_owned()];
+    dirs.extend(store.alternate_db_paths().unwrap_or_default());
+    let stored = dirs
         .iter()
-        .find_map(|folder| loose(folder, id).or_else(|| packed(folder, id)))?;
+        .find_map(|dir| loose(dir, id).or_else(|| packed(dir, id)))?;
 
-    (found.size == header.size()).then_some(found)
+    (stored.size == header.size()).then_some(stored)
 }
 
 /// Returns the blob id of a file. `None` if its length is not `size`. Fails if the hash function
@@ -60,7 +60,7 @@ pub(in crate::git) fn id_of(
     file: &File,
     size: u64,
 ) -> io::Result<Option<ObjectId>> {
-    hash_of(repository.gix.object_hash(), From::start(file), size)
+    hash_of(repository.gix.object_hash(), FileReader::start(file), size)
 }
 
 /// Returns the blob id of a source. `None` if its length is not `size`.
@@ -75,9 +75,9 @@ pub(in crate::git) fn hash_of(
     Ok((length == size).then_some(id))
 }
 
-fn loose(folder: &Path, id: ObjectId) -> Option<Stored> {
+fn loose(dir: &Path, id: ObjectId) -> Option<Stored> {
     let hex = id.to_hex().to_string();
-    let file = open_regular(&folder.join(&hex[..2]).join(&hex[2..])).ok()?;
+    let file = open_regular(&dir.join(&hex[..2]).join(&hex[2..])).ok()?;
 
     let (mut head, mut packed) = ([0; MAX_HEAD], [0; MAX_HEAD]);
     let read = file.read_at(&mut packed, 0).ok()?;
@@ -97,8 +97,8 @@ fn loose(folder: &Path, id: ObjectId) -> Option<Stored> {
     })
 }
 
-fn packed(folder: &Path, id: ObjectId) -> Option<Stored> {
-    let names = std::fs::read_dir(folder.join("pack")).ok()?;
+fn packed(dir: &Path, id: ObjectId) -> Option<Stored> {
+    let names = std::fs::read_dir(dir.join("pack")).ok()?;
     let indexes = names
         .filter_map(|name| Some(name.ok()?.path()))
         .filter(|path: &PathBuf| path.extension().is_some_and(|ending| ending == "idx"));
@@ -110,9 +110,9 @@ fn packed(folder: &Path, id: ObjectId) -> Option<Stored> {
         let Some(number) = index.lookup(id) else {
             continue;
         };
-        let found = entry(&path, index.pack_offset_at_index(number), id);
-        if found.is_some() {
-            return found;
+        let stored = entry(&path, index.pack_offset_at_index(number), id);
+        if stored.is_some() {
+            return stored;
         }
     }
 
@@ -138,16 +138,16 @@ impl Stored {
     pub(in crate::git) fn reader(&self) -> LargeReader<'_> {
         LargeReader {
             stored: self,
-            source: From {
+            source: FileReader {
                 file: &self.file,
                 at: self.at,
                 end: u64::MAX,
             },
             block: vec![0; BLOCK],
-            unread: 0..0,
+            pending: 0..0,
             inflate: Decompress::new(),
             hasher: hasher(self.id.kind(), self.size),
-            left: self.size,
+            remaining: self.size,
             is_checked: false,
         }
     }
@@ -167,34 +167,34 @@ impl Stored {
 /// Reads a large blob. Reading to the end verifies the content against the id.
 pub(in crate::git) struct LargeReader<'a> {
     stored: &'a Stored,
-    source: From<'a>,
+    source: FileReader<'a>,
     block: Vec<u8>,
     /// Part of the block that is not inflated yet.
-    unread: std::ops::Range<usize>,
+    pending: std::ops::Range<usize>,
     inflate: Decompress,
     hasher: Hasher,
-    left: u64,
+    remaining: u64,
     is_checked: bool,
 }
 
 impl LargeReader<'_> {
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
-            if self.unread.is_empty() {
+            if self.pending.is_empty() {
                 let read = self.source.read(&mut self.block)?;
-                self.unread = 0..read;
+                self.pending = 0..read;
             }
 
-            let is_end = self.unread.is_empty();
-            let (taken, made) = (self.inflate.total_in(), self.inflate.total_out());
-            let input = &self.block[self.unread.clone()];
+            let is_end = self.pending.is_empty();
+            let (in_before, out_before) = (self.inflate.total_in(), self.inflate.total_out());
+            let input = &self.block[self.pending.clone()];
             let status = self.inflate.decompress(input, out, FlushDecompress::None);
             let status = status.map_err(|_| self.damaged())?;
 
-            self.unread.start += (self.inflate.total_in() - taken) as usize;
-            let made = (self.inflate.total_out() - made) as usize;
-            if made > 0 || status == Status::StreamEnd || is_end {
-                return Ok(made);
+            self.pending.start += (self.inflate.total_in() - in_before) as usize;
+            let produced = (self.inflate.total_out() - out_before) as usize;
+            if produced > 0 || status == Status::StreamEnd || is_end {
+                return Ok(produced);
             }
         }
     }
@@ -210,8 +210,8 @@ impl LargeReader<'_> {
     }
 
     fn damaged(&self) -> io::Error {
-        let words = format!("blob {} is damaged", self.stored.id);
-        io::Error::new(io::ErrorKind::InvalidData, words)
+        let message = format!("blob {} is damaged", self.stored.id);
+        io::Error::new(io::ErrorKind::InvalidData, message)
     }
 }
 
@@ -223,26 +223,27 @@ impl Read for LargeReader<'_> {
             while got < self.stored.head {
                 match self.inflate(&mut head[got..self.stored.head])? {
                     0 => return Err(self.damaged()),
-                    made => got += made,
+                    produced => got += produced,
                 }
             }
         }
 
-        let room = usize::try_from(self.left).map_or(out.len(), |left| left.min(out.len()));
-        if room == 0 {
-            return if self.left == 0 {
+        let limit =
+            usize::try_from(self.remaining).map_or(out.len(), |remaining| remaining.min(out.len()));
+        if limit == 0 {
+            return if self.remaining == 0 {
                 self.check().map(|()| 0)
             } else {
                 Ok(0)
             };
         }
 
-        match self.inflate(&mut out[..room])? {
+        match self.inflate(&mut out[..limit])? {
             0 => Err(self.damaged()),
-            made => {
-                self.hasher.update(&out[..made]);
-                self.left -= made as u64;
-                Ok(made)
+            produced => {
+                self.hasher.update(&out[..produced]);
+                self.remaining -= produced as u64;
+                Ok(produced)
             }
         }
     }
@@ -250,18 +251,18 @@ impl Read for LargeReader<'_> {
 
 /// Reads a file from an offset with `pread`, independently of its shared file position.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::git) struct From<'a> {
+pub(in crate::git) struct FileReader<'a> {
     file: &'a File,
     at: u64,
     /// Upper bound, because a file that grows while it is read has no end.
     end: u64,
 }
 
-impl<'a> From<'a> {
+impl<'a> FileReader<'a> {
     /// Reads the current content. One byte beyond its length shows whether the file has grown.
-    pub(in crate::git) fn start(file: &'a File) -> From<'a> {
+    pub(in crate::git) fn start(file: &'a File) -> FileReader<'a> {
         let length = file.metadata().map_or(u64::MAX, |file| file.len());
-        From {
+        FileReader {
             file,
             at: 0,
             end: length.saturating_add(1),
@@ -269,11 +270,11 @@ impl<'a> From<'a> {
     }
 }
 
-impl Read for From<'_> {
+impl Read for FileReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
-        let room = out.len().min(left);
-        let read = self.file.read_at(&mut out[..room], self.at)?;
+        let remaining = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let limit = out.len().min(remaining);
+        let read = self.file.read_at(&mut out[..limit], self.at)?;
         self.at += read as u64;
         Ok(read)
     }
@@ -284,7 +285,7 @@ pub(in crate::git) struct Hashed<R> {
     source: R,
     hasher: Hasher,
     /// Number of bytes still to hash, because a file that grows has no end.
-    left: u64,
+    remaining: u64,
 }
 
 impl<R: Read> Hashed<R> {
@@ -293,7 +294,7 @@ impl<R: Read> Hashed<R> {
             source,
             hasher: hasher(hash, size),
             // One more byte shows whether the source is longer.
-            left: size.saturating_add(1),
+            remaining: size.saturating_add(1),
         }
     }
 
@@ -314,13 +315,14 @@ impl<R: Read> Hashed<R> {
 
 impl<R: Read> Read for Hashed<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let room = usize::try_from(self.left).map_or(out.len(), |left| left.min(out.len()));
-        let read = match self.source.read(&mut out[..room]) {
+        let limit =
+            usize::try_from(self.remaining).map_or(out.len(), |remaining| remaining.min(out.len()));
+        let read = match self.source.read(&mut out[..limit]) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
             read => read?,
         };
         self.hasher.update(&out[..read]);
-        self.left -= read as u64;
+        self.remaining -= read as u64;
 
         Ok(read)
     }

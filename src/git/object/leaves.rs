@@ -67,13 +67,13 @@ impl Repository {
             repository: self,
             tree,
             limit,
-            folders: vec![(Vec::new(), tree.0)],
+            dirs: vec![(Vec::new(), tree.0)],
             leaves: Vec::new(),
             entries: 0,
             path_bytes: 0,
         };
-        while let Some((path, id)) = listing.folders.pop() {
-            listing.folder(&path, id)?;
+        while let Some((path, id)) = listing.dirs.pop() {
+            listing.list_dir(&path, id)?;
         }
 
         let mut leaves = listing.leaves;
@@ -83,7 +83,7 @@ impl Repository {
 
     /// Reads all files of a small tree, by path. Fails beyond [`TreeLimit::SMALL`] or 1 GiB.
     pub fn files(&self, tree: TreeId) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
-        let (mut found, mut bytes) = (BTreeMap::new(), 0_u64);
+        let (mut files, mut bytes) = (BTreeMap::new(), 0_u64);
         for leaf in self.leaves_up_to(tree, TreeLimit::SMALL)? {
             let blob = BlobId(leaf.id);
             bytes = bytes.saturating_add(self.blob_size(blob)?);
@@ -92,9 +92,9 @@ impl Repository {
                 "the files of tree {tree} have more than {MAX_FILES} bytes"
             );
             let path = String::from_utf8_lossy(&leaf.path).into_owned();
-            found.insert(path, self.blob(blob)?);
+            files.insert(path, self.blob(blob)?);
         }
-        Ok(found)
+        Ok(files)
     }
 }
 
@@ -102,7 +102,7 @@ struct TreeListing<'a> {
     repository: &'a Repository,
     tree: TreeId,
     limit: TreeLimit,
-    folders: Vec<(Vec<u8>, ObjectId)>,
+    dirs: Vec<(Vec<u8>, ObjectId)>,
     leaves: Vec<Leaf>,
     /// Number of files and directories so far.
     entries: usize,
@@ -110,7 +110,7 @@ struct TreeListing<'a> {
 }
 
 impl TreeListing<'_> {
-    fn folder(&mut self, path: &[u8], id: ObjectId) -> anyhow::Result<()> {
+    fn list_dir(&mut self, path: &[u8], id: ObjectId) -> anyhow::Result<()> {
         let reading = || format!("reading tree {id}");
         if let Some(most) = self.limit.object_bytes {
             let header = absent::find(|| self.repository.gix.find_header(id));
@@ -124,19 +124,19 @@ impl TreeListing<'_> {
         let read = absent::find(|| self.repository.gix.find_tree(id)).during(reading())?;
         for entry in read.iter() {
             let entry = entry.during(reading())?;
-            let mut below = Vec::with_capacity(path.len() + 1 + entry.filename().len());
+            let mut child_path = Vec::with_capacity(path.len() + 1 + entry.filename().len());
             if !path.is_empty() {
-                below.extend_from_slice(path);
-                below.push(b'/');
+                child_path.extend_from_slice(path);
+                child_path.push(b'/');
             }
-            below.extend_from_slice(entry.filename());
-            self.count(&below)?;
+            child_path.extend_from_slice(entry.filename());
+            self.count(&child_path)?;
 
             let id = entry.object_id();
             match EntryMode::from(entry.mode()) {
-                EntryMode::Tree => self.folders.push((below, id)),
+                EntryMode::Tree => self.dirs.push((child_path, id)),
                 mode => self.leaves.push(Leaf {
-                    path: below,
+                    path: child_path,
                     mode,
                     id,
                 }),
@@ -178,28 +178,28 @@ impl TreeListing<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::git::object::batch::batch;
+    use crate::git::object::batch::begin_batch;
 
     use super::*;
 
     fn check(paths: &[&str], limit: TreeLimit, expected: Result<&[&str], &str>) {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::init(folder.path(), None).unwrap();
-        let batch = batch(&repository);
+        let dir = tempfile::tempdir().unwrap();
+        let repository = Repository::init(dir.path(), None).unwrap();
+        let batch = begin_batch(&repository);
         let blob = batch.blob(b"x").unwrap();
         let files = paths.iter().map(|path| ((*path).to_owned(), blob));
         let tree = batch.tree_of(&files.collect::<Vec<_>>()).unwrap();
         batch.finish().unwrap();
 
-        let found = repository.leaves_up_to(tree, limit).map(|leaves| {
+        let actual = repository.leaves_up_to(tree, limit).map(|leaves| {
             let paths = leaves.into_iter().map(|leaf| leaf.path);
             paths
                 .map(|path| String::from_utf8(path).unwrap())
                 .collect::<Vec<_>>()
         });
-        let found = found.map_err(|error| format!("{error:#}").replace(&tree.to_string(), "T"));
+        let actual = actual.map_err(|error| format!("{error:#}").replace(&tree.to_string(), "T"));
         let expected = expected.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
-        assert_eq!(found, expected.map_err(str::to_owned));
+        assert_eq!(actual, expected.map_err(str::to_owned));
     }
 
     #[test]
@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn a_tree_that_names_itself_over_and_over_is_listed_to_its_limit() {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::init(folder.path(), None).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let repository = Repository::init(dir.path(), None).unwrap();
         let mut tree = repository.empty_tree();
         for _ in 0..9 {
             let entry = crate::git::object::TreeEntry {
@@ -262,13 +262,13 @@ mod tests {
             tree = crate::git::diff::tree_with(&repository, base, &edits).unwrap();
         }
 
-        let told = |found: anyhow::Result<Vec<Leaf>>| format!("{:#}", found.unwrap_err());
+        let error_of = |result: anyhow::Result<Vec<Leaf>>| format!("{:#}", result.unwrap_err());
         assert_eq!(
-            told(repository.leaves(tree)),
+            error_of(repository.leaves(tree)),
             format!("tree {tree} has more than 2000000 files and folders")
         );
         assert_eq!(
-            told(repository.leaves_up_to(tree, TreeLimit::SMALL)),
+            error_of(repository.leaves_up_to(tree, TreeLimit::SMALL)),
             format!("tree {tree} has more than 65536 files and folders")
         );
         assert!(repository.files(tree).is_err());

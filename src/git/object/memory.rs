@@ -39,7 +39,7 @@ impl ObjectMemory {
     /// Caches a new tree if it is large, because it will be compared soon.
     pub(in crate::git) fn keep_tree(&self, id: ObjectId, tree: NewTree) {
         if self.trees.keeps(&tree.data) && self.trees.find(id).is_none() {
-            self.trees.keep(StoredTree::made(id, tree));
+            self.trees.keep(StoredTree::from_new(id, tree));
         }
     }
 
@@ -58,8 +58,8 @@ impl ObjectMemory {
 
     pub(in crate::git) fn changes(&self, trees: [TreeId; 2]) -> Option<Vec<TreeChange>> {
         let compared = self.compared.borrow();
-        let found = compared.iter().find(|known| known.trees == trees)?;
-        Some(found.changes.clone())
+        let hit = compared.iter().find(|entry| entry.trees == trees)?;
+        Some(hit.changes.clone())
     }
 
     pub(in crate::git) fn keep_changes(&self, trees: [TreeId; 2], changes: &[TreeChange]) {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_pairs_of_trees_that_were_compared_last_are_remembered() {
-        let known = ObjectMemory::default();
+        let memory = ObjectMemory::default();
         let tree = |number: u8| TreeId(gix::ObjectId::from_bytes_or_panic(&[number; 20]));
         let change = |path: usize| TreeChange {
             path: path.to_string().into_bytes(),
@@ -96,16 +96,16 @@ mod tests {
         };
         for number in 0..=8 {
             let changes = [change(usize::from(number))];
-            known.keep_changes([tree(number), tree(100)], &changes);
+            memory.keep_changes([tree(number), tree(100)], &changes);
         }
         let many: Vec<_> = (0..=MOST_CHANGES).map(change).collect();
-        known.keep_changes([tree(9), tree(100)], &many);
+        memory.keep_changes([tree(9), tree(100)], &many);
 
-        let found = |number: u8| known.changes([tree(number), tree(100)]);
-        assert_eq!(found(8), Some(vec![change(8)]));
-        assert_eq!(found(1), Some(vec![change(1)]));
-        assert_eq!(found(0), None);
-        assert_eq!(found(9), None);
-        assert_eq!(known.changes([tree(100), tree(8)]), None);
+        let lookup = |number: u8| memory.changes([tree(number), tree(100)]);
+        assert_eq!(lookup(8), Some(vec![change(8)]));
+        assert_eq!(lookup(1), Some(vec![change(1)]));
+        assert_eq!(lookup(0), None);
+        assert_eq!(lookup(9), None);
+        assert_eq!(memory.changes([tree(100), tree(8)]), None);
     }
 }

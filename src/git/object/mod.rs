@@ -9,7 +9,7 @@ pub mod large;
 pub mod leaves;
 pub(in crate::git) mod memory;
 pub mod read;
-pub mod remade;
+pub mod rewrite;
 pub mod staged;
 pub mod tag;
 pub(in crate::git) mod tree;
@@ -85,7 +85,7 @@ impl Repository {
 
     /// Stages a commit. The author is the user, if git knows them; the committer is TeDDy.
     pub fn stage_commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
-        let batch = batch::batch(self);
+        let batch = batch::begin_batch(self);
         let commit = batch.commit(new)?;
         batch.stage()?;
         Ok(commit)
@@ -153,26 +153,26 @@ impl Repository {
 
     /// Returns a tree in its stored form, from the cache if it is large.
     pub(in crate::git) fn stored_tree(&self, id: ObjectId) -> anyhow::Result<Arc<StoredTree>> {
-        if let Some(known) = self.memory.trees.find(id) {
-            return Ok(known);
+        if let Some(cached) = self.memory.trees.find(id) {
+            return Ok(cached);
         }
-        let found = absent::find(|| self.gix.find_tree(id));
-        let found = found.during(format_args!("reading tree {id}"))?;
-        Ok(self.memory.trees.keep(StoredTree::of(found)))
+        let tree = absent::find(|| self.gix.find_tree(id));
+        let tree = tree.during(format_args!("reading tree {id}"))?;
+        Ok(self.memory.trees.keep(StoredTree::of(tree)))
     }
 
     /// Like [`Repository::stored_tree`], but `None` if the tree is missing.
-    pub(in crate::git) fn stored_tree_if_there(
+    pub(in crate::git) fn stored_tree_if_present(
         &self,
         id: ObjectId,
     ) -> anyhow::Result<Option<Arc<StoredTree>>> {
-        if let Some(known) = self.memory.trees.find(id) {
-            return Ok(Some(known));
+        if let Some(cached) = self.memory.trees.find(id) {
+            return Ok(Some(cached));
         }
-        let found = self.gix.try_find_object(id).during("reading a tree")?;
-        let found = found.map(|found| found.try_into_tree()).transpose();
-        let found = found.during("reading a tree")?;
-        Ok(found.map(|found| self.memory.trees.keep(StoredTree::of(found))))
+        let object = self.gix.try_find_object(id).during("reading a tree")?;
+        let tree = object.map(|object| object.try_into_tree()).transpose();
+        let tree = tree.during("reading a tree")?;
+        Ok(tree.map(|tree| self.memory.trees.keep(StoredTree::of(tree))))
     }
 
     /// Returns the entry at a path of a tree, if it exists.
@@ -203,23 +203,23 @@ impl Repository {
         paths: &BTreeSet<&'p [u8]>,
     ) -> anyhow::Result<BTreeMap<&'p [u8], TreeEntry>> {
         let paths: Vec<&[u8]> = paths.iter().copied().collect();
-        let mut found = BTreeMap::new();
-        self.entries_below(tree.0, 0, &paths, &mut found)?;
-        Ok(found)
+        let mut entries = BTreeMap::new();
+        self.collect_entries(tree.0, 0, &paths, &mut entries)?;
+        Ok(entries)
     }
 
     /// Looks up the rest of sorted paths, from `start` on, in a tree.
-    fn entries_below<'p>(
+    fn collect_entries<'p>(
         &self,
         tree: gix::ObjectId,
         start: usize,
         paths: &[&'p [u8]],
-        found: &mut BTreeMap<&'p [u8], TreeEntry>,
+        entries: &mut BTreeMap<&'p [u8], TreeEntry>,
     ) -> anyhow::Result<()> {
         let tree = self.stored_tree(tree)?;
         let name_of = |path: &'p [u8]| {
-            let rest = &path[start..];
-            &rest[..rest.find_byte(b'/').unwrap_or(rest.len())]
+            let tail = &path[start..];
+            &tail[..tail.find_byte(b'/').unwrap_or(tail.len())]
         };
 
         // In sorted paths, those with the same directory are adjacent.
@@ -230,14 +230,15 @@ impl Repository {
             };
 
             let end = start + name.len();
-            let (here, below): (Vec<_>, Vec<_>) = group.iter().partition(|path| path.len() == end);
-            for path in here {
+            let (exact, children): (Vec<_>, Vec<_>) =
+                group.iter().partition(|path| path.len() == end);
+            for path in exact {
                 let (mode, id) = (EntryMode::from(entry.mode), entry.oid.to_owned());
-                found.insert(path, TreeEntry { mode, id });
+                entries.insert(path, TreeEntry { mode, id });
             }
 
-            if !below.is_empty() && entry.mode.is_tree() {
-                self.entries_below(entry.oid.to_owned(), end + 1, &below, found)?;
+            if !children.is_empty() && entry.mode.is_tree() {
+                self.collect_entries(entry.oid.to_owned(), end + 1, &children, entries)?;
             }
         }
 

@@ -39,7 +39,7 @@ pub fn checked_out(repository: &Repository, tree: TreeId, path: &str) -> anyhow:
         return Ok(Vec::new());
     };
     let path = path.as_bytes();
-    filter::filter(repository, tree, std::iter::once(path))?.smudge(path, blob)
+    filter::open_filter(repository, tree, std::iter::once(path))?.smudge(path, blob)
 }
 
 /// Reads files of a tree as a checkout would write them, with line endings and filters applied.
@@ -55,7 +55,7 @@ impl<'r> CheckedOut<'r> {
         tree: TreeId,
         paths: impl Iterator<Item = &'p [u8]>,
     ) -> anyhow::Result<CheckedOut<'r>> {
-        let filter = filter::filter(repository, tree, paths)?;
+        let filter = filter::open_filter(repository, tree, paths)?;
         Ok(CheckedOut { repository, filter })
     }
 

@@ -17,26 +17,26 @@ use crate::git::repository::Repository;
 pub(in crate::git) type NewObject = (ObjectId, Kind, Vec<u8>);
 
 /// Objects from this size on, except trees, are compressed in the background.
-const LARGE: usize = 256 << 10;
+const BACKGROUND_SIZE: usize = 256 << 10;
 
-pub(in crate::git) fn stage(
+pub(in crate::git) fn stage_objects(
     repository: &Repository,
     objects: Vec<NewObject>,
 ) -> anyhow::Result<()> {
     for (id, kind, bytes) in &objects {
-        if bytes.len() < LARGE || repository.read_only || *kind == Kind::Tree {
+        if bytes.len() < BACKGROUND_SIZE || repository.read_only || *kind == Kind::Tree {
             continue;
         }
         let (kind, bytes) = (*kind, bytes.clone());
         let compressing = &repository.memory.compressing;
         compressing.begin(*id, move || deflated(kind, &bytes));
     }
-    put(repository, objects)
+    put_in_memory(repository, objects)
 }
 
 /// Encodes a staged object for a pack. Large trees are not compressed: most of their bytes are ids,
 /// and a later turn stores them as deltas.
-pub(in crate::git) fn packed(
+pub(in crate::git) fn encode_staged(
     repository: &Repository,
     (id, kind, bytes): &NewObject,
 ) -> anyhow::Result<Vec<u8>> {
@@ -49,7 +49,7 @@ pub(in crate::git) fn packed(
         .unwrap_or_else(|| deflated(*kind, bytes))
 }
 
-pub(in crate::git) fn put(
+pub(in crate::git) fn put_in_memory(
     repository: &Repository,
     objects: impl IntoIterator<Item = NewObject>,
 ) -> anyhow::Result<()> {
@@ -66,22 +66,22 @@ pub(in crate::git) fn put(
 }
 
 /// Stages the staged objects of another handle of the same repository here too.
-pub fn take_over(repository: &Repository, other: &Repository) -> anyhow::Result<()> {
+pub fn transfer_staged(repository: &Repository, other: &Repository) -> anyhow::Result<()> {
     let compressing = &repository.memory.compressing;
-    compressing.take_over(&other.memory.compressing);
-    put(repository, objects(other))
+    compressing.absorb(&other.memory.compressing);
+    put_in_memory(repository, staged_objects(other))
 }
 
 /// Returns whether a commit is staged, so no ref can point at it yet.
-pub fn has(repository: &Repository, id: CommitId) -> bool {
+pub fn is_staged(repository: &Repository, id: CommitId) -> bool {
     let is_any = repository.gix.objects.num_objects_in_memory() > 0;
     is_any
-        && objects(repository)
+        && staged_objects(repository)
             .iter()
             .any(|(staged, ..)| *staged == id.0)
 }
 
-pub(in crate::git) fn objects(repository: &Repository) -> Vec<NewObject> {
+pub(in crate::git) fn staged_objects(repository: &Repository) -> Vec<NewObject> {
     if repository.gix.objects.num_objects_in_memory() == 0 {
         return Vec::new();
     }
@@ -94,7 +94,7 @@ pub(in crate::git) fn objects(repository: &Repository) -> Vec<NewObject> {
         .collect()
 }
 
-pub(in crate::git) fn forget(repository: &Repository) {
+pub(in crate::git) fn discard_staged(repository: &Repository) {
     if !repository.read_only {
         repository.gix.objects.reset_object_memory();
     }
@@ -107,49 +107,49 @@ mod tests {
 
     #[test]
     fn what_is_staged_is_read_here_and_by_whoever_takes_it_and_nobody_else() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let open = || Repository::open(folder.path()).unwrap();
-        let (here, beside) = (open(), open());
-        let batch = batch::batch(&here);
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let open = || Repository::open(dir.path()).unwrap();
+        let (first, second) = (open(), open());
+        let batch = batch::begin_batch(&first);
         let [a, b] = ["a", "b"].map(|text| batch.blob(text.as_bytes()).unwrap());
         batch.stage().unwrap();
 
-        assert_eq!(here.blob(a).unwrap(), b"a");
-        assert!(!beside.has(a));
-        take_over(&beside, &here).unwrap();
-        assert_eq!(beside.blob(b).unwrap(), b"b");
+        assert_eq!(first.blob(a).unwrap(), b"a");
+        assert!(!second.has(a));
+        transfer_staged(&second, &first).unwrap();
+        assert_eq!(second.blob(b).unwrap(), b"b");
 
-        forget(&beside);
-        assert!(!beside.has(b) && here.has(b) && !open().has(b));
+        discard_staged(&second);
+        assert!(!second.has(b) && first.has(b) && !open().has(b));
     }
 
     #[test]
     fn a_large_object_is_the_same_whoever_compresses_it() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let open = || Repository::open(folder.path()).unwrap();
-        let (here, beside) = (open(), open());
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let open = || Repository::open(dir.path()).unwrap();
+        let (first, second) = (open(), open());
         let object = |length: usize| {
             let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
             let id = gix::objs::compute_hash(gix::hash::Kind::Sha1, Kind::Blob, &bytes);
             (id.unwrap(), Kind::Blob, bytes)
         };
-        let [small, large] = [10, LARGE].map(object);
-        stage(&here, vec![small.clone(), large.clone()]).unwrap();
-        let begun = |repository: &Repository| repository.memory.compressing.count();
-        assert_eq!((begun(&here), begun(&beside)), (1, 0));
+        let [small, large] = [10, BACKGROUND_SIZE].map(object);
+        stage_objects(&first, vec![small.clone(), large.clone()]).unwrap();
+        let pending = |repository: &Repository| repository.memory.compressing.count();
+        assert_eq!((pending(&first), pending(&second)), (1, 0));
 
-        take_over(&beside, &here).unwrap();
-        assert_eq!((begun(&here), begun(&beside)), (0, 1));
-        take_over(&beside, &beside).unwrap();
-        assert_eq!(begun(&beside), 1);
-        for repository in [&beside, &here] {
+        transfer_staged(&second, &first).unwrap();
+        assert_eq!((pending(&first), pending(&second)), (0, 1));
+        transfer_staged(&second, &second).unwrap();
+        assert_eq!(pending(&second), 1);
+        for repository in [&second, &first] {
             for object in [&small, &large] {
                 let expected = deflated(object.1, &object.2).unwrap();
-                assert_eq!(packed(repository, object).unwrap(), expected);
+                assert_eq!(encode_staged(repository, object).unwrap(), expected);
             }
         }
-        assert_eq!(begun(&beside), 0);
+        assert_eq!(pending(&second), 0);
     }
 }

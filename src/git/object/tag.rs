@@ -23,7 +23,7 @@ pub struct SignedTag {
 }
 
 /// Reads a tag of a commit. Fails if the object is anything else.
-pub fn signed_tag(repository: &Repository, id: TagId) -> anyhow::Result<SignedTag> {
+pub fn read_signed_tag(repository: &Repository, id: TagId) -> anyhow::Result<SignedTag> {
     let object =
         absent::find(|| repository.gix.find_object(id.0)).during(format_args!("reading `{id}`"))?;
     anyhow::ensure!(
@@ -31,10 +31,10 @@ pub fn signed_tag(repository: &Repository, id: TagId) -> anyhow::Result<SignedTa
         "`{id}` is a {}, not a tag",
         object.kind
     );
-    parse(&object.data)
+    parse_tag(&object.data)
 }
 
-pub(in crate::git) fn parse(bytes: &[u8]) -> anyhow::Result<SignedTag> {
+pub(in crate::git) fn parse_tag(bytes: &[u8]) -> anyhow::Result<SignedTag> {
     let head = bytes.split_str("\n\n").next().unwrap_or_default();
     let mut lines = head.lines().map(|line| line.to_str_lossy());
     let mut field = |key: &str| {
@@ -47,8 +47,8 @@ pub(in crate::git) fn parse(bytes: &[u8]) -> anyhow::Result<SignedTag> {
 
     let (object, kind) = (field("object")?, field("type")?);
     anyhow::ensure!(kind == "commit", "it is the tag of a {kind}");
-    let (name, made) = (field("tag")?, field("tagger")?);
-    let (tagger, time) = made.rsplit_once("> ").unwrap_or((&made, ""));
+    let (name, signature) = (field("tag")?, field("tagger")?);
+    let (tagger, time) = signature.rsplit_once("> ").unwrap_or((&signature, ""));
     let seconds = time.split(' ').next().unwrap_or_default();
     Ok(SignedTag {
         commit: object.parse()?,
@@ -70,7 +70,7 @@ mod tests {
             "object {COMMIT}\ntype commit\ntag teddy/signed/demo\n\
              tagger A <b> C <a@b> 1767322445 +0100\n\nobject x\n"
         );
-        let tag = parse(text.as_bytes()).unwrap();
+        let tag = parse_tag(text.as_bytes()).unwrap();
         let expected = SignedTag {
             commit: COMMIT.parse().unwrap(),
             name: "teddy/signed/demo".to_owned(),
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn what_is_no_tag_of_a_commit_is_refused() {
         let check = |text: &str, expected: &str| {
-            let error = parse(text.as_bytes()).unwrap_err();
+            let error = parse_tag(text.as_bytes()).unwrap_err();
             assert_eq!(error.to_string(), expected);
         };
         check("", "it has no `object` where a tag has it");

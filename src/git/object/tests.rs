@@ -5,24 +5,24 @@ use crate::git::object::batch;
 
 #[test]
 fn paths_are_looked_up_together_as_they_are_one_by_one() {
-    let folder = tempfile::tempdir().unwrap();
-    gix::init(folder.path()).unwrap();
-    let repository = Repository::open(folder.path()).unwrap();
-    let batch = batch::batch(&repository);
+    let dir = tempfile::tempdir().unwrap();
+    gix::init(dir.path()).unwrap();
+    let repository = Repository::open(dir.path()).unwrap();
+    let batch = batch::begin_batch(&repository);
     let files = ["a", "b/x", "b.c", "b-d/x", "d/e/f", "d/e.f", "z"]
         .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
     let tree = batch.tree_of(&files).unwrap();
 
     batch.finish().unwrap();
 
-    let asked = [
+    let all_paths = [
         "a", "a/x", "b", "b/x", "b/y", "b.c", "b-d", "b-d/x", "d/e", "d/e/f", "d/e/f/g", "d/e.f",
         "none", "z",
     ];
-    let paths: BTreeSet<&[u8]> = asked.iter().map(|path| path.as_bytes()).collect();
+    let paths: BTreeSet<&[u8]> = all_paths.iter().map(|path| path.as_bytes()).collect();
     let together = repository.entries_at(tree, &paths).unwrap();
 
-    for path in asked {
+    for path in all_paths {
         let path = path.as_bytes();
         let alone = repository.entry(tree, path).unwrap();
         assert_eq!(together.get(path), alone.as_ref(), "{}", path.as_bstr());
@@ -31,11 +31,11 @@ fn paths_are_looked_up_together_as_they_are_one_by_one() {
 
 #[test]
 fn a_file_that_grows_while_it_is_read_has_an_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
     std::fs::write(&path, vec![7; 1000]).unwrap();
     let file = std::fs::File::open(&path).unwrap();
-    let mut from = large::From::start(&file);
+    let mut from = large::FileReader::start(&file);
     std::fs::write(&path, vec![7; 100_000]).unwrap();
 
     let mut read = Vec::new();

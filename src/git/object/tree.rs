@@ -20,7 +20,7 @@ use crate::git::During as _;
 const LARGE: usize = 64 << 10;
 /// Number of cached large trees: those of the user's files and of a result, each with its
 /// predecessor.
-const KEPT: usize = 4;
+const MAX_TREES: usize = 4;
 /// Maximum total size of the cached trees in bytes.
 const MOST_BYTES: usize = 16 << 20;
 
@@ -34,7 +34,7 @@ pub(in crate::git) struct StoredTree {
 
 #[derive(Debug)]
 struct Starts {
-    places: Vec<u32>,
+    offsets: Vec<u32>,
     /// Whether the entries are in git's order, without duplicates.
     is_sorted: bool,
 }
@@ -58,8 +58,8 @@ pub(in crate::git) struct LargeTrees(RefCell<VecDeque<Arc<StoredTree>>>);
 
 impl LargeTrees {
     pub(super) fn find(&self, id: ObjectId) -> Option<Arc<StoredTree>> {
-        let kept = self.0.borrow();
-        kept.iter().find(|tree| tree.id == id).map(Arc::clone)
+        let cached = self.0.borrow();
+        cached.iter().find(|tree| tree.id == id).map(Arc::clone)
     }
 
     pub(super) fn all(&self) -> Vec<Arc<StoredTree>> {
@@ -82,15 +82,15 @@ impl LargeTrees {
             return tree;
         }
 
-        let mut kept = self.0.borrow_mut();
-        kept.push_front(Arc::clone(&tree));
+        let mut cached = self.0.borrow_mut();
+        cached.push_front(Arc::clone(&tree));
         let mut bytes = 0;
-        let fits = kept.iter().take(KEPT).take_while(|tree| {
+        let fits = cached.iter().take(MAX_TREES).take_while(|tree| {
             bytes += tree.data.len();
             bytes <= MOST_BYTES
         });
         let fits = fits.count();
-        kept.truncate(fits);
+        cached.truncate(fits);
         tree
     }
 }
@@ -108,7 +108,7 @@ impl StoredTree {
         }
     }
 
-    pub(super) fn made(id: ObjectId, tree: NewTree) -> StoredTree {
+    pub(super) fn from_new(id: ObjectId, tree: NewTree) -> StoredTree {
         let known = tree.starts.map(|starts| OnceLock::from(Some(starts)));
         StoredTree {
             id,
@@ -135,7 +135,7 @@ impl StoredTree {
 
     pub(in crate::git) fn entries_from(&self, start: usize) -> RawEntries<'_> {
         RawEntries {
-            rest: &self.data[start..],
+            remaining: &self.data[start..],
             id: self.id,
         }
     }
@@ -173,25 +173,25 @@ impl StoredTree {
         &self,
         others: &[(&[u8], EntryMode, ObjectId)],
     ) -> anyhow::Result<Option<NewTree>> {
-        let mut places = Vec::new();
+        let mut edits = Vec::new();
         for (name, mode, id) in others {
             let Some(start) = self.start_of(name)? else {
                 return Ok(None);
             };
-            places.push((start, *name, *mode, *id));
+            edits.push((start, *name, *mode, *id));
         }
-        places.sort_unstable_by_key(|(start, ..)| *start);
+        edits.sort_unstable_by_key(|(start, ..)| *start);
 
-        let mut data = Vec::with_capacity(self.data.len() + places.len());
-        let (mut done, mut is_in_place) = (0, true);
-        for (start, name, mode, id) in places {
+        let mut data = Vec::with_capacity(self.data.len() + edits.len());
+        let (mut copied, mut is_in_place) = (0, true);
+        for (start, name, mode, id) in edits {
             let raw = self.entries_from(start).peek()?.unwrap_or_default();
-            data.extend_from_slice(&self.data[done..start]);
+            data.extend_from_slice(&self.data[copied..start]);
             put_entry(&mut data, mode, name, &id);
-            done = start + raw.len();
-            is_in_place &= data.len() == done;
+            copied = start + raw.len();
+            is_in_place &= data.len() == copied;
         }
-        data.extend_from_slice(&self.data[done..]);
+        data.extend_from_slice(&self.data[copied..]);
 
         let starts = self.starts.get().filter(|_| is_in_place).cloned();
         Ok(Some(NewTree {
@@ -201,18 +201,18 @@ impl StoredTree {
     }
 
     fn start_of(&self, name: &[u8]) -> anyhow::Result<Option<usize>> {
-        let starts = &self.known_starts()?.places;
+        let starts = &self.known_starts()?.offsets;
         let entry = |start: u32| {
             let entries = self.entries_from(start as usize);
             let raw = entries.peek().ok().flatten()?;
             entries.decoded(raw).ok()
         };
 
-        for is_folder in [false, true] {
+        for is_dir in [false, true] {
             let order = |start: &u32| {
                 entry(*start).map_or(Ordering::Less, |entry| {
-                    let found = (entry.filename.as_bytes(), entry.mode.is_tree());
-                    in_order(found, (name, is_folder))
+                    let key = (entry.filename.as_bytes(), entry.mode.is_tree());
+                    in_order(key, (name, is_dir))
                 })
             };
             if let Ok(at) = starts.binary_search_by(order) {
@@ -230,47 +230,48 @@ impl StoredTree {
 
     fn starts(&self) -> anyhow::Result<Starts> {
         let mut entries = self.entries();
-        let (mut places, mut is_sorted) = (Vec::new(), true);
+        let (mut offsets, mut is_sorted) = (Vec::new(), true);
         let mut before: Option<(&[u8], bool)> = None;
         while let Some(raw) = entries.peek()? {
-            places.push(u32::try_from(self.data.len() - entries.rest.len())?);
-            let is_folder = raw.starts_with(b"40000 ");
-            let name = name_of(raw).map(|name| (name, is_folder));
+            offsets.push(u32::try_from(self.data.len() - entries.remaining.len())?);
+            let is_dir = raw.starts_with(b"40000 ");
+            let name = name_of(raw).map(|name| (name, is_dir));
             is_sorted &= match (before, name) {
                 (Some(before), Some(name)) => in_order(before, name) == Ordering::Less,
                 (before, name) => before.is_none() && name.is_some(),
             };
             // Some old tools wrote modes with other digits.
-            is_sorted &= is_folder || raw.starts_with(b"1");
+            is_sorted &= is_dir || raw.starts_with(b"1");
             before = name;
             entries.pass(Some(raw));
         }
-        Ok(Starts { places, is_sorted })
+        Ok(Starts { offsets, is_sorted })
     }
 }
 
 pub(in crate::git) struct RawEntries<'t> {
-    rest: &'t [u8],
+    remaining: &'t [u8],
     id: ObjectId,
 }
 
 impl<'t> RawEntries<'t> {
     pub(in crate::git) fn peek(&self) -> anyhow::Result<Option<&'t [u8]>> {
-        if self.rest.is_empty() {
+        if self.remaining.is_empty() {
             return Ok(None);
         }
-        let end = memchr::memchr(0, self.rest).map(|at| at + 1 + self.id.kind().len_in_bytes());
-        let raw = end.and_then(|end| self.rest.get(..end));
+        let end =
+            memchr::memchr(0, self.remaining).map(|at| at + 1 + self.id.kind().len_in_bytes());
+        let raw = end.and_then(|end| self.remaining.get(..end));
         raw.with_context(|| format!("tree {} is cut short", self.id))
             .map(Some)
     }
 
     pub(in crate::git) fn is_next(&self, raw: &[u8]) -> bool {
-        self.rest.starts_with(raw)
+        self.remaining.starts_with(raw)
     }
 
     pub(in crate::git) fn pass(&mut self, raw: Option<&[u8]>) {
-        self.rest = &self.rest[raw.map_or(0, <[u8]>::len)..];
+        self.remaining = &self.remaining[raw.map_or(0, <[u8]>::len)..];
     }
 
     pub(in crate::git) fn decoded<'e>(&self, raw: &'e [u8]) -> anyhow::Result<EntryRef<'e>> {
@@ -295,14 +296,14 @@ fn name_of(raw: &[u8]) -> Option<&[u8]> {
 }
 
 /// Compares names in git's order: a directory sorts as if a slash followed.
-fn in_order((a, a_is_folder): (&[u8], bool), (b, b_is_folder): (&[u8], bool)) -> Ordering {
+fn in_order((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) -> Ordering {
     let common = a.len().min(b.len());
-    let next = |name: &[u8], is_folder: bool| {
-        let end = if is_folder { b'/' } else { 0 };
+    let next = |name: &[u8], is_dir: bool| {
+        let end = if is_dir { b'/' } else { 0 };
         name.get(common).copied().unwrap_or(end)
     };
     let order = a[..common].cmp(&b[..common]);
-    order.then_with(|| next(a, a_is_folder).cmp(&next(b, b_is_folder)))
+    order.then_with(|| next(a, a_is_dir).cmp(&next(b, b_is_dir)))
 }
 
 #[cfg(test)]

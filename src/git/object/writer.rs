@@ -21,12 +21,12 @@ use crate::git::object::tree::NewTree;
 use crate::git::repository::Repository;
 
 /// Above this number of objects, they are written instead of kept in memory.
-const MANY: usize = 500;
+const MAX_STAGED_OBJECTS: usize = 500;
 /// Above this size in bytes, waiting objects are written to the pack.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 /// Above this size in bytes, objects are written instead of staged, because each thread copies the
 /// staged ones. The tree of a directory with 50,000 files has half this size.
-const MOST_STAGED: usize = 4 * 1024 * 1024;
+const MAX_STAGED_BYTES: usize = 4 * 1024 * 1024;
 
 pub(in crate::git) struct Sink {
     waiting: Mutex<Waiting>,
@@ -40,7 +40,7 @@ pub(in crate::git) struct Sink {
 
 #[derive(Default)]
 struct Waiting {
-    seen: HashSet<ObjectId>,
+    added: HashSet<ObjectId>,
     new: Vec<(ObjectId, Kind, Vec<u8>)>,
     bytes: usize,
     pack: Option<Pack>,
@@ -68,18 +68,18 @@ impl Sink {
     /// that is known to be intact.
     pub(in crate::git) fn add_unless(
         &self,
-        known: Option<ObjectId>,
+        existing: Option<ObjectId>,
         kind: Kind,
         data: Vec<u8>,
     ) -> anyhow::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.hash, kind, &data)
             .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
-        if known == Some(id) {
+        if existing == Some(id) {
             return Ok(id);
         }
 
         let lock = || self.waiting();
-        if !lock().seen.insert(id) || self.is_packed(&id) {
+        if !lock().added.insert(id) || self.is_packed(&id) {
             return Ok(id);
         }
 
@@ -105,7 +105,9 @@ impl Sink {
 
         waiting.bytes += data.len();
         waiting.new.push((id, kind, data));
-        if !self.read_only && (waiting.new.len() > MANY || waiting.bytes > MOST_BYTES) {
+        if !self.read_only
+            && (waiting.new.len() > MAX_STAGED_OBJECTS || waiting.bytes > MAX_WAITING_BYTES)
+        {
             self.spill(&mut waiting)?;
         }
 
@@ -116,11 +118,11 @@ impl Sink {
     pub(in crate::git) fn add_tree(
         &self,
         memory: &ObjectMemory,
-        known: Option<ObjectId>,
+        existing: Option<ObjectId>,
         tree: NewTree,
     ) -> anyhow::Result<ObjectId> {
         let large = memory.is_large_tree(&tree.data).then(|| tree.clone());
-        let id = self.add_unless(known, Kind::Tree, tree.data)?;
+        let id = self.add_unless(existing, Kind::Tree, tree.data)?;
         if let Some(tree) = large {
             memory.keep_tree(id, tree);
         }
@@ -147,7 +149,7 @@ impl Sink {
 
         // One large blob is compressed at a time.
         let mut waiting = self.waiting();
-        if waiting.seen.contains(&id) || self.is_packed(&id) {
+        if waiting.added.contains(&id) || self.is_packed(&id) {
             return Ok(Some(id));
         }
 
@@ -155,7 +157,7 @@ impl Sink {
             .pack_of(&mut waiting)?
             .push_blob(id, size, &mut open())?;
         if added {
-            waiting.seen.insert(id);
+            waiting.added.insert(id);
         }
 
         Ok(added.then_some(id))
@@ -206,7 +208,7 @@ impl Sink {
     /// are many. Returns the pack's `.keep` file.
     pub(in crate::git) fn stage(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
         let waiting = self.waiting();
-        let is_little = waiting.pack.is_none() && waiting.bytes <= MOST_STAGED;
+        let is_little = waiting.pack.is_none() && waiting.bytes <= MAX_STAGED_BYTES;
         drop(waiting);
         if !is_little && !self.read_only {
             return self.finish(repository);
@@ -214,7 +216,7 @@ impl Sink {
 
         let waiting = self.waiting.into_inner();
         let waiting = waiting.expect("no thread panics with the lock");
-        staged::stage(repository, waiting.new)?;
+        staged::stage_objects(repository, waiting.new)?;
         Ok(None)
     }
 
@@ -232,8 +234,8 @@ impl Sink {
             return Ok(None);
         }
 
-        let folder = keep::pack_folder(repository);
-        let mut pack = waiting.pack.take().map_or_else(|| Pack::new(&folder), Ok)?;
+        let dir = keep::pack_dir(repository);
+        let mut pack = waiting.pack.take().map_or_else(|| Pack::new(&dir), Ok)?;
         for (id, kind, data) in waiting.new.drain(..) {
             pack.push(id, &deflated(kind, &data)?)?;
         }
@@ -249,11 +251,11 @@ mod tests {
 
     #[test]
     fn a_pack_never_takes_the_name_of_one_that_is_there() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
         let write = || {
-            let sink = Sink::new(&Repository::open(folder.path()).unwrap());
+            let sink = Sink::new(&Repository::open(dir.path()).unwrap());
             let id = gix::objs::compute_hash(sink.hash, Kind::Blob, b"same").unwrap();
             let same = (id, Kind::Blob, b"same".to_vec());
             sink.waiting.lock().unwrap().new.push(same);
@@ -267,15 +269,15 @@ mod tests {
             std::fs::remove_file(first.with_extension(ending)).unwrap();
         }
         assert!(second.with_extension("pack").exists());
-        let anew = Repository::open(folder.path()).unwrap();
+        let anew = Repository::open(dir.path()).unwrap();
         assert_eq!(anew.blob(BlobId::of(id)).unwrap(), b"same");
     }
 
     #[test]
     fn a_large_object_is_written_as_any_other() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
         let large: Vec<u8> = (0..LARGE as usize + 1)
             .map(|at| (at / 7 % 251) as u8)
             .collect();

@@ -16,7 +16,7 @@ pub enum OpenError {
     Bare(PathBuf),
     /// It has files, and `core.bare` in this file says that it has none.
     #[error("`{0}` has files, but `core.bare` in `{1}` says that it is a bare repository")]
-    SaidBare(PathBuf, PathBuf),
+    ConfiguredBare(PathBuf, PathBuf),
     /// A linked worktree to which `core.bare` of the bare repository in this file applies, too.
     #[error(
         "`core.bare` in `{1}` holds for the linked worktree `{0}`, too, because `extensions.worktreeConfig` is set"
@@ -38,7 +38,7 @@ pub enum OpenError {
     /// nothing of it.
     #[error(
         "`{git_dir}` has its files in `{workdir}` (`core.worktree` in `{file}`), {}",
-        why_elsewhere(.workdir)
+        explain_elsewhere(.workdir)
     )]
     Elsewhere {
         /// The git directory.
@@ -71,19 +71,19 @@ impl OpenError {
                 "use a clone with a worktree, or `git worktree add`; what only reads sessions works here, such as `teddy sessions`, `log` and `show`"
                     .to_owned()
             }
-            OpenError::SaidBare(_, file) => {
-                format!("`git config --file {} core.bare false`", quoted(file))
+            OpenError::ConfiguredBare(_, file) => {
+                format!("`git config --file {} core.bare false`", quote_path(file))
             }
             OpenError::LinkedBare(_, file) => {
                 let of_main = file.with_file_name("config.worktree");
                 format!(
                     "`git config --file {} core.bare true && git config --file {} --unset core.bare` leaves it to the bare repository",
-                    quoted(&of_main),
-                    quoted(file)
+                    quote_path(&of_main),
+                    quote_path(file)
                 )
             }
             OpenError::Unnamed(git_dir) => {
-                format!("set `GIT_DIR={}` if you trust it", quoted(git_dir))
+                format!("set `GIT_DIR={}` if you trust it", quote_path(git_dir))
             }
             OpenError::RefFormat(..) | OpenError::Extension(..) => {
                 "a newer TeDDy may know it".to_owned()
@@ -91,14 +91,14 @@ impl OpenError {
             OpenError::TooWide(..) => "give the project a directory of its own".to_owned(),
             OpenError::Elsewhere { file, .. } => format!(
                 "`git config --file {} --unset core.worktree`, or set `GIT_WORK_TREE` to the directory",
-                quoted(file)
+                quote_path(file)
             ),
-            OpenError::Irregular(found) => {
-                format!("`ls -lL {}` shows what it is", quoted(&found.path))
+            OpenError::Irregular(irregular) => {
+                format!("`ls -lL {}` shows what it is", quote_path(&irregular.path))
             }
             OpenError::Foreign(path) => format!(
                 "if you trust it: `git config --global --add safe.directory {}`",
-                quoted(path)
+                quote_path(path)
             ),
             OpenError::Damaged(..) => "`git fsck` reports what is wrong".to_owned(),
         }
@@ -106,7 +106,7 @@ impl OpenError {
 }
 
 /// Returns what is wrong with a directory in which no worktree of the repository is.
-fn why_elsewhere(workdir: &Path) -> &'static str {
+fn explain_elsewhere(workdir: &Path) -> &'static str {
     match workdir.exists() {
         true => "and nothing there leads back to it",
         false => "which does not exist",
@@ -114,6 +114,6 @@ fn why_elsewhere(workdir: &Path) -> &'static str {
 }
 
 /// Returns a path as one word of a command.
-fn quoted(path: &Path) -> String {
+fn quote_path(path: &Path) -> String {
     shell_word(path.as_os_str().as_encoded_bytes())
 }

@@ -14,16 +14,16 @@ use std::sync::Arc;
 use anyhow::Context;
 use gix::bstr::ByteSlice as _;
 
+use super::classify::PublishStep;
 use super::durable::Flush;
-use super::judge::PublishStep;
+use super::finish::DisplacedFile;
 use super::onto::NewBytes;
-use super::settle::DisplacedFile;
 use super::{OverlapRule, Publisher, cannot_write};
-use crate::git::place::{Content, IfMissing, Place, Trace, WalkResult};
+use crate::git::path_handle::{FileContents, IfMissing, PathHandle, Trace, WalkResult};
+use crate::git::publish::displaced_files;
 use crate::git::publish::durable;
+use crate::git::publish::finish;
 use crate::git::publish::replaced;
-use crate::git::publish::rescue;
-use crate::git::publish::settle;
 use crate::git::version;
 use crate::git::version::Mark;
 use crate::host::fault;
@@ -34,17 +34,17 @@ struct StagedVersion {
     temporary: Vec<u8>,
     /// Identifies our file later, so that we never delete another program's file that took its
     /// name.
-    ours: Mark,
+    new_mark: Mark,
     /// Open handle to the staged file. Survives a rename of its directory. `None` beyond
     /// `MOST_OPEN`.
-    lies: Option<Arc<Place>>,
+    handle: Option<Arc<PathHandle>>,
 }
 
 #[derive(Default)]
-struct Laid {
-    ready: Vec<StagedVersion>,
+struct Staged {
+    versions: Vec<StagedVersion>,
     /// Steps whose directory cannot be created until a deleted file frees its name.
-    late: Vec<PublishStep>,
+    deferred: Vec<PublishStep>,
 }
 
 /// Limit of open handles to staged files, and of those to displaced files.
@@ -66,7 +66,7 @@ impl Publisher<'_> {
         }
 
         // Even after an error: displaced files must not stay under temporary names.
-        settle::settle(self)?;
+        finish::finish_displaced(self)?;
         outcome?;
         durable::flush_names(self)
     }
@@ -78,13 +78,15 @@ impl Publisher<'_> {
         writes: Vec<PublishStep>,
         prepared: &mut Vec<StagedVersion>,
     ) -> anyhow::Result<()> {
-        let mut late = Vec::new();
+        let mut deferred = Vec::new();
         // Decided by the total before the work is split among threads.
-        self.flush = durable::flush_of(self, writes.len());
+        self.flush = durable::choose_flush(self, writes.len());
         let mut failed = None;
-        for (laid, outcome) in self.spread(writes, paths, |part, steps| part.prepare_all(steps))? {
-            prepared.extend(laid.ready);
-            late.extend(laid.late);
+        for (staged, outcome) in
+            self.run_parallel(writes, step_paths, |part, steps| part.prepare_all(steps))?
+        {
+            prepared.extend(staged.versions);
+            deferred.extend(staged.deferred);
             failed = failed.or(outcome.err());
         }
 
@@ -92,14 +94,14 @@ impl Publisher<'_> {
             return Err(error);
         }
 
-        if self.guard.overlap == OverlapRule::Stop && !self.done.conflicts.is_empty() {
+        if self.guard.overlap == OverlapRule::Stop && !self.published.conflicts.is_empty() {
             self.discard(prepared);
             prepared.clear();
             return Ok(());
         }
 
         // Before the first swap: a power cut after it must not find an empty file.
-        durable::flush_prepared(
+        durable::flush_staged(
             self,
             prepared
                 .iter()
@@ -113,21 +115,21 @@ impl Publisher<'_> {
         }
 
         // Displaced files must leave their directories, otherwise these are not empty.
-        settle::settle(self)?;
+        finish::finish_displaced(self)?;
         // Each directory once: checking that a directory is empty can make the kernel scan all
         // names that it ever had.
         let emptied: BTreeSet<&[u8]> = deletions
             .iter()
             .filter_map(|step| Some(step.change.path.rsplit_once_str(b"/")?.0))
             .collect();
-        for folder in emptied.into_iter().rev() {
-            self.remove_empty_folders(&[folder, b"/x"].concat())?;
+        for dir in emptied.into_iter().rev() {
+            self.remove_empty_dirs(&[dir, b"/x"].concat())?;
         }
 
         // These waited until a file freed the name of their directory. The others are flushed
         // already, so these are flushed one by one.
-        self.flush = durable::flush_of(self, 0);
-        for step in late {
+        self.flush = durable::choose_flush(self, 0);
+        for step in deferred {
             if let Some(step) = self.prepare(step, prepared)? {
                 self.conflict(&step.change.path);
             }
@@ -141,15 +143,15 @@ impl Publisher<'_> {
     }
 
     /// Stages new versions until one fails; returns what was staged even then.
-    fn prepare_all(&mut self, steps: Vec<PublishStep>) -> (Laid, anyhow::Result<()>) {
-        let mut laid = Laid::default();
+    fn prepare_all(&mut self, steps: Vec<PublishStep>) -> (Staged, anyhow::Result<()>) {
+        let mut staged = Staged::default();
         for step in steps {
-            match self.prepare(step, &mut laid.ready) {
-                Ok(late) => laid.late.extend(late),
-                Err(error) => return (laid, Err(error)),
+            match self.prepare(step, &mut staged.versions) {
+                Ok(deferred) => staged.deferred.extend(deferred),
+                Err(error) => return (staged, Err(error)),
             }
         }
-        (laid, Ok(()))
+        (staged, Ok(()))
     }
 
     /// Stages one new version. Returns the step if its directory cannot be created yet.
@@ -158,51 +160,56 @@ impl Publisher<'_> {
         step: PublishStep,
         prepared: &mut Vec<StagedVersion>,
     ) -> anyhow::Result<Option<PublishStep>> {
-        let WalkResult::Place(place) = self.walk(&step.change.path, IfMissing::Make)? else {
+        let WalkResult::Handle(handle) = self.walk(&step.change.path, IfMissing::Make)? else {
             return Ok(Some(step));
         };
         let Some(entry) = &step.change.new else {
             anyhow::bail!("a deletion writes nothing")
         };
-        let made = match &step.onto.bytes {
+        let contents = match &step.onto.bytes {
             NewBytes::Bytes(bytes) => {
-                Ok(self.new.content_of(bytes.clone(), entry, step.permissions))
+                Ok(self.new.contents_of(bytes.clone(), entry, step.permissions))
             }
             NewBytes::CheckedOut | NewBytes::Unfit => {
-                self.new.content(&step.change.path, entry, step.permissions)
+                self.new
+                    .contents(&step.change.path, entry, step.permissions)
             }
         };
-        let content = match made {
+        let content = match contents {
             Ok(content) => content,
             Err(error) => {
-                self.done.failed.push(format!("{error:#}"));
+                self.published.failed.push(format!("{error:#}"));
                 self.conflict(&step.change.path);
                 return Ok(None);
             }
         };
 
         let (temporary, executable) = self
-            .lay(&place, &content)
+            .stage(&handle, &content)
             .with_context(|| cannot_write(&step.change.path))?;
-        let lies = place.sibling(&temporary);
-        let ours = version::mark(self.repository, &content, executable)?;
+        let staged_handle = handle.sibling(&temporary);
+        let new_mark = version::mark(self.repository, &content, executable)?;
         // Limits the descriptors that a large publication keeps open.
-        let lies = (prepared.len() < MOST_OPEN).then(|| Arc::new(lies));
+        let staged_handle = (prepared.len() < MOST_OPEN).then(|| Arc::new(staged_handle));
 
         prepared.push(StagedVersion {
             step,
             temporary,
-            ours,
-            lies,
+            new_mark,
+            handle: staged_handle,
         });
         Ok(None)
     }
 
-    fn lay(&mut self, place: &Place, content: &Content) -> std::io::Result<(Vec<u8>, bool)> {
+    fn stage(
+        &mut self,
+        handle: &PathHandle,
+        contents: &FileContents,
+    ) -> std::io::Result<(Vec<u8>, bool)> {
         loop {
-            let temporary = rescue::temporary(self);
+            let temporary = displaced_files::next_temporary_name(self);
             let durable = self.flush == Flush::Each;
-            match place.sibling(&temporary).create(content, durable) {
+            match handle.sibling(&temporary).create(contents, durable) {
                 Ok(executable) => return Ok((temporary, executable)),
                 // Left by an interrupted run.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -212,36 +219,41 @@ impl Publisher<'_> {
     }
 
     /// Swaps a staged file in, or records a conflict if the path changed.
-    fn write(&mut self, ready: StagedVersion) -> anyhow::Result<()> {
-        let path = ready.step.change.path.clone();
+    fn write(&mut self, staged: StagedVersion) -> anyhow::Result<()> {
+        let path = staged.step.change.path.clone();
         fault::point("publish-before-exchange")?;
-        let WalkResult::Place(place) = self.walk(&path, IfMissing::Stop)? else {
+        let WalkResult::Handle(handle) = self.walk(&path, IfMissing::Stop)? else {
             self.conflict(&path);
-            return self.fetch_back(&ready);
+            return self.discard_staged(&staged);
         };
 
-        let temporary = place.sibling(&ready.temporary);
-        let written = match ready.step.was {
-            Mark::Absent => self.write_new(&place, &temporary, &ready)?,
-            _ => self.write_over(&place, &temporary, &ready)?,
+        let temporary = handle.sibling(&staged.temporary);
+        let written = match staged.step.old_mark {
+            Mark::Absent => self.write_new(&handle, &temporary, &staged)?,
+            _ => self.swap_in(&handle, &temporary, &staged)?,
         };
         fault::point("publish-after-exchange")?;
 
         if written {
-            self.done.written.push(path);
+            self.published.written.push(path);
             return Ok(());
         }
 
         self.conflict(&path);
-        self.fetch_back(&ready)?;
-        self.remove_empty_folders(&path)
+        self.discard_staged(&staged)?;
+        self.remove_empty_dirs(&path)
     }
 
     /// Discards a staged file whose directory was renamed, through the open handle. Without a
     /// handle the file stays; nothing refers to it.
-    fn fetch_back(&mut self, ready: &StagedVersion) -> anyhow::Result<()> {
-        match &ready.lies {
-            Some(lies) => rescue::let_go(self, lies, &ready.ours, &ready.step.change.path),
+    fn discard_staged(&mut self, staged: &StagedVersion) -> anyhow::Result<()> {
+        match &staged.handle {
+            Some(handle) => displaced_files::discard_file(
+                self,
+                handle,
+                &staged.new_mark,
+                &staged.step.change.path,
+            ),
             None => Ok(()),
         }
     }
@@ -251,28 +263,33 @@ impl Publisher<'_> {
     /// If another program created the file first, returns whether its content is the new version.
     fn write_new(
         &mut self,
-        place: &Place,
-        temporary: &Place,
-        ready: &StagedVersion,
+        handle: &PathHandle,
+        temporary: &PathHandle,
+        staged: &StagedVersion,
     ) -> anyhow::Result<bool> {
         // git does not track empty directories, so they do not occupy the name.
-        place.remove_empty_folders()?;
-        match temporary.move_to(place) {
+        handle.remove_empty_dirs()?;
+        match temporary.move_to(handle) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                rescue::let_go(self, temporary, &ready.ours, &ready.step.change.path)?;
+                displaced_files::discard_file(
+                    self,
+                    temporary,
+                    &staged.new_mark,
+                    &staged.step.change.path,
+                )?;
                 {
-                    let change = &ready.step.change;
+                    let change = &staged.step.change;
                     self.new.is(
                         &change.path,
                         change.new.as_ref(),
-                        &version::look(self.repository, place)?,
+                        &version::read_disk(self.repository, handle)?,
                     )
                 }
             }
             // The directory was renamed, and the staged file with it.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error).with_context(|| cannot_write(&ready.step.change.path)),
+            Err(error) => Err(error).with_context(|| cannot_write(&staged.step.change.path)),
         }
     }
 
@@ -282,44 +299,46 @@ impl Publisher<'_> {
     /// writing (`settle`): an editor that opened it before the swap can still save into it.
     ///
     /// Returns `false` if the file changed since it was judged; it has its name back then.
-    fn write_over(
+    fn swap_in(
         &mut self,
-        place: &Place,
-        temporary: &Place,
-        ready: &StagedVersion,
+        handle: &PathHandle,
+        temporary: &PathHandle,
+        staged: &StagedVersion,
     ) -> anyhow::Result<bool> {
-        let path = &ready.step.change.path;
-        match temporary.exchange(place) {
+        let path = &staged.step.change.path;
+        match temporary.exchange(handle) {
             Ok(true) => {}
-            Ok(false) => return self.write_without_exchange(place, temporary, ready),
+            Ok(false) => return self.write_without_exchange(handle, temporary, staged),
             Err(error) if error.kind() == ErrorKind::NotFound || is_refused(&error) => {
-                rescue::let_go(self, temporary, &ready.ours, path)?;
+                displaced_files::discard_file(self, temporary, &staged.new_mark, path)?;
                 if is_refused(&error) {
-                    self.done.closed.push(path.clone());
+                    self.published.unwritable.push(path.clone());
                 }
                 return Ok(false);
             }
             Err(error) => return Err(error).with_context(|| cannot_write(path)),
         }
 
-        let held = DisplacedFile {
+        let displaced_file = DisplacedFile {
             path: path.clone(),
-            temporary: ready.temporary.clone(),
-            was: ready.step.was.clone(),
-            ours: ready.ours.clone(),
-            lies: ready.lies.clone(),
-            kept_as: ready.step.onto.kept_as.clone(),
+            temporary: staged.temporary.clone(),
+            old_mark: staged.step.old_mark.clone(),
+            new_mark: staged.new_mark.clone(),
+            handle: staged.handle.clone(),
+            kept_as: staged.step.onto.kept_as.clone(),
         };
         // Equal metadata suffices here, because `settle` compares the bytes under a lease.
         let trace = temporary.stat()?.map(|stat| Trace::of(&stat));
-        let is_traced = trace.is_some() && trace == ready.step.trace;
+        let is_traced = trace.is_some() && trace == staged.step.trace;
 
-        if !is_traced && version::look(self.repository, temporary)?.mark != held.was {
-            settle::give_back(self, place, temporary, &held)?;
+        if !is_traced
+            && version::read_disk(self.repository, temporary)?.mark != displaced_file.old_mark
+        {
+            finish::restore_original(self, handle, temporary, &displaced_file)?;
             return Ok(false);
         }
 
-        self.held.push(held);
+        self.displaced_files.push(displaced_file);
         Ok(true)
     }
 
@@ -328,21 +347,26 @@ impl Publisher<'_> {
     /// Race: a save between the comparison and the rename is overwritten.
     fn write_without_exchange(
         &mut self,
-        place: &Place,
-        temporary: &Place,
-        ready: &StagedVersion,
+        handle: &PathHandle,
+        temporary: &PathHandle,
+        staged: &StagedVersion,
     ) -> anyhow::Result<bool> {
-        if version::look(self.repository, place)?.mark != ready.step.was {
-            rescue::let_go(self, temporary, &ready.ours, &ready.step.change.path)?;
+        if version::read_disk(self.repository, handle)?.mark != staged.step.old_mark {
+            displaced_files::discard_file(
+                self,
+                temporary,
+                &staged.new_mark,
+                &staged.step.change.path,
+            )?;
             return Ok(false);
         }
 
-        if let Some(kept_as) = &ready.step.onto.kept_as {
-            replaced::copy(self.repository, place, kept_as, &ready.step.change.path)?;
+        if let Some(kept_as) = &staged.step.onto.kept_as {
+            replaced::copy_replaced(self.repository, handle, kept_as, &staged.step.change.path)?;
         }
         temporary
-            .replace(place)
-            .with_context(|| cannot_write(&ready.step.change.path))?;
+            .replace(handle)
+            .with_context(|| cannot_write(&staged.step.change.path))?;
         Ok(true)
     }
 
@@ -350,19 +374,19 @@ impl Publisher<'_> {
     /// it differs from the old tree.
     fn delete(&mut self, step: &PublishStep) -> anyhow::Result<()> {
         let path = &step.change.path;
-        let WalkResult::Place(place) = self.walk(path, IfMissing::Stop)? else {
+        let WalkResult::Handle(handle) = self.walk(path, IfMissing::Stop)? else {
             return Ok(());
         };
         fault::point("publish-before-delete")?;
         let name = loop {
-            let name = rescue::temporary(self);
-            match place.move_to(&place.sibling(&name)) {
+            let name = displaced_files::next_temporary_name(self);
+            match handle.move_to(&handle.sibling(&name)) {
                 Ok(()) => break name,
                 // Left by an interrupted run.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
                 Err(error) if is_refused(&error) => {
-                    self.done.closed.push(path.clone());
+                    self.published.unwritable.push(path.clone());
                     self.conflict(path);
                     return Ok(());
                 }
@@ -373,33 +397,33 @@ impl Publisher<'_> {
         // Moved, not unlinked: the file can have changed since it was judged.
         fault::point("publish-after-delete")?;
         // `settle` takes it off the list again if the file must be restored.
-        self.done.deleted.push(path.clone());
-        let lies = if self.held.len() < MOST_OPEN {
-            Some(Arc::new(place.sibling(&name)))
+        self.published.deleted.push(path.clone());
+        let displaced_handle = if self.displaced_files.len() < MOST_OPEN {
+            Some(Arc::new(handle.sibling(&name)))
         } else {
             None
         };
 
-        self.held.push(DisplacedFile {
+        self.displaced_files.push(DisplacedFile {
             path: path.clone(),
             temporary: name,
-            was: step.was.clone(),
-            ours: Mark::Absent,
-            lies,
+            old_mark: step.old_mark.clone(),
+            new_mark: Mark::Absent,
+            handle: displaced_handle,
             kept_as: step.onto.kept_as.clone(),
         });
         Ok(())
     }
 
-    pub(super) fn remove_empty_folders(&mut self, path: &[u8]) -> anyhow::Result<()> {
+    pub(super) fn remove_empty_dirs(&mut self, path: &[u8]) -> anyhow::Result<()> {
         self.recent.forget();
         let mut path = path;
         while let Some(end) = path.iter().rposition(|&byte| byte == b'/') {
             path = &path[..end];
-            let WalkResult::Place(folder) = self.top.walk(path, IfMissing::Stop)? else {
+            let WalkResult::Handle(dir) = self.top.walk(path, IfMissing::Stop)? else {
                 break;
             };
-            if !folder.remove_empty_folder()? && !folder.look()?.is_absent() {
+            if !dir.remove_empty_dir()? && !dir.read()?.is_absent() {
                 break;
             }
         }
@@ -408,21 +432,26 @@ impl Publisher<'_> {
     }
 
     fn discard(&mut self, prepared: &[StagedVersion]) {
-        for ready in prepared {
-            let path = &ready.step.change.path;
+        for staged in prepared {
+            let path = &staged.step.change.path;
             // The next run sweeps what cannot be removed now.
-            let _ = match (&ready.lies, self.top.walk(path, IfMissing::Stop)) {
-                (Some(lies), _) => rescue::let_go(self, lies, &ready.ours, path),
-                (None, Ok(WalkResult::Place(place))) => {
-                    rescue::let_go(self, &place.sibling(&ready.temporary), &ready.ours, path)
+            let _ = match (&staged.handle, self.top.walk(path, IfMissing::Stop)) {
+                (Some(handle), _) => {
+                    displaced_files::discard_file(self, handle, &staged.new_mark, path)
                 }
+                (None, Ok(WalkResult::Handle(place))) => displaced_files::discard_file(
+                    self,
+                    &place.sibling(&staged.temporary),
+                    &staged.new_mark,
+                    path,
+                ),
                 _ => Ok(()),
             };
         }
     }
 }
 
-fn paths(steps: &[PublishStep]) -> Vec<&[u8]> {
+fn step_paths(steps: &[PublishStep]) -> Vec<&[u8]> {
     steps
         .iter()
         .map(|step| step.change.path.as_slice())

@@ -17,8 +17,8 @@ use super::Publisher;
 use crate::git::diff;
 use crate::git::keep::fresh;
 use crate::git::object::{EntryMode, TreeId};
-use crate::git::place::durable;
-use crate::git::place::{IfMissing, Top, WalkResult};
+use crate::git::path_handle::durable;
+use crate::git::path_handle::{IfMissing, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::host::sync::sync_whole;
 
@@ -28,34 +28,34 @@ pub(super) enum Flush {
     /// `fsync` of each file when it is staged.
     Each,
     /// One `syncfs` for all files.
-    Whole,
+    FileSystem,
 }
 
 /// Above this number of files, or of directories, one `syncfs` replaces the single flushes.
-const FEW: usize = 8;
+const MAX_SINGLE_FLUSHES: usize = 8;
 
-pub(super) fn flush_of(publisher: &Publisher<'_>, count: usize) -> Flush {
-    match (publisher.guard.durable, count > FEW) {
+pub(super) fn choose_flush(publisher: &Publisher<'_>, count: usize) -> Flush {
+    match (publisher.guard.durable, count > MAX_SINGLE_FLUSHES) {
         (false, _) => Flush::None,
         (true, false) => Flush::Each,
-        (true, true) => Flush::Whole,
+        (true, true) => Flush::FileSystem,
     }
 }
 
 /// Flushes staged files, given as pairs of a path and the temporary name next to it. Without this,
 /// a power cut after a swap can leave empty files.
-pub(super) fn flush_prepared<'p>(
+pub(super) fn flush_staged<'p>(
     publisher: &Publisher<'_>,
     prepared: impl Iterator<Item = (&'p [u8], &'p [u8])>,
 ) -> anyhow::Result<()> {
-    if publisher.flush != Flush::Whole
-        || sync_whole(publisher.repository.workdir()).context(WORDS)?
+    if publisher.flush != Flush::FileSystem
+        || sync_whole(publisher.repository.workdir()).context(FLUSH_ACTION)?
     {
         return Ok(());
     }
     for (path, temporary) in prepared {
-        if let WalkResult::Place(place) = publisher.top.walk(path, IfMissing::Stop)? {
-            durable::sync(&place.sibling(temporary)).context(WORDS)?;
+        if let WalkResult::Handle(handle) = publisher.top.walk(path, IfMissing::Stop)? {
+            durable::sync_contents(&handle.sibling(temporary)).context(FLUSH_ACTION)?;
         }
     }
 
@@ -69,27 +69,28 @@ pub(super) fn flush_names(publisher: &Publisher<'_>) -> anyhow::Result<()> {
         return Ok(());
     }
 
-    let is_away = flush_displaced(publisher).context(WORDS)?;
-    if let Some(folders) = &publisher.folders
-        && flush_folders(publisher, folders).context(WORDS)?
+    let is_away = flush_displaced_dir(publisher).context(FLUSH_ACTION)?;
+    if let Some(dirs) = &publisher.dirs
+        && flush_dirs(publisher, dirs).context(FLUSH_ACTION)?
         && is_away
     {
         return Ok(());
     }
-    if sync_whole(publisher.repository.workdir()).context(WORDS)? || publisher.folders.is_some() {
+    if sync_whole(publisher.repository.workdir()).context(FLUSH_ACTION)? || publisher.dirs.is_some()
+    {
         return Ok(());
     }
 
     // No `syncfs` on this system: flush directories one by one, however many.
     let changes = diff::changes(publisher.repository, publisher.from, publisher.to)?;
     let paths = changes.iter().map(|change| change.path.as_slice());
-    flush_folders(publisher, &all_folders_of(paths)).context(WORDS)?;
+    flush_dirs(publisher, &all_parent_dirs(paths)).context(FLUSH_ACTION)?;
     Ok(())
 }
 
-fn flush_displaced(publisher: &Publisher<'_>) -> io::Result<bool> {
+fn flush_displaced_dir(publisher: &Publisher<'_>) -> io::Result<bool> {
     match Top::open(&publisher.repository.teddy_dir()) {
-        Ok(top) => flush_folder(&top, b"undo/displaced/"),
+        Ok(top) => flush_dir(&top, b"undo/displaced/"),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
     }
@@ -97,55 +98,55 @@ fn flush_displaced(publisher: &Publisher<'_>) -> io::Result<bool> {
 
 /// Flushes directories one by one. Returns `false` if one could not be flushed: a symlink replaced
 /// it, it is not readable, or its file system cannot flush it.
-fn flush_folders(publisher: &Publisher<'_>, folders: &BTreeSet<PathBuf>) -> io::Result<bool> {
+fn flush_dirs(publisher: &Publisher<'_>, dirs: &BTreeSet<PathBuf>) -> io::Result<bool> {
     let mut is_durable = true;
-    for folder in folders {
-        let mut inside = folder.as_os_str().as_bytes().to_vec();
+    for dir in dirs {
+        let mut inside = dir.as_os_str().as_bytes().to_vec();
         if !inside.is_empty() {
             inside.push(b'/');
         }
-        is_durable &= flush_folder(&publisher.top, &inside)?;
+        is_durable &= flush_dir(&publisher.top, &inside)?;
     }
     Ok(is_durable)
 }
 
 /// Flushes one directory below `top` without following symlinks. A missing directory counts as
 /// flushed.
-fn flush_folder(top: &Top, folder: &[u8]) -> io::Result<bool> {
-    match top.walk(&[folder, b"x"].concat(), IfMissing::Stop)? {
-        WalkResult::Place(place) => durable::sync_folder(&place),
+fn flush_dir(top: &Top, dir: &[u8]) -> io::Result<bool> {
+    match top.walk(&[dir, b"x"].concat(), IfMissing::Stop)? {
+        WalkResult::Handle(handle) => durable::sync_parent_dir(&handle),
         WalkResult::Missing => Ok(true),
         WalkResult::Blocked(_)
-        | WalkResult::Closed
+        | WalkResult::Denied
         | WalkResult::Boundary
         | WalkResult::Refused => Ok(false),
     }
 }
 
-const WORDS: &str = "making the files durable";
+const FLUSH_ACTION: &str = "making the files durable";
 
 /// Returns the directories whose entries change: the parents of the paths, and the parent of each
 /// directory that is itself new or removed (`stays` returns false). `None` if there are more than
 /// `FEW`.
-pub(super) fn folders_of<'p>(
+pub(super) fn changed_dirs<'p>(
     paths: impl Iterator<Item = &'p [u8]>,
-    stays: impl Fn(&Path) -> anyhow::Result<bool>,
+    persists: impl Fn(&Path) -> anyhow::Result<bool>,
 ) -> anyhow::Result<Option<BTreeSet<PathBuf>>> {
-    let mut folders = BTreeSet::new();
+    let mut dirs = BTreeSet::new();
     for path in paths {
-        for folder in above(path) {
-            let is_known = folders.contains(&folder);
-            let is_last = is_known || folder.as_os_str().is_empty() || stays(&folder)?;
-            folders.insert(folder);
+        for dir in parent_dirs(path) {
+            let is_known = dirs.contains(&dir);
+            let is_last = is_known || dir.as_os_str().is_empty() || persists(&dir)?;
+            dirs.insert(dir);
             if is_last {
                 break;
             }
         }
-        if folders.len() > FEW {
+        if dirs.len() > MAX_SINGLE_FLUSHES {
             return Ok(None);
         }
     }
-    Ok(Some(folders))
+    Ok(Some(dirs))
 }
 
 /// Returns whether a directory exists before and after, with its own name already on disk.
@@ -153,31 +154,33 @@ pub(super) fn folders_of<'p>(
 /// Both trees must have it. That is not enough: a sparse checkout leaves directories out, so the
 /// user or a killed run can have created it just now. So its parent must not have changed recently
 /// either.
-pub(super) fn stays(
+pub(super) fn dir_persists(
     repository: &Repository,
     trees: [TreeId; 2],
-    folder: &Path,
+    dir: &Path,
 ) -> anyhow::Result<bool> {
     for tree in trees {
-        let entry = repository.entry(tree, folder.as_os_str().as_bytes())?;
+        let entry = repository.entry(tree, dir.as_os_str().as_bytes())?;
         if entry.is_none_or(|entry| entry.mode != EntryMode::Tree) {
             return Ok(false);
         }
     }
 
-    let inside = repository.workdir().join(folder);
-    let is_there = inside.symlink_metadata().is_ok_and(|found| found.is_dir());
-    let beside = inside.parent().and_then(|beside| beside.metadata().ok());
+    let inside = repository.workdir().join(dir);
+    let is_there = inside
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_dir());
+    let parent = inside.parent().and_then(|parent| parent.metadata().ok());
     // A recent change of the parent can be the creation of this directory.
-    Ok(is_there && beside.is_some_and(|beside| !fresh::is_young(&beside)))
+    Ok(is_there && parent.is_some_and(|parent| !fresh::is_recent(&parent)))
 }
 
-fn all_folders_of<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<PathBuf> {
-    paths.flat_map(above).collect()
+fn all_parent_dirs<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<PathBuf> {
+    paths.flat_map(parent_dirs).collect()
 }
 
 /// Returns the ancestors of a path, innermost first. The last one is the empty path, the top.
-fn above(path: &[u8]) -> impl Iterator<Item = PathBuf> {
+fn parent_dirs(path: &[u8]) -> impl Iterator<Item = PathBuf> {
     let above = Path::new(OsStr::from_bytes(path)).ancestors().skip(1);
     above.map(Path::to_owned)
 }
@@ -190,11 +193,11 @@ mod tests {
     #[track_caller]
     fn check(paths: &[&str], expected: &[&str]) {
         // A directory named "new" is created, and so is everything in it.
-        let stays = |folder: &Path| Ok(folder.iter().all(|part| part != "new"));
+        let persists = |dir: &Path| Ok(dir.iter().all(|part| part != "new"));
         let paths_of = paths.iter().map(|path| path.as_bytes());
-        let found = folders_of(paths_of, stays).unwrap().unwrap();
+        let actual = changed_dirs(paths_of, persists).unwrap().unwrap();
         let expected = expected.iter().map(PathBuf::from).collect();
-        assert_eq!(found, expected, "{paths:?}");
+        assert_eq!(actual, expected, "{paths:?}");
     }
 
     #[test]
@@ -213,10 +216,10 @@ mod tests {
         gix::init(outer.path()).unwrap();
         let repository = Repository::open(outer.path()).unwrap();
         let tree = sample::write(&repository, &[("d/e/f".to_owned(), 1)].into());
-        let stays = |folder: &str| stays(&repository, [tree; 2], Path::new(folder)).unwrap();
-        assert!(!stays("d") && !stays("d/e"));
+        let persists = |dir: &str| dir_persists(&repository, [tree; 2], Path::new(dir)).unwrap();
+        assert!(!persists("d") && !persists("d/e"));
         std::fs::create_dir_all(outer.path().join("d/e")).unwrap();
-        assert!(!stays("d") && !stays("d/e"));
+        assert!(!persists("d") && !persists("d/e"));
     }
 
     #[test]
@@ -226,23 +229,25 @@ mod tests {
         std::fs::create_dir(outer.path().join("outside")).unwrap();
         std::os::unix::fs::symlink("../outside", outer.path().join("top/link")).unwrap();
         let top = Top::open(&outer.path().join("top")).unwrap();
-        for (folder, expected) in [
+        for (dir, expected) in [
             ("", true),
             ("a/", true),
             ("a/b/", true),
             ("gone/", true),
             ("link/", false),
         ] {
-            let found = flush_folder(&top, folder.as_bytes()).unwrap();
-            assert_eq!(found, expected, "`{folder}`");
+            let actual = flush_dir(&top, dir.as_bytes()).unwrap();
+            assert_eq!(actual, expected, "`{dir}`");
         }
     }
 
     #[test]
     fn many_folders_are_not_flushed_one_by_one() {
-        let paths: Vec<_> = (0..FEW).map(|number| format!("{number}/x")).collect();
+        let paths: Vec<_> = (0..MAX_SINGLE_FLUSHES)
+            .map(|number| format!("{number}/x"))
+            .collect();
         let paths = paths.iter().map(|path| path.as_bytes());
-        let found = folders_of(paths, |_| Ok(false)).unwrap();
-        assert_eq!(found, None);
+        let actual = changed_dirs(paths, |_| Ok(false)).unwrap();
+        assert_eq!(actual, None);
     }
 }

@@ -18,31 +18,31 @@
 //! `.git` on the same file system. See docs/decisions/0012-late-writes.md.
 
 mod apply;
-pub mod displaced;
+mod case_collisions;
+mod classify;
+pub mod displaced_files;
 mod durable;
-mod judge;
+mod finish;
 mod onto;
 pub(in crate::git) mod replaced;
-pub mod rescue;
-mod rescued;
-mod settle;
-mod twins;
+mod salvaged;
+pub mod undo_dir;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use case_collisions::CaseCollisions;
+use classify::PublishStep;
 use durable::Flush;
-use judge::PublishStep;
-use settle::DisplacedFile;
-use twins::CaseTwins;
+use finish::DisplacedFile;
 
 use super::diff::TreeChange;
-use super::place::{IfMissing, Place, Recent, Top, WalkResult};
+use super::parallel;
+use super::path_handle::{IfMissing, PathHandle, RecentLookup, Top, WalkResult};
 use super::repository::Repository;
 use super::sparse::Hidden;
-use super::spread;
 use super::version::TreeVersion;
 use crate::git::diff;
 use crate::git::object::TreeId;
@@ -88,23 +88,23 @@ pub struct Published {
     pub busy: Vec<Vec<u8>>,
     /// Subset of `conflicts` that the user has no permission to change, because of the file or its
     /// directory.
-    pub closed: Vec<Vec<u8>>,
+    pub unwritable: Vec<Vec<u8>>,
     /// Those among the conflicts whose bytes on disk git does not store and the change does not
     /// fit.
     pub unfit: Vec<Vec<u8>>,
     /// Why the new version of a conflict could not be made, a filter that failed say.
     pub failed: Vec<String>,
     /// Files with unknown content that were moved out of the way.
-    pub rescued: Vec<Rescued>,
+    pub salvaged: Vec<Salvaged>,
 }
 
 /// A file with unexpected content that was found under one of our temporary names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rescued {
+pub struct Salvaged {
     /// Path that the file belonged to.
     pub path: Vec<u8>,
     /// Where the file is now, below `undo/rescued`.
-    pub kept: PathBuf,
+    pub saved_as: PathBuf,
 }
 
 impl Published {
@@ -113,10 +113,10 @@ impl Published {
         self.deleted.extend(part.deleted);
         self.conflicts.extend(part.conflicts);
         self.busy.extend(part.busy);
-        self.closed.extend(part.closed);
+        self.unwritable.extend(part.unwritable);
         self.unfit.extend(part.unfit);
         self.failed.extend(part.failed);
-        self.rescued.extend(part.rescued);
+        self.salvaged.extend(part.salvaged);
     }
 }
 
@@ -124,7 +124,7 @@ struct Publisher<'repo> {
     repository: &'repo Repository,
     /// Top directory of the worktree, open.
     top: Arc<Top>,
-    recent: Recent,
+    recent: RecentLookup,
     from: TreeId,
     to: TreeId,
     /// Converts the old tree's entries to their form on disk, with filters applied.
@@ -132,21 +132,21 @@ struct Publisher<'repo> {
     /// The same for the new tree.
     new: TreeVersion<'repo>,
     /// Finds case collisions; used if the file system ignores case.
-    twins: CaseTwins,
+    case_collisions: CaseCollisions,
     guard: &'repo Guard,
     /// Directories to flush at the end, relative to the top. `None` if there are too many to flush
     /// one by one.
-    folders: Option<BTreeSet<PathBuf>>,
+    dirs: Option<BTreeSet<PathBuf>>,
     flush: Flush,
     /// Displaced files that `settle` has yet to compare.
-    held: Vec<DisplacedFile>,
+    displaced_files: Vec<DisplacedFile>,
     /// Number of temporary names used; the next name counts on from it.
     names: usize,
     /// `undo/displaced`, once it is open.
-    away_folder: Option<Place>,
+    undo_dir: Option<PathHandle>,
     /// Number of displaced names used.
-    away: usize,
-    done: Published,
+    undo_count: usize,
+    published: Published,
 }
 
 /// Updates the worktree's files from tree `from` to tree `to`. The caller holds the repository
@@ -165,8 +165,8 @@ pub fn publish(
         return Ok(Published::default());
     }
 
-    let mut steps = publisher.judge(&changes)?;
-    if guard.overlap == OverlapRule::Stop && !publisher.done.conflicts.is_empty() {
+    let mut steps = publisher.classify_changes(&changes)?;
+    if guard.overlap == OverlapRule::Stop && !publisher.published.conflicts.is_empty() {
         return Ok(publisher.finish());
     }
 
@@ -215,24 +215,24 @@ fn publisher<'repo>(
     let mut changes = diff::changes(repository, from, to)?;
     show_hidden(repository, &mut changes)?;
     let paths = || changes.iter().map(|change| change.path.as_slice());
-    let stays = |folder: &Path| durable::stays(repository, [from, to], folder);
+    let persists = |dir: &Path| durable::dir_persists(repository, [from, to], dir);
     let publisher = Publisher {
         repository,
         top: Arc::new(Top::open(repository.workdir())?),
-        recent: Recent::default(),
+        recent: RecentLookup::default(),
         from,
         to,
-        old: version::version(repository, from, paths())?,
-        new: version::version(repository, to, paths())?,
-        twins: CaseTwins::default(),
+        old: version::tree_version(repository, from, paths())?,
+        new: version::tree_version(repository, to, paths())?,
+        case_collisions: CaseCollisions::default(),
         guard,
-        folders: durable::folders_of(paths(), stays)?,
+        dirs: durable::changed_dirs(paths(), persists)?,
         flush: Flush::None,
-        held: Vec::new(),
+        displaced_files: Vec::new(),
         names: 0,
-        away_folder: None,
-        away: 0,
-        done: Published::default(),
+        undo_dir: None,
+        undo_count: 0,
+        published: Published::default(),
     };
 
     Ok((publisher, changes))
@@ -242,72 +242,73 @@ impl Publisher<'_> {
     /// Runs `work` on parts of `items` in parallel and merges their results.
     ///
     /// `paths` returns the paths that a part needs of the two trees.
-    fn spread<T: Send, R: Send>(
+    fn run_parallel<T: Send, R: Send>(
         &mut self,
         items: Vec<T>,
         paths: impl Fn(&[T]) -> Vec<&[u8]> + Sync,
         work: impl Fn(&mut Publisher<'_>, Vec<T>) -> R + Sync,
     ) -> anyhow::Result<Vec<R>> {
         let count = items.len();
-        if spread::threads(count) == 1 {
+        if parallel::threads(count) == 1 {
             return Ok(vec![work(self, items)]);
         }
 
         let (guard, flush, top) = (self.guard, self.flush, &self.top);
-        let (from, to, names, away) = (self.from, self.to, self.names, self.away);
-        let outcomes = spread::spread(self.repository, items, |repository, start, part| {
-            let concerned = paths(&part);
-            let mut publisher = Publisher {
-                repository,
-                top: Arc::clone(top),
-                recent: Recent::default(),
-                from,
-                to,
-                old: version::version(repository, from, concerned.iter().copied())?,
-                new: version::version(repository, to, concerned.iter().copied())?,
-                twins: CaseTwins::default(),
-                guard,
-                folders: None,
-                flush,
-                held: Vec::new(),
-                // Parts can pick the same name. That is safe: a name that exists is skipped, never
-                // overwritten.
-                names: names + start,
-                away_folder: None,
-                away: away + start,
-                done: Published::default(),
-            };
+        let (from, to, names, away) = (self.from, self.to, self.names, self.undo_count);
+        let outcomes =
+            parallel::map_parallel(self.repository, items, |repository, start, part| {
+                let concerned = paths(&part);
+                let mut publisher = Publisher {
+                    repository,
+                    top: Arc::clone(top),
+                    recent: RecentLookup::default(),
+                    from,
+                    to,
+                    old: version::tree_version(repository, from, concerned.iter().copied())?,
+                    new: version::tree_version(repository, to, concerned.iter().copied())?,
+                    case_collisions: CaseCollisions::default(),
+                    guard,
+                    dirs: None,
+                    flush,
+                    displaced_files: Vec::new(),
+                    // Parts can pick the same name. That is safe: a name that exists is skipped, never
+                    // overwritten.
+                    names: names + start,
+                    undo_dir: None,
+                    undo_count: away + start,
+                    published: Published::default(),
+                };
 
-            drop(concerned);
-            let outcome = work(&mut publisher, part);
-            Ok((outcome, publisher.done))
-        })?;
+                drop(concerned);
+                let outcome = work(&mut publisher, part);
+                Ok((outcome, publisher.published))
+            })?;
 
-        (self.names, self.away) = (names + count, away + count);
+        (self.names, self.undo_count) = (names + count, away + count);
         Ok(outcomes
             .into_iter()
-            .map(|(outcome, done)| {
-                self.done.add(done);
+            .map(|(outcome, published)| {
+                self.published.add(published);
                 outcome
             })
             .collect())
     }
 
     fn finish(mut self) -> Published {
-        let done = &mut self.done;
+        let published = &mut self.published;
         for paths in [
-            &mut done.written,
-            &mut done.deleted,
-            &mut done.conflicts,
-            &mut done.busy,
-            &mut done.closed,
-            &mut done.unfit,
+            &mut published.written,
+            &mut published.deleted,
+            &mut published.conflicts,
+            &mut published.busy,
+            &mut published.unwritable,
+            &mut published.unfit,
         ] {
             paths.sort();
             paths.dedup();
         }
 
-        self.done
+        self.published
     }
 
     fn walk(&mut self, path: &[u8], missing: IfMissing) -> std::io::Result<WalkResult> {
@@ -315,7 +316,7 @@ impl Publisher<'_> {
     }
 
     fn conflict(&mut self, path: &[u8]) {
-        self.done.conflicts.push(path.to_vec());
+        self.published.conflicts.push(path.to_vec());
     }
 }
 

@@ -8,8 +8,8 @@ use super::Publisher;
 use super::replaced::{self, KeptAs};
 use crate::git::diff::TreeChange;
 use crate::git::object::{EntryMode, TreeEntry};
-use crate::git::place::{FileBody, OnDisk};
-use crate::git::version::{Mark, Marked};
+use crate::git::path_handle::{FileBody, OnDisk};
+use crate::git::version::{DiskVersion, Mark};
 use crate::text::transplant::keeps_own_lines;
 
 /// Where the bytes of a new version come from.
@@ -43,21 +43,26 @@ impl Onto {
 
 impl Publisher<'_> {
     /// Returns how to apply a change to the bytes on disk, which git takes for the old version.
-    pub(super) fn onto(&mut self, change: &TreeChange, found: &Marked) -> anyhow::Result<Onto> {
-        let kept = match &change.new {
-            Some(new) if is_file(new) => self.kept(&change.path, new)?,
+    pub(super) fn plan_write(
+        &mut self,
+        change: &TreeChange,
+        current: &DiskVersion,
+    ) -> anyhow::Result<Onto> {
+        let preserved = match &change.new {
+            Some(new) if is_file_entry(new) => self.preserved_bytes(&change.path, new)?,
             _ => None,
         };
-        let written = |kept: Option<Vec<u8>>| kept.map_or(NewBytes::CheckedOut, NewBytes::Bytes);
-        let (Some(old), Mark::File(id, _)) = (&change.old, &found.mark) else {
+        let written =
+            |preserved: Option<Vec<u8>>| preserved.map_or(NewBytes::CheckedOut, NewBytes::Bytes);
+        let (Some(old), Mark::File(id, _)) = (&change.old, &current.mark) else {
             return Ok(Onto {
-                bytes: written(kept),
+                bytes: written(preserved),
                 kept_as: None,
             });
         };
-        if !is_file(old) || self.is_checked_out(&change.path, old, *id, found)? {
+        if !is_file_entry(old) || self.is_checked_out(&change.path, old, *id, current)? {
             return Ok(Onto {
-                bytes: written(kept),
+                bytes: written(preserved),
                 kept_as: None,
             });
         }
@@ -65,8 +70,10 @@ impl Publisher<'_> {
         let bytes = match &change.new {
             None => NewBytes::CheckedOut,
             // A turn wrote all bytes on disk, so its undo restores all bytes that it replaced.
-            Some(_) if kept.is_some() && self.is_of_turn(&change.path, old, *id)? => written(kept),
-            Some(new) => match self.applied(change, [old, new], found, kept)? {
+            Some(_) if preserved.is_some() && self.is_of_turn(&change.path, old, *id)? => {
+                written(preserved)
+            }
+            Some(new) => match self.applied(change, [old, new], current, preserved)? {
                 NewBytes::Unfit if self.guard.overwrite => NewBytes::CheckedOut,
                 bytes => bytes,
             },
@@ -84,7 +91,7 @@ impl Publisher<'_> {
         path: &[u8],
         entry: &TreeEntry,
         id: gix::ObjectId,
-        found: &Marked,
+        current: &DiskVersion,
     ) -> anyhow::Result<bool> {
         if let Ok(checked_out) = self.old.checked_out_id(path, entry) {
             return Ok(checked_out == id);
@@ -92,7 +99,7 @@ impl Publisher<'_> {
         let OnDisk::File {
             body: FileBody::Bytes(disk),
             ..
-        } = &found.seen
+        } = &current.on_disk
         else {
             return Ok(false);
         };
@@ -109,16 +116,20 @@ impl Publisher<'_> {
         id: gix::ObjectId,
     ) -> anyhow::Result<bool> {
         let kept_as = KeptAs::of(self.repository, entry.id, path)?;
-        let Some(bytes) = replaced::newest(self.repository, &kept_as, path) else {
+        let Some(bytes) = replaced::newest_replaced(self.repository, &kept_as, path) else {
             return Ok(false);
         };
         Ok(self.repository.blob_id(&bytes)?.0 == id)
     }
 
     /// Returns bytes that were kept for a version and that git stores as it.
-    fn kept(&mut self, path: &[u8], entry: &TreeEntry) -> anyhow::Result<Option<Vec<u8>>> {
+    fn preserved_bytes(
+        &mut self,
+        path: &[u8],
+        entry: &TreeEntry,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
         let kept_as = KeptAs::of(self.repository, entry.id, path)?;
-        let Some(bytes) = replaced::newest(self.repository, &kept_as, path) else {
+        let Some(bytes) = replaced::newest_replaced(self.repository, &kept_as, path) else {
             return Ok(None);
         };
         let is_version = self.new.stores(path, &bytes, entry)?;
@@ -130,10 +141,10 @@ impl Publisher<'_> {
         &mut self,
         change: &TreeChange,
         [old, new]: [&TreeEntry; 2],
-        found: &Marked,
-        kept: Option<Vec<u8>>,
+        current: &DiskVersion,
+        preserved: Option<Vec<u8>>,
     ) -> anyhow::Result<NewBytes> {
-        if !is_file(new) {
+        if !is_file_entry(new) {
             return Ok(NewBytes::Unfit);
         }
         let path = &change.path;
@@ -144,7 +155,7 @@ impl Publisher<'_> {
         let OnDisk::File {
             body: FileBody::Bytes(disk),
             ..
-        } = &found.seen
+        } = &current.on_disk
         else {
             return Ok(NewBytes::Unfit);
         };
@@ -152,16 +163,16 @@ impl Publisher<'_> {
         let Ok(base) = base.or_else(|_| self.old.stored_and_checked_out(path, disk)) else {
             return Ok(NewBytes::Unfit);
         };
-        if let Some(kept) = kept
-            && keeps_own_lines(&base, &kept, disk)
+        if let Some(preserved) = preserved
+            && keeps_own_lines(&base, &preserved, disk)
         {
-            return Ok(NewBytes::Bytes(kept));
+            return Ok(NewBytes::Bytes(preserved));
         }
         let applied = self.new.apply_to_disk(path, [&base, &target], disk, new)?;
         Ok(applied.map_or(NewBytes::Unfit, NewBytes::Bytes))
     }
 }
 
-fn is_file(entry: &TreeEntry) -> bool {
+fn is_file_entry(entry: &TreeEntry) -> bool {
     matches!(entry.mode, EntryMode::File | EntryMode::Executable)
 }

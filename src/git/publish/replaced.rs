@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use gix::ObjectId;
 
-use super::rescued;
+use super::salvaged;
 use crate::git::object::large::LARGE;
-use crate::git::place::Place;
+use crate::git::path_handle::PathHandle;
 use crate::git::repository::Repository;
-use crate::host::file::{make_folders, read_regular};
+use crate::host::file::{make_dirs, read_regular};
 
 /// Hexadecimal digits of a path's hash in a name.
 const PATH_DIGITS: usize = 12;
 /// Bytes of the file's own name in a name.
-const MAX_NAME: usize = 120;
+const MAX_REPLACED_NAME: usize = 120;
 /// At most this many versions of an entry are kept.
-const MAX_VERSIONS: usize = 100;
+const MAX_REPLACED_VERSIONS: usize = 100;
 
 /// Of which entry and path a file was a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,16 +50,16 @@ impl KeptAs {
 }
 
 /// Moves a file to where it is kept.
-pub(super) fn keep(
+pub(super) fn keep_replaced(
     repository: &Repository,
-    file: &Place,
+    file: &PathHandle,
     kept_as: &KeptAs,
     name: &[u8],
 ) -> anyhow::Result<()> {
-    let dir = dir(repository);
-    make_folders(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    let dir = replaced_dir(repository);
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
     for number in 1.. {
-        match rescued::move_or_copy(file, &dir.join(file_name(kept_as, number, name))) {
+        match salvaged::move_or_copy(file, &dir.join(replaced_file_name(kept_as, number, name))) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             moved => {
                 return moved.with_context(|| format!("cannot keep bytes in `{}`", dir.display()));
@@ -71,20 +71,23 @@ pub(super) fn keep(
 
 /// Keeps bytes that a command made and that git does not store, until they are written to the
 /// user's file.
-pub(in crate::git) fn keep_bytes(
+pub(in crate::git) fn keep_replaced_bytes(
     repository: &Repository,
     entry: ObjectId,
     path: &[u8],
     bytes: &[u8],
 ) -> anyhow::Result<()> {
     let kept_as = KeptAs::of(repository, entry, path)?;
-    if newest(repository, &kept_as, path).as_deref() == Some(bytes) {
+    if newest_replaced(repository, &kept_as, path).as_deref() == Some(bytes) {
         return Ok(());
     }
-    let dir = dir(repository);
-    make_folders(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
-    for number in 1..=MAX_VERSIONS {
-        match rescued::write_private(&dir.join(file_name(&kept_as, number, path)), &mut &*bytes) {
+    let dir = replaced_dir(repository);
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    for number in 1..=MAX_REPLACED_VERSIONS {
+        match salvaged::write_private(
+            &dir.join(replaced_file_name(&kept_as, number, path)),
+            &mut &*bytes,
+        ) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             written => {
                 return written.with_context(|| format!("cannot write in `{}`", dir.display()));
@@ -95,39 +98,45 @@ pub(in crate::git) fn keep_bytes(
 }
 
 /// Returns the bytes of the newest version that was kept.
-pub(super) fn newest(repository: &Repository, kept_as: &KeptAs, path: &[u8]) -> Option<Vec<u8>> {
-    let dir = dir(repository);
-    let files = (1..=MAX_VERSIONS).map(|number| dir.join(file_name(kept_as, number, path)));
+pub(super) fn newest_replaced(
+    repository: &Repository,
+    kept_as: &KeptAs,
+    path: &[u8],
+) -> Option<Vec<u8>> {
+    let dir = replaced_dir(repository);
+    let files = (1..=MAX_REPLACED_VERSIONS)
+        .map(|number| dir.join(replaced_file_name(kept_as, number, path)));
     let last = files.take_while(|file| file.exists()).last()?;
     read_regular(&last, LARGE).ok()
 }
 
-fn dir(repository: &Repository) -> PathBuf {
+fn replaced_dir(repository: &Repository) -> PathBuf {
     repository.teddy_dir().join("undo").join("replaced")
 }
 
-fn file_name(kept_as: &KeptAs, number: usize, path: &[u8]) -> OsString {
+fn replaced_file_name(kept_as: &KeptAs, number: usize, path: &[u8]) -> OsString {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let mut file = format!("{}.{number}.", kept_as.0).into_bytes();
-    file.extend(&name[..name.len().min(MAX_NAME)]);
+    file.extend(&name[..name.len().min(MAX_REPLACED_NAME)]);
     OsString::from_vec(file)
 }
 
 /// Copies a file to where it is kept, for a file system on which it is replaced in place.
-pub(super) fn copy(
+pub(super) fn copy_replaced(
     repository: &Repository,
-    file: &Place,
+    file: &PathHandle,
     kept_as: &KeptAs,
     path: &[u8],
 ) -> anyhow::Result<()> {
-    let dir = dir(repository);
-    make_folders(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
-    let free = (1..).map(|number| dir.join(file_name(kept_as, number, path)));
+    let dir = replaced_dir(repository);
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    let free = (1..).map(|number| dir.join(replaced_file_name(kept_as, number, path)));
     let is_free = |file: &PathBuf| file.symlink_metadata().is_err();
     let target = { free }.find(is_free).context("no name is free")?;
-    copy_to(file, &target)
+    copy_replaced_to(file, &target)
 }
 
-fn copy_to(file: &Place, target: &Path) -> anyhow::Result<()> {
-    rescued::copy(file, target).with_context(|| format!("cannot write `{}`", target.display()))
+fn copy_replaced_to(file: &PathHandle, target: &Path) -> anyhow::Result<()> {
+    salvaged::copy_durably(file, target)
+        .with_context(|| format!("cannot write `{}`", target.display()))
 }

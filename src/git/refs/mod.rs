@@ -3,12 +3,12 @@
 //! `extensions.refStorage` selects the store once, when the repository is opened
 //! (docs/decisions/0005-ref-stores.md).
 
-pub mod aside;
+pub mod backup;
 pub(in crate::git) mod choose;
 mod files;
-pub mod heal;
 mod readable;
 mod reftable;
+pub mod repair;
 pub mod signed;
 mod stale;
 pub mod store;
@@ -29,8 +29,8 @@ pub fn read(repository: &Repository, name: &str) -> anyhow::Result<Option<Commit
 
 /// Returns the id in a ref without reading its object, which is a tag below [`signed::SIGNED`].
 /// `None` if the ref does not exist.
-pub fn held(repository: &Repository, name: &str) -> anyhow::Result<Option<CommitId>> {
-    repository.refs.held(name)
+pub fn read_unpeeled(repository: &Repository, name: &str) -> anyhow::Result<Option<CommitId>> {
+    repository.refs.read_unpeeled(name)
 }
 
 /// Returns the refs below a prefix such as `refs/teddy/sessions/`, sorted by name. Leaves out
@@ -55,7 +55,9 @@ pub fn move_to(
 /// The new objects are flushed first. The updates themselves are durable after [`sync`].
 pub fn apply(repository: &Repository, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
     debug_assert!(
-        moves.iter().all(|step| !staged::has(repository, step.to)),
+        moves
+            .iter()
+            .all(|step| !staged::is_staged(repository, step.to)),
         "no ref reaches what is in memory only"
     );
     // A ref must never become durable before its objects.

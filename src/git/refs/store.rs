@@ -7,7 +7,7 @@ use gix::refs::{FullName, Target};
 use crate::git::object::id::CommitId;
 use crate::text::shell_word::shell_word;
 
-pub(in crate::git) const OURS: &str = "refs/teddy/";
+pub(in crate::git) const TEDDY_PREFIX: &str = "refs/teddy/";
 
 /// A ref and its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(in crate::git) trait RefStore {
 
     /// Returns the id in a ref without reading the object; `None` if the ref does not exist or is
     /// symbolic.
-    fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
+    fn read_unpeeled(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
 
     /// Returns the refs below a prefix that are not symbolic, sorted by name. Leaves out damaged
     /// refs.
@@ -163,11 +163,11 @@ pub(in crate::git) trait RefStore {
 
     /// Repairs a broken ref: sets it to `commit`, or deletes it if `None`. Removes the log lines of
     /// commits for which `is_there` is false. The old state is kept in `aside`.
-    fn mend(
+    fn repair(
         &self,
         name: &str,
         commit: Option<CommitId>,
-        aside: &Path,
+        backup_dir: &Path,
         is_there: &dyn Fn(CommitId) -> bool,
     ) -> anyhow::Result<()>;
 

@@ -11,7 +11,7 @@ pub enum RemoteTrouble {
     /// No remote is configured, or none with this name.
     NotConfigured,
     /// The repository does not exist, or the user cannot see it.
-    NotThere,
+    NotFound,
     /// Authentication or authorization failed.
     Denied,
     /// The server is unreachable.
@@ -78,79 +78,79 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("connection refused", RemoteTrouble::Unreachable),
     (
         "does not appear to be a git repository",
-        RemoteTrouble::NotThere,
+        RemoteTrouble::NotFound,
     ),
-    ("not found", RemoteTrouble::NotThere),
+    ("not found", RemoteTrouble::NotFound),
 ];
 
 impl RemoteTrouble {
     /// Classifies git's messages.
-    pub fn judge(words: &str) -> RemoteTrouble {
-        let words = words.to_lowercase();
-        let found = SIGNS.iter().find(|(sign, _)| words.contains(sign));
-        found.map_or(RemoteTrouble::Other, |(_, trouble)| *trouble)
+    pub fn classify(stderr: &str) -> RemoteTrouble {
+        let stderr = stderr.to_lowercase();
+        let matched = SIGNS.iter().find(|(sign, _)| stderr.contains(sign));
+        matched.map_or(RemoteTrouble::Other, |(_, trouble)| *trouble)
     }
 }
 
 /// A failed operation on a remote.
 #[derive(Debug, thiserror::Error)]
-#[error("{what}")]
+#[error("{message}")]
 pub struct RemoteError {
     /// Kind of failure.
     pub trouble: RemoteTrouble,
     /// The remote, if one was selected.
     pub remote: Option<RemoteName>,
     /// What failed, with git's message.
-    what: String,
+    message: String,
     /// Help that is more specific than the kind of failure.
     help: Option<String>,
 }
 
 impl RemoteError {
     /// Returns the error for git's messages.
-    pub fn of(remote: RemoteName, trouble: RemoteTrouble, words: &str) -> RemoteError {
+    pub fn of(remote: RemoteName, trouble: RemoteTrouble, stderr: &str) -> RemoteError {
         RemoteError {
             trouble,
-            what: format!("remote `{remote}`: {}", essence(words)),
+            message: format!("remote `{remote}`: {}", essence(stderr)),
             remote: Some(remote),
             help: None,
         }
     }
 
     /// Returns the error for a remote that is not configured.
-    pub fn unknown(name: &str, known: &[RemoteName]) -> RemoteError {
-        let near = nearest(name, known.iter().map(RemoteName::as_str));
+    pub fn unknown(name: &str, remotes: &[RemoteName]) -> RemoteError {
+        let near = nearest(name, remotes.iter().map(RemoteName::as_str));
         RemoteError {
             trouble: RemoteTrouble::NotConfigured,
             remote: None,
-            what: format!("there is no remote `{}`", visible(name)),
-            help: Some(match (near, known) {
+            message: format!("there is no remote `{}`", visible(name)),
+            help: Some(match (near, remotes) {
                 (Some(near), _) => format!("did you mean `{near}`?"),
                 (None, []) => "`git remote add origin <url>` adds one".to_owned(),
                 (None, [only]) => {
                     format!("the only remote is {}", listed(std::slice::from_ref(only)))
                 }
-                (None, known) => format!("the remotes are {}", listed(known)),
+                (None, remotes) => format!("the remotes are {}", listed(remotes)),
             }),
         }
     }
 
     /// Returns the error if no default remote can be determined.
-    pub fn none_chosen(known: &[RemoteName]) -> RemoteError {
-        let (what, help) = match known {
+    pub fn none_chosen(remotes: &[RemoteName]) -> RemoteError {
+        let (message, help) = match remotes {
             [] => (
                 "this repository has no remote",
                 "`git remote add origin <url>` adds one".to_owned(),
             ),
-            known => (
+            remotes => (
                 "this repository has several remotes, and none of them is the default",
-                format!("name one of {}", listed(known)),
+                format!("name one of {}", listed(remotes)),
             ),
         };
         RemoteError {
             trouble: RemoteTrouble::NotConfigured,
             remote: None,
-            what: what.to_owned(),
+            message: message.to_owned(),
             help: Some(help),
         }
     }
@@ -159,7 +159,7 @@ impl RemoteError {
     pub fn no_session(remote: RemoteName, session: &str) -> RemoteError {
         RemoteError {
             trouble: RemoteTrouble::NoSuchRef,
-            what: format!("remote `{remote}` has no session `{session}`"),
+            message: format!("remote `{remote}` has no session `{session}`"),
             remote: Some(remote),
             help: None,
         }
@@ -176,7 +176,7 @@ impl RemoteError {
         let remote = self.remote.as_ref().map_or("origin", RemoteName::as_str);
         let hint = match self.trouble {
             RemoteTrouble::NotConfigured | RemoteTrouble::Other => None,
-            RemoteTrouble::NotThere => Some(format!(
+            RemoteTrouble::NotFound => Some(format!(
                 "`git remote get-url {remote}` shows where it is looked for"
             )),
             RemoteTrouble::Denied => Some(format!(
@@ -214,14 +214,14 @@ impl RemoteError {
     }
 }
 
-fn listed(known: &[RemoteName]) -> String {
-    let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+fn listed(remotes: &[RemoteName]) -> String {
+    let names: Vec<String> = remotes.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 
 /// Returns the lines of git's messages that contain the reason, without progress and advice, and
 /// without credentials in URLs.
-fn essence(words: &str) -> String {
+fn essence(stderr: &str) -> String {
     let is_reason = |line: &&str| {
         // git adds this line to every connection failure.
         if line.ends_with("Could not read from remote repository.") {
@@ -230,7 +230,7 @@ fn essence(words: &str) -> String {
         let starts = ["fatal:", "error:", "remote:", " ! ", "! "];
         starts.iter().any(|start| line.starts_with(start))
     };
-    let lines: Vec<&str> = words
+    let lines: Vec<&str> = stderr
         .split(['\n', '\r'])
         .map(str::trim_end)
         .filter(|line| !line.trim().is_empty())
@@ -253,20 +253,20 @@ fn essence(words: &str) -> String {
 
 /// Removes user names and passwords from URLs, as in `https://ada:secret@host/`.
 pub fn without_secrets(line: &str) -> String {
-    let mut rest = line;
+    let mut remaining = line;
     let mut plain = String::with_capacity(line.len());
-    while let Some(at) = rest.find("://") {
-        let (before, address) = rest.split_at(at + 3);
+    while let Some(at) = remaining.find("://") {
+        let (before, address) = remaining.split_at(at + 3);
         plain.push_str(before);
         let end = address
             .find(|c: char| c == '/' || c.is_whitespace() || c == '\'')
             .unwrap_or(address.len());
         let host = address[..end].rfind('@').map_or(0, |at| at + 1);
         plain.push_str(&address[host..end]);
-        rest = &address[end..];
+        remaining = &address[end..];
     }
 
-    plain.push_str(rest);
+    plain.push_str(remaining);
     plain
 }
 
@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn words_of_git_tell_what_went_wrong() {
-        let check = |words: &str, expected: RemoteTrouble| {
-            assert_eq!(RemoteTrouble::judge(words), expected, "{words}");
+        let check = |stderr: &str, expected: RemoteTrouble| {
+            assert_eq!(RemoteTrouble::classify(stderr), expected, "{stderr}");
         };
         check(
             " ! [rejected]        a -> b (fetch first)\nerror: failed to push some refs",
@@ -286,7 +286,7 @@ mod tests {
         check(
             "fatal: '/x.git' does not appear to be a git repository\nfatal: Could not read from \
              remote repository.",
-            RemoteTrouble::NotThere,
+            RemoteTrouble::NotFound,
         );
         check(
             "fatal: Authentication failed for 'http://127.0.0.1:1/x.git/'",
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_reason_is_shown_and_no_secret_of_an_address() {
-        let check = |words: &str, expected: &str| assert_eq!(essence(words), expected);
+        let check = |stderr: &str, expected: &str| assert_eq!(essence(stderr), expected);
         check(
             "Enumerating objects: 3\rhint: do this\nfatal: unable to access \
              'https://ada:s3cret@host/x.git/': refused\n",

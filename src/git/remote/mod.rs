@@ -3,10 +3,10 @@
 //! Only git accesses the network. Received data is untrusted: git checks every object, and callers
 //! validate names.
 
-pub mod beyond;
 pub mod error;
-pub mod receive;
+pub mod missing_on_remote;
 pub mod send;
+pub mod transfer;
 
 use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ use super::user_git::{in_checkout, silent_git, user_git};
 use error::{RemoteError, RemoteTrouble};
 
 /// Number of bytes at the end of git's messages that are kept to classify a failure.
-const WORDS: usize = 16 * 1024;
+const MAX_STDERR: usize = 16 * 1024;
 
 /// Name of a configured remote.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -68,12 +68,12 @@ pub fn names(repository: &Repository) -> Vec<RemoteName> {
 }
 
 /// Returns the remote with this name, or an error with suggestions.
-pub fn named(repository: &Repository, name: &str) -> Result<RemoteName, RemoteError> {
-    let known = names(repository);
-    let found = known.iter().find(|remote| remote.as_str() == name);
-    found
+pub fn find_by_name(repository: &Repository, name: &str) -> Result<RemoteName, RemoteError> {
+    let remotes = names(repository);
+    let matched = remotes.iter().find(|remote| remote.as_str() == name);
+    matched
         .cloned()
-        .ok_or_else(|| RemoteError::unknown(name, &known))
+        .ok_or_else(|| RemoteError::unknown(name, &remotes))
 }
 
 /// Returns the default remote for fetching: the branch's, the only one, or `origin`.
@@ -99,14 +99,14 @@ fn chosen(repository: &Repository, keys: &[&str]) -> Result<RemoteName, RemoteEr
         (true, None) => None,
         (false, _) => Some((*key).to_owned()),
     };
-    let known = names(repository);
-    let wanted = keys.iter().filter_map(key);
-    let mut wanted = wanted.filter_map(|key| repository.config(&key));
-    let of_settings = wanted.find_map(|name| known.iter().find(|remote| remote.0 == name));
+    let remotes = names(repository);
+    let configured = keys.iter().filter_map(key);
+    let mut configured = configured.filter_map(|key| repository.config(&key));
+    let of_settings = configured.find_map(|name| remotes.iter().find(|remote| remote.0 == name));
 
-    match (of_settings, known.as_slice()) {
+    match (of_settings, remotes.as_slice()) {
         (Some(remote), _) | (None, [remote]) => Ok(remote.clone()),
-        _ => named(repository, "origin").map_err(|_| RemoteError::none_chosen(&known)),
+        _ => find_by_name(repository, "origin").map_err(|_| RemoteError::none_chosen(&remotes)),
     }
 }
 
@@ -126,9 +126,9 @@ pub fn list(
     let mut command = transport(repository, RunHooks::No)?;
     command.args(["ls-remote", "--refs", "--quiet", "--", remote.as_str()]);
     command.args(prefixes.iter().map(|prefix| format!("{prefix}*")));
-    let said = run(command, remote, FetchProgress::Hidden)?;
+    let output = run(command, remote, FetchProgress::Hidden)?;
 
-    let listed = said.lines().filter_map(|line| {
+    let listed = output.lines().filter_map(|line| {
         let (target, name) = line.split_once('\t')?;
         // git matches a pattern at any `/` of a name.
         let is_wanted = prefixes.iter().any(|prefix| name.starts_with(prefix));
@@ -172,7 +172,7 @@ pub(in crate::git) fn transport(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FetchProgress {
     /// Pass it on to standard error.
-    Shown,
+    Visible,
     /// Discard it.
     Hidden,
 }
@@ -191,20 +191,20 @@ pub(in crate::git) fn run(
     let stderr = child.stderr.take();
     // In a thread: git blocks if either pipe is full.
     let reader = std::thread::spawn(move || stderr.map(|pipe| listen(pipe, progress)));
-    let mut said = Vec::new();
+    let mut stdout = Vec::new();
     if let Some(mut pipe) = child.stdout.take() {
-        pipe.read_to_end(&mut said)?;
+        pipe.read_to_end(&mut stdout)?;
     }
 
     let status = child.wait()?;
-    let words = reader.join().ok().flatten().unwrap_or_default();
+    let message = reader.join().ok().flatten().unwrap_or_default();
     if status.success() {
-        return Ok(String::from_utf8_lossy(&said).into_owned());
+        return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
 
     // `git push` reports the result of each ref on standard output.
-    let words = format!("{words}{}", String::from_utf8_lossy(&said));
-    Err(RemoteError::of(remote.clone(), RemoteTrouble::judge(&words), &words).into())
+    let message = format!("{message}{}", String::from_utf8_lossy(&stdout));
+    Err(RemoteError::of(remote.clone(), RemoteTrouble::classify(&message), &message).into())
 }
 
 /// Removes control characters, because a server's messages must not control the terminal.
@@ -217,12 +217,12 @@ fn plain(bytes: &[u8]) -> Vec<u8> {
 fn listen(mut pipe: impl Read, progress: FetchProgress) -> String {
     let (mut last, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = pipe.read(&mut buffer) {
-        if progress == FetchProgress::Shown {
+        if progress == FetchProgress::Visible {
             let _ = io::stderr().write_all(&plain(&buffer[..read]));
         }
 
         last.extend_from_slice(&buffer[..read]);
-        let surplus = last.len().saturating_sub(WORDS);
+        let surplus = last.len().saturating_sub(MAX_STDERR);
         last.drain(..surplus);
     }
 
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn words_of_a_server_do_not_steer_the_terminal() {
-        let check = |words: &[u8], expected: &[u8]| assert_eq!(plain(words), expected);
+        let check = |bytes: &[u8], expected: &[u8]| assert_eq!(plain(bytes), expected);
         check(b"remote: 50%\r100%\n", b"remote: 50%\r100%\n");
         check(b"\x1b]0;title\x07\x1b[2Jx\x08", b"]0;title[2Jx");
         check("é\t".as_bytes(), "é\t".as_bytes());

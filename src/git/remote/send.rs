@@ -19,12 +19,12 @@ pub enum SentRef {
     /// Fast-forward to this object.
     Object(String),
     /// Delete the ref, if it still points at this object.
-    Gone(String),
+    Deleted(String),
 }
 
 /// Pushes all updates, atomically if the server supports that. Runs the user's `pre-push` hook.
 /// Fails with [`RemoteError`] if a ref has moved, or the server or a hook declines.
-pub fn send(
+pub fn send_refs(
     repository: &Repository,
     remote: &RemoteName,
     updates: &[RefUpdate],
@@ -38,11 +38,11 @@ pub fn send(
     }
 
     // New refs first: an object that moves to another ref is then never unreachable.
-    let (sent, gone): (Vec<_>, Vec<_>) = updates
+    let (sent, deleted): (Vec<_>, Vec<_>) = updates
         .iter()
         .cloned()
         .partition(|update| matches!(update.to, SentRef::Object(_)));
-    for part in [sent, gone] {
+    for part in [sent, deleted] {
         if !part.is_empty() {
             push(repository, remote, (&part, false), progress)?;
         }
@@ -61,7 +61,7 @@ fn push(
     command.args(["-c", &format!("remote.{remote}.mirror=false")]);
     command.args(["push", "--no-follow-tags", "--recurse-submodules=no"]);
     command.arg(match progress {
-        FetchProgress::Shown => "--progress",
+        FetchProgress::Visible => "--progress",
         FetchProgress::Hidden => "--no-progress",
     });
     if is_atomic {
@@ -69,37 +69,37 @@ fn push(
     }
 
     for update in updates {
-        if let SentRef::Gone(seen) = &update.to {
-            command.arg(format!("--force-with-lease={}:{seen}", update.name));
+        if let SentRef::Deleted(expected) = &update.to {
+            command.arg(format!("--force-with-lease={}:{expected}", update.name));
         }
     }
 
     command.args(["--", remote.as_str()]);
-    command.args(updates.iter().map(refspec));
+    command.args(updates.iter().map(push_refspec));
     run(command, remote, progress)
         .map(drop)
-        .map_err(|error| of_hook(error, remote))
+        .map_err(|error| detect_declined_hook(error, remote))
 }
 
-fn refspec(update: &RefUpdate) -> String {
+fn push_refspec(update: &RefUpdate) -> String {
     match &update.to {
         SentRef::Object(id) => format!("{id}:{}", update.name),
-        SentRef::Gone(_) => format!(":{}", update.name),
+        SentRef::Deleted(_) => format!(":{}", update.name),
     }
 }
 
 /// Replaces the error if the user's own hook declined, which git does not report.
-fn of_hook(error: anyhow::Error, remote: &RemoteName) -> anyhow::Error {
-    let words = error.to_string();
+fn detect_declined_hook(error: anyhow::Error, remote: &RemoteName) -> anyhow::Error {
+    let message = error.to_string();
     let is_other = error
         .downcast_ref::<RemoteError>()
         .is_some_and(|error| error.trouble == RemoteTrouble::Other);
-    if !is_other || !words.contains("failed to push some refs") {
+    if !is_other || !message.contains("failed to push some refs") {
         return error;
     }
 
-    let words = "error: the `pre-push` hook declined, nothing was sent";
-    RemoteError::of(remote.clone(), RemoteTrouble::HookDeclined, words)
+    let message = "error: the `pre-push` hook declined, nothing was sent";
+    RemoteError::of(remote.clone(), RemoteTrouble::HookDeclined, message)
         .helped(format!("`git push --dry-run {remote}` shows what it says"))
         .into()
 }

@@ -1,6 +1,6 @@
 //! Verifies signed tags with git and the user's configuration of trusted keys.
 
-use super::ask_nobody;
+use super::disable_prompts;
 use crate::git::object::id::TagId;
 use crate::git::repository::Repository;
 use crate::git::user_git::user_git;
@@ -8,7 +8,7 @@ use crate::text::visible::visible;
 
 /// A signature that git accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedSignature {
     /// Owner of the key according to the user's configuration.
     pub signer: String,
     /// The key, as named by the verifying program.
@@ -16,55 +16,57 @@ pub struct Accepted {
 }
 
 /// Lets git verify a tag's signature. The inner error is the reason why it is not valid.
-pub fn check(repository: &Repository, tag: TagId) -> anyhow::Result<Result<Accepted, String>> {
+pub fn verify_tag(
+    repository: &Repository,
+    tag: TagId,
+) -> anyhow::Result<Result<AcceptedSignature, String>> {
     let mut git = user_git(repository.workdir())?;
-    ask_nobody(&mut git);
+    disable_prompts(&mut git);
     git.env("GIT_DIR", repository.git_dir())
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("LC_ALL", "C")
         .args(["verify-tag", "--raw", &tag.to_string()]);
     let output = git.output()?;
 
-    let words = String::from_utf8_lossy(&output.stderr);
-    Ok(match (output.status.success(), accepted(&words)) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Ok(match (output.status.success(), parse_accepted(&stderr)) {
         (true, Some(accepted)) => Ok(accepted),
-        _ => Err(refused(&words)),
+        _ => Err(explain_refusal(&stderr)),
     })
 }
 
-fn accepted(words: &str) -> Option<Accepted> {
+fn parse_accepted(stderr: &str) -> Option<AcceptedSignature> {
     let of_ssh = |line: &str| {
-        let rest = line.strip_prefix("Good \"git\" signature for ")?;
-        let (signer, key) = rest.rsplit_once(" with ")?;
+        let tail = line.strip_prefix("Good \"git\" signature for ")?;
+        let (signer, key) = tail.rsplit_once(" with ")?;
         let key = key.rsplit_once(" key ").map_or(key, |(_, key)| key);
         Some((signer.to_owned(), key.to_owned()))
     };
     let of_gpg = |line: &str| {
-        let rest = line.strip_prefix("[GNUPG:] GOODSIG ")?;
-        let (key, signer) = rest.split_once(' ')?;
+        let tail = line.strip_prefix("[GNUPG:] GOODSIG ")?;
+        let (key, signer) = tail.split_once(' ')?;
         Some((signer.to_owned(), key.to_owned()))
     };
 
-    let mut lines = words.lines();
+    let mut lines = stderr.lines();
     let (signer, key) = lines.find_map(|line| of_ssh(line).or_else(|| of_gpg(line)))?;
-    Some(Accepted { signer, key })
+    Some(AcceptedSignature { signer, key })
 }
 
-fn refused(words: &str) -> String {
+fn explain_refusal(stderr: &str) -> String {
     let after = |start: &str| {
-        let mut lines = words.lines();
-        let rest = lines.find_map(|line| line.strip_prefix(start))?;
-        Some(visible(rest.split(' ').next().unwrap_or_default()).into_owned())
+        let mut lines = stderr.lines();
+        let tail = lines.find_map(|line| line.strip_prefix(start))?;
+        Some(visible(tail.split(' ').next().unwrap_or_default()).into_owned())
     };
-    if words.contains("allowedSignersFile") {
+    if stderr.contains("allowedSignersFile") {
         return "git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names no file that is \
                 there"
             .to_owned();
     }
 
-    if words.contains("No principal matched") {
-        return "its key is not in the file that `gpg.ssh.allowedSignersFile` names"
-            .to_owned();
+    if stderr.contains("No principal matched") {
+        return "its key is not in the file that `gpg.ssh.allowedSignersFile` names".to_owned();
     }
 
     if let Some(key) = after("[GNUPG:] NO_PUBKEY ") {
@@ -75,16 +77,16 @@ fn refused(words: &str) -> String {
         return format!("it is not what the key {key} has signed");
     }
 
-    if words.contains("incorrect signature") {
+    if stderr.contains("incorrect signature") {
         return "it is not what the key has signed".to_owned();
     }
 
-    if words.contains("no signature found") {
+    if stderr.contains("no signature found") {
         return "it has no signature".to_owned();
     }
 
-    let mut said = words.lines().filter(|line| !line.starts_with("[GNUPG:]"));
-    match said.next_back() {
+    let mut messages = stderr.lines().filter(|line| !line.starts_with("[GNUPG:]"));
+    match messages.next_back() {
         Some(line) => format!("git does not accept it: {}", visible(line.trim())),
         None => "git does not accept it".to_owned(),
     }
@@ -96,11 +98,11 @@ mod tests {
 
     #[test]
     fn whose_signature_it_is_is_read() {
-        let check = |words: &str, expected: Option<(&str, &str)>| {
-            let found = accepted(words);
-            let found = found.map(|found| (found.signer, found.key));
+        let check = |stderr: &str, expected: Option<(&str, &str)>| {
+            let actual = parse_accepted(stderr);
+            let actual = actual.map(|signature| (signature.signer, signature.key));
             let expected = expected.map(|(signer, key)| (signer.to_owned(), key.to_owned()));
-            assert_eq!(found, expected);
+            assert_eq!(actual, expected);
         };
         check(
             "Good \"git\" signature for a with b@c with ED25519 key SHA256:x/y+z\n",
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn why_a_signature_is_refused_is_said() {
-        let check = |words: &str, expected: &str| assert_eq!(refused(words), expected);
+        let check = |stderr: &str, expected: &str| assert_eq!(explain_refusal(stderr), expected);
         check(
             "[GNUPG:] ERRSIG 9 1\n[GNUPG:] NO_PUBKEY 9A1\n",
             "git cannot tell whose key it is: the public key 9A1 is not here",

@@ -12,25 +12,25 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::Context as _;
 
-use super::ask_nobody;
+use super::disable_prompts;
 use crate::git::alternates::alternates_line;
 use crate::git::land::branch::check_identity;
 use crate::git::object::id::CommitId;
 use crate::git::object::tag;
 use crate::git::repository::Repository;
-use crate::git::user_git::{answer, in_checkout, silent_git, user_git};
-use crate::host::file::{make_folders, read_regular};
+use crate::git::user_git::{in_checkout, run_checked, silent_git, user_git};
+use crate::host::file::{make_dirs, read_regular};
 use crate::host::foreground::{self, Foreground};
 use crate::host::interrupt;
 
 /// Sections of the user's settings that determine identity, keys and programs.
-const SECTIONS: [&str; 4] = ["author.", "committer.", "gpg.", "user."];
+const SIGNING_SECTIONS: [&str; 4] = ["author.", "committer.", "gpg.", "user."];
 /// File for the messages of git and its child processes.
-const WORDS: &str = "words";
-const MAX_WORDS: u64 = 16 << 10;
+const STDERR_FILE: &str = "words";
+const MAX_STDERR: u64 = 16 << 10;
 
 /// A tag to sign.
-pub struct TagWanted<'a> {
+pub struct TagRequest<'a> {
     /// Name of the tag.
     pub name: &'a str,
     /// The commit to tag.
@@ -56,10 +56,10 @@ pub enum SignError {
     NoKey,
     /// git failed, and the user saw its messages at the terminal.
     #[error("git made no signature ({0})")]
-    Seen(ExitStatus),
+    Exited(ExitStatus),
     /// git failed with these messages.
     #[error("git made no signature: {0}")]
-    Told(String),
+    Failed(String),
 }
 
 impl SignError {
@@ -71,12 +71,12 @@ impl SignError {
                  ~/.ssh/id_ed25519.pub` sign with a key of ssh"
                     .to_owned()
             }
-            SignError::Told(words) if needs_passphrase(words) => {
+            SignError::Failed(message) if mentions_passphrase(message) => {
                 "add the key to your agent first (`ssh-add`, or sign something with `gpg`), or run \
                  the command at a terminal"
                     .to_owned()
             }
-            SignError::Seen(_) | SignError::Told(_) => {
+            SignError::Exited(_) | SignError::Failed(_) => {
                 "see `gpg.format`, `gpg.program` and `user.signingKey` in `git help config`; `git \
                  tag -s` must work here"
                     .to_owned()
@@ -90,32 +90,32 @@ impl SignError {
 ///
 /// Fails with [`SignError`], or with [`Obstacle`](crate::git::land::branch::Obstacle) if the user's
 /// identity is unknown.
-pub fn signed(
+pub fn sign_tag(
     repository: &Repository,
     all: &Path,
-    wanted: &TagWanted<'_>,
+    request: &TagRequest<'_>,
     passphrase: Passphrase,
 ) -> anyhow::Result<Vec<u8>> {
     check_identity(repository)?;
-    let settings = settings(repository)?;
+    let settings = signing_settings(repository)?;
     check_key(&settings)?;
     let scratch = SigningRepository::make(repository, all)?;
-    scratch.tag(wanted, &settings, passphrase)?;
+    scratch.tag(request, &settings, passphrase)?;
 
-    let bytes = scratch.read(wanted.name)?;
-    let made = tag::parse(&bytes).context("reading what git signed")?;
+    let bytes = scratch.read(request.name)?;
+    let parsed = tag::parse_tag(&bytes).context("reading what git signed")?;
     anyhow::ensure!(
-        made.commit == wanted.commit && made.name == wanted.name,
+        parsed.commit == request.commit && parsed.name == request.name,
         "git signed something else than commit {}",
-        wanted.commit
+        request.commit
     );
 
     Ok(bytes)
 }
 
-fn settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> {
+fn signing_settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> {
     let mut git = in_checkout(user_git(repository.workdir())?, repository);
-    let listed = answer(git.args(["config", "--list", "-z"]), "list its settings")?;
+    let listed = run_checked(git.args(["config", "--list", "-z"]), "list its settings")?;
 
     let entries = listed.split(|&byte| byte == 0).filter_map(|entry| {
         let (key, value) = match entry.iter().position(|&byte| byte == b'\n') {
@@ -124,7 +124,9 @@ fn settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> 
             None => (entry, &b"true"[..]),
         };
         let key = std::str::from_utf8(key).ok()?.to_owned();
-        let is_wanted = SECTIONS.iter().any(|section| key.starts_with(section));
+        let is_wanted = SIGNING_SECTIONS
+            .iter()
+            .any(|section| key.starts_with(section));
 
         is_wanted.then(|| (key, OsString::from_vec(value.to_vec())))
     });
@@ -142,54 +144,54 @@ fn check_key(settings: &[(String, OsString)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn needs_passphrase(words: &str) -> bool {
-    let words = words.to_lowercase();
+fn mentions_passphrase(message: &str) -> bool {
+    let message = message.to_lowercase();
     ["passphrase", "ioctl", "pinentry", "no tty"]
         .iter()
-        .any(|sign| words.contains(sign))
+        .any(|sign| message.contains(sign))
 }
 
 /// An empty scratch repository that borrows the user's objects. Dropping it deletes it.
 struct SigningRepository<'a> {
     repository: &'a Repository,
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl<'a> SigningRepository<'a> {
     fn make(repository: &'a Repository, all: &Path) -> anyhow::Result<SigningRepository<'a>> {
-        let made =
-            make_folders(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
-        let folder = made.with_context(|| format!("cannot write in `{}`", all.display()))?;
-        let scratch = SigningRepository { repository, folder };
+        let created =
+            make_dirs(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
+        let dir = created.with_context(|| format!("cannot write in `{}`", all.display()))?;
+        let scratch = SigningRepository { repository, dir };
 
         let mut git = silent_git(repository.workdir())?;
         let hash = repository.gix.object_hash();
         git.args(["init", "--quiet", "--bare", "--template="])
             .arg(format!("--object-format={hash}"))
             .arg(scratch.path());
-        answer(&mut git, "make a scratch repository for the signature")?;
+        run_checked(&mut git, "make a scratch repository for the signature")?;
 
         // Not by a variable: there paths end at a colon.
         let objects = alternates_line(&repository.common_dir().join("objects"));
         let info = scratch.path().join("objects").join("info");
-        make_folders(&info)?;
+        make_dirs(&info)?;
         std::fs::write(info.join("alternates"), objects)?;
 
         Ok(scratch)
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("git")
+        self.dir.path().join("git")
     }
 
     fn tag(
         &self,
-        wanted: &TagWanted<'_>,
+        request: &TagRequest<'_>,
         settings: &[(String, OsString)],
         passphrase: Passphrase,
     ) -> anyhow::Result<()> {
-        let message = self.folder.path().join("message");
-        std::fs::write(&message, wanted.message)?;
+        let message = self.dir.path().join("message");
+        std::fs::write(&message, request.message)?;
         let mut git = self.git()?;
         git.env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (number, (key, value)) in settings.iter().enumerate() {
@@ -199,19 +201,19 @@ impl<'a> SigningRepository<'a> {
 
         git.args(["tag", "--sign", "--cleanup=verbatim", "--file"])
             .arg(&message)
-            .args([wanted.name, &wanted.commit.to_string()]);
+            .args([request.name, &request.commit.to_string()]);
 
-        let words = self.folder.path().join(WORDS);
-        let way = match passphrase {
+        let stderr_path = self.dir.path().join(STDERR_FILE);
+        let mode = match passphrase {
             Passphrase::Ask => Foreground::Terminal,
             Passphrase::Never => {
-                ask_nobody(&mut git);
-                git.stderr(File::create(&words)?);
+                disable_prompts(&mut git);
+                git.stderr(File::create(&stderr_path)?);
                 Foreground::Watched
             }
         };
 
-        let status = foreground::run(&mut git, way).context("cannot start `git tag`")?;
+        let status = foreground::run(&mut git, mode).context("cannot start `git tag`")?;
         anyhow::ensure!(
             !interrupt::requested(),
             "interrupted before anything was changed"
@@ -221,15 +223,15 @@ impl<'a> SigningRepository<'a> {
         }
 
         Err(match passphrase {
-            Passphrase::Ask => SignError::Seen(status),
-            Passphrase::Never => SignError::Told(told(&words)),
+            Passphrase::Ask => SignError::Exited(status),
+            Passphrase::Never => SignError::Failed(read_reason(&stderr_path)),
         }
         .into())
     }
 
     fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
         let name = format!("refs/tags/{name}");
-        answer(
+        run_checked(
             self.git()?.args(["cat-file", "tag", &name]),
             "read what it signed",
         )
@@ -244,10 +246,10 @@ impl<'a> SigningRepository<'a> {
     }
 }
 
-fn told(words: &Path) -> String {
-    let words = read_regular(words, MAX_WORDS).unwrap_or_default();
-    let words = String::from_utf8_lossy(&words);
-    let lines = words.lines().map(|line| {
+fn read_reason(path: &Path) -> String {
+    let text = read_regular(path, MAX_STDERR).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.lines().map(|line| {
         let line = line.trim();
         let line = line.strip_prefix("error: ").unwrap_or(line);
         line.strip_prefix("fatal: ").unwrap_or(line)
@@ -255,15 +257,15 @@ fn told(words: &Path) -> String {
 
     // Skip status lines for programs, and the path of a message file that is deleted with the
     // scratch repository.
-    let said = lines.filter(|line| {
+    let reasons = lines.filter(|line| {
         !line.is_empty() && !line.starts_with("[GNUPG:]") && !line.contains("TAG_EDITMSG")
     });
-    let said: Vec<&str> = said
+    let reasons: Vec<&str> = reasons
         .map(|line| line.trim_end_matches(['.', '?', ':']))
         .collect();
-    match said.is_empty() {
+    match reasons.is_empty() {
         true => "it did not say why".to_owned(),
-        false => said.join("; "),
+        false => reasons.join("; "),
     }
 }
 

@@ -6,11 +6,11 @@ pub mod make;
 use std::process::Command;
 
 /// Variables through which a program could open a window or ask at another terminal.
-const PROMPTS: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY", "SSH_ASKPASS"];
+const PROMPT_VARIABLES: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY", "SSH_ASKPASS"];
 
 /// Makes programs fail instead of asking for a passphrase.
-fn ask_nobody(command: &mut Command) {
-    for name in PROMPTS {
+fn disable_prompts(command: &mut Command) {
+    for name in PROMPT_VARIABLES {
         command.env_remove(name);
     }
 

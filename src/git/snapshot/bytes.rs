@@ -10,13 +10,13 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
     u64::from(crc32fast::hash(bytes))
 }
 
-pub(super) fn put(to: &mut Vec<u8>, number: u32) {
+pub(super) fn put_u32(to: &mut Vec<u8>, number: u32) {
     to.extend_from_slice(&number.to_le_bytes());
 }
 
 pub(super) fn put_time(to: &mut Vec<u8>, time: Time) {
-    put(to, time.secs);
-    put(to, time.nsecs);
+    put_u32(to, time.secs);
+    put_u32(to, time.nsecs);
 }
 
 pub(super) fn put_stat(to: &mut Vec<u8>, s: &Stat) {
@@ -24,7 +24,7 @@ pub(super) fn put_stat(to: &mut Vec<u8>, s: &Stat) {
     put_time(to, s.ctime);
     [s.dev, s.ino, s.uid, s.gid, s.size]
         .iter()
-        .for_each(|&n| put(to, n));
+        .for_each(|&n| put_u32(to, n));
 }
 
 #[inline(always)]

@@ -22,7 +22,7 @@ use crate::git::stat::Stamp;
 use crate::host::file::open_regular;
 
 pub(super) use name::{CacheOrigin, CachedName, FreshName};
-pub(super) use write::{Sizes, Writer};
+pub(super) use write::{CacheSizes, CacheWriter};
 
 /// Larger than an index of ten million files.
 const MAX_BYTES: u64 = 4 << 30;
@@ -31,7 +31,7 @@ const MAX_BYTES: u64 = 4 << 30;
 const MAGIC: &[u8; 8] = b"TeDDyix5";
 const HEADER: usize = 144;
 /// Length of a directory's record without its tree id.
-const FOLDER: usize = 44;
+const DIR: usize = 44;
 /// Length of the times at the end of a directory's record.
 const TIMES: usize = 20;
 /// Length of an entry's record without its id.
@@ -81,7 +81,7 @@ pub(super) mod mark {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct CachedFolder<'a> {
+pub(super) struct CachedDir<'a> {
     pub(super) path: &'a [u8],
     /// Number of the parent's record. The root has its own number.
     pub(super) parent: u32,
@@ -93,7 +93,7 @@ pub(super) struct CachedFolder<'a> {
     pub(super) tree: ObjectId,
 }
 
-struct RawFolder<'a> {
+struct RawDir<'a> {
     record: &'a [u8],
     entries: &'a [u8],
     /// Names of the entries, then the path of the directory.
@@ -122,29 +122,29 @@ pub(super) struct Basis {
 
 /// Reads a file if its header is valid and fits its length. Any other file is not read any further,
 /// however large it is.
-fn whole_file(path: &Path) -> Option<Vec<u8>> {
+fn read_file(path: &Path) -> Option<Vec<u8>> {
     let mut file = open_regular(path).ok()?;
     let length = file.metadata().ok()?.len();
     let mut header = [0; HEADER];
     file.read_exact(&mut header).ok()?;
-    let said = length_of(&header, u32_at(&header, 68) as usize);
-    if &header[..8] != MAGIC || length != said || length > MAX_BYTES {
+    let expected = length_of(&header, u32_at(&header, 68) as usize);
+    if &header[..8] != MAGIC || length != expected || length > MAX_BYTES {
         return None;
     }
 
     let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
     bytes.extend_from_slice(&header);
-    let rest = length - header.len() as u64;
-    file.take(rest).read_to_end(&mut bytes).ok()?;
+    let remaining = length - header.len() as u64;
+    file.take(remaining).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
 /// Returns the length of the file according to its header, with ids of `hash` bytes.
 fn length_of(header: &[u8], hash: usize) -> u64 {
-    let [folders, entries, names] = [72, 76, 80].map(|at| u64::from(u32_at(header, at)));
-    let [folder, entry] = [FOLDER + hash, ENTRY + hash].map(|length| length as u64);
-    let length = folders
-        .saturating_mul(folder)
+    let [dirs, entries, names] = [72, 76, 80].map(|at| u64::from(u32_at(header, at)));
+    let [dir, entry] = [DIR + hash, ENTRY + hash].map(|length| length as u64);
+    let length = dirs
+        .saturating_mul(dir)
         .saturating_add(entries.saturating_mul(entry));
     length.saturating_add(HEADER as u64 + names)
 }
@@ -152,7 +152,7 @@ fn length_of(header: &[u8], hash: usize) -> u64 {
 pub(super) struct Cache {
     bytes: Vec<u8>,
     pub(super) basis: Basis,
-    folders: usize,
+    dirs: usize,
     entries: usize,
     hash: usize,
     /// The children of directory `n` are `children[starts[n]..starts[n + 1]]`.
@@ -164,15 +164,15 @@ pub(super) struct Cache {
 impl Cache {
     /// Loads a cache; `None` if it is missing, damaged, or uses another hash function.
     pub(super) fn load(path: &Path, hash: gix::hash::Kind) -> Option<Cache> {
-        let bytes = whole_file(path)?;
+        let bytes = read_file(path)?;
         let is_whole = u64_at(&bytes, 8) == checksum(&bytes[16..]);
         is_whole.then(|| Cache::read(bytes, hash.len_in_bytes()))?
     }
 
     fn read(bytes: Vec<u8>, hash: usize) -> Option<Cache> {
-        let (folders, entries) = (u32_at(&bytes, 72) as usize, u32_at(&bytes, 76) as usize);
+        let (dirs, entries) = (u32_at(&bytes, 72) as usize, u32_at(&bytes, 76) as usize);
         let expected = length_of(&bytes, hash);
-        if u32_at(&bytes, 68) as usize != hash || bytes.len() as u64 != expected || folders == 0 {
+        if u32_at(&bytes, 68) as usize != hash || bytes.len() as u64 != expected || dirs == 0 {
             return None;
         }
 
@@ -188,7 +188,7 @@ impl Cache {
         let mut cache = Cache {
             bytes,
             basis,
-            folders,
+            dirs,
             entries,
             hash,
             starts: Vec::new(),
@@ -200,10 +200,10 @@ impl Cache {
     }
 
     fn group(&mut self) {
-        let parents: Vec<u32> = (0..self.folders)
-            .map(|n| u32_at(&self.bytes, self.folder_at(n) + 8))
+        let parents: Vec<u32> = (0..self.dirs)
+            .map(|n| u32_at(&self.bytes, self.dir_at(n) + 8))
             .collect();
-        let mut starts = vec![0u32; self.folders + 1];
+        let mut starts = vec![0u32; self.dirs + 1];
         parents
             .iter()
             .skip(1)
@@ -211,7 +211,7 @@ impl Cache {
         (1..starts.len()).for_each(|n| starts[n] += starts[n - 1]);
         let mut next = starts.clone();
 
-        self.children = vec![0; self.folders.saturating_sub(1)];
+        self.children = vec![0; self.dirs.saturating_sub(1)];
         for (n, &parent) in parents.iter().enumerate().skip(1) {
             self.children[next[parent as usize] as usize] = n as u32;
             next[parent as usize] += 1;
@@ -221,23 +221,23 @@ impl Cache {
     }
 
     #[inline(always)]
-    fn folder_at(&self, n: usize) -> usize {
-        HEADER + n * (FOLDER + self.hash)
+    fn dir_at(&self, n: usize) -> usize {
+        HEADER + n * (DIR + self.hash)
     }
 
     #[inline(always)]
     fn name(&self, offset: u32, len: usize) -> &[u8] {
         let start = HEADER
-            + self.folders * (FOLDER + self.hash)
+            + self.dirs * (DIR + self.hash)
             + self.entries * (ENTRY + self.hash)
             + offset as usize;
         &self.bytes[start..start + len]
     }
 
-    pub(super) fn folder(&self, n: usize) -> CachedFolder<'_> {
-        let (at, b) = (self.folder_at(n), &self.bytes);
+    pub(super) fn dir(&self, n: usize) -> CachedDir<'_> {
+        let (at, b) = (self.dir_at(n), &self.bytes);
         let first = u32_at(b, at + 12) as usize;
-        CachedFolder {
+        CachedDir {
             path: self.name(u32_at(b, at), u32_at(b, at + 4) as usize),
             parent: u32_at(b, at + 8),
             entries: first..first + u32_at(b, at + 16) as usize,
@@ -247,20 +247,20 @@ impl Cache {
                 ctime: time_at(b, at + 32),
                 ino: u32_at(b, at + 40),
             },
-            tree: ObjectId::from_bytes_or_panic(&b[at + FOLDER..at + FOLDER + self.hash]),
+            tree: ObjectId::from_bytes_or_panic(&b[at + DIR..at + DIR + self.hash]),
         }
     }
 
     pub(super) fn entry(&self, n: usize) -> CachedName<&[u8]> {
         let (at, b) = (
-            self.folder_at(self.folders) + n * (ENTRY + self.hash),
+            self.dir_at(self.dirs) + n * (ENTRY + self.hash),
             &self.bytes,
         );
         CachedName {
             name: self.entry_name(n),
             kind: KINDS[usize::from(b[at + 6]).min(4)],
-            standing: [
-                CacheOrigin::Seen,
+            origin: [
+                CacheOrigin::Scanned,
                 CacheOrigin::Inherited,
                 CacheOrigin::Watched,
             ][usize::from(b[at + 7]).min(2)],
@@ -271,36 +271,36 @@ impl Cache {
     }
 
     /// Returns the encoded directory. Its names and its path are adjacent.
-    fn raw(&self, n: usize) -> RawFolder<'_> {
-        let (at, folder) = (self.folder_at(n), self.folder(n));
-        let (entries, length) = (self.folder_at(self.folders), ENTRY + self.hash);
+    fn raw(&self, n: usize) -> RawDir<'_> {
+        let (at, dir) = (self.dir_at(n), self.dir(n));
+        let (entries, length) = (self.dir_at(self.dirs), ENTRY + self.hash);
         let names = u32_at(&self.bytes, at);
-        let names_at = match folder.entries.is_empty() {
+        let names_at = match dir.entries.is_empty() {
             true => names,
-            false => u32_at(&self.bytes, entries + folder.entries.start * length),
+            false => u32_at(&self.bytes, entries + dir.entries.start * length),
         };
-        RawFolder {
-            record: &self.bytes[at..at + FOLDER + self.hash],
+        RawDir {
+            record: &self.bytes[at..at + DIR + self.hash],
             entries: &self.bytes
-                [entries + folder.entries.start * length..entries + folder.entries.end * length],
-            names: self.name(names_at, (names - names_at) as usize + folder.path.len()),
+                [entries + dir.entries.start * length..entries + dir.entries.end * length],
+            names: self.name(names_at, (names - names_at) as usize + dir.path.len()),
             names_at,
         }
     }
 
-    pub(super) fn sizes(&self, n: usize) -> Sizes {
+    pub(super) fn sizes(&self, n: usize) -> CacheSizes {
         let raw = self.raw(n);
-        Sizes {
-            folders: 1,
+        CacheSizes {
+            dirs: 1,
             entries: raw.entries.len() / (ENTRY + self.hash),
             names: raw.names.len(),
         }
     }
 
     /// Returns paths and times of the `count` directories with the newest mtime.
-    pub(super) fn newest_folders(&self, count: usize) -> Vec<(&[u8], Times)> {
-        let folders = (0..self.folders).map(|n| self.folder(n));
-        let mut newest: Vec<_> = folders.map(|f| (f.times, f.path)).collect();
+    pub(super) fn newest_dirs(&self, count: usize) -> Vec<(&[u8], Times)> {
+        let dirs = (0..self.dirs).map(|n| self.dir(n));
+        let mut newest: Vec<_> = dirs.map(|f| (f.times, f.path)).collect();
         let count = count.min(newest.len());
         if count < newest.len() {
             newest.select_nth_unstable_by_key(count, |(times, _)| Reverse(times.mtime));
@@ -312,11 +312,11 @@ impl Cache {
             .collect()
     }
 
-    pub(super) fn find_folder(&self, path: &[u8]) -> Option<usize> {
-        let (mut low, mut high) = (0, self.folders);
+    pub(super) fn find_dir(&self, path: &[u8]) -> Option<usize> {
+        let (mut low, mut high) = (0, self.dirs);
         while low < high {
             let middle = low.midpoint(high);
-            match self.folder(middle).path.cmp(path) {
+            match self.dir(middle).path.cmp(path) {
                 std::cmp::Ordering::Equal => return Some(middle),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
@@ -329,19 +329,15 @@ impl Cache {
     #[inline(always)]
     fn entry_name(&self, n: usize) -> &[u8] {
         let (at, b) = (
-            self.folder_at(self.folders) + n * (ENTRY + self.hash),
+            self.dir_at(self.dirs) + n * (ENTRY + self.hash),
             &self.bytes,
         );
         let len = u16::from_le_bytes([b[at + 4], b[at + 5]]);
         self.name(u32_at(b, at), usize::from(len))
     }
 
-    pub(super) fn find_entry(
-        &self,
-        folder: &CachedFolder<'_>,
-        name: &[u8],
-    ) -> Option<CachedName<&[u8]>> {
-        let (mut low, mut high) = (folder.entries.start, folder.entries.end);
+    pub(super) fn find_entry(&self, dir: &CachedDir<'_>, name: &[u8]) -> Option<CachedName<&[u8]>> {
+        let (mut low, mut high) = (dir.entries.start, dir.entries.end);
         while low < high {
             let middle = low.midpoint(high);
             match self.entry_name(middle).cmp(name) {
@@ -358,22 +354,22 @@ impl Cache {
     /// position after the previous name.
     pub(super) fn find_next(
         &self,
-        folder: &CachedFolder<'_>,
+        dir: &CachedDir<'_>,
         name: &[u8],
         next: &mut usize,
     ) -> Option<CachedName<&[u8]>> {
-        let mut at = folder.entries.start + *next;
-        while at < folder.entries.end && self.entry_name(at) < name {
+        let mut at = dir.entries.start + *next;
+        while at < dir.entries.end && self.entry_name(at) < name {
             at += 1;
         }
 
-        *next = at - folder.entries.start;
-        let is_there = at < folder.entries.end && self.entry_name(at) == name;
+        *next = at - dir.entries.start;
+        let is_there = at < dir.entries.end && self.entry_name(at) == name;
         is_there.then(|| self.entry(at))
     }
 
-    pub(super) fn folder_count(&self) -> usize {
-        self.folders
+    pub(super) fn dir_count(&self) -> usize {
+        self.dirs
     }
 
     pub(super) fn entry_count(&self) -> usize {

@@ -11,20 +11,20 @@ use gix::index::entry::stat::Options;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
-use super::cache::{Basis, Cache, CacheOrigin, CachedFolder, CachedName, Times, mark};
-use super::folder::join;
+use super::cache::{Basis, Cache, CacheOrigin, CachedDir, CachedName, Times, mark};
+use super::dir_scan::join_path;
 use super::limits::{Forced, SnapshotLimits};
 use super::loaded::stat_of;
 use super::tracked::{Index, Names};
 use crate::git::During as _;
 use crate::git::repository::Repository;
 use crate::git::sparse::is_on;
-use crate::git::stat::{self, NameKind, NameStat, Stamp, look_at};
+use crate::git::stat::{self, NameKind, NameStat, Stamp, stat_fd};
 use crate::host::file::read_regular;
 
-const MAX_RULES: u64 = 64 << 20;
+const MAX_SETTINGS_FILE: u64 = 64 << 20;
 /// Number of directories that [`ScanContext::expects_index`] checks.
-const GLANCES: usize = 4;
+const CHECKED_DIRS: usize = 4;
 
 pub(super) struct ScanContext<'a> {
     /// Each thread makes its own handle of it.
@@ -76,7 +76,7 @@ impl<'a> ScanContext<'a> {
             root: gix.object_hash().null(),
         };
 
-        let known = repository.loaded.user_index(&basis.index);
+        let user_index = repository.loaded.user_index(&basis.index);
         Ok(ScanContext {
             shared: gix.clone().into_sync(),
             top,
@@ -89,7 +89,8 @@ impl<'a> ScanContext<'a> {
             file_mode: config.boolean("core.fileMode").unwrap_or(true),
             links: config.boolean("core.symlinks").unwrap_or(true),
             sparse: is_on(repository),
-            index: known.map_or_else(OnceLock::new, |known| OnceLock::from(Ok(known))),
+            index: user_index
+                .map_or_else(OnceLock::new, |user_index| OnceLock::from(Ok(user_index))),
             names: OnceLock::new(),
         })
     }
@@ -116,11 +117,11 @@ impl<'a> ScanContext<'a> {
         let Some(cache) = self.cache.as_ref().filter(|_| self.index.get().is_none()) else {
             return false;
         };
-        let newest = cache.newest_folders(GLANCES);
+        let newest = cache.newest_dirs(CHECKED_DIRS);
         newest.into_iter().any(|(path, times)| {
             let opened = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY);
-            let seen = opened.and_then(|folder| look_at(folder.as_fd()));
-            seen.is_ok_and(|seen| Times::from(&seen.stat) != times)
+            let dir_stat = opened.and_then(|dir| stat_fd(dir.as_fd()));
+            dir_stat.is_ok_and(|dir_stat| Times::from(&dir_stat.stat) != times)
         })
     }
 
@@ -135,9 +136,9 @@ impl<'a> ScanContext<'a> {
         }
 
         let parts = path.split(|&byte| byte == b'/');
-        let found = top.lookup_entry(parts).during(reading)?;
-        match found.filter(|found| found.mode().is_tree()) {
-            Some(found) => Names::of_tree(&gix.find_tree(found.oid()).during(reading)?),
+        let entry = top.lookup_entry(parts).during(reading)?;
+        match entry.filter(|entry| entry.mode().is_tree()) {
+            Some(entry) => Names::of_tree(&gix.find_tree(entry.oid()).during(reading)?),
             None => Ok(Names::default()),
         }
     }
@@ -152,82 +153,86 @@ impl<'a> ScanContext<'a> {
 
     /// Returns whether ids in the cache are still valid: the settings that produced them are the
     /// same.
-    pub(super) fn ids_stand(&self) -> bool {
+    pub(super) fn ids_are_valid(&self) -> bool {
         self.cache
             .as_ref()
             .is_some_and(|cache| cache.basis.settings == self.basis.settings)
     }
 
     /// Returns whether an unchanged directory still includes the same names.
-    pub(super) fn names_stand(&self) -> bool {
+    pub(super) fn names_are_valid(&self) -> bool {
         *self.names.get_or_init(|| {
             let then = self
                 .cache
                 .as_ref()
                 .map(|cache| &cache.basis)
                 .filter(|then| then.choice == self.basis.choice);
-            self.ids_stand()
+            self.ids_are_valid()
                 && then.is_some_and(|then| self.tracking().is_ok_and(|now| now == then.tracking))
         })
     }
 
     /// Like [`ScanContext::names_stand`], and forced paths make no difference in this directory
     /// either: none was included before, none is to be included now.
-    pub(super) fn names_stand_in(&self, cache: &Cache, folder: &CachedFolder<'_>) -> bool {
+    pub(super) fn names_are_valid_in(&self, cache: &Cache, dir: &CachedDir<'_>) -> bool {
         let is_same = cache.basis.force == self.basis.force;
-        let was_forced = folder.marks & mark::FORCED != 0;
-        self.names_stand() && (is_same || !(was_forced || self.forces_more(cache, folder)))
+        let was_forced = dir.marks & mark::FORCED != 0;
+        self.names_are_valid() && (is_same || !(was_forced || self.forces_more(cache, dir)))
     }
 
     /// Returns whether a forced path can add names to a directory. Tracked files and known
     /// subdirectories are included anyway.
-    fn forces_more(&self, cache: &Cache, folder: &CachedFolder<'_>) -> bool {
-        self.forced_below(folder.path).any(|rest| {
-            let (name, is_folder) = match rest.find_byte(b'/') {
-                Some(end) => (&rest[..end], true),
-                None => (rest, false),
+    fn forces_more(&self, cache: &Cache, dir: &CachedDir<'_>) -> bool {
+        self.forced_below(dir.path).any(|tail| {
+            let (name, is_dir) = match tail.find_byte(b'/') {
+                Some(end) => (&tail[..end], true),
+                None => (tail, false),
             };
-            if is_folder {
-                let child = cache.find_folder(&join(folder.path, name));
-                child.is_none_or(|child| cache.folder(child).marks & mark::VIRTUAL != 0)
+            if is_dir {
+                let child = cache.find_dir(&join_path(dir.path, name));
+                child.is_none_or(|child| cache.dir(child).marks & mark::VIRTUAL != 0)
             } else {
-                let known = cache.find_entry(folder, name);
-                !known.is_some_and(|known| known.standing == CacheOrigin::Seen && known.basis != 0)
+                let cached = cache.find_entry(dir, name);
+                !cached.is_some_and(|cached| {
+                    cached.origin == CacheOrigin::Scanned && cached.basis != 0
+                })
             }
         })
     }
 
     /// Returns whether the user's index is the same file as before.
-    pub(super) fn index_stands(&self) -> bool {
+    pub(super) fn index_is_valid(&self) -> bool {
         let then = self.cache.as_ref().map(|cache| &cache.basis);
         then.is_some_and(|then| then.index == self.basis.index && !then.stamp.is_racy(&then.index))
     }
 
     pub(super) fn tracking(&self) -> anyhow::Result<u64> {
-        match self.cache.as_ref().filter(|_| self.index_stands()) {
+        match self.cache.as_ref().filter(|_| self.index_is_valid()) {
             Some(cache) => Ok(cache.basis.tracking),
             None => Ok(self.index()?.tracking()),
         }
     }
 
-    pub(super) fn unchanged(&self, entry: &CachedName<&[u8]>, seen: &NameStat) -> bool {
+    pub(super) fn unchanged(&self, entry: &CachedName<&[u8]>, current: &NameStat) -> bool {
         use gix::objs::tree::EntryKind;
 
         let Some(cache) = &self.cache else {
             return false;
         };
         let kind = match entry.kind {
-            EntryKind::Blob => seen.kind == NameKind::File && !(self.file_mode && seen.executable),
+            EntryKind::Blob => {
+                current.kind == NameKind::File && !(self.file_mode && current.executable)
+            }
             EntryKind::BlobExecutable => {
-                seen.kind == NameKind::File && (!self.file_mode || seen.executable)
+                current.kind == NameKind::File && (!self.file_mode || current.executable)
             }
             EntryKind::Link => {
-                seen.kind == NameKind::Link || (!self.links && seen.kind == NameKind::File)
+                current.kind == NameKind::Link || (!self.links && current.kind == NameKind::File)
             }
             EntryKind::Commit | EntryKind::Tree => false,
         };
-        kind && entry.stat.matches(&seen.stat, self.options)
-            && !cache.basis.stamp.is_racy(&seen.stat)
+        kind && entry.stat.matches(&current.stat, self.options)
+            && !cache.basis.stamp.is_racy(&current.stat)
     }
 
     /// Returns the forced path, if it is one. If several equal it, the one with `made` sorts last
@@ -240,13 +245,13 @@ impl<'a> ScanContext<'a> {
         last.filter(|forced| forced.path == path)
     }
 
-    pub(super) fn forces_below(&self, folder: &[u8]) -> bool {
-        self.forced_below(folder).next().is_some()
+    pub(super) fn forces_below(&self, dir: &[u8]) -> bool {
+        self.forced_below(dir).next().is_some()
     }
 
     /// Returns the forced paths below a directory, relative to it.
-    fn forced_below(&self, folder: &[u8]) -> impl Iterator<Item = &'a [u8]> {
-        let mut prefix = folder.to_vec();
+    fn forced_below(&self, dir: &[u8]) -> impl Iterator<Item = &'a [u8]> {
+        let mut prefix = dir.to_vec();
         if !prefix.is_empty() {
             prefix.push(b'/');
         }
@@ -283,9 +288,9 @@ fn settings(repository: &Repository, limits: &SnapshotLimits) -> u64 {
     hash.finish()
 }
 
-fn hash_of(what: impl Hash) -> u64 {
+fn hash_of(value: impl Hash) -> u64 {
     let mut hash = DefaultHasher::new();
-    what.hash(&mut hash);
+    value.hash(&mut hash);
     hash.finish()
 }
 
@@ -306,5 +311,5 @@ fn choice(repository: &Repository, limits: &SnapshotLimits) -> u64 {
 
 /// Hashes the content of a small file. Its mtime would miss two changes within one clock tick.
 fn add_file(hash: &mut DefaultHasher, path: &Path) {
-    read_regular(path, MAX_RULES).ok().hash(hash);
+    read_regular(path, MAX_SETTINGS_FILE).ok().hash(hash);
 }

@@ -19,7 +19,7 @@ pub(super) enum Embedded {
     None,
 }
 
-pub(super) fn look(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
+pub(super) fn detect_embedded(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
     let top = scan
         .workdir
         .join(Path::new(std::ffi::OsStr::from_bytes(path)));
@@ -30,20 +30,20 @@ pub(super) fn look(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
 
     match gix::open_opts(&top, plain()) {
         Ok(repo) if repo.object_hash() != scan.basis.root.kind() => Embedded::OtherHash,
-        Ok(repo) => head(&repo).map_or(Embedded::Unborn, Embedded::At),
+        Ok(repo) => embedded_head(&repo).map_or(Embedded::Unborn, Embedded::At),
         // A repository in an unknown format is still a repository.
         Err(_) if git.join("HEAD").exists() && git.join("objects").is_dir() => Embedded::Unborn,
         Err(_) => Embedded::None,
     }
 }
 
-fn head(repo: &gix::Repository) -> Option<ObjectId> {
+fn embedded_head(repo: &gix::Repository) -> Option<ObjectId> {
     let refs = choose::of(repo, repo.common_dir()).ok()?;
     Some(refs.head().ok()?.commit?.into())
 }
 
-pub(super) fn commit(scan: &ScanContext<'_>, path: &[u8]) -> Option<ObjectId> {
-    match look(scan, path) {
+pub(super) fn embedded_commit(scan: &ScanContext<'_>, path: &[u8]) -> Option<ObjectId> {
+    match detect_embedded(scan, path) {
         Embedded::At(id) => Some(id),
         Embedded::Unborn | Embedded::OtherHash | Embedded::None => None,
     }

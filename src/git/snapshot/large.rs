@@ -8,21 +8,21 @@ use std::io::{self, Read};
 use gix::objs::Kind as ObjectKind;
 use rustix::fd::AsFd as _;
 
-use super::content::{ContentReader, Filtered, ReadOutcome, failed};
-use super::limits::{Reason, shown};
-use super::still::{ATTEMPTS, read_still};
-use crate::git::object::large::{From, hash_of};
+use super::contents::{ContentReader, Filtered, ReadOutcome, failed};
+use super::limits::{Reason, display_path};
+use super::stable::{READ_ATTEMPTS, read_stable};
+use crate::git::object::large::{FileReader, hash_of};
 use crate::git::stat::{self, NameStat};
 use crate::host::interrupt;
 
 /// Reads until ctrl-c: a sparse file of terabytes takes hours.
-struct UntilAsked<R> {
+struct UntilInterrupted<R> {
     source: R,
     /// Whether an interruption had been requested before, and the program continues anyway.
     before: bool,
 }
 
-impl<R: Read> Read for UntilAsked<R> {
+impl<R: Read> Read for UntilInterrupted<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if interrupt::requested() && !self.before {
             return Err(io::Error::other("interrupted"));
@@ -33,34 +33,34 @@ impl<R: Read> Read for UntilAsked<R> {
 
 impl ContentReader<'_, '_> {
     /// Reads a large file into an object, retrying while it changes.
-    pub(super) fn large(
+    pub(super) fn read_large(
         &mut self,
         path: &[u8],
         file: &File,
         tracked: bool,
     ) -> anyhow::Result<ReadOutcome> {
         // After an earlier ctrl-c the program finishes its work, so only a new one stops the read.
-        let asked = interrupt::requested();
-        for _ in 0..ATTEMPTS {
-            let before = match stat::look_at(file.as_fd()) {
+        let was_interrupted = interrupt::requested();
+        for _ in 0..READ_ATTEMPTS {
+            let before = match stat::stat_fd(file.as_fd()) {
                 Ok(before) => before,
                 Err(error) => return failed(path, error),
             };
-            let outcome = self.large_once(path, (file, asked), tracked, &before);
+            let outcome = self.large_once(path, (file, was_interrupted), tracked, &before);
             anyhow::ensure!(
-                asked || !interrupt::requested(),
+                was_interrupted || !interrupt::requested(),
                 "interrupted while `{}` was read",
-                shown(path)
+                display_path(path)
             );
             let outcome = outcome?;
-            let is_same = stat::look_at(file.as_fd()).is_ok_and(|now| now.stat == before.stat);
+            let is_same = stat::stat_fd(file.as_fd()).is_ok_and(|now| now.stat == before.stat);
             if let Some(outcome) = outcome.filter(|_| is_same) {
                 return Ok(outcome);
             }
         }
 
         // It keeps changing, or is unreadable.
-        match read_still(file) {
+        match read_stable(file) {
             Ok((data, stat)) => self.take(path, data, stat, tracked),
             Err(error) => failed(path, error),
         }
@@ -72,10 +72,10 @@ impl ContentReader<'_, '_> {
         path: &[u8],
         (file, before): (&File, bool),
         tracked: bool,
-        seen: &NameStat,
+        name_stat: &NameStat,
     ) -> anyhow::Result<Option<ReadOutcome>> {
-        let read = || UntilAsked {
-            source: From::start(file),
+        let read = || UntilInterrupted {
+            source: FileReader::start(file),
             before,
         };
         let secret = if tracked {
@@ -90,12 +90,12 @@ impl ContentReader<'_, '_> {
         let id = match self.filtered(path, read()) {
             Ok(Filtered::Unchanged) => {
                 if let Some(reason) = secret {
-                    let id = hash_of(self.repo.object_hash(), read(), seen.size).ok();
+                    let id = hash_of(self.repo.object_hash(), read(), name_stat.size).ok();
                     if !id.flatten().is_some_and(|id| self.is_made_as(path, id)) {
                         return Ok(Some(ReadOutcome::LeftOut(reason)));
                     }
                 }
-                self.sink.add_large(seen.size, read)?
+                self.sink.add_large(name_stat.size, read)?
             }
             Ok(Filtered::Bytes(data)) => match secret.filter(|_| !self.is_made(path, &data)) {
                 Some(reason) => return Ok(Some(ReadOutcome::LeftOut(reason))),
@@ -103,7 +103,7 @@ impl ContentReader<'_, '_> {
             },
             Err(error) => return self.unfiltered(path, error).map(Some),
         };
-        Ok(id.map(|id| ReadOutcome::Read(id, seen.stat)))
+        Ok(id.map(|id| ReadOutcome::Read(id, name_stat.stat)))
     }
 
     fn secret_in(&self, path: &[u8], file: &File) -> std::io::Result<Option<Reason>> {
@@ -111,7 +111,7 @@ impl ContentReader<'_, '_> {
         if limits.is_secret(path) {
             return Ok(Some(Reason::Secret));
         }
-        let found = limits.key_in_parts(path, &mut From::start(file))?;
-        Ok(found.map(Reason::Key))
+        let key = limits.key_in_parts(path, &mut FileReader::start(file))?;
+        Ok(key.map(Reason::Key))
     }
 }

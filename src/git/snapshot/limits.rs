@@ -36,12 +36,12 @@ pub struct Forced {
     pub path: Vec<u8>,
     /// Version that a turn created. Exactly this version is included regardless of its size and of
     /// keys in it, because a commit already contains it.
-    pub made: Option<MadeFile>,
+    pub created: Option<CreatedFile>,
 }
 
 /// A file as a turn created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MadeFile {
+pub struct CreatedFile {
     /// Its object.
     pub id: BlobId,
     /// Its size on disk in bytes.
@@ -53,7 +53,7 @@ impl Forced {
     pub fn new(path: impl Into<Vec<u8>>) -> Forced {
         Forced {
             path: path.into(),
-            made: None,
+            created: None,
         }
     }
 }
@@ -120,22 +120,22 @@ pub(super) fn name_of(path: &[u8]) -> &[u8] {
 
 /// Returns whether a name matches a pattern in which `*` matches any characters.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut here) = (0, 0);
+    let (mut at, mut position) = (0, 0);
     // Position of the last star and the end of its match. Backtracking to that star alone suffices.
     let mut star = None;
-    while here < name.len() {
+    while position < name.len() {
         match pattern.get(at) {
             Some(b'*') => {
-                star = Some((at, here));
+                star = Some((at, position));
                 at += 1;
             }
-            Some(byte) if *byte == name[here] => (at, here) = (at + 1, here + 1),
+            Some(byte) if *byte == name[position] => (at, position) = (at + 1, position + 1),
             _ => {
                 let Some((before, reach)) = star else {
                     return false;
                 };
                 star = Some((before, reach + 1));
-                (at, here) = (before + 1, reach + 1);
+                (at, position) = (before + 1, reach + 1);
             }
         }
     }
@@ -205,7 +205,7 @@ impl SnapshotLimits {
         let most = tops
             .into_iter()
             .max_by_key(|(_, count)| *count)
-            .map(|(top, _)| shown(top))
+            .map(|(top, _)| display_path(top))
             .unwrap_or_default();
         Err(OverBudget {
             files,
@@ -283,7 +283,7 @@ impl fmt::Display for Reason {
 }
 
 /// Returns a path as text, with bytes that are not UTF-8 as `\xNN`.
-pub fn shown(path: &[u8]) -> String {
+pub fn display_path(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -381,8 +381,8 @@ mod tests {
         let key = format!("key = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
         let check = |path: &str, expected: (bool, bool)| {
             let (path, key) = (path.as_bytes(), key.as_bytes());
-            let found = (limits.is_secret(path), limits.key_in(path, key).is_some());
-            assert_eq!(found, expected, "{}", String::from_utf8_lossy(path));
+            let actual = (limits.is_secret(path), limits.key_in(path, key).is_some());
+            assert_eq!(actual, expected, "{}", String::from_utf8_lossy(path));
         };
         check("sub/.env.ci", (false, false));
         check("sub/.env", (true, true));
@@ -396,8 +396,8 @@ mod tests {
     #[test]
     fn stars_stand_for_any_characters() {
         let check = |pattern: &str, name: &str, expected: bool| {
-            let found = matches(pattern.as_bytes(), name.as_bytes());
-            assert_eq!(found, expected, "{pattern} {name}");
+            let actual = matches(pattern.as_bytes(), name.as_bytes());
+            assert_eq!(actual, expected, "{pattern} {name}");
         };
         check("*.pem", ".pem", true);
         check("a*b*c", "a-bb-bc", true);
@@ -418,7 +418,7 @@ mod tests {
             limits.allow(new.iter().map(|(path, size)| (path.as_bytes(), *size)))
         };
         assert_eq!(allow(&[("a", 40), ("b/c", 40), ("b/d", 20)]), Ok(()));
-        let over = |files, size| {
+        let over_budget = |files, size| {
             Err(OverBudget {
                 files,
                 size,
@@ -429,13 +429,13 @@ mod tests {
         };
         assert_eq!(
             allow(&[("a", 1), ("b/c", 1), ("b/d", 1), ("c", 1)]),
-            over(4, 4)
+            over_budget(4, 4)
         );
-        assert_eq!(allow(&[("b/c", 101)]), over(1, 101));
+        assert_eq!(allow(&[("b/c", 101)]), over_budget(1, 101));
     }
 
     #[test]
     fn bytes_that_are_not_utf_8_are_shown_as_numbers() {
-        assert_eq!(shown(b"a\xff/\xc3\xa4"), "a\\xff/\u{e4}");
+        assert_eq!(display_path(b"a\xff/\xc3\xa4"), "a\\xff/\u{e4}");
     }
 }

@@ -39,7 +39,7 @@ struct PrivateIndex {
 
 enum IndexFile {
     /// Stat of the file; `None` if reading or writing failed.
-    Known(Option<Stat>),
+    Idle(Option<Stat>),
     /// A thread is reading or writing it.
     Busy(JoinHandle<Option<Stat>>),
 }
@@ -48,8 +48,8 @@ impl Loaded {
     /// Returns the user's index if its stat is still `now`.
     pub(in crate::git) fn user_index(&self, now: &Stat) -> Option<Arc<Index>> {
         let user = self.user.borrow();
-        let found = user.as_ref().filter(|(then, _)| then == now);
-        found.map(|(_, index)| Arc::clone(index))
+        let matching = user.as_ref().filter(|(then, _)| then == now);
+        matching.map(|(_, index)| Arc::clone(index))
     }
 
     /// Keeps the user's index, unless it can have changed again within the same clock tick.
@@ -76,10 +76,10 @@ impl Loaded {
     /// Returns a private index. It is read again only if its file was replaced.
     pub(super) fn private_index(&self, path: &Path, hash: gix::hash::Kind) -> Option<Arc<Cache>> {
         let mut private = self.private.borrow_mut();
-        if let Some(known) = private.as_mut()
-            && known.path == path
-            && known.is_newest()
-            && let Some(cache) = known.cache()
+        if let Some(loaded) = private.as_mut()
+            && loaded.path == path
+            && loaded.is_newest()
+            && let Some(cache) = loaded.cache()
         {
             return Some(cache);
         }
@@ -100,13 +100,13 @@ impl Loaded {
     ) {
         let mut private = self.private.borrow_mut();
         *private = None;
-        let made = PrivateIndex::of(path, names >= MANY, |path, send| {
+        let new_index = PrivateIndex::of(path, names >= MANY, |path, send| {
             let cache = Arc::new(make()?);
             let _ = send.send(Arc::clone(&cache));
             cache.save(file, path).ok()?;
             stat_of(path)
         });
-        *private = Some(made);
+        *private = Some(new_index);
     }
 
     pub(super) fn forget_private_index(&self) {
@@ -124,10 +124,10 @@ impl PrivateIndex {
         let ((send, coming), file) = (channel(), path.to_owned());
         let work = move || work(&file, send);
         let file = match on_thread {
-            false => IndexFile::Known(work()),
+            false => IndexFile::Idle(work()),
             true => match std::thread::Builder::new().spawn(work) {
                 Ok(busy) => IndexFile::Busy(busy),
-                Err(_) => IndexFile::Known(None),
+                Err(_) => IndexFile::Idle(None),
             },
         };
         PrivateIndex {
@@ -165,14 +165,14 @@ impl PrivateIndex {
             return true;
         }
         self.wait();
-        matches!(&self.file, IndexFile::Known(then) if then.is_some() && *then == stat_of(&self.path))
+        matches!(&self.file, IndexFile::Idle(then) if then.is_some() && *then == stat_of(&self.path))
     }
 
     fn wait(&mut self) {
-        let file = std::mem::replace(&mut self.file, IndexFile::Known(None));
+        let file = std::mem::replace(&mut self.file, IndexFile::Idle(None));
         self.file = match file {
-            IndexFile::Busy(busy) => IndexFile::Known(busy.join().unwrap_or_default()),
-            known @ IndexFile::Known(_) => known,
+            IndexFile::Busy(busy) => IndexFile::Idle(busy.join().unwrap_or_default()),
+            idle @ IndexFile::Idle(_) => idle,
         };
     }
 }
@@ -184,8 +184,8 @@ impl Drop for PrivateIndex {
 }
 
 pub(in crate::git) fn stat_of(path: &Path) -> Option<Stat> {
-    let seen = rustix::fs::lstat(path).ok()?;
-    Some(NameStat::from(seen).stat)
+    let raw = rustix::fs::lstat(path).ok()?;
+    Some(NameStat::from(raw).stat)
 }
 
 #[cfg(test)]
@@ -194,33 +194,35 @@ mod tests {
     use crate::git::object::TreeId;
     use crate::git::repository::Repository;
     use crate::git::snapshot::limits::SnapshotLimits;
-    use crate::git::snapshot::{forget, snapshot};
+    use crate::git::snapshot::{forget_snapshot, take_snapshot};
 
     fn repository(files: usize) -> (tempfile::TempDir, Repository) {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
         for number in 0..files {
-            let path = folder.path().join(format!("{}/{number}", number % 7));
+            let path = dir.path().join(format!("{}/{number}", number % 7));
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, number.to_string()).unwrap();
         }
-        let repository = Repository::open(folder.path()).unwrap();
-        (folder, repository)
+        let repository = Repository::open(dir.path()).unwrap();
+        (dir, repository)
     }
 
     #[test]
     fn a_large_private_index_is_read_while_it_is_written_and_whole_afterwards() {
         for files in [10, 20_000] {
-            let (folder, repository) = repository(files);
-            let index = folder.path().join(".git/teddy/index/main");
+            let (dir, repository) = repository(files);
+            let index = dir.path().join(".git/teddy/index/main");
             let take = |repository: &Repository| {
                 let limits = SnapshotLimits::none();
-                snapshot(repository, &index, &limits, &[]).unwrap().tree
+                take_snapshot(repository, &index, &limits, &[])
+                    .unwrap()
+                    .tree
             };
 
             let first = take(&repository);
             assert_eq!(take(&repository), first);
-            std::fs::write(folder.path().join("0/0"), "changed").unwrap();
+            std::fs::write(dir.path().join("0/0"), "changed").unwrap();
             let second = take(&repository);
             assert_ne!(second, first);
 
@@ -228,46 +230,49 @@ mod tests {
             drop(repository);
             let cache = Cache::load(&index, gix::hash::Kind::Sha1).unwrap();
             assert_eq!(cache.basis.root, second.0);
-            let anew = || Repository::open(folder.path()).unwrap();
+            let anew = || Repository::open(dir.path()).unwrap();
             assert_eq!(take(&anew()), second);
 
             // An index that was read ahead is outdated once the file was replaced.
-            let known = |early: &Repository| {
+            let root_of = |early: &Repository| {
                 let cache = early.loaded.private_index(&index, gix::hash::Kind::Sha1);
                 TreeId(cache.unwrap().basis.root)
             };
-            let (early, late) = (anew(), anew());
-            for repository in [&early, &late] {
+            let (early, later) = (anew(), anew());
+            for repository in [&early, &later] {
                 repository.loaded.read_ahead(&index, gix::hash::Kind::Sha1);
             }
-            assert_eq!(known(&early), second);
-            std::fs::write(folder.path().join("0/0"), "once more").unwrap();
+            assert_eq!(root_of(&early), second);
+            std::fs::write(dir.path().join("0/0"), "once more").unwrap();
             let third = take(&anew());
             assert_ne!(third, second);
-            assert_eq!([known(&early), known(&late)], [third, third]);
+            assert_eq!([root_of(&early), root_of(&later)], [third, third]);
         }
     }
 
     #[test]
     fn a_private_index_that_is_forgotten_or_of_another_process_is_not_believed() {
-        let (folder, here) = repository(20);
-        let index = folder.path().join(".git/teddy/index/main");
-        let known = |repository: &Repository| {
+        let (dir, own) = repository(20);
+        let index = dir.path().join(".git/teddy/index/main");
+        let root_of = |repository: &Repository| {
             let hash = gix::hash::Kind::Sha1;
             let cache = repository.loaded.private_index(&index, hash);
             cache.map(|cache| cache.basis.root)
         };
         let take = |repository: &Repository| {
             let limits = SnapshotLimits::none();
-            snapshot(repository, &index, &limits, &[]).unwrap().tree.0
+            take_snapshot(repository, &index, &limits, &[])
+                .unwrap()
+                .tree
+                .0
         };
 
-        let first = take(&here);
-        assert_eq!(known(&here), Some(first));
-        std::fs::write(folder.path().join("0/0"), "changed").unwrap();
-        let second = take(&Repository::open(folder.path()).unwrap());
-        assert_eq!(known(&here), Some(second));
-        forget(&here, &index);
-        assert_eq!(known(&here), None);
+        let first = take(&own);
+        assert_eq!(root_of(&own), Some(first));
+        std::fs::write(dir.path().join("0/0"), "changed").unwrap();
+        let second = take(&Repository::open(dir.path()).unwrap());
+        assert_eq!(root_of(&own), Some(second));
+        forget_snapshot(&own, &index);
+        assert_eq!(root_of(&own), None);
     }
 }

@@ -10,12 +10,12 @@
 
 mod bytes;
 mod cache;
-mod content;
+mod contents;
 mod context;
+mod dir_scan;
 mod embedded;
 mod entry;
-mod folder;
-pub mod known;
+pub mod known_files;
 mod large;
 pub mod limits;
 mod list;
@@ -23,10 +23,10 @@ pub(in crate::git) mod loaded;
 pub mod paths;
 mod rules;
 mod scan;
+mod scanned_files;
 pub mod secrets;
-mod seen;
 mod share;
-mod still;
+mod stable;
 pub(in crate::git) mod tracked;
 mod tree;
 pub mod untracked;
@@ -39,13 +39,13 @@ use anyhow::Context as _;
 use self::cache::Cache;
 use self::context::ScanContext;
 use self::limits::{Forced, LeftOut, SnapshotLimits};
-use self::seen::SeenFiles;
+use self::scanned_files::ScannedFiles;
 use super::repository::Repository;
 use crate::git::keep::durable;
 use crate::git::object::TreeId;
 use crate::git::object::writer::Sink;
 use crate::git::stat::{self, Stamp};
-use crate::host::file::make_folders;
+use crate::host::file::make_dirs;
 
 /// The user's files at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct Snapshot {
 /// `index` is the path of the worktree's private index, created or replaced as needed. Paths in
 /// `force` are included even if they are ignored or too large. A file that cannot be read is left
 /// out.
-pub fn snapshot(
+pub fn take_snapshot(
     repository: &Repository,
     index: &Path,
     limits: &SnapshotLimits,
@@ -93,19 +93,19 @@ fn take(
     // git can have written existing objects of the tree moments ago without flushing them.
     durable::note_written();
 
-    let folder = index.parent().context("the private index has no folder")?;
+    let dir = index.parent().context("the private index has no folder")?;
     let file = if repository.read_only {
         None
     } else {
-        Some(beside(folder)?)
+        Some(create_temporary(dir)?)
     };
 
     // Taken before any file is read: a file that changes later counts as racy.
     let stamp = file
         .as_ref()
-        .map(|file| stat::look_at(file.as_file()))
+        .map(|file| stat::stat_fd(file.as_file()))
         .transpose()?
-        .map(|seen| seen.stat.mtime);
+        .map(|name_stat| name_stat.stat.mtime);
     let cache = repository
         .loaded
         .private_index(index, repository.gix.object_hash())
@@ -113,30 +113,28 @@ fn take(
     let scan = ScanContext::new(repository, limits, force)?
         .with_cache(cache, Stamp(stamp.unwrap_or_default()));
 
-    let mut folders = walk::walk(&scan)?;
+    let mut dirs = walk::walk_worktree(&scan)?;
     let sink = Sink::new(repository);
-    content::read_all(&scan, &mut folders, &sink)?;
-    let trees = tree::write(&scan, repository, &folders, &sink)?;
+    contents::read_all(&scan, &mut dirs, &sink)?;
+    let trees = tree::write_trees(&scan, repository, &dirs, &sink)?;
     let keep = store(sink, repository)?;
     let root = *trees.ids.first().context("the walk found no top folder")?;
     let mut basis = scan.basis;
 
     basis.root = root;
     basis.tracking = scan.tracking()?;
-    let left = folders
-        .iter_mut()
-        .map(|folder| std::mem::take(&mut folder.left));
-    let mut left_out: Vec<LeftOut> = left.flatten().collect();
-    let seen = SeenFiles {
-        stands: scan.names_stand() && scan.index_stands(),
+    let lists = dirs.iter_mut().map(|dir| std::mem::take(&mut dir.left_out));
+    let mut left_out: Vec<LeftOut> = lists.flatten().collect();
+    let scanned = ScannedFiles {
+        is_valid: scan.names_are_valid() && scan.index_is_valid(),
         before: scan.cache.clone(),
-        folders,
+        dirs,
         trees,
         basis,
     };
     // The private index only saves time: a full disk is no reason to fail.
-    if let Some(file) = file.filter(|_| !seen.is_as_saved()) {
-        let (names, make) = (seen.size(), move || seen.into_cache());
+    if let Some(file) = file.filter(|_| !scanned.is_as_saved()) {
+        let (names, make) = (scanned.size(), move || scanned.into_cache());
         repository.loaded.save((names, make), file, index);
     }
     scan.keep_index(repository);
@@ -157,22 +155,22 @@ fn is_whole(repository: &Repository, cache: &Cache) -> bool {
 
 /// Creates the temporary file of the private index. Its mtime comes from the file system's clock
 /// and precedes every stat of this snapshot.
-fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
-    make_folders(folder).with_context(|| format!("making `{}`", folder.display()))?;
+fn create_temporary(dir: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
+    make_dirs(dir).with_context(|| format!("making `{}`", dir.display()))?;
     let file = tempfile::Builder::new()
         .prefix("tmp-index-")
-        .tempfile_in(folder);
-    file.with_context(|| format!("writing into `{}`", folder.display()))
+        .tempfile_in(dir);
+    file.with_context(|| format!("writing into `{}`", dir.display()))
 }
 
 /// Starts to read a large private index in the background, for a snapshot that follows soon.
-pub fn expect(repository: &Repository, index: &Path) {
+pub fn expect_snapshot(repository: &Repository, index: &Path) {
     let hash = repository.gix.object_hash();
     repository.loaded.read_ahead(index, hash);
 }
 
 /// Deletes a private index, so the next snapshot reads every file.
-pub fn forget(repository: &Repository, index: &Path) {
+pub fn forget_snapshot(repository: &Repository, index: &Path) {
     repository.loaded.forget_private_index();
     let _ = std::fs::remove_file(index);
 }

@@ -7,10 +7,10 @@ use gix::objs::tree::EntryKind;
 use gix::objs::{Kind as ObjectKind, TreeRef, WriteTo as _};
 use rustix::fs::OFlags;
 
-use super::content::{ContentReader, ReadOutcome};
+use super::contents::{ContentReader, ReadOutcome};
 use super::context::ScanContext;
-use super::entry::kind_of;
-use super::limits::{Reason, SnapshotLimits, shown};
+use super::entry::entry_kind;
+use super::limits::{Reason, SnapshotLimits, display_path};
 use super::{Snapshot, TreeId, embedded};
 use crate::git::During;
 use crate::git::object::absent;
@@ -28,7 +28,7 @@ struct RefusedContent {
 }
 
 /// Path, kind and object of a file or symlink on disk.
-type FoundFile<'p> = (&'p [u8], (EntryKind, ObjectId));
+type FileEntry<'p> = (&'p [u8], (EntryKind, ObjectId));
 
 /// Returns a copy of `base` in which these paths are as on disk: files and symlinks are recorded,
 /// missing paths removed.
@@ -44,19 +44,19 @@ pub fn snapshot_paths(
     let scan = ScanContext::new(repository, &limits, &[])?;
     let sink = Sink::new(repository);
     let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
-    let known = repository.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
-    let (mut found, mut gone) = (Vec::new(), Vec::new());
+    let recorded = repository.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
+    let (mut present, mut missing) = (Vec::new(), Vec::new());
     for path in paths {
-        let before = known.get(path.as_slice());
+        let before = recorded.get(path.as_slice());
         match read_path(&mut reader, &scan, path, before)? {
-            Some(entry) => found.push((path.as_slice(), entry)),
-            None => gone.push(path),
+            Some(entry) => present.push((path.as_slice(), entry)),
+            None => missing.push(path),
         }
     }
 
     // If no name is added or removed, large trees can be patched instead of decoded.
-    if gone.is_empty()
-        && let Some(tree) = replaced(repository, base.0, 0, &found, &sink)?
+    if missing.is_empty()
+        && let Some(tree) = replace_entries(repository, base.0, 0, &present, &sink)?
     {
         return Ok(Snapshot {
             tree: TreeId(tree),
@@ -73,13 +73,13 @@ pub fn snapshot_paths(
         gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
 
     // Removals first: the name of a removed file can become a directory.
-    for path in gone {
-        let removed = editor.remove_if_leaf(parts(path));
+    for path in missing {
+        let removed = editor.remove_if_leaf(path_parts(path));
         removed.during("editing a tree")?;
     }
-    for (path, (kind, id)) in found {
+    for (path, (kind, id)) in present {
         editor
-            .upsert(parts(path), kind, id)
+            .upsert(path_parts(path), kind, id)
             .during("editing a tree")?;
     }
 
@@ -97,11 +97,11 @@ pub fn snapshot_paths(
 
 /// Returns a copy of the tree `base` with these files replaced; `None` if one is not a file in it,
 /// or `files` is not sorted. `start` is the length of the tree's own path with its slash.
-fn replaced(
+fn replace_entries(
     repository: &Repository,
     base: ObjectId,
     start: usize,
-    files: &[FoundFile<'_>],
+    files: &[FileEntry<'_>],
     sink: &Sink,
 ) -> anyhow::Result<Option<ObjectId>> {
     if !files.is_sorted_by(|(a, _), (b, _)| a < b) {
@@ -110,24 +110,24 @@ fn replaced(
 
     let tree = repository.stored_tree(base)?;
     let name_of = |path: &[u8]| {
-        let rest = &path[start..];
-        start..start + rest.find_byte(b'/').unwrap_or(rest.len())
+        let tail = &path[start..];
+        start..start + tail.find_byte(b'/').unwrap_or(tail.len())
     };
     let mut others = Vec::new();
     for group in files.chunk_by(|(a, _), (b, _)| a[name_of(a)] == b[name_of(b)]) {
         let (path, (kind, id)) = group[0];
         let name = name_of(path);
         let is_file = name.end == path.len();
-        let found = tree.bisect(&path[name.clone()])?;
-        let Some(before) = found.filter(|before| before.mode.is_tree() != is_file) else {
+        let entry = tree.bisect(&path[name.clone()])?;
+        let Some(before) = entry.filter(|before| before.mode.is_tree() != is_file) else {
             return Ok(None);
         };
         let (mode, id) = match (is_file, group.len()) {
             (true, 1) => (kind.into(), id),
             (true, _) => return Ok(None),
             (false, _) => {
-                let (mode, folder) = (before.mode, before.oid.to_owned());
-                match replaced(repository, folder, name.end + 1, group, sink)? {
+                let (mode, dir) = (before.mode, before.oid.to_owned());
+                match replace_entries(repository, dir, name.end + 1, group, sink)? {
                     Some(tree) => (mode, tree),
                     None => return Ok(None),
                 }
@@ -136,30 +136,34 @@ fn replaced(
         others.push((&path[name], mode, id));
     }
 
-    let made = tree.with(&others)?;
-    let made = made.map(|tree| sink.add_tree(&repository.memory, Some(base), tree));
-    made.transpose()
+    let new_tree = tree.with(&others)?;
+    let written = new_tree.map(|tree| sink.add_tree(&repository.memory, Some(base), tree));
+    written.transpose()
 }
 
 /// Returns whether the files at these paths equal the tree's. Does not descend into directories.
-pub fn are_as_in(repository: &Repository, tree: TreeId, paths: &[Vec<u8>]) -> anyhow::Result<bool> {
+pub fn are_paths_unchanged(
+    repository: &Repository,
+    tree: TreeId,
+    paths: &[Vec<u8>],
+) -> anyhow::Result<bool> {
     let limits = SnapshotLimits::none();
     let scan = ScanContext::new(repository, &limits, &[])?;
     // Its objects are dropped.
     let sink = Sink::new(repository);
     let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
-    let known = repository.entries_at(tree, &paths.iter().map(Vec::as_slice).collect())?;
+    let recorded = repository.entries_at(tree, &paths.iter().map(Vec::as_slice).collect())?;
     for path in paths {
-        let before = known.get(path.as_slice());
+        let before = recorded.get(path.as_slice());
         let now = match read_path(&mut reader, &scan, path, before) {
             // No tree has it.
             Err(error) if error.is::<RefusedContent>() => return Ok(false),
             now => now?,
         };
-        let was = before.filter(|entry| entry.mode != EntryMode::Tree);
-        let is_same = match (now, was) {
-            (Some((kind, id)), Some(was)) => id == was.id && EntryMode::from(kind) == was.mode,
-            (now, was) => now.is_none() && was.is_none(),
+        let old = before.filter(|entry| entry.mode != EntryMode::Tree);
+        let is_same = match (now, old) {
+            (Some((kind, id)), Some(old)) => id == old.id && EntryMode::from(kind) == old.mode,
+            (now, old) => now.is_none() && old.is_none(),
         };
         if !is_same {
             return Ok(false);
@@ -177,21 +181,23 @@ fn read_path(
     path: &[u8],
     before: Option<&TreeEntry>,
 ) -> anyhow::Result<Option<(EntryKind, ObjectId)>> {
-    let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
-    let seen = scan
-        .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)
-        .and_then(|folder| stat::look(folder, name));
-    let seen = match seen {
-        Ok(seen) => seen,
+    let (dir, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+    let name_stat = scan
+        .open(dir, OFlags::RDONLY | OFlags::DIRECTORY)
+        .and_then(|dir| stat::stat_name(dir, name));
+    let name_stat = match name_stat {
+        Ok(name_stat) => name_stat,
         Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => anyhow::bail!("cannot read `{}`: {}", shown(path), error.kind()),
+        Err(error) => anyhow::bail!("cannot read `{}`: {}", display_path(path), error.kind()),
     };
 
-    match seen.kind {
-        NameKind::Folder => Ok(embedded::commit(scan, path).map(|id| (EntryKind::Commit, id))),
+    match name_stat.kind {
+        NameKind::Dir => {
+            Ok(embedded::embedded_commit(scan, path).map(|id| (EntryKind::Commit, id)))
+        }
         NameKind::Special => anyhow::bail!(
             "cannot record `{}`: it is not a file, directory or link",
-            shown(path)
+            display_path(path)
         ),
         NameKind::File | NameKind::Link => {
             let before = before.map(|entry| match entry.mode {
@@ -199,22 +205,22 @@ fn read_path(
                 EntryMode::Link => Mode::SYMLINK,
                 _ => Mode::FILE,
             });
-            let kind = kind_of(scan, &seen, before);
+            let kind = entry_kind(scan, &name_stat, before);
             match reader.read(path, kind, true)? {
                 ReadOutcome::Read(id, _) => Ok(Some((kind, id))),
                 ReadOutcome::LeftOut(Reason::Unreadable(why)) => {
-                    anyhow::bail!("cannot read `{}`: {why}", shown(path))
+                    anyhow::bail!("cannot read `{}`: {why}", display_path(path))
                 }
                 ReadOutcome::LeftOut(reason @ Reason::Refused(_)) => {
-                    let path = shown(path);
+                    let path = display_path(path);
                     Err(RefusedContent { path, reason }.into())
                 }
-                ReadOutcome::Gone | ReadOutcome::LeftOut(_) => Ok(None),
+                ReadOutcome::Missing | ReadOutcome::LeftOut(_) => Ok(None),
             }
         }
     }
 }
 
-fn parts(path: &[u8]) -> impl Iterator<Item = &gix::bstr::BStr> {
+fn path_parts(path: &[u8]) -> impl Iterator<Item = &gix::bstr::BStr> {
     path.split(|&byte| byte == b'/').map(|part| part.as_bstr())
 }

@@ -8,13 +8,13 @@ use gix::worktree::stack::state::ignore::Source;
 use rustix::fd::OwnedFd;
 
 use super::context::ScanContext;
-use super::limits::shown;
+use super::limits::display_path;
 use crate::git::During;
-use crate::git::stat::{NameKind, look};
+use crate::git::stat::{NameKind, stat_name};
 
 /// git refuses attribute files above 100 MiB. Real rule files are far smaller, and gix needs many
 /// times their size to read them.
-const MAX_RULES: u64 = 8 << 20;
+const MAX_RULE_FILE: u64 = 8 << 20;
 
 /// Ignore rules from `.gitignore`, `info/exclude` and `core.excludesFile`, read on first use.
 pub(super) struct IgnoreRules<'r> {
@@ -33,7 +33,7 @@ impl<'r> IgnoreRules<'r> {
         &mut self,
         scan: &ScanContext<'_>,
         path: &[u8],
-        folder: bool,
+        dir: bool,
     ) -> anyhow::Result<bool> {
         let stack = match &mut self.stack {
             Some(stack) => stack,
@@ -46,7 +46,7 @@ impl<'r> IgnoreRules<'r> {
                 )
             }
         };
-        let mode = if folder { Mode::DIR } else { Mode::FILE };
+        let mode = if dir { Mode::DIR } else { Mode::FILE };
         let platform = stack
             .at_entry(path.as_bstr(), Some(mode))
             .during("reading the ignore rules")?;
@@ -57,17 +57,19 @@ impl<'r> IgnoreRules<'r> {
 
 /// Refuses a rule file that gix must not open: reading a pipe would block forever, and a huge file
 /// would exhaust memory.
-pub(super) fn check(folder: &OwnedFd, path: &[u8], kind: NameKind) -> anyhow::Result<()> {
+pub(super) fn check_rule_file(dir: &OwnedFd, path: &[u8], kind: NameKind) -> anyhow::Result<()> {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let why = match kind {
         NameKind::Special => "is a pipe or a device".to_owned(),
-        NameKind::File if look(folder, name).is_ok_and(|seen| seen.size > MAX_RULES) => {
-            format!("is larger than {} MiB", MAX_RULES >> 20)
+        NameKind::File
+            if stat_name(dir, name).is_ok_and(|name_stat| name_stat.size > MAX_RULE_FILE) =>
+        {
+            format!("is larger than {} MiB", MAX_RULE_FILE >> 20)
         }
         _ => return Ok(()),
     };
     anyhow::bail!(
         "`{}` {why}, and git's rules cannot be read; remove it",
-        shown(path)
+        display_path(path)
     )
 }

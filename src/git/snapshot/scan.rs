@@ -10,108 +10,108 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 use rustix::fd::{AsFd as _, OwnedFd};
 
-use super::cache::{Cache, CacheOrigin, CachedFolder, FreshName, Times, mark};
+use super::cache::{Cache, CacheOrigin, CachedDir, FreshName, Times, mark};
 use super::context::ScanContext;
+use super::dir_scan::{DirTask, Listing, OpenDir, Scanned, join_path};
 use super::embedded;
-use super::entry::{is_link_name, judge};
-use super::folder::{FolderTask, HeldFolder, Listing, Scanned, join};
-use super::limits::{LeftOut, Reason, shown};
-use super::list::FolderListing;
+use super::entry::{classify_entry, is_valid_link_name};
+use super::limits::{LeftOut, Reason, display_path};
+use super::list::DirListing;
 use super::rules::IgnoreRules;
-use super::share::{NAMES, in_parts};
+use super::share::{NAMES_PER_THREAD, map_parts};
 use crate::git::stat::{
-    NameKind, NameStat, each_name, is_absent, is_exhausted, look, look_at, open_folder,
-    open_to_list,
+    NameKind, NameStat, each_name, is_absent, is_exhausted, open_dir, open_to_list, stat_fd,
+    stat_name,
 };
-use crate::host::threads::beside;
+use crate::host::threads::join_both;
 
-pub(super) fn scan_folder(
+pub(super) fn scan_dir(
     scan: &ScanContext<'_>,
     rules: &mut IgnoreRules<'_>,
-    mut task: FolderTask,
-) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
+    mut task: DirTask,
+) -> anyhow::Result<(Scanned, Vec<DirTask>)> {
     if task.absent {
         return scan_absent(scan, rules, task);
     }
 
-    let opened = open(scan, &task).and_then(|folder| Ok((look_at(folder.as_fd())?, folder)));
-    let (seen, folder) = match opened {
+    let opened = open_dir_of(scan, &task).and_then(|dir| Ok((stat_fd(dir.as_fd())?, dir)));
+    let (name_stat, dir) = match opened {
         Ok(opened) => opened,
         Err(error) => return scan_closed(scan, rules, task, error),
     };
 
-    task.known = task
-        .known
-        .or_else(|| scan.cache.as_ref()?.find_folder(&task.path));
-    let times = Times::from(&seen.stat);
-    if let (Some(cache), Some(known), false) =
-        (&scan.cache, task.known, task.relist || task.distrust)
-        && scan.names_stand_in(cache, &cache.folder(known))
-        && let Some(kept) = keep(&Keep {
+    task.cache_number = task
+        .cache_number
+        .or_else(|| scan.cache.as_ref()?.find_dir(&task.path));
+    let times = Times::from(&name_stat.stat);
+    if let (Some(cache), Some(number), false) =
+        (&scan.cache, task.cache_number, task.relist || task.distrust)
+        && scan.names_are_valid_in(cache, &cache.dir(number))
+        && let Some(reused) = reuse_names(&Reuse {
             scan,
             cache,
-            folder: &folder,
-            number: known,
+            dir: &dir,
+            number,
             times,
         })?
     {
-        return Ok(holding(folder, kept));
+        return Ok(with_open_dir(dir, reused));
     }
 
-    let names = match open_to_list(&folder) {
+    let names = match open_to_list(&dir) {
         Ok(opened) => opened,
         Err(error) => return scan_closed(scan, rules, task, error),
     };
-    let mut list = FolderListing::new(scan, rules, task)?;
+    let mut list = DirListing::new(scan, rules, task)?;
     list.scanned.times = times;
     let read = list.read(&names)?;
-    Ok(holding(folder, read))
+    Ok(with_open_dir(dir, read))
 }
 
 /// Result for a directory that cannot be opened: its tracked files are taken from the index.
 fn scan_closed(
     scan: &ScanContext<'_>,
     rules: &mut IgnoreRules<'_>,
-    mut task: FolderTask,
+    mut task: DirTask,
     error: std::io::Error,
-) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
+) -> anyhow::Result<(Scanned, Vec<DirTask>)> {
     // Running out of descriptors or memory proves nothing about the files.
     if is_exhausted(&error) {
-        let what = || format!("cannot open the directory `{}`", shown(&task.path));
-        return Err(error).with_context(what);
+        let action = || format!("cannot open the directory `{}`", display_path(&task.path));
+        return Err(error).with_context(action);
     }
 
     task.absent = true;
     task.unreadable = !is_absent(&error);
-    let left = task.unreadable.then(|| LeftOut {
-        path: shown(&task.path),
+    let left_out = task.unreadable.then(|| LeftOut {
+        path: display_path(&task.path),
         reason: Reason::Unreadable(error.kind().to_string()),
     });
     let mut scanned = scan_absent(scan, rules, task)?;
 
     scanned.0.marks |= mark::RELIST;
-    scanned.0.left.extend(left);
+    scanned.0.left_out.extend(left_out);
     Ok(scanned)
 }
 
 /// Opens a directory, relative to its parent if that is open.
-fn open(scan: &ScanContext<'_>, task: &FolderTask) -> std::io::Result<OwnedFd> {
+fn open_dir_of(scan: &ScanContext<'_>, task: &DirTask) -> std::io::Result<OwnedFd> {
     match &task.above {
         Some(above) => {
             let start = task.path.iter().rposition(|&byte| byte == b'/');
-            open_folder(&above.0, &task.path[start.map_or(0, |at| at + 1)..])
+            open_dir(&above.0, &task.path[start.map_or(0, |at| at + 1)..])
         }
-        None => open_folder(&scan.top, &task.path),
+        None => open_dir(&scan.top, &task.path),
     }
 }
 
 /// Keeps a directory open for the tasks of its subdirectories.
-fn holding(
-    folder: OwnedFd,
-    (scanned, mut tasks): (Scanned, Vec<FolderTask>),
-) -> (Scanned, Vec<FolderTask>) {
+fn with_open_dir(
+    dir: OwnedFd,
+    (scanned, mut tasks): (Scanned, Vec<DirTask>),
+) -> (Scanned, Vec<DirTask>) {
     if !tasks.is_empty() {
-        let above = HeldFolder::hold(folder);
+        let above = OpenDir::acquire(dir);
         for task in &mut tasks {
             task.above.clone_from(&above);
         }
@@ -123,55 +123,55 @@ fn holding(
 fn scan_absent(
     scan: &ScanContext<'_>,
     rules: &mut IgnoreRules<'_>,
-    task: FolderTask,
-) -> anyhow::Result<(Scanned, Vec<FolderTask>)> {
-    if let (Some(cache), Some(known), false) = (&scan.cache, task.known, task.unreadable)
-        && scan.names_stand_in(cache, &cache.folder(known))
-        && cache.folder(known).marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL
+    task: DirTask,
+) -> anyhow::Result<(Scanned, Vec<DirTask>)> {
+    if let (Some(cache), Some(number), false) = (&scan.cache, task.cache_number, task.unreadable)
+        && scan.names_are_valid_in(cache, &cache.dir(number))
+        && cache.dir(number).marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL
     {
-        return Ok(as_cached(cache, known, None));
+        return Ok(copy_cached_dir(cache, number, None));
     }
-    let mut list = FolderListing::new(scan, rules, task)?;
+    let mut list = DirListing::new(scan, rules, task)?;
     list.scanned.marks |= mark::VIRTUAL;
 
     list.finish()
 }
 
 /// A directory whose names are possibly unchanged.
-struct Keep<'a> {
+struct Reuse<'a> {
     scan: &'a ScanContext<'a>,
     cache: &'a Cache,
-    folder: &'a OwnedFd,
+    dir: &'a OwnedFd,
     number: usize,
     times: Times,
 }
 
 /// Returns the directory with the names of the last snapshot, and changed files marked as to be
 /// read. `None` if it must be listed.
-fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
-    let was = at.cache.folder(at.number);
-    if was.marks & (mark::RELIST | mark::VIRTUAL) != 0 {
+fn reuse_names(at: &Reuse<'_>) -> anyhow::Result<Option<(Scanned, Vec<DirTask>)>> {
+    let cached = at.cache.dir(at.number);
+    if cached.marks & (mark::RELIST | mark::VIRTUAL) != 0 {
         return Ok(None);
     }
 
     // A second change within the clock tick of the last snapshot leaves the times as they are.
     let is_racy = (at.cache.basis.stamp).is_racy_at(at.times.mtime, at.times.ctime);
-    let stands = was.times == at.times && !is_racy;
-    if was.marks & mark::EMBEDDED != 0 {
+    let stands = cached.times == at.times && !is_racy;
+    if cached.marks & mark::EMBEDDED != 0 {
         let link = if stands {
-            embedded::commit(at.scan, was.path)
+            embedded::embedded_commit(at.scan, cached.path)
         } else {
             None
         };
-        return Ok(link.map(|link| as_before(at, Some(link))));
+        return Ok(link.map(|link| reuse_dir(at, Some(link))));
     }
 
-    let Some(changed) = compare(at, &was, stands) else {
+    let Some(changed) = changed_entries(at, &cached, stands) else {
         return Ok(None);
     };
-    let (mut scanned, tasks) = as_before(at, None);
+    let (mut scanned, tasks) = reuse_dir(at, None);
     if !changed.is_empty() {
-        scanned.listing = Listing::Mended(at.number, reread(at, &was, &changed)?);
+        scanned.listing = Listing::Patched(at.number, mark_unread(at, &cached, &changed)?);
     }
 
     Ok(Some((scanned, tasks)))
@@ -181,56 +181,60 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<FolderTask>)>> {
 ///
 /// If its times changed, its names can still be the same, because a turn replaces files by rename.
 /// Then the names are compared too, in parallel with the stats.
-fn compare(at: &Keep<'_>, was: &CachedFolder<'_>, stands: bool) -> Option<Vec<(usize, NameStat)>> {
+fn changed_entries(
+    at: &Reuse<'_>,
+    cached: &CachedDir<'_>,
+    is_unchanged: bool,
+) -> Option<Vec<(usize, NameStat)>> {
     let is_other = AtomicBool::new(false);
-    let look_at_all = || {
-        let parts = in_parts(was.entries.clone(), NAMES, |part| {
-            changed(at, was, part, &is_other)
+    let stat_all = || {
+        let parts = map_parts(cached.entries.clone(), NAMES_PER_THREAD, |part| {
+            changed_in_part(at, cached, part, &is_other)
         });
         parts.into_iter().collect::<Option<Vec<_>>>()
     };
 
-    let parts = if stands {
-        look_at_all()
-    } else if was.entries.len() < NAMES {
-        has_names(at, was).then(look_at_all).flatten()
+    let parts = if is_unchanged {
+        stat_all()
+    } else if cached.entries.len() < NAMES_PER_THREAD {
+        has_cached_names(at, cached).then(stat_all).flatten()
     } else {
-        let look_at_names = || is_other.store(!has_names(at, was), Ordering::Relaxed);
-        beside(look_at_names, look_at_all).1
+        let compare_names = || is_other.store(!has_cached_names(at, cached), Ordering::Relaxed);
+        join_both(compare_names, stat_all).1
     };
     let is_same = !is_other.into_inner();
     parts.filter(|_| is_same).map(|parts| parts.concat())
 }
 
 /// Returns whether the directory has exactly the cached names, with directories in the same places.
-fn has_names(at: &Keep<'_>, was: &CachedFolder<'_>) -> bool {
+fn has_cached_names(at: &Reuse<'_>, cached: &CachedDir<'_>) -> bool {
     let mut expected = NameSum::default();
-    for n in was.entries.clone() {
+    for n in cached.entries.clone() {
         let entry = at.cache.entry(n);
-        if entry.standing == CacheOrigin::Inherited {
+        if entry.origin == CacheOrigin::Inherited {
             return false;
         }
         expected.add(entry.name, entry.kind == EntryKind::Commit);
     }
 
-    let skip = was.path.len() + usize::from(!was.path.is_empty());
+    let skip = cached.path.len() + usize::from(!cached.path.is_empty());
     for &child in at.cache.children(at.number) {
-        let child = at.cache.folder(child as usize);
+        let child = at.cache.dir(child as usize);
         if child.marks & mark::VIRTUAL != 0 {
             return false;
         }
         expected.add(&child.path[skip..], true);
     }
 
-    let (mut found, is_top) = (expected.without_names(), was.path.is_empty());
-    let listed = open_to_list(at.folder).and_then(|folder| {
-        each_name(&folder, |name, kind| {
+    let (mut actual, is_top) = (expected.without_names(), cached.path.is_empty());
+    let listed = open_to_list(at.dir).and_then(|dir| {
+        each_name(&dir, |name, kind| {
             if !(is_top && name == b".git") {
-                found.add(name, kind == NameKind::Folder);
+                actual.add(name, kind == NameKind::Dir);
             }
         })
     });
-    listed.is_ok() && found == expected
+    listed.is_ok() && actual == expected
 }
 
 /// Order-independent hash of a set of names.
@@ -253,9 +257,9 @@ impl NameSum {
         }
     }
 
-    fn add(&mut self, name: &[u8], is_folder: bool) {
+    fn add(&mut self, name: &[u8], is_dir: bool) {
         self.count += 1;
-        self.sum = self.sum.wrapping_add(self.key.hash_one((name, is_folder)));
+        self.sum = self.sum.wrapping_add(self.key.hash_one((name, is_dir)));
     }
 }
 
@@ -266,9 +270,9 @@ impl PartialEq for NameSum {
 }
 
 /// Like [`compare`], for one part of the entries. `None` also if `is_other` is set in the meantime.
-fn changed(
-    at: &Keep<'_>,
-    was: &CachedFolder<'_>,
+fn changed_in_part(
+    at: &Reuse<'_>,
+    cached: &CachedDir<'_>,
     part: Range<usize>,
     is_other: &AtomicBool,
 ) -> Option<Vec<(usize, NameStat)>> {
@@ -279,28 +283,28 @@ fn changed(
         }
 
         let entry = at.cache.entry(n);
-        match (entry.standing, entry.kind) {
+        match (entry.origin, entry.kind) {
             (CacheOrigin::Inherited, _) => {}
             (_, EntryKind::Commit) => {
-                let path = join(was.path, entry.name);
-                embedded::commit(at.scan, &path).filter(|id| *id == entry.id)?;
+                let path = join_path(cached.path, entry.name);
+                embedded::embedded_commit(at.scan, &path).filter(|id| *id == entry.id)?;
             }
             _ => {
-                let seen = look(at.folder, entry.name).ok()?;
-                if at.scan.unchanged(&entry, &seen) {
+                let current = stat_name(at.dir, entry.name).ok()?;
+                if at.scan.unchanged(&entry, &current) {
                     continue;
                 }
 
                 let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
-                let other = matches!(seen.kind, NameKind::Folder | NameKind::Special)
-                    || seen.kind == NameKind::Link && !is_link_name(entry.name)
-                    || seen.size > at.scan.limits.max_file_size;
+                let other = matches!(current.kind, NameKind::Dir | NameKind::Special)
+                    || current.kind == NameKind::Link && !is_valid_link_name(entry.name)
+                    || current.size > at.scan.limits.max_file_size;
                 // Changed rules, and files that are now left out, need a new listing.
-                if rule || other || entry.standing == CacheOrigin::Watched {
+                if rule || other || entry.origin == CacheOrigin::Watched {
                     return None;
                 }
 
-                changed.push((n - was.entries.start, seen));
+                changed.push((n - cached.entries.start, current));
             }
         }
     }
@@ -309,25 +313,25 @@ fn changed(
 }
 
 /// Returns the changed entries, without ids, so they are read.
-fn reread(
-    at: &Keep<'_>,
-    was: &CachedFolder<'_>,
+fn mark_unread(
+    at: &Reuse<'_>,
+    cached: &CachedDir<'_>,
     changed: &[(usize, NameStat)],
 ) -> anyhow::Result<Vec<FreshName>> {
     let index = at.scan.index()?;
-    let judged = changed.iter().map(|(place, seen)| {
-        let name = at.cache.entry(was.entries.start + place).name;
-        let tracked = index.file(&join(was.path, name));
-        let name = judge(at.scan, name.to_vec(), seen, (tracked.as_ref(), None))?;
-        Ok((*place, name))
+    let fresh = changed.iter().map(|(position, current)| {
+        let name = at.cache.entry(cached.entries.start + position).name;
+        let tracked = index.file(&join_path(cached.path, name));
+        let name = classify_entry(at.scan, name.to_vec(), current, (tracked.as_ref(), None))?;
+        Ok((*position, name))
     });
-    judged.collect()
+    fresh.collect()
 }
 
 /// Returns a directory as in the last snapshot with its current times, and tasks for its
 /// subdirectories.
-fn as_before(at: &Keep<'_>, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>) {
-    let (scanned, tasks) = as_cached(at.cache, at.number, link);
+fn reuse_dir(at: &Reuse<'_>, link: Option<ObjectId>) -> (Scanned, Vec<DirTask>) {
+    let (scanned, tasks) = copy_cached_dir(at.cache, at.number, link);
     (
         Scanned {
             times: at.times,
@@ -338,26 +342,30 @@ fn as_before(at: &Keep<'_>, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>
 }
 
 /// Returns a directory as in the cache, and tasks for its subdirectories.
-fn as_cached(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, Vec<FolderTask>) {
-    let was = cache.folder(number);
+fn copy_cached_dir(
+    cache: &Cache,
+    number: usize,
+    link: Option<ObjectId>,
+) -> (Scanned, Vec<DirTask>) {
+    let cached = cache.dir(number);
     let scanned = Scanned {
-        path: was.path.to_vec(),
-        marks: was.marks,
-        times: was.times,
-        listing: Listing::Kept(number),
+        path: cached.path.to_vec(),
+        marks: cached.marks,
+        times: cached.times,
+        listing: Listing::Cached(number),
         link,
-        left: Vec::new(),
+        left_out: Vec::new(),
     };
 
     let task = |&child: &u32| {
-        let folder = cache.folder(child as usize);
+        let dir = cache.dir(child as usize);
         // A directory that was unreadable can exist or be readable now, so it is tried again.
-        let absent = folder.marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL;
-        FolderTask {
-            path: folder.path.to_vec(),
-            known: Some(child as usize),
+        let absent = dir.marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL;
+        DirTask {
+            path: dir.path.to_vec(),
+            cache_number: Some(child as usize),
             absent,
-            ..FolderTask::default()
+            ..DirTask::default()
         }
     };
     (scanned, cache.children(number).iter().map(task).collect())
@@ -370,15 +378,16 @@ mod tests {
     #[test]
     fn a_sum_of_names_is_of_these_in_any_order() {
         type Names<'n> = &'n [(&'n str, bool)];
-        let check = |ours: Names<'_>, theirs: Names<'_>, expected: bool| {
+        let check = |first: Names<'_>, second: Names<'_>, expected: bool| {
             let mut one = NameSum::default();
             let mut other = one.without_names();
-            ours.iter()
+            first
+                .iter()
                 .for_each(|(name, f)| one.add(name.as_bytes(), *f));
-            theirs
+            second
                 .iter()
                 .for_each(|(name, f)| other.add(name.as_bytes(), *f));
-            assert_eq!(one == other, expected, "{ours:?} {theirs:?}");
+            assert_eq!(one == other, expected, "{first:?} {second:?}");
         };
         check(&[], &[], true);
         check(

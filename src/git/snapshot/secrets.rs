@@ -21,19 +21,19 @@ use gix::objs::tree::EntryKind;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 
-use super::beside;
 use super::cache::{
-    Basis, Cache, CacheOrigin, CachedFolder, CachedName, Sizes, Times, Writer, mark,
+    Basis, Cache, CacheOrigin, CacheSizes, CacheWriter, CachedDir, CachedName, Times, mark,
 };
-use super::folder::join;
-use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, shown};
-use super::share::{FOLDERS, in_parts};
+use super::create_temporary;
+use super::dir_scan::join_path;
+use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, display_path};
+use super::share::{DIRS_PER_THREAD, map_parts};
 use crate::git::repository::Repository;
-use crate::git::stat::{NameKind, Stamp, is_absent, look, look_at, names, open_below};
+use crate::git::stat::{NameKind, Stamp, is_absent, names, open_below, stat_fd, stat_name};
 use keys::KeySearch;
 
 const GIT: &[u8] = b".git";
-const FOLDER: OFlags = OFlags::RDONLY
+const DIR: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
@@ -45,7 +45,7 @@ struct SecretFinder<'a> {
 /// A search for secrets among the user's files. It can run in its own thread.
 pub struct SecretSearch<'a> {
     finder: SecretFinder<'a>,
-    kept: PathBuf,
+    cache_path: PathBuf,
     basis: Basis,
     /// The private index of the last snapshot.
     last: Option<Arc<Cache>>,
@@ -62,7 +62,7 @@ pub struct FoundSecrets {
     pub closed: Vec<Vec<u8>>,
 }
 
-struct KeptFolders {
+struct SavedDirs {
     cache: Cache,
     /// By directory number, whether it is unchanged.
     same: Vec<Sameness>,
@@ -74,21 +74,21 @@ struct Sameness {
     writable: bool,
 }
 
-struct SearchedFolder {
+struct SearchedDir {
     path: Vec<u8>,
     /// `None` if the directory could not be listed.
     times: Option<Times>,
     writable: bool,
-    folders: Vec<Vec<u8>>,
+    dirs: Vec<Vec<u8>>,
     /// Names of its secrets.
     secrets: Vec<Vec<u8>>,
 }
 
 #[derive(Default)]
-struct FoundFolders {
+struct DirSearch {
     /// Numbers of unchanged directories in the cache.
     same: Vec<usize>,
-    listed: Vec<SearchedFolder>,
+    listed: Vec<SearchedDir>,
     unknown: Vec<Vec<u8>>,
 }
 
@@ -99,9 +99,9 @@ struct FoundFolders {
 pub fn secrets_in(
     workdir: &Path,
     limits: &SnapshotLimits,
-    folders: Vec<Vec<u8>>,
+    dirs: Vec<Vec<u8>>,
 ) -> io::Result<Vec<Vec<u8>>> {
-    if !limits.leave_secrets || folders.is_empty() {
+    if !limits.leave_secrets || dirs.is_empty() {
         return Ok(Vec::new());
     }
 
@@ -110,18 +110,18 @@ pub fn secrets_in(
         limits,
     };
     let top = finder.open()?;
-    let mut found = FoundFolders {
-        unknown: folders,
-        ..FoundFolders::default()
+    let mut search = DirSearch {
+        unknown: dirs,
+        ..DirSearch::default()
     };
-    while !found.unknown.is_empty() {
-        let unknown = std::mem::take(&mut found.unknown);
-        for mut folder in finder.list_all(&top, &unknown)? {
-            found.unknown.append(&mut folder.folders);
-            found.listed.push(folder);
+    while !search.unknown.is_empty() {
+        let unknown = std::mem::take(&mut search.unknown);
+        for mut dir in finder.list_all(&top, &unknown)? {
+            search.unknown.append(&mut dir.dirs);
+            search.listed.push(dir);
         }
     }
-    Ok(found.secrets(None))
+    Ok(search.secrets(None))
 }
 
 impl<'a> SecretSearch<'a> {
@@ -130,7 +130,7 @@ impl<'a> SecretSearch<'a> {
     pub fn new(
         repository: &Repository,
         limits: &'a SnapshotLimits,
-        (kept, index): (&Path, &Path),
+        (cache_path, index): (&Path, &Path),
     ) -> SecretSearch<'a> {
         let hash = repository.gix.object_hash();
         let last = repository.loaded.private_index(index, hash);
@@ -146,7 +146,7 @@ impl<'a> SecretSearch<'a> {
                 workdir: repository.workdir().to_owned(),
                 limits,
             },
-            kept: kept.to_owned(),
+            cache_path: cache_path.to_owned(),
             basis: Basis {
                 settings: 0,
                 choice: choice.finish(),
@@ -175,24 +175,24 @@ impl<'a> SecretSearch<'a> {
 
     fn search(&self) -> anyhow::Result<FoundSecrets> {
         let top = self.finder.open()?;
-        let cache = Cache::load(&self.kept, self.basis.root.kind());
+        let cache = Cache::load(&self.cache_path, self.basis.root.kind());
         let cache = cache.filter(|cache| cache.basis.choice == self.basis.choice);
-        let kept = cache.map(|cache| KeptFolders::compare(cache, &top));
+        let saved = cache.map(|cache| SavedDirs::compare(cache, &top));
 
-        let mut found = FoundFolders::default();
-        found.enter(kept.as_ref(), b"");
-        while !found.unknown.is_empty() {
-            let unknown = std::mem::take(&mut found.unknown);
-            for folder in self.finder.list_all(&top, &unknown)? {
-                let folders = folder.folders.iter();
-                folders.for_each(|path| found.enter(kept.as_ref(), path));
-                found.listed.push(folder);
+        let mut search = DirSearch::default();
+        search.enter(saved.as_ref(), b"");
+        while !search.unknown.is_empty() {
+            let unknown = std::mem::take(&mut search.unknown);
+            for dir in self.finder.list_all(&top, &unknown)? {
+                let dirs = dir.dirs.iter();
+                dirs.for_each(|path| search.enter(saved.as_ref(), path));
+                search.listed.push(dir);
             }
         }
 
-        let closed = found.closed(kept.as_ref());
-        let named = found.secrets(kept.as_ref());
-        self.keep(kept.as_ref(), found);
+        let closed = search.closed(saved.as_ref());
+        let named = search.secrets(saved.as_ref());
+        self.save(saved.as_ref(), search);
         let keys = KeySearch {
             limits: self.finder.limits,
             last: self.last.as_deref(),
@@ -209,51 +209,55 @@ impl<'a> SecretSearch<'a> {
     }
 
     /// Writes the cache. Ignores errors: it only saves time.
-    fn keep(&self, kept: Option<&KeptFolders>, found: FoundFolders) {
-        let is_known =
-            found.listed.is_empty() && kept.is_some_and(|kept| kept.same.len() == found.same.len());
+    fn save(&self, saved: Option<&SavedDirs>, search: DirSearch) {
+        let is_known = search.listed.is_empty()
+            && saved.is_some_and(|saved| saved.same.len() == search.same.len());
         // Without the time of a snapshot, no directory could be trusted later.
         if is_known || self.basis.stamp == Stamp::default() {
             return;
         }
 
-        let mut folders = found.listed;
-        if let Some(kept) = kept {
-            folders.extend(found.same.iter().map(|&number| kept.folder(number)));
+        let mut dirs = search.listed;
+        if let Some(saved) = saved {
+            dirs.extend(search.same.iter().map(|&number| saved.dir(number)));
         }
-        folders.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let written = self.written(&folders);
-        let file = self.kept.parent().map(beside).and_then(Result::ok);
+        dirs.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let written = self.written(&dirs);
+        let file = self
+            .cache_path
+            .parent()
+            .map(create_temporary)
+            .and_then(Result::ok);
         if let Some((written, file)) = written.zip(file) {
-            let _ = written.save(file, &self.kept);
+            let _ = written.save(file, &self.cache_path);
         }
     }
 
-    fn written(&self, found: &[SearchedFolder]) -> Option<Cache> {
-        let length = |folder: &SearchedFolder| {
-            let names = folder.secrets.iter().map(Vec::len);
-            folder.path.len() + names.sum::<usize>()
+    fn written(&self, searched: &[SearchedDir]) -> Option<Cache> {
+        let length = |dir: &SearchedDir| {
+            let names = dir.secrets.iter().map(Vec::len);
+            dir.path.len() + names.sum::<usize>()
         };
-        let sizes = Sizes {
-            folders: found.len(),
-            entries: found.iter().map(|folder| folder.secrets.len()).sum(),
-            names: found.iter().map(length).sum(),
+        let sizes = CacheSizes {
+            dirs: searched.len(),
+            entries: searched.iter().map(|dir| dir.secrets.len()).sum(),
+            names: searched.iter().map(length).sum(),
         };
         let none = self.basis.root;
-        let mut writer = Writer::new(sizes, none.as_slice().len());
-        for folder in found {
-            let parent = parent(&folder.path);
-            let parent = found.binary_search_by(|other| other.path.as_slice().cmp(parent));
-            let record = CachedFolder {
-                path: &folder.path,
+        let mut writer = CacheWriter::new(sizes, none.as_slice().len());
+        for dir in searched {
+            let parent = parent(&dir.path);
+            let parent = searched.binary_search_by(|other| other.path.as_slice().cmp(parent));
+            let record = CachedDir {
+                path: &dir.path,
                 parent: parent.ok()? as u32,
                 entries: 0..0,
-                marks: folder.times.map_or(mark::RELIST, |_| 0),
-                times: folder.times.unwrap_or_default(),
+                marks: dir.times.map_or(mark::RELIST, |_| 0),
+                times: dir.times.unwrap_or_default(),
                 tree: none,
             };
-            writer.folder(&record, |writer| {
-                let secrets = folder.secrets.iter();
+            writer.dir(&record, |writer| {
+                let secrets = dir.secrets.iter();
                 secrets.for_each(|name| writer.entry(&secret(name, none)));
             });
         }
@@ -267,15 +271,15 @@ impl SecretFinder<'_> {
         let top = crate::host::file::openat(
             rustix::fs::CWD,
             &*self.workdir,
-            FOLDER,
+            DIR,
             rustix::fs::Mode::empty(),
         )?;
         Ok(top)
     }
 
-    fn list_all(&self, top: &OwnedFd, folders: &[Vec<u8>]) -> io::Result<Vec<SearchedFolder>> {
-        let parts = in_parts(0..folders.len(), FOLDERS, |part| {
-            let listed = folders[part].iter().map(|path| self.list(top, path));
+    fn list_all(&self, top: &OwnedFd, dirs: &[Vec<u8>]) -> io::Result<Vec<SearchedDir>> {
+        let parts = map_parts(0..dirs.len(), DIRS_PER_THREAD, |part| {
+            let listed = dirs[part].iter().map(|path| self.list(top, path));
             listed
                 .filter_map(Result::transpose)
                 .collect::<io::Result<Vec<_>>>()
@@ -286,37 +290,37 @@ impl SecretFinder<'_> {
 
     /// Lists a directory; `None` if it is missing. Fails if commands could list it and we cannot,
     /// because its secrets would not be hidden from them.
-    fn list(&self, top: &OwnedFd, path: &[u8]) -> io::Result<Option<SearchedFolder>> {
-        let mut listed = SearchedFolder {
+    fn list(&self, top: &OwnedFd, path: &[u8]) -> io::Result<Option<SearchedDir>> {
+        let mut listed = SearchedDir {
             path: path.to_vec(),
             times: None,
             writable: true,
-            folders: Vec::new(),
+            dirs: Vec::new(),
             secrets: Vec::new(),
         };
-        let folder = match path.is_empty() {
+        let dir = match path.is_empty() {
             true => top.try_clone(),
-            false => open_below(top, path, FOLDER),
+            false => open_below(top, path, DIR),
         };
-        let folder = match folder {
-            Ok(folder) => folder,
+        let dir = match dir {
+            Ok(dir) => dir,
             Err(error) if is_absent(&error) => return Ok(None),
             // Commands cannot list it either, unless the user owns it and they change its mode.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !self.is_own(path) => {
                 return Ok(Some(listed));
             }
             Err(error) => {
-                let words = format!("`{}` cannot be listed: {error}", shown(path));
-                return Err(io::Error::new(error.kind(), words));
+                let message = format!("`{}` cannot be listed: {error}", display_path(path));
+                return Err(io::Error::new(error.kind(), message));
             }
         };
 
-        let seen = look_at(&folder)?;
+        let seen = stat_fd(&dir)?;
         (listed.times, listed.writable) = (Some(Times::from(&seen.stat)), seen.writable);
-        for (name, kind) in names(&folder)?.into_iter().filter(|(name, _)| name != GIT) {
-            let at = join(path, &name);
+        for (name, kind) in names(&dir)?.into_iter().filter(|(name, _)| name != GIT) {
+            let at = join_path(path, &name);
             match kind {
-                NameKind::Folder => listed.folders.push(at),
+                NameKind::Dir => listed.dirs.push(at),
                 _ if self.limits.is_secret(&at) => listed.secrets.push(name),
                 _ => {}
             }
@@ -326,79 +330,79 @@ impl SecretFinder<'_> {
 
     fn is_own(&self, path: &[u8]) -> bool {
         let own = rustix::process::geteuid().as_raw();
-        let found = self
+        let metadata = self
             .workdir
             .join(OsStr::from_bytes(path))
             .symlink_metadata();
-        found.is_ok_and(|found| found.uid() == own)
+        metadata.is_ok_and(|metadata| metadata.uid() == own)
     }
 }
 
-impl KeptFolders {
-    fn compare(cache: Cache, top: &OwnedFd) -> KeptFolders {
-        let same = in_parts(0..cache.folder_count(), FOLDERS, |part| {
+impl SavedDirs {
+    fn compare(cache: Cache, top: &OwnedFd) -> SavedDirs {
+        let same = map_parts(0..cache.dir_count(), DIRS_PER_THREAD, |part| {
             let same = part.map(|number| compare(&cache, number, top));
             same.collect::<Vec<Sameness>>()
         });
         let same = same.concat();
-        KeptFolders { cache, same }
+        SavedDirs { cache, same }
     }
 
     fn secrets(&self, number: usize) -> impl Iterator<Item = &[u8]> {
-        let entries = self.cache.folder(number).entries;
+        let entries = self.cache.dir(number).entries;
         entries.map(|at| self.cache.entry(at).name)
     }
 
     /// Returns a directory without its subdirectories, which have records of their own.
-    fn folder(&self, number: usize) -> SearchedFolder {
-        let folder = self.cache.folder(number);
-        SearchedFolder {
-            path: folder.path.to_vec(),
-            times: Some(folder.times),
+    fn dir(&self, number: usize) -> SearchedDir {
+        let dir = self.cache.dir(number);
+        SearchedDir {
+            path: dir.path.to_vec(),
+            times: Some(dir.times),
             writable: self.same[number].writable,
-            folders: Vec::new(),
+            dirs: Vec::new(),
             secrets: self.secrets(number).map(<[u8]>::to_vec).collect(),
         }
     }
 }
 
-impl FoundFolders {
+impl DirSearch {
     /// Adds a directory: unchanged ones from the cache, with their subdirectories, the others to
     /// the list of directories to list.
-    fn enter(&mut self, kept: Option<&KeptFolders>, path: &[u8]) {
-        let known = kept.and_then(|kept| Some((kept, kept.cache.find_folder(path)?)));
-        let Some((kept, first)) = known else {
+    fn enter(&mut self, saved: Option<&SavedDirs>, path: &[u8]) {
+        let located = saved.and_then(|saved| Some((saved, saved.cache.find_dir(path)?)));
+        let Some((saved, first)) = located else {
             self.unknown.push(path.to_vec());
             return;
         };
 
         let mut numbers = vec![first];
         while let Some(number) = numbers.pop() {
-            if kept.same[number].is_same {
+            if saved.same[number].is_same {
                 self.same.push(number);
-                let children = kept.cache.children(number).iter();
+                let children = saved.cache.children(number).iter();
                 numbers.extend(children.map(|&child| child as usize));
             } else {
-                self.unknown.push(kept.cache.folder(number).path.to_vec());
+                self.unknown.push(saved.cache.dir(number).path.to_vec());
             }
         }
     }
 
-    fn secrets(&self, kept: Option<&KeptFolders>) -> Vec<Vec<u8>> {
-        let listed = self.listed.iter().flat_map(|folder| {
-            let names = folder.secrets.iter();
-            names.map(|name| join(&folder.path, name))
+    fn secrets(&self, saved: Option<&SavedDirs>) -> Vec<Vec<u8>> {
+        let listed = self.listed.iter().flat_map(|dir| {
+            let names = dir.secrets.iter();
+            names.map(|name| join_path(&dir.path, name))
         });
-        let same = kept.into_iter().flat_map(|kept| {
+        let same = saved.into_iter().flat_map(|saved| {
             self.same.iter().flat_map(move |&number| {
-                let folder = kept.cache.folder(number).path;
-                kept.secrets(number).map(move |name| join(folder, name))
+                let dir = saved.cache.dir(number).path;
+                saved.secrets(number).map(move |name| join_path(dir, name))
             })
         });
         listed.chain(same).collect()
     }
 
-    fn closed(&self, kept: Option<&KeptFolders>) -> Vec<Vec<u8>> {
+    fn closed(&self, kept: Option<&SavedDirs>) -> Vec<Vec<u8>> {
         let listed = self.listed.iter().filter(|folder| !folder.writable);
         let listed = listed.map(|folder| folder.path.clone());
         let same = kept.into_iter().flat_map(|kept| {
@@ -406,7 +410,7 @@ impl FoundFolders {
                 .same
                 .iter()
                 .filter(|&&number| !kept.same[number].writable);
-            closed.map(|&number| kept.cache.folder(number).path.to_vec())
+            closed.map(|&number| kept.cache.dir(number).path.to_vec())
         });
         listed.chain(same).collect()
     }
@@ -414,12 +418,12 @@ impl FoundFolders {
 
 /// Compares a directory with the cache. Times within the clock tick of the snapshot prove nothing.
 fn compare(cache: &Cache, number: usize, top: &OwnedFd) -> Sameness {
-    let kept = cache.folder(number);
-    let seen = match kept.path.is_empty() {
-        true => look_at(top),
-        false => look(top, kept.path),
+    let cached = cache.dir(number);
+    let current = match cached.path.is_empty() {
+        true => stat_fd(top),
+        false => stat_name(top, cached.path),
     };
-    let Ok(seen) = seen else {
+    let Ok(seen) = current else {
         return Sameness {
             is_same: false,
             writable: true,
@@ -429,7 +433,7 @@ fn compare(cache: &Cache, number: usize, top: &OwnedFd) -> Sameness {
     let times = Times::from(&seen.stat);
     let is_sure = !cache.basis.stamp.is_racy_at(times.mtime, times.ctime);
     Sameness {
-        is_same: kept.marks & mark::RELIST == 0 && kept.times == times && is_sure,
+        is_same: cached.marks & mark::RELIST == 0 && cached.times == times && is_sure,
         writable: seen.writable,
     }
 }
@@ -446,7 +450,7 @@ fn secret(name: &[u8], none: ObjectId) -> CachedName<&[u8]> {
         id: none,
         stat: Stat::default(),
         basis: 0,
-        standing: CacheOrigin::Watched,
+        origin: CacheOrigin::Watched,
     }
 }
 

@@ -6,24 +6,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fd::OwnedFd;
 
-use crate::git::stat::{NameKind, NameStat, look};
-use crate::host::threads::{at_once, cores};
+use crate::git::stat::{NameKind, NameStat, stat_name};
+use crate::host::threads::{cores, parallel_map};
 
 /// Number of names that make another thread worthwhile.
-pub(super) const NAMES: usize = 4096;
+pub(super) const NAMES_PER_THREAD: usize = 4096;
 /// Number of directories that make another thread worthwhile.
-pub(super) const FOLDERS: usize = 256;
+pub(super) const DIRS_PER_THREAD: usize = 256;
 /// Number of parts for each thread, so a slow thread does not delay the result.
-const PARTS: usize = 8;
+const PARTS_PER_THREAD: usize = 8;
 
-pub(super) fn look_at_all(
-    folder: &OwnedFd,
+pub(super) fn stat_all(
+    dir: &OwnedFd,
     names: &[(Vec<u8>, NameKind)],
 ) -> Vec<Option<std::io::Result<NameStat>>> {
-    let look_at = |(name, kind): &(Vec<u8>, NameKind)| {
-        (*kind != NameKind::Folder).then(|| look(folder, name))
-    };
-    let parts = in_parts(0..names.len(), NAMES, |part| {
+    let look_at =
+        |(name, kind): &(Vec<u8>, NameKind)| (*kind != NameKind::Dir).then(|| stat_name(dir, name));
+    let parts = map_parts(0..names.len(), NAMES_PER_THREAD, |part| {
         names[part].iter().map(look_at).collect::<Vec<_>>()
     });
     parts.into_iter().flatten().collect()
@@ -31,34 +30,34 @@ pub(super) fn look_at_all(
 
 /// Runs `run` on parts of a range, with one thread for every `worth` numbers, and returns the
 /// results in order. A thread that finishes takes the next part.
-pub(super) fn in_parts<T: Send>(
+pub(super) fn map_parts<T: Send>(
     numbers: Range<usize>,
-    worth: usize,
+    min_part: usize,
     run: impl Fn(Range<usize>) -> T + Sync,
 ) -> Vec<T> {
-    let threads = (numbers.len() / worth).clamp(1, cores());
+    let threads = (numbers.len() / min_part).clamp(1, cores());
     if threads == 1 {
         return vec![run(numbers)];
     }
 
-    let length = numbers.len().div_ceil(threads * PARTS);
+    let length = numbers.len().div_ceil(threads * PARTS_PER_THREAD);
     let next = AtomicUsize::new(0);
     let take_parts = |_| {
-        let mut done = Vec::new();
+        let mut results = Vec::new();
         loop {
             let part = next.fetch_add(1, Ordering::Relaxed);
             let start = numbers.start + part * length;
             if start >= numbers.end {
-                return done;
+                return results;
             }
-            done.push((part, run(start..(start + length).min(numbers.end))));
+            results.push((part, run(start..(start + length).min(numbers.end))));
         }
     };
 
-    let done = at_once(0..threads, take_parts);
-    let mut done: Vec<(usize, T)> = done.into_iter().flatten().collect();
-    done.sort_unstable_by_key(|(part, _)| *part);
-    done.into_iter().map(|(_, found)| found).collect()
+    let results = parallel_map(0..threads, take_parts);
+    let mut results: Vec<(usize, T)> = results.into_iter().flatten().collect();
+    results.sort_unstable_by_key(|(part, _)| *part);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]
@@ -67,7 +66,7 @@ mod tests {
 
     fn check(numbers: Range<usize>) {
         let met: Vec<usize> =
-            in_parts(numbers.clone(), 8, |part| part.collect::<Vec<_>>()).concat();
+            map_parts(numbers.clone(), 8, |part| part.collect::<Vec<_>>()).concat();
         assert_eq!(met, numbers.collect::<Vec<_>>());
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Tracked {
     /// Set if the user has made git ignore changes of the file.
     pub(super) frozen: Option<Frozen>,
     /// Whether the id is the content: not for conflicts and `add -N`.
-    pub(super) settled: bool,
+    pub(super) is_settled: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ pub(super) enum Frozen {
 pub(super) struct Name {
     pub(super) file: Option<Tracked>,
     /// Range of the entries below a directory with this name.
-    pub(super) below: Range<usize>,
+    pub(super) children: Range<usize>,
 }
 
 /// Entries of the index for one directory, sorted by name.
@@ -68,12 +68,12 @@ impl Index {
         })
     }
 
-    pub(super) fn below(&self, folder: &[u8]) -> Range<usize> {
-        if folder.is_empty() {
+    pub(super) fn entries_in(&self, dir: &[u8]) -> Range<usize> {
+        if dir.is_empty() {
             return 0..self.state.entries().len();
         }
 
-        let mut prefix = folder.to_vec();
+        let mut prefix = dir.to_vec();
         prefix.push(b'/');
         self.state
             .prefixed_entries_range(prefix.as_bstr())
@@ -82,45 +82,41 @@ impl Index {
 
     /// Returns the tree that a sparse index has in place of the directory or one of its parents,
     /// and the remaining path.
-    pub(super) fn collapsed<'p>(&self, folder: &'p [u8]) -> Option<(ObjectId, &'p [u8])> {
-        if folder.is_empty() || !self.state.is_sparse() {
+    pub(super) fn collapsed<'p>(&self, dir: &'p [u8]) -> Option<(ObjectId, &'p [u8])> {
+        if dir.is_empty() || !self.state.is_sparse() {
             return None;
         }
 
-        let ends = folder.find_iter("/").chain([folder.len()]);
+        let ends = dir.find_iter("/").chain([dir.len()]);
         ends.into_iter().find_map(|end| {
-            let path = [&folder[..end], b"/"].concat();
+            let path = [&dir[..end], b"/"].concat();
             let entry = self.state.entry_by_path(path.as_bstr())?;
-            let rest = folder.get(end + 1..).unwrap_or_default();
-            (entry.mode == Mode::DIR).then_some((entry.id, rest))
+            let tail = dir.get(end + 1..).unwrap_or_default();
+            (entry.mode == Mode::DIR).then_some((entry.id, tail))
         })
     }
 
     /// Groups `entries`, those of `folder`, by name.
-    pub(super) fn names(&self, folder: &[u8], entries: Range<usize>) -> Names<'_> {
-        let skip = if folder.is_empty() {
-            0
-        } else {
-            folder.len() + 1
-        };
+    pub(super) fn names(&self, dir: &[u8], entries: Range<usize>) -> Names<'_> {
+        let skip = if dir.is_empty() { 0 } else { dir.len() + 1 };
 
         let mut names: Vec<(Cow<'_, [u8]>, Name)> = Vec::new();
         for at in entries {
             let entry = &self.state.entries()[at];
-            let rest = &entry.path(&self.state)[skip..];
-            let end = rest.find_byte(b'/');
-            let name = &rest[..end.unwrap_or(rest.len())];
+            let tail = &entry.path(&self.state)[skip..];
+            let end = tail.find_byte(b'/');
+            let name = &tail[..end.unwrap_or(tail.len())];
             if names.last().is_none_or(|(last, _)| last.as_ref() != name) {
                 names.push((Cow::Borrowed(name), Name::default()));
             }
 
-            let Some((_, known)) = names.last_mut() else {
+            let Some((_, current)) = names.last_mut() else {
                 continue;
             };
             match end {
                 // A sparse index has entries for whole directories, which end with a slash.
-                Some(end) if end + 1 < rest.len() => add_below(known, at),
-                _ => add_file(known, entry),
+                Some(end) if end + 1 < tail.len() => add_child(current, at),
+                _ => add_file(current, entry),
             }
         }
 
@@ -173,12 +169,12 @@ impl<'i> Names<'i> {
     /// the file `a-b`.
     fn new(mut names: Vec<(Cow<'i, [u8]>, Name)>) -> Names<'i> {
         names.sort_by(|(a, _), (b, _)| a.cmp(b));
-        names.dedup_by(|(later, more), (name, known)| {
+        names.dedup_by(|(later, more), (name, merged)| {
             let is_same = later == name;
             if is_same {
-                known.file = known.file.or(more.file);
-                known.below.start = known.below.start.max(more.below.start);
-                known.below.end = known.below.end.max(more.below.end);
+                merged.file = merged.file.or(more.file);
+                merged.children.start = merged.children.start.max(more.children.start);
+                merged.children.end = merged.children.end.max(more.children.end);
             }
             is_same
         });
@@ -202,11 +198,11 @@ impl<'i> Names<'i> {
                 mode,
                 stat: Stat::default(),
                 frozen: Some(Frozen::LeftOut),
-                settled: true,
+                is_settled: true,
             };
             let name = Name {
                 file: Some(file),
-                below: 0..0,
+                children: 0..0,
             };
             names.push((Cow::Owned(entry.filename().to_vec()), name));
         }
@@ -227,7 +223,7 @@ impl<'i> Names<'i> {
             Ok(self.next)
         } else {
             self.names
-                .binary_search_by(|(known, _)| known.as_ref().cmp(name))
+                .binary_search_by(|(candidate, _)| candidate.as_ref().cmp(name))
         };
 
         let Ok(at) = at else { return Name::default() };
@@ -236,17 +232,17 @@ impl<'i> Names<'i> {
     }
 
     /// Returns all names; those that were taken are empty.
-    pub(super) fn into_rest(self) -> impl Iterator<Item = (Cow<'i, [u8]>, Name)> {
+    pub(super) fn into_remaining(self) -> impl Iterator<Item = (Cow<'i, [u8]>, Name)> {
         self.names.into_iter()
     }
 }
 
-fn add_below(name: &mut Name, at: usize) {
-    let below = &mut name.below;
-    *below = if Range::is_empty(below) {
+fn add_child(name: &mut Name, at: usize) {
+    let children = &mut name.children;
+    *children = if Range::is_empty(children) {
         at..at + 1
     } else {
-        below.start..at + 1
+        children.start..at + 1
     };
 }
 
@@ -262,7 +258,7 @@ fn add_file(name: &mut Name, entry: &Entry) {
         mode: entry.mode,
         stat: entry.stat,
         frozen: frozen(entry),
-        settled: stage == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD),
+        is_settled: stage == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD),
     });
 }
 
@@ -310,17 +306,17 @@ mod tests {
             state.dangerously_push_entry(Stat::default(), id, flags, Mode::FILE, path.into());
         }
         let index = Index { state };
-        let said = |name: &Name| (name.file.map(|file| file.id), name.below.clone());
+        let summary = |name: &Name| (name.file.map(|file| file.id), name.children.clone());
 
-        let mut names = index.names(b"d", index.below(b"d"));
+        let mut names = index.names(b"d", index.entries_in(b"d"));
         assert!(!names.is_empty());
-        assert_eq!(said(&names.take(b"b")), (Some(id(5)), 0..0));
-        assert_eq!(said(&names.take(b"a")), (Some(id(0)), 2..4));
-        assert_eq!(said(&names.take(b"a")), (None, 0..0));
-        assert_eq!(said(&names.take(b"aa")), (None, 0..0));
-        let rest: Vec<_> = names
-            .into_rest()
-            .map(|(n, name)| (n.into_owned(), said(&name)))
+        assert_eq!(summary(&names.take(b"b")), (Some(id(5)), 0..0));
+        assert_eq!(summary(&names.take(b"a")), (Some(id(0)), 2..4));
+        assert_eq!(summary(&names.take(b"a")), (None, 0..0));
+        assert_eq!(summary(&names.take(b"aa")), (None, 0..0));
+        let remaining: Vec<_> = names
+            .into_remaining()
+            .map(|(n, name)| (n.into_owned(), summary(&name)))
             .collect();
         let expected = [
             (b"a".to_vec(), (None, 0..0)),
@@ -328,7 +324,7 @@ mod tests {
             (b"b".to_vec(), (None, 0..0)),
             (b"c".to_vec(), (None, 6..7)),
         ];
-        assert_eq!(rest, expected);
+        assert_eq!(remaining, expected);
         assert_eq!(index.file(b"d/b").map(|file| file.id), Some(id(5)));
         assert!(index.file(b"d/c").is_none());
     }

@@ -7,14 +7,14 @@ use gix::objs::tree::{EntryKind, EntryRef};
 
 use super::cache::{CacheOrigin, CachedName};
 use super::context::ScanContext;
-use super::folder::{Listing, Scanned};
-use super::limits::shown;
-use super::share::NAMES;
+use super::dir_scan::{Listing, Scanned};
+use super::limits::display_path;
+use super::share::NAMES_PER_THREAD;
 use crate::git::object::tree::{NewTree, put_entry};
 use crate::git::object::writer::Sink;
 use crate::git::repository::Repository;
 
-pub(super) struct FolderTrees {
+pub(super) struct DirTrees {
     /// Tree of each directory, or null if it is empty.
     pub(super) ids: Vec<ObjectId>,
     /// Index of each directory's parent. The first directory has its own index.
@@ -22,21 +22,21 @@ pub(super) struct FolderTrees {
 }
 
 /// Writes the new trees. `folders` must be sorted by path.
-pub(super) fn write(
+pub(super) fn write_trees(
     scan: &ScanContext<'_>,
     repository: &Repository,
-    folders: &[Scanned],
+    dirs: &[Scanned],
     sink: &Sink,
-) -> anyhow::Result<FolderTrees> {
+) -> anyhow::Result<DirTrees> {
     let mut builder = TreeBuilder {
         scan,
-        folders,
-        trees: vec![repository.gix.object_hash().null(); folders.len()],
-        same: vec![false; folders.len()],
-        children: vec![Vec::new(); folders.len()],
+        dirs,
+        trees: vec![repository.gix.object_hash().null(); dirs.len()],
+        same: vec![false; dirs.len()],
+        children: vec![Vec::new(); dirs.len()],
     };
-    let parents = parents(folders);
-    for at in (0..folders.len()).rev() {
+    let parents = parent_indexes(dirs);
+    for at in (0..dirs.len()).rev() {
         builder.same[at] = builder.is_same(at);
         builder.trees[at] = builder.tree(at, repository, sink)?;
         if at > 0 {
@@ -44,27 +44,23 @@ pub(super) fn write(
         }
     }
 
-    Ok(FolderTrees {
+    Ok(DirTrees {
         ids: builder.trees,
         parents,
     })
 }
 
-fn parents(folders: &[Scanned]) -> Vec<usize> {
-    let mut parents = Vec::with_capacity(folders.len());
-    for folder in folders {
-        let end = folder.path.iter().rposition(|&byte| byte == b'/');
-        let path = &folder.path[..end.unwrap_or(0)];
+fn parent_indexes(dirs: &[Scanned]) -> Vec<usize> {
+    let mut parents = Vec::with_capacity(dirs.len());
+    for dir in dirs {
+        let end = dir.path.iter().rposition(|&byte| byte == b'/');
+        let path = &dir.path[..end.unwrap_or(0)];
         // Most directories follow their parent or a sibling.
         let last = parents.len().saturating_sub(1);
         let near = [Some(last), parents.last().copied()];
-        let near = near
-            .into_iter()
-            .flatten()
-            .find(|&at| folders[at].path == path);
+        let near = near.into_iter().flatten().find(|&at| dirs[at].path == path);
         parents.push(near.unwrap_or_else(|| {
-            folders
-                .binary_search_by(|folder| folder.path.as_slice().cmp(path))
+            dirs.binary_search_by(|dir| dir.path.as_slice().cmp(path))
                 .expect("a folder is scanned after its parent")
         }));
     }
@@ -73,7 +69,7 @@ fn parents(folders: &[Scanned]) -> Vec<usize> {
 
 struct TreeBuilder<'a> {
     scan: &'a ScanContext<'a>,
-    folders: &'a [Scanned],
+    dirs: &'a [Scanned],
     trees: Vec<ObjectId>,
     /// Whether each directory and all of its subdirectories are unchanged.
     same: Vec<bool>,
@@ -85,38 +81,38 @@ impl TreeBuilder<'_> {
     /// Returns whether a directory contains what it did in the last snapshot. Its subdirectories
     /// must be done.
     fn is_same(&self, at: usize) -> bool {
-        let (Listing::Kept(number), Some(cache)) = (&self.folders[at].listing, &self.scan.cache)
+        let (Listing::Cached(number), Some(cache)) = (&self.dirs[at].listing, &self.scan.cache)
         else {
             return false;
         };
         let children = &self.children[at];
-        let link = self.folders[at].link;
+        let link = self.dirs[at].link;
 
         children.len() == cache.children(*number).len()
             && children.iter().all(|&child| self.same[child])
-            && link.is_none_or(|link| link == cache.folder(*number).tree)
+            && link.is_none_or(|link| link == cache.dir(*number).tree)
     }
 
     fn tree(&self, at: usize, repository: &Repository, sink: &Sink) -> anyhow::Result<ObjectId> {
-        let folder = &self.folders[at];
-        if let Some(link) = folder.link {
+        let dir = &self.dirs[at];
+        if let Some(link) = dir.link {
             return Ok(link);
         }
 
-        let known = match (&folder.listing, &self.scan.cache) {
-            (Listing::Kept(number) | Listing::Mended(number, _), Some(cache)) => {
-                Some(cache.folder(*number).tree)
+        let cached = match (&dir.listing, &self.scan.cache) {
+            (Listing::Cached(number) | Listing::Patched(number, _), Some(cache)) => {
+                Some(cache.dir(*number).tree)
             }
             (_, cache) => cache
                 .as_ref()
-                .and_then(|cache| Some(cache.folder(cache.find_folder(&folder.path)?).tree)),
+                .and_then(|cache| Some(cache.dir(cache.find_dir(&dir.path)?).tree)),
         };
-        if let (true, Some(known)) = (self.same[at], known) {
-            return Ok(known);
+        if let (true, Some(cached)) = (self.same[at], cached) {
+            return Ok(cached);
         }
 
-        let known = known.filter(|known| !known.is_null());
-        let tree = match self.mended(at, repository) {
+        let cached = cached.filter(|id| !id.is_null());
+        let tree = match self.patch(at, repository) {
             Some(tree) => tree,
             None => {
                 let entries = self.entries(at);
@@ -124,68 +120,72 @@ impl TreeBuilder<'_> {
                 if entries.is_empty() && at > 0 {
                     return Ok(repository.gix.object_hash().null());
                 }
-                NewTree::of(encoded(&entries)?)
+                NewTree::of(encode_tree(&entries)?)
             }
         };
-        sink.add_tree(&repository.memory, known, tree)
+        sink.add_tree(&repository.memory, cached, tree)
     }
 
     /// Patches the previous tree of a very large directory in which only some files changed; `None`
     /// if the tree must be encoded from scratch.
-    fn mended(&self, at: usize, repository: &Repository) -> Option<NewTree> {
-        let Listing::Mended(number, fresh) = &self.folders[at].listing else {
+    fn patch(&self, at: usize, repository: &Repository) -> Option<NewTree> {
+        let Listing::Patched(number, fresh) = &self.dirs[at].listing else {
             return None;
         };
         let cache = self.scan.cache.as_deref()?;
-        let (was, children) = (cache.folder(*number), &self.children[at]);
+        let (cached, children) = (cache.dir(*number), &self.children[at]);
         let same_children = children.len() == cache.children(*number).len()
             && children.iter().all(|&child| self.same[child]);
-        if was.entries.len() < NAMES || !same_children {
+        if cached.entries.len() < NAMES_PER_THREAD || !same_children {
             return None;
         }
 
         let mut others = Vec::with_capacity(fresh.len());
-        for (place, name) in fresh {
-            let before = cache.entry(was.entries.start + place);
-            let is_plain = |standing: CacheOrigin, id: &ObjectId| {
-                !matches!(standing, CacheOrigin::Inherited | CacheOrigin::Watched) && !id.is_null()
+        for (position, name) in fresh {
+            let before = cache.entry(cached.entries.start + position);
+            let is_plain = |origin: CacheOrigin, id: &ObjectId| {
+                !matches!(origin, CacheOrigin::Inherited | CacheOrigin::Watched) && !id.is_null()
             };
-            if !is_plain(before.standing, &before.id) || !is_plain(name.standing, &name.id) {
+            if !is_plain(before.origin, &before.id) || !is_plain(name.origin, &name.id) {
                 return None;
             }
             others.push((name.name.as_slice(), name.kind.into(), name.id));
         }
-        repository.stored_tree(was.tree).ok()?.with(&others).ok()?
+        repository
+            .stored_tree(cached.tree)
+            .ok()?
+            .with(&others)
+            .ok()?
     }
 
     /// Returns the entries of a directory in git's order. A non-empty directory on disk wins over a
     /// file of the same name that only the index has.
     fn entries(&self, at: usize) -> Vec<TreeName<'_>> {
-        let skip = if self.folders[at].path.is_empty() {
+        let skip = if self.dirs[at].path.is_empty() {
             0
         } else {
-            self.folders[at].path.len() + 1
+            self.dirs[at].path.len() + 1
         };
 
         let children = self.children[at].iter().copied();
         let mut entries: Vec<_> = children
             .filter(|&child| !self.trees[child].is_null())
             .map(|child| TreeName {
-                kind: if self.folders[child].link.is_some() {
+                kind: if self.dirs[child].link.is_some() {
                     EntryKind::Commit
                 } else {
                     EntryKind::Tree
                 },
-                name: &self.folders[child].path[skip..],
+                name: &self.dirs[child].path[skip..],
                 id: self.trees[child],
             })
             .collect();
 
-        let folders: HashSet<&[u8]> = entries.iter().map(|folder| folder.name).collect();
+        let dirs: HashSet<&[u8]> = entries.iter().map(|dir| dir.name).collect();
         let cache = self.scan.cache.as_deref();
-        self.folders[at].listing.each(cache, |entry| {
-            let hidden = entry.standing == CacheOrigin::Inherited && folders.contains(entry.name);
-            if entry.standing != CacheOrigin::Watched && !entry.id.is_null() && !hidden {
+        self.dirs[at].listing.each(cache, |entry| {
+            let hidden = entry.origin == CacheOrigin::Inherited && dirs.contains(entry.name);
+            if entry.origin != CacheOrigin::Watched && !entry.id.is_null() && !hidden {
                 let CachedName { name, kind, id, .. } = entry;
                 entries.push(TreeName { kind, name, id });
             }
@@ -214,10 +214,14 @@ impl TreeName<'_> {
 
 /// Encodes a tree. Fails on a name that no tree can contain: git could neither read the tree nor
 /// repack.
-fn encoded(entries: &[TreeName<'_>]) -> anyhow::Result<Vec<u8>> {
+fn encode_tree(entries: &[TreeName<'_>]) -> anyhow::Result<Vec<u8>> {
     for entry in entries {
         let is_sound = !entry.name.is_empty() && !entry.name.contains(&b'/');
-        anyhow::ensure!(is_sound, "`{}` is no name for a tree", shown(entry.name));
+        anyhow::ensure!(
+            is_sound,
+            "`{}` is no name for a tree",
+            display_path(entry.name)
+        );
     }
 
     let length = |entry: &TreeName<'_>| 8 + entry.name.len() + entry.id.as_slice().len();

@@ -4,13 +4,13 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use super::context::ScanContext;
-use super::folder::{FolderTask, Listing, Scanned};
+use super::dir_scan::{DirTask, Listing, Scanned};
 use super::rules::IgnoreRules;
-use super::scan::scan_folder;
-use crate::host::threads::{at_once, beside, cores};
+use super::scan::scan_dir;
+use crate::host::threads::{cores, join_both, parallel_map};
 
 /// Number of directories that make another thread worthwhile.
-const SHARE: usize = 32;
+const PARALLEL_DIRS: usize = 32;
 /// Upper bound on threads. More than cores, because on a cold cache they wait for the disk.
 const MOST_THREADS: usize = 8;
 /// Threads beyond the number of cores start after this delay: a walk that does not wait for the
@@ -23,35 +23,35 @@ struct Queue {
     /// Notified when a task was added, or when all are done.
     wake: Condvar,
     /// Notified when all are done.
-    done: Condvar,
+    finished: Condvar,
 }
 
 struct QueueState {
-    tasks: Vec<FolderTask>,
+    tasks: Vec<DirTask>,
     /// Number of threads that can still add tasks.
     busy: usize,
     failed: Option<anyhow::Error>,
 }
 
-pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
+pub(super) fn walk_worktree(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     let state = QueueState {
-        tasks: vec![FolderTask::default()],
+        tasks: vec![DirTask::default()],
         busy: 0,
         failed: None,
     };
     let queue = Queue {
         state: Mutex::new(state),
         wake: Condvar::new(),
-        done: Condvar::new(),
+        finished: Condvar::new(),
     };
 
     let threads = threads(scan);
-    let look = || look_in(threads, &queue, || work(scan, &queue));
+    let scan_all = || run_in_threads(threads, &queue, || run_thread(scan, &queue));
     let scanned = if scan.expects_index() {
         // The user of the index gets the error, if any.
-        beside(|| scan.index().is_ok(), look).1
+        join_both(|| scan.index().is_ok(), scan_all).1
     } else {
-        look()
+        scan_all()
     };
     let scanned = scanned.into_iter().flatten().collect();
 
@@ -64,53 +64,53 @@ pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
         return Err(error);
     }
 
-    let places = scan.cache.as_ref().map_or(0, |cache| cache.folder_count());
-    Ok(in_order(scanned, places))
+    let dir_count = scan.cache.as_ref().map_or(0, |cache| cache.dir_count());
+    Ok(in_order(scanned, dir_count))
 }
 
 /// Sorts directories by path. Those in the cache have their order there; `places` is their number.
 /// That is faster than comparing thousands of paths.
-fn in_order(scanned: Vec<Scanned>, places: usize) -> Vec<Scanned> {
-    let mut known: Vec<Option<Scanned>> = Vec::new();
-    known.resize_with(places, || None);
+fn in_order(scanned: Vec<Scanned>, dir_count: usize) -> Vec<Scanned> {
+    let mut cached: Vec<Option<Scanned>> = Vec::new();
+    cached.resize_with(dir_count, || None);
     let (count, mut fresh) = (scanned.len(), Vec::new());
-    for folder in scanned {
-        let place = match &folder.listing {
-            Listing::Kept(number) | Listing::Mended(number, _) => known.get_mut(*number),
+    for dir in scanned {
+        let slot = match &dir.listing {
+            Listing::Cached(number) | Listing::Patched(number, _) => cached.get_mut(*number),
             Listing::Read(_) => None,
         };
-        match place {
-            Some(place) => *place = Some(folder),
-            None => fresh.push(folder),
+        match slot {
+            Some(slot) => *slot = Some(dir),
+            None => fresh.push(dir),
         }
     }
 
     fresh.sort_by(|a, b| a.path.cmp(&b.path));
     let mut fresh = fresh.into_iter().peekable();
     let mut all = Vec::with_capacity(count);
-    for folder in known.into_iter().flatten() {
-        while let Some(earlier) = fresh.next_if(|fresh| fresh.path < folder.path) {
+    for dir in cached.into_iter().flatten() {
+        while let Some(earlier) = fresh.next_if(|fresh| fresh.path < dir.path) {
             all.push(earlier);
         }
-        all.push(folder);
+        all.push(dir);
     }
     all.extend(fresh);
     all
 }
 
 fn threads(scan: &ScanContext<'_>) -> usize {
-    let worth = scan
+    let by_size = scan
         .cache
         .as_ref()
-        .map_or(MOST_THREADS, |cache| cache.folder_count() / SHARE);
-    worth.clamp(1, MOST_THREADS.min(4 * cores()))
+        .map_or(MOST_THREADS, |cache| cache.dir_count() / PARALLEL_DIRS);
+    by_size.clamp(1, MOST_THREADS.min(4 * cores()))
 }
 
 /// Runs `work` in several threads. Those beyond the number of cores start late, and only if there
 /// is work left.
-fn look_in<R: Send>(threads: usize, queue: &Queue, work: impl Fn() -> R + Sync) -> Vec<R> {
+fn run_in_threads<R: Send>(threads: usize, queue: &Queue, work: impl Fn() -> R + Sync) -> Vec<R> {
     let now = threads.min(cores());
-    let work_in = |threads| at_once(0..threads, |_| work());
+    let work_in = |threads| parallel_map(0..threads, |_| work());
     if now == threads {
         return work_in(now);
     }
@@ -119,27 +119,27 @@ fn look_in<R: Send>(threads: usize, queue: &Queue, work: impl Fn() -> R + Sync) 
         true => Vec::new(),
         false => work_in(threads - now),
     };
-    let (later, mut done) = beside(later, || work_in(now));
-    done.extend(later);
-    done
+    let (later, mut results) = join_both(later, || work_in(now));
+    results.extend(later);
+    results
 }
 
-fn work(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
+fn run_thread(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
     let repo = scan.shared.to_thread_local();
     let mut rules = IgnoreRules::new(&repo);
-    let mut done = Vec::new();
+    let mut results = Vec::new();
     while let Some(batch) = queue.take() {
-        let mut found = Vec::new();
+        let mut new_tasks = Vec::new();
         let result = batch.into_iter().try_for_each(|task| {
-            let (scanned, tasks) = scan_folder(scan, &mut rules, task)?;
-            done.push(scanned);
-            found.extend(tasks);
+            let (scanned, tasks) = scan_dir(scan, &mut rules, task)?;
+            results.push(scanned);
+            new_tasks.extend(tasks);
             Ok(())
         });
-        queue.put(found, result.err());
+        queue.put(new_tasks, result.err());
     }
 
-    done
+    results
 }
 
 impl QueueState {
@@ -152,14 +152,14 @@ impl Queue {
     fn is_done_within(&self, time: Duration) -> bool {
         let state = self.state.lock().expect("no thread panics with the lock");
         let waited = self
-            .done
+            .finished
             .wait_timeout_while(state, time, |state| !state.is_done());
         let (state, _) = waited.expect("no thread panics with the lock");
         state.is_done()
     }
 
     /// Takes some directories. `None` once all are done or one has failed.
-    fn take(&self) -> Option<Vec<FolderTask>> {
+    fn take(&self) -> Option<Vec<DirTask>> {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         loop {
             if state.failed.is_some() {
@@ -169,11 +169,11 @@ impl Queue {
             if !state.tasks.is_empty() {
                 state.busy += 1;
                 // At most a quarter of the queue, so other threads find work too.
-                let rest = state
+                let first = state
                     .tasks
                     .len()
                     .saturating_sub(BATCH.min(state.tasks.len().div_ceil(4)));
-                return Some(state.tasks.split_off(rest));
+                return Some(state.tasks.split_off(first));
             }
 
             if state.busy == 0 {
@@ -187,13 +187,13 @@ impl Queue {
         }
     }
 
-    fn put(&self, found: Vec<FolderTask>, failed: Option<anyhow::Error>) {
+    fn put(&self, tasks: Vec<DirTask>, failed: Option<anyhow::Error>) {
         let mut state = self.state.lock().expect("no thread panics with the lock");
         state.busy -= 1;
-        state.tasks.extend(found);
+        state.tasks.extend(tasks);
         state.failed = state.failed.take().or(failed);
         if state.is_done() {
-            self.done.notify_all();
+            self.finished.notify_all();
         }
         if state.is_done() || !state.tasks.is_empty() {
             self.wake.notify_all();
@@ -207,23 +207,23 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(folders: &[(&str, Option<usize>)], places: usize, expected: &str) {
-        let folder = |(path, place): &(&str, Option<usize>)| Scanned {
+    fn check(dirs: &[(&str, Option<usize>)], dir_count: usize, expected: &str) {
+        let dir = |(path, slot): &(&str, Option<usize>)| Scanned {
             path: path.as_bytes().to_vec(),
             marks: 0,
             times: Times::default(),
-            listing: match place {
-                Some(number) if number % 2 == 0 => Listing::Mended(*number, Vec::new()),
-                Some(number) => Listing::Kept(*number),
+            listing: match slot {
+                Some(number) if number % 2 == 0 => Listing::Patched(*number, Vec::new()),
+                Some(number) => Listing::Cached(*number),
                 None => Listing::Read(Vec::new()),
             },
             link: None,
-            left: Vec::new(),
+            left_out: Vec::new(),
         };
-        let ordered = in_order(folders.iter().map(folder).collect(), places);
+        let ordered = in_order(dirs.iter().map(dir).collect(), dir_count);
         let paths: Vec<_> = ordered
             .iter()
-            .map(|folder| String::from_utf8_lossy(&folder.path).into_owned())
+            .map(|dir| String::from_utf8_lossy(&dir.path).into_owned())
             .collect();
         assert_eq!(paths.join(" "), expected);
     }

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::host::file::{Root, open_up, remove_below};
+use crate::host::file::{Root, make_writable, remove_below};
 
 /// Directory of git's records in the common git directory.
 pub(super) const RECORDS: &str = "worktrees";
@@ -32,8 +32,8 @@ pub(super) fn git_file(common: &Path, session: &str) -> Vec<u8> {
 
 /// Removes a record.
 pub(super) fn discard(records: &Root, name: &OsStr) -> io::Result<()> {
-    open_up(records, name);
-    if let Ok(record) = records.folder(Path::new(name)) {
+    make_writable(records, name);
+    if let Ok(record) = records.open_dir(Path::new(name)) {
         remove_below(&record, OsStr::new(GITDIR))?;
     }
     remove_below(records, name)

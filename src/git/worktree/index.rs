@@ -20,11 +20,11 @@ use crate::git::repository::Repository;
 use crate::host::file::{read_regular_text, write_cache};
 
 /// File with the note, next to the index.
-pub(super) const NOTE: &str = "tree";
+pub(super) const TREE_NOTE: &str = "tree";
 /// Approximate size of an index without entries.
-const HEADER: usize = 1 << 10;
+const BASE_SIZE: usize = 1 << 10;
 /// Maximum size of an entry without its path.
-const ENTRY: usize = 96;
+const MAX_ENTRY_SIZE: usize = 96;
 /// Upper bound for the note, which is one line.
 const MAX_NOTE: u64 = 4 << 10;
 
@@ -35,7 +35,7 @@ pub(super) struct KnownIndex {
     pub(super) changes: Option<Vec<TreeChange>>,
 }
 
-pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<KnownIndex> {
+pub(super) fn load(repository: &Repository, tree: TreeId) -> anyhow::Result<KnownIndex> {
     let Ok(index) = read(repository) else {
         // Otherwise a switch that writes no index would leave the broken one behind.
         let _ = std::fs::remove_file(repository.gix.index_path());
@@ -46,7 +46,7 @@ pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Kno
     };
 
     let changes = noted(repository)
-        .map(|known| diff::changes(repository, known, tree))
+        .map(|old| diff::changes(repository, old, tree))
         .transpose()?;
     Ok(KnownIndex { index, changes })
 }
@@ -91,8 +91,8 @@ pub(super) fn for_tree(
         return Ok(index);
     }
 
-    let gone: BTreeSet<_> = changes.iter().map(|change| change.path.as_bstr()).collect();
-    index.remove_entries(|_, path, _| gone.contains(path));
+    let changed_paths: BTreeSet<_> = changes.iter().map(|change| change.path.as_bstr()).collect();
+    index.remove_entries(|_, path, _| changed_paths.contains(path));
     for change in changes {
         let Some(entry) = &change.new else { continue };
         let Some(mode) = mode(entry.mode) else {
@@ -136,7 +136,7 @@ pub(super) fn write(repository: &Repository, index: State, tree: TreeId) -> anyh
 /// Writes the index of an incomplete worktree. The note must have been removed before.
 pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::Result<()> {
     index.remove_tree();
-    let length = HEADER + index.entries().len() * ENTRY + index.path_backing().len();
+    let length = BASE_SIZE + index.entries().len() * MAX_ENTRY_SIZE + index.path_backing().len();
     let mut bytes = Vec::with_capacity(length);
     let file = File::from_state(index, repository.gix.index_path());
 
@@ -159,8 +159,8 @@ pub(super) fn forget_tree(repository: &Repository) {
 /// Returns the noted tree if the index file is the one that we wrote.
 fn noted(repository: &Repository) -> Option<TreeId> {
     let text = read_regular_text(&note(repository), MAX_NOTE).ok()?;
-    let (tree, known) = text.trim_end().split_once(' ')?;
-    (identity(repository)? == known).then(|| tree.parse().ok())?
+    let (tree, recorded) = text.trim_end().split_once(' ')?;
+    (identity(repository)? == recorded).then(|| tree.parse().ok())?
 }
 
 /// Returns the identity of the index file: inode, size and times.
@@ -178,5 +178,5 @@ fn identity(repository: &Repository) -> Option<String> {
 }
 
 fn note(repository: &Repository) -> PathBuf {
-    repository.gix.index_path().with_file_name(NOTE)
+    repository.gix.index_path().with_file_name(TREE_NOTE)
 }

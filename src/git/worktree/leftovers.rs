@@ -7,20 +7,20 @@ use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
 use gix::worktree::stack::state::ignore;
 
-use super::path::{is_special, parent};
-use super::survey::Other;
+use super::path::{is_special_file, parent_dir};
+use super::scan::Other;
 use super::switch::Switch;
 use crate::git::During;
-use crate::git::place::{IfMissing, Place, WalkResult};
+use crate::git::path_handle::{IfMissing, PathHandle, WalkResult};
 
 /// Directories below this depth are removed without checking for ignored files: no build is that
 /// deep, and the check takes quadratic time.
-const DEEPEST: usize = 128;
+const MAX_PRUNE_DEPTH: usize = 128;
 
 impl Switch<'_> {
     /// Removes everything that is neither in the index nor ignored. Nested repositories stay.
     pub(super) fn remove_leftovers(&self, new: &State) -> anyhow::Result<()> {
-        if self.survey.others.is_empty() {
+        if self.scan.others.is_empty() {
             return Ok(());
         }
 
@@ -30,21 +30,17 @@ impl Switch<'_> {
             .gix
             .excludes(new, None, source)
             .during("reading ignore rules")?;
-        let mut folders = BTreeSet::new();
-        let mut others = self.without_pipes(self.survey.others.clone())?;
+        let mut dirs = BTreeSet::new();
+        let mut others = self.without_pipes(self.scan.others.clone())?;
 
-        while let Some(Other { path, folder }) = others.pop() {
+        while let Some(Other { path, dir }) = others.pop() {
             let path_of = path.as_bstr();
             let is_known = new.entry_by_path(path_of).is_some();
-            if !folder && is_known {
+            if !dir && is_known {
                 continue;
             }
 
-            let mode = if folder {
-                IndexMode::DIR
-            } else {
-                IndexMode::FILE
-            };
+            let mode = if dir { IndexMode::DIR } else { IndexMode::FILE };
 
             if !is_known
                 && rules
@@ -55,23 +51,23 @@ impl Switch<'_> {
                 continue;
             }
 
-            if !folder {
+            if !dir {
                 self.remove_file(&path)?;
-                folders.extend(parent(&path).map(<[u8]>::to_vec));
+                dirs.extend(parent_dir(&path).map(<[u8]>::to_vec));
                 continue;
             }
 
-            if path.iter().filter(|&&byte| byte == b'/').count() >= DEEPEST && !is_known {
+            if path.iter().filter(|&&byte| byte == b'/').count() >= MAX_PRUNE_DEPTH && !is_known {
                 self.remove_whole(&path)?;
-                folders.extend(parent(&path).map(<[u8]>::to_vec));
+                dirs.extend(parent_dir(&path).map(<[u8]>::to_vec));
                 continue;
             }
 
             others.extend(self.without_pipes(self.inside(&path)?)?);
-            folders.insert(path);
+            dirs.insert(path);
         }
 
-        self.remove_empty_folders(folders)
+        self.remove_empty_dirs(dirs)
     }
 
     /// Removes pipes, sockets and devices, even ignored ones: reading a pipe named like a rule file
@@ -79,13 +75,14 @@ impl Switch<'_> {
     fn without_pipes(&self, mut others: Vec<Other>) -> anyhow::Result<Vec<Other>> {
         let mut removed = Ok(());
         others.retain(|other| {
-            let special =
-                |place: &Place| Ok::<_, std::io::Error>(place.look_kind()?.is_some_and(is_special));
+            let special = |handle: &PathHandle| {
+                Ok::<_, std::io::Error>(handle.file_type()?.is_some_and(is_special_file))
+            };
             match self.top.walk(&other.path, IfMissing::Stop) {
-                Ok(WalkResult::Place(place))
-                    if !other.folder && special(&place).unwrap_or(false) =>
+                Ok(WalkResult::Handle(handle))
+                    if !other.dir && special(&handle).unwrap_or(false) =>
                 {
-                    removed = std::mem::replace(&mut removed, Ok(())).and(place.remove());
+                    removed = std::mem::replace(&mut removed, Ok(())).and(handle.remove());
                     false
                 }
                 _ => true,
@@ -98,27 +95,27 @@ impl Switch<'_> {
 
     fn remove_whole(&self, path: &[u8]) -> anyhow::Result<()> {
         match self.top.walk(path, IfMissing::Stop)? {
-            WalkResult::Place(place) => Ok(place.remove_all()?),
+            WalkResult::Handle(handle) => Ok(handle.remove_all()?),
             _ => Ok(()),
         }
     }
 
     /// Lists a directory; empty if it is a nested repository.
     fn inside(&self, path: &[u8]) -> anyhow::Result<Vec<Other>> {
-        let WalkResult::Place(inside) = self.top.walk(&[path, b"/x"].concat(), IfMissing::Stop)?
+        let WalkResult::Handle(inside) = self.top.walk(&[path, b"/x"].concat(), IfMissing::Stop)?
         else {
             return Ok(Vec::new());
         };
         let mut others = Vec::new();
 
         for name in inside.siblings()? {
-            let folder = inside
+            let dir = inside
                 .sibling(&name)
-                .look_kind()?
+                .file_type()?
                 .is_some_and(rustix::fs::FileType::is_dir);
             others.push(Other {
                 path: [path, b"/", &name].concat(),
-                folder,
+                dir,
             });
         }
 

@@ -10,27 +10,27 @@
 //! ([`private`]).
 //! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
 
-pub mod bring;
-pub mod fill;
-pub mod former;
 mod git_record;
-mod glance;
 mod index;
 mod index_form;
-mod judge;
 pub mod layer;
 mod leftovers;
+pub mod legacy;
 pub mod moved;
 mod part;
 mod path;
+mod path_check;
 pub mod private;
+pub mod progress;
+pub mod provision;
 mod record;
 pub mod registered;
 mod root;
+mod scan;
 mod share;
 mod sparse;
-mod survey;
 mod switch;
+mod targets;
 mod to_commit;
 pub mod unstored;
 
@@ -42,8 +42,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use self::fill::FillWatch;
 use self::layer::index::LayerIndex;
+use self::progress::ProgressWatch;
 use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
 use super::repository::Repository;
@@ -57,7 +57,7 @@ const MAX_INDEX: u64 = 256 << 20;
 #[derive(Debug, Clone, Copy)]
 pub enum Extent<'a> {
     /// All files, because a command can read each of them.
-    Whole,
+    All,
     /// Only these paths. In an incomplete worktree no other path is checked or written. A complete
     /// one stays complete: it also gets everything that differs from the previous commit.
     Paths(&'a [Vec<u8>]),
@@ -65,20 +65,20 @@ pub enum Extent<'a> {
 
 /// Target of a switch.
 #[derive(Clone, Copy)]
-pub struct WorktreeAim<'a> {
+pub struct WorktreeTarget<'a> {
     /// The commit.
     pub at: CommitId,
     /// The files that must be up to date.
     pub extent: Extent<'a>,
     /// Receives progress.
-    pub watch: FillWatch<'a>,
+    pub watch: ProgressWatch<'a>,
 }
 
-impl<'a> WorktreeAim<'a> {
+impl<'a> WorktreeTarget<'a> {
     /// Returns a target without progress reports.
-    pub fn unwatched(at: CommitId, extent: Extent<'a>) -> WorktreeAim<'a> {
-        let watch: FillWatch<'_> = &|_| ();
-        WorktreeAim { at, extent, watch }
+    pub fn unwatched(at: CommitId, extent: Extent<'a>) -> WorktreeTarget<'a> {
+        let watch: ProgressWatch<'_> = &|_| ();
+        WorktreeTarget { at, extent, watch }
     }
 }
 
@@ -91,7 +91,7 @@ pub struct SessionWorktree {
     /// Directory with the files: the same, or the overlay's upper directory.
     files: PathBuf,
     /// Lower directory of the overlay. `None` for a copy.
-    below: Option<Below>,
+    lower: Option<LowerDir>,
     /// Whether the worktree was just created, so it contains no ignored files.
     pub fresh: bool,
     /// Name of the session, also of its directory.
@@ -100,7 +100,7 @@ pub struct SessionWorktree {
     record: WorktreeRecord,
 }
 
-struct Below {
+struct LowerDir {
     files: PathBuf,
     /// The index with which commands start.
     index: Arc<LayerIndex>,
@@ -108,7 +108,7 @@ struct Below {
 
 /// A worktree with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RememberedWorktree {
+pub struct RecordedWorktree {
     /// Name of the session.
     pub session: String,
     /// Top directory, which is possibly missing.
@@ -126,11 +126,11 @@ pub fn session_worktree(
     repository: &Repository,
     root: &Path,
     session: &str,
-    aim: WorktreeAim<'_>,
+    target: WorktreeTarget<'_>,
 ) -> anyhow::Result<SessionWorktree> {
     is_plain_session(session)?;
     let root = WorktreeRoot::make(root, &repository.common_dir())?;
-    let path = root.place(session);
+    let path = root.worktree_path(session);
     let during = || {
         format!(
             "the worktree of session `{session}` at `{}`",
@@ -138,10 +138,10 @@ pub fn session_worktree(
         )
     };
 
-    former::take_over(repository, &root, session).with_context(during)?;
+    legacy::adopt(repository, &root, session).with_context(during)?;
     let record = record::worktree_record(repository, session);
     remove_unknown(&root, &record, session).with_context(during)?;
-    let found = make_room(&root, session)?;
+    let state = prepare_path(&root, session)?;
     root.clear(session).with_context(during)?;
 
     // Left by an interrupted run.
@@ -151,26 +151,28 @@ pub fn session_worktree(
     let mut worktree = SessionWorktree {
         repository: repository.with_worktree(&path, &record.index())?,
         record,
-        fresh: found == AtPlace::Nothing,
+        fresh: state == PathState::Nothing,
         session: session.to_owned(),
         path: path.clone(),
         files: path.clone(),
-        below: None,
+        lower: None,
         root,
     };
 
-    worktree.bring_to(repository, aim).with_context(during)?;
+    worktree
+        .apply_target(repository, target)
+        .with_context(during)?;
     Ok(worktree)
 }
 
 /// Returns the recorded worktrees, sorted by session.
-pub fn session_worktrees(repository: &Repository) -> Vec<RememberedWorktree> {
+pub fn session_worktrees(repository: &Repository) -> Vec<RecordedWorktree> {
     let listed = |session: String| {
         let record = record::worktree_record(repository, &session);
         let root = record.root()?;
-        Some(RememberedWorktree {
+        Some(RecordedWorktree {
             path: root.join(&session),
-            layer: root::layer_place(&root, &session),
+            layer: root::layer_path(&root, &session),
             used: record.used(),
             session,
         })
@@ -206,7 +208,7 @@ pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow
     // Keep worktrees of another repository, for example the one that this is a copy of.
     let root = own_root(repository, &path).filter(|root| root.is_ours(session));
     if let Some(root) = root {
-        let during = || format!("removing `{}`", root.place(session).display());
+        let during = || format!("removing `{}`", root.worktree_path(session).display());
         root.remove_worktree(session).with_context(during)?;
         match root.forget(session) {
             // Something is mounted in it. Leave it for a later attempt.
@@ -228,14 +230,14 @@ pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::
     let Some(root) = root.filter(|root| root.is_ours(session)) else {
         return Ok(false);
     };
-    let left = root.has_leftovers(session);
+    let has_leftovers = root.has_leftovers(session);
 
-    if left {
+    if has_leftovers {
         root.remove_git_dir(session)?;
         root.clear(session)?;
     }
 
-    Ok(left)
+    Ok(has_leftovers)
 }
 
 /// Checks that a session's name can be the name of a directory.
@@ -266,7 +268,7 @@ fn remove_unknown(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AtPlace {
+enum PathState {
     /// Nothing, or an empty directory.
     Nothing,
     Worktree,
@@ -274,46 +276,50 @@ enum AtPlace {
 
 /// Checks that the path of a session's worktree can be used. Fails if something of another owner is
 /// there.
-fn make_room(root: &WorktreeRoot, session: &str) -> anyhow::Result<AtPlace> {
-    let (kind, ours) = (root.look(session)?, root.is_ours(session));
+fn prepare_path(root: &WorktreeRoot, session: &str) -> anyhow::Result<PathState> {
+    let (kind, is_ours) = (root.kind(session)?, root.is_ours(session));
     let foreign = match kind {
-        None => return Ok(AtPlace::Nothing),
-        Some(FileKind::Folder) if ours => return Ok(AtPlace::Worktree),
+        None => return Ok(PathState::Nothing),
+        Some(FileKind::Dir) if is_ours => return Ok(PathState::Worktree),
         // Only an unconfined command can have replaced the directory.
-        Some(_) if ours => {
+        Some(_) if is_ours => {
             root.remove_worktree(session)?;
-            return Ok(AtPlace::Nothing);
+            return Ok(PathState::Nothing);
         }
-        Some(FileKind::Folder) if root.worktree(session)?.names()?.is_empty() => {
-            return Ok(AtPlace::Nothing);
+        Some(FileKind::Dir) if root.worktree(session)?.names()?.is_empty() => {
+            return Ok(PathState::Nothing);
         }
-        Some(FileKind::Folder) => "it is not a worktree of this repository",
+        Some(FileKind::Dir) => "it is not a worktree of this repository",
         Some(_) => "it is not a directory",
     };
     anyhow::bail!(
         "`{}` is in the way: {foreign}; move it away, or set `worktree.root`",
-        root.place(session).display()
+        root.worktree_path(session).display()
     )
 }
 
 impl SessionWorktree {
     /// Switches to a commit. If that fails, for example in a damaged worktree, the worktree is
     /// created again.
-    fn bring_to(&mut self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
+    fn apply_target(
+        &mut self,
+        user: &Repository,
+        target: WorktreeTarget<'_>,
+    ) -> anyhow::Result<()> {
         self.keep_record()?;
         if self.fresh {
             self.record.forget_files();
-            return to_commit::switch(self, user, aim);
+            return to_commit::switch(self, user, target);
         }
 
-        match to_commit::switch(self, user, aim) {
+        match to_commit::switch(self, user, target) {
             Ok(()) => Ok(()),
             // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
             Err(_) => {
                 self.open_up();
-                match to_commit::switch(self, user, aim) {
-                    Err(_) if !interrupt::requested() => self.make_anew(user, aim),
+                match to_commit::switch(self, user, target) {
+                    Err(_) if !interrupt::requested() => self.recreate(user, target),
                     switched => switched,
                 }
             }
@@ -332,23 +338,27 @@ impl SessionWorktree {
     }
 
     /// Deletes the worktree and creates it again.
-    pub fn make_anew(&mut self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
+    pub fn recreate(
+        &mut self,
+        user: &Repository,
+        target: WorktreeTarget<'_>,
+    ) -> anyhow::Result<()> {
         self.root.remove_worktree(&self.session)?;
         self.record.forget_files();
         self.root.worktree(&self.session)?;
         self.keep_record()?;
         self.fresh = true;
-        to_commit::switch(self, user, aim)
+        to_commit::switch(self, user, target)
     }
 
     /// Restores the files that a set-up command changed.
-    pub fn put_right(&self, user: &Repository, aim: WorktreeAim<'_>) -> anyhow::Result<()> {
-        to_commit::switch(self, user, aim)
+    pub fn repair(&self, user: &Repository, target: WorktreeTarget<'_>) -> anyhow::Result<()> {
+        to_commit::switch(self, user, target)
     }
 
     /// Returns whether the worktree is an overlay layer.
     pub fn is_layered(&self) -> bool {
-        self.below.is_some()
+        self.lower.is_some()
     }
 
     /// Returns whether this set-up command has run.
@@ -390,8 +400,8 @@ impl SessionWorktree {
     }
 
     fn index(&self) -> std::io::Result<Cow<'_, [u8]>> {
-        match &self.below {
-            Some(below) => Ok(Cow::Borrowed(&below.index.bytes)),
+        match &self.lower {
+            Some(lower) => Ok(Cow::Borrowed(&lower.index.bytes)),
             None => read_regular(&self.record.index(), MAX_INDEX).map(Cow::Owned),
         }
     }

@@ -20,10 +20,10 @@ use gix::index::entry::Mode as IndexMode;
 use super::layer::index::LayerIndex;
 use super::{SessionWorktree, index};
 use crate::git::diff::TreeChange;
-use crate::git::keep::corrupt::Moment;
+use crate::git::keep::corrupt::FsTime;
 use crate::git::object::large;
 use crate::git::object::{TreeEntry, TreeId};
-use crate::git::place::{IfMissing, Top, WalkResult};
+use crate::git::path_handle::{IfMissing, Top, WalkResult};
 use crate::git::version;
 use crate::host::file::{open_regular, read_regular_text};
 
@@ -31,7 +31,7 @@ const MAX_NAMES: usize = 1_000_000;
 const MAX_LINK: u64 = 64 << 10;
 
 /// Missing files by size and mtime.
-type Lost<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a TreeEntry)>>;
+type MissingFiles<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a TreeEntry)>>;
 
 /// Files of a worktree before commands run.
 pub enum Before {
@@ -43,14 +43,14 @@ pub enum Before {
 
 impl SessionWorktree {
     /// Returns whether a file was made, changed and moved before a moment.
-    pub fn is_older(&self, path: &[u8], moment: Moment) -> bool {
+    pub fn is_older(&self, path: &[u8], time: FsTime) -> bool {
         let file = self.files.join(OsStr::from_bytes(path)).symlink_metadata();
-        file.is_ok_and(|file| Moment::of(&file) < moment)
+        file.is_ok_and(|file| FsTime::of(&file) < time)
     }
 }
 
 /// A look into a worktree.
-struct Look<'a>(&'a SessionWorktree);
+struct WorktreeReader<'a>(&'a SessionWorktree);
 
 /// A tracked file that was moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +73,8 @@ struct WorktreeName {
 impl Before {
     /// Records the state before commands run.
     pub fn of(worktree: &SessionWorktree) -> anyhow::Result<Before> {
-        match &worktree.below {
-            Some(below) => Ok(Before::Written(Arc::clone(&below.index))),
+        match &worktree.lower {
+            Some(lower) => Ok(Before::Written(Arc::clone(&lower.index))),
             None => Ok(Before::Read(Box::new(index::read(&worktree.repository)?))),
         }
     }
@@ -84,45 +84,45 @@ impl Before {
     pub fn moved(
         &self,
         worktree: &SessionWorktree,
-        gone: &[TreeChange],
+        deleted: &[TreeChange],
         (old, tree): (TreeId, TreeId),
     ) -> anyhow::Result<Vec<Moved>> {
-        let mut lost: Lost<'_> = BTreeMap::new();
-        if gone.is_empty() {
+        let mut missing: MissingFiles<'_> = BTreeMap::new();
+        if deleted.is_empty() {
             return Ok(Vec::new());
         }
 
-        let (before, look) = (&*self.state()?, Look(worktree));
-        for change in gone {
-            let known = before.entry_by_path(change.path.as_bstr());
-            if let (Some(known), Some(entry)) = (known, &change.old) {
-                let (time, size) = (known.stat.mtime, known.stat.size);
-                let same = lost.entry((size, time.secs, time.nsecs)).or_default();
+        let (before, reader) = (&*self.state()?, WorktreeReader(worktree));
+        for change in deleted {
+            let indexed = before.entry_by_path(change.path.as_bstr());
+            if let (Some(indexed), Some(entry)) = (indexed, &change.old) {
+                let (time, size) = (indexed.stat.mtime, indexed.stat.size);
+                let same = missing.entry((size, time.secs, time.nsecs)).or_default();
                 same.push((&change.path, entry));
             }
         }
 
         let mut moved = Vec::new();
-        if lost.is_empty() {
+        if missing.is_empty() {
             return Ok(moved);
         }
 
-        for found in look.names()? {
-            let Some(same) = lost.get_mut(&key(&found.metadata)) else {
+        for candidate in reader.names()? {
+            let Some(same) = missing.get_mut(&key(&candidate.metadata)) else {
                 continue;
             };
             // Files in a nested repository are not in the tree.
-            if !found.opaque && worktree.repository.entry(tree, &found.path)?.is_some() {
+            if !candidate.opaque && worktree.repository.entry(tree, &candidate.path)?.is_some() {
                 continue;
             }
 
             for at in 0..same.len() {
                 let (from, entry) = same[at];
-                if look.is_same(old, (from, entry), &found)? {
+                if reader.is_same(old, (from, entry), &candidate)? {
                     moved.push(Moved {
                         from: from.to_vec(),
-                        to: found.path,
-                        opaque: found.opaque,
+                        to: candidate.path,
+                        opaque: candidate.opaque,
                     });
                     same.remove(at);
                     break;
@@ -134,31 +134,31 @@ impl Before {
     }
 
     /// Returns the nested repositories in which something changed since a moment.
-    pub fn worked_in(
+    pub fn changed_repositories(
         &self,
         worktree: &SessionWorktree,
         more: &[Vec<u8>],
-        since: Moment,
+        since: FsTime,
     ) -> anyhow::Result<Vec<Vec<u8>>> {
         let mut repositories = self.repositories();
-        let look = Look(worktree);
+        let reader = WorktreeReader(worktree);
         repositories.extend(more.iter().cloned());
         repositories.sort();
         repositories.dedup();
 
-        let mut worked_in = Vec::new();
+        let mut changed = Vec::new();
         for path in repositories {
-            let inside = look.names_in(vec![(path.clone(), true)], true)?;
-            let names = inside.iter().map(|found| Moment::of(&found.metadata));
+            let inside = reader.names_in(vec![(path.clone(), true)], true)?;
+            let names = inside.iter().map(|file| FsTime::of(&file.metadata));
             if names
-                .chain(look.moves_of(&path))
-                .any(|moment| moment >= since)
+                .chain(reader.moves_of(&path))
+                .any(|time| time >= since)
             {
-                worked_in.push(path);
+                changed.push(path);
             }
         }
 
-        Ok(worked_in)
+        Ok(changed)
     }
 
     fn state(&self) -> anyhow::Result<Cow<'_, State>> {
@@ -172,8 +172,8 @@ impl Before {
         match self {
             Before::Written(index) => index.repositories.clone(),
             Before::Read(state) => {
-                let known = state.entries().iter();
-                known
+                let entries = state.entries().iter();
+                entries
                     .filter(|entry| entry.mode == IndexMode::COMMIT)
                     .map(|entry| entry.path(state).to_vec())
                     .collect()
@@ -182,10 +182,10 @@ impl Before {
     }
 }
 
-impl Look<'_> {
+impl WorktreeReader<'_> {
     /// Returns the times at which a nested repository was created and at which its HEAD moved.
-    fn moves_of(&self, path: &[u8]) -> Vec<Moment> {
-        let top = self.place(path);
+    fn moves_of(&self, path: &[u8]) -> Vec<FsTime> {
+        let top = self.full_path(path);
         let git = top.join(".git");
         let elsewhere = read_regular_text(&git, MAX_LINK).ok();
         let elsewhere = elsewhere.as_deref().and_then(|text| {
@@ -197,7 +197,7 @@ impl Look<'_> {
         let looked_at = std::iter::once(&top).chain(&moves);
         let metadata = looked_at.flat_map(std::fs::symlink_metadata);
 
-        metadata.map(|metadata| Moment::of(&metadata)).collect()
+        metadata.map(|metadata| FsTime::of(&metadata)).collect()
     }
 
     /// Returns whether a file equals the tree's entry of another path.
@@ -205,10 +205,10 @@ impl Look<'_> {
         &self,
         old: TreeId,
         (from, entry): (&[u8], &TreeEntry),
-        found: &WorktreeName,
+        candidate: &WorktreeName,
     ) -> anyhow::Result<bool> {
-        if found.opaque {
-            let Ok(file) = open_regular(&self.place(&found.path)) else {
+        if candidate.opaque {
+            let Ok(file) = open_regular(&self.full_path(&candidate.path)) else {
                 return Ok(false);
             };
             let size = file.metadata()?.len();
@@ -216,16 +216,16 @@ impl Look<'_> {
             return Ok(id.is_ok_and(|id| id == Some(entry.id)));
         }
 
-        let WalkResult::Place(place) =
-            Top::open_own(&self.0.files)?.walk(&found.path, IfMissing::Stop)?
+        let WalkResult::Handle(handle) =
+            Top::open_own(&self.0.files)?.walk(&candidate.path, IfMissing::Stop)?
         else {
             return Ok(false);
         };
-        let mut version = version::version(&self.0.repository, old, std::iter::once(from))?;
+        let mut version = version::tree_version(&self.0.repository, old, std::iter::once(from))?;
         version.is(
             from,
             Some(entry),
-            &version::look(&self.0.repository, &place)?,
+            &version::read_disk(&self.0.repository, &handle)?,
         )
     }
 
@@ -237,14 +237,14 @@ impl Look<'_> {
     /// skipped.
     fn names_in(
         &self,
-        mut folders: Vec<(Vec<u8>, bool)>,
-        with_folders: bool,
+        mut dirs: Vec<(Vec<u8>, bool)>,
+        with_dirs: bool,
     ) -> anyhow::Result<Vec<WorktreeName>> {
         let mut names = Vec::new();
-        while let Some((folder, opaque)) = folders.pop() {
-            let place = self.place(&folder);
-            let opaque = opaque || (!folder.is_empty() && self.is_repository(&folder));
-            for entry in std::fs::read_dir(&place).into_iter().flatten().flatten() {
+        while let Some((dir, opaque)) = dirs.pop() {
+            let dir_path = self.full_path(&dir);
+            let opaque = opaque || (!dir.is_empty() && self.is_repository(&dir));
+            for entry in std::fs::read_dir(&dir_path).into_iter().flatten().flatten() {
                 let name = entry.file_name().into_vec();
                 let Ok(metadata) = entry.metadata() else {
                     continue;
@@ -253,17 +253,17 @@ impl Look<'_> {
                     continue;
                 }
 
-                let path = if folder.is_empty() {
+                let path = if dir.is_empty() {
                     name
                 } else {
-                    [&folder, b"/".as_slice(), &name].concat()
+                    [&dir, b"/".as_slice(), &name].concat()
                 };
 
                 if metadata.is_dir() {
-                    folders.push((path.clone(), opaque));
+                    dirs.push((path.clone(), opaque));
                 }
 
-                if with_folders || metadata.is_file() || metadata.is_symlink() {
+                if with_dirs || metadata.is_file() || metadata.is_symlink() {
                     names.push(WorktreeName {
                         path,
                         opaque,
@@ -278,14 +278,14 @@ impl Look<'_> {
     }
 
     /// Returns whether a directory is a nested repository, here or in the user's files.
-    fn is_repository(&self, folder: &[u8]) -> bool {
-        let folder = Path::new(OsStr::from_bytes(folder)).join(".git");
-        let below = self.0.below.as_ref().map(|below| &below.files);
-        let tops = std::iter::once(&self.0.files).chain(below);
-        tops.map(|top| top.join(&folder)).any(|git| git.exists())
+    fn is_repository(&self, dir: &[u8]) -> bool {
+        let dir = Path::new(OsStr::from_bytes(dir)).join(".git");
+        let lower = self.0.lower.as_ref().map(|lower| &lower.files);
+        let tops = std::iter::once(&self.0.files).chain(lower);
+        tops.map(|top| top.join(&dir)).any(|git| git.exists())
     }
 
-    fn place(&self, path: &[u8]) -> PathBuf {
+    fn full_path(&self, path: &[u8]) -> PathBuf {
         self.0.files.join(OsStr::from_bytes(path))
     }
 }

@@ -13,14 +13,14 @@ use gix::index::State;
 use gix::index::entry::stat::Options as StatOptions;
 use gix::index::entry::{Flags, Stage, Stat};
 
-use super::glance::{glance, with_rules};
 use super::index;
-use super::path::folders_above;
-use super::sparse::{hide, without_hidden};
-use super::survey::Survey;
+use super::path::parent_dirs;
+use super::path_check::{check_paths, with_rule_files};
+use super::scan::Scan;
+use super::sparse::{hide_sparse, retain_visible_dirs};
 use super::switch::Switch;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::place::{IfMissing, Top, WalkResult};
+use crate::git::path_handle::{IfMissing, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::host::fault;
 
@@ -28,10 +28,10 @@ pub(super) struct VisiblePart {
     /// New index: these paths in the tree, and the paths of earlier plans.
     index: State,
     /// Paths that must equal the tree.
-    wanted: BTreeSet<Vec<u8>>,
+    checked: BTreeSet<Vec<u8>>,
     /// Directories of the tree among the paths and their parents. They exist even if no file in
     /// them is written.
-    folders: Vec<Vec<u8>>,
+    dirs: Vec<Vec<u8>>,
 }
 
 impl VisiblePart {
@@ -42,58 +42,57 @@ impl VisiblePart {
         old: &State,
         paths: &[Vec<u8>],
     ) -> anyhow::Result<VisiblePart> {
-        let named = with_rules(paths.iter());
-        let above = paths.iter().flat_map(|path| folders_above(path));
+        let rule_paths = with_rule_files(paths.iter());
+        let above = paths.iter().flat_map(|path| parent_dirs(path));
         let above: BTreeSet<Vec<u8>> = above.map(<[u8]>::to_vec).collect();
-        let asked = named.iter().chain(&above).map(Vec::as_slice).collect();
-        let found = repository.entries_at(tree, &asked)?;
+        let queried = rule_paths.iter().chain(&above).map(Vec::as_slice).collect();
+        let entries = repository.entries_at(tree, &queried)?;
 
-        let is_folder = |path: &&Vec<u8>| {
-            let entry = found.get(path.as_slice());
+        let is_dir = |path: &&Vec<u8>| {
+            let entry = entries.get(path.as_slice());
             entry.is_some_and(|entry| entry.mode == EntryMode::Tree)
         };
-        let folders = above.iter().chain(paths).filter(is_folder);
-        let folders: BTreeSet<Vec<u8>> = folders.cloned().collect();
-        let others = above.iter().filter(|path| !is_folder(path));
+        let dirs = above.iter().chain(paths).filter(is_dir);
+        let dirs: BTreeSet<Vec<u8>> = dirs.cloned().collect();
+        let others = above.iter().filter(|path| !is_dir(path));
 
         Ok(VisiblePart {
-            index: index_of(repository, old, &asked, &found),
-            wanted: named.iter().chain(others).cloned().collect(),
-            folders: folders.into_iter().collect(),
+            index: partial_index(repository, old, &queried, &entries),
+            checked: rule_paths.iter().chain(others).cloned().collect(),
+            dirs: dirs.into_iter().collect(),
         })
     }
 
-    pub(super) fn look(
+    pub(super) fn check(
         &self,
         top: &Top,
         old: &State,
         options: StatOptions,
-    ) -> anyhow::Result<Survey> {
-        let mut survey = glance(top, old, options, self.wanted.iter())?;
+    ) -> anyhow::Result<Scan> {
+        let mut scan = check_paths(top, old, options, self.checked.iter())?;
         // Other files in a directory of the tree stay.
-        let is_kept = |path: &Vec<u8>| self.folders.binary_search(path).is_ok();
-        survey
-            .others
-            .retain(|other| !(other.folder && is_kept(&other.path)));
-        Ok(survey)
+        let is_kept = |path: &Vec<u8>| self.dirs.binary_search(path).is_ok();
+        scan.others
+            .retain(|other| !(other.dir && is_kept(&other.path)));
+        Ok(scan)
     }
 }
 
 /// Returns an index of the entries found, and of those old entries that do not collide with them.
-fn index_of(
+fn partial_index(
     repository: &Repository,
     old: &State,
-    asked: &BTreeSet<&[u8]>,
-    found: &BTreeMap<&[u8], TreeEntry>,
+    queried: &BTreeSet<&[u8]>,
+    entries: &BTreeMap<&[u8], TreeEntry>,
 ) -> State {
-    let is_folder = |path: &[u8]| {
-        found
+    let is_dir = |path: &[u8]| {
+        entries
             .get(path)
             .is_some_and(|found| found.mode == EntryMode::Tree)
     };
-    let stays = |path: &[u8]| {
-        let in_the_way = |folder| asked.contains(folder) && !is_folder(folder);
-        !asked.contains(path) && !folders_above(path).any(in_the_way)
+    let is_retained = |path: &[u8]| {
+        let in_the_way = |dir| queried.contains(dir) && !is_dir(dir);
+        !queried.contains(path) && !parent_dirs(path).any(in_the_way)
     };
 
     let mut index = State::new(repository.gix.object_hash());
@@ -101,16 +100,16 @@ fn index_of(
         let path: &BStr = path.as_bstr();
         index.dangerously_push_entry(Stat::default(), id, Flags::empty(), mode, path);
     };
-    let known = old.entries().iter();
+    let old_entries = old.entries().iter();
 
-    for entry in known.filter(|entry| entry.stage() == Stage::Unconflicted) {
+    for entry in old_entries.filter(|entry| entry.stage() == Stage::Unconflicted) {
         let path = entry.path(old);
-        if stays(path) {
+        if is_retained(path) {
             push(entry.id, entry.mode, path);
         }
     }
 
-    for (path, entry) in found {
+    for (path, entry) in entries {
         if let Some(mode) = index::mode(entry.mode) {
             push(entry.id, mode, path);
         }
@@ -120,22 +119,22 @@ fn index_of(
     index
 }
 
-pub(super) fn bring_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Result<()> {
+pub(super) fn apply_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Result<()> {
     let VisiblePart {
         index: mut new,
-        wanted,
-        folders,
+        checked,
+        dirs,
     } = part;
     // Before any file changes, so a crash cannot leave a note that claims a complete worktree.
     index::forget_tree(switch.repository);
     fault::point("before-part")?;
-    hide(switch.user, &mut new)?;
-    let mut differing = switch.take_over(&mut new);
+    hide_sparse(switch.user, &mut new)?;
+    let mut differing = switch.carry_over_stats(&mut new);
 
-    differing.retain(|&at| wanted.contains::<[u8]>(new.entry(at).path(&new)));
+    differing.retain(|&at| checked.contains::<[u8]>(new.entry(at).path(&new)));
 
     switch.put(&mut new, &differing)?;
-    make_folders(switch, &without_hidden(switch.user, folders)?)?;
+    make_dirs(switch, &retain_visible_dirs(switch.user, dirs)?)?;
     fault::point("after-part")?;
     if differing.is_empty() && switch.has_same_files(&new) {
         return Ok(());
@@ -145,9 +144,9 @@ pub(super) fn bring_part(switch: &Switch<'_>, part: VisiblePart) -> anyhow::Resu
 }
 
 /// Creates directories of the tree, replacing files and symlinks.
-fn make_folders(switch: &Switch<'_>, folders: &[Vec<u8>]) -> anyhow::Result<()> {
-    for folder in folders {
-        let inside = [folder, b"/x".as_slice()].concat();
+fn make_dirs(switch: &Switch<'_>, dirs: &[Vec<u8>]) -> anyhow::Result<()> {
+    for dir in dirs {
+        let inside = [dir, b"/x".as_slice()].concat();
         let walked = match switch.top.walk(&inside, IfMissing::Make)? {
             WalkResult::Blocked(end) => {
                 switch.remove_file(&inside[..end])?;
@@ -158,9 +157,9 @@ fn make_folders(switch: &Switch<'_>, folders: &[Vec<u8>]) -> anyhow::Result<()> 
 
         // The caller creates the worktree again, as for a file that cannot be written.
         anyhow::ensure!(
-            matches!(walked, WalkResult::Place(_)),
+            matches!(walked, WalkResult::Handle(_)),
             "`{}` cannot be made",
-            folder.to_str_lossy()
+            dir.to_str_lossy()
         );
     }
 

@@ -30,13 +30,13 @@ const MAX_NOTE: u64 = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub(super) struct WorktreeRecord {
-    folder: PathBuf,
+    dir: PathBuf,
 }
 
 /// Returns the record of a session's worktree, which need not exist.
 pub(super) fn worktree_record(repository: &Repository, session: &str) -> WorktreeRecord {
     WorktreeRecord {
-        folder: repository.teddy_dir().join(RECORDS).join(session),
+        dir: repository.teddy_dir().join(RECORDS).join(session),
     }
 }
 
@@ -51,16 +51,16 @@ pub(super) fn recorded_worktrees(repository: &Repository) -> Vec<String> {
 
 impl WorktreeRecord {
     pub(super) fn index(&self) -> PathBuf {
-        self.folder.join(INDEX)
+        self.dir.join(INDEX)
     }
 
     /// Removes the index if it is not a regular file: reading a pipe would block.
     pub(super) fn check_index(&self) {
         let index = self.index().symlink_metadata();
         if index.is_ok_and(|metadata| !metadata.is_file())
-            && let Ok(folder) = Root::open(&self.folder)
+            && let Ok(dir) = Root::open(&self.dir)
         {
-            let _ = remove_below(&folder, OsStr::new(INDEX));
+            let _ = remove_below(&dir, OsStr::new(INDEX));
         }
     }
 
@@ -72,7 +72,7 @@ impl WorktreeRecord {
 
     /// Records the directory that contains the worktree, and the time of use.
     pub(super) fn keep_root(&self, root: &Path) -> std::io::Result<()> {
-        let file = self.folder.join(ROOT);
+        let file = self.dir.join(ROOT);
         if self.root().as_deref() == Some(root) {
             let now = rustix::fs::Timestamps {
                 last_access: NOW,
@@ -90,7 +90,7 @@ impl WorktreeRecord {
     }
 
     pub(super) fn keep_setup(&self, layered: bool, setup: &str) -> std::io::Result<()> {
-        write_cache(&self.folder.join(setup_note(layered)), setup.as_bytes())
+        write_cache(&self.dir.join(setup_note(layered)), setup.as_bytes())
     }
 
     /// Returns the recorded trees of the last turn.
@@ -102,12 +102,12 @@ impl WorktreeRecord {
 
     pub(super) fn keep_recorded(&self, layered: bool, trees: &[TreeId]) -> std::io::Result<()> {
         let text: String = trees.iter().map(|tree| format!("{tree}\n")).collect();
-        write_cache(&self.folder.join(recorded_note(layered)), text.as_bytes())
+        write_cache(&self.dir.join(recorded_note(layered)), text.as_bytes())
     }
 
     /// Returns the ignored files that the layer hides because of their content.
     pub(super) fn hidden(&self) -> BTreeSet<Vec<u8>> {
-        let folder = Root::open(&self.folder);
+        let folder = Root::open(&self.dir);
         let bytes = folder.and_then(|folder| folder.read(Path::new(LAYER_HIDDEN), MAX_HIDDEN));
         let bytes = bytes.unwrap_or_default();
         let paths = bytes
@@ -125,17 +125,17 @@ impl WorktreeRecord {
             return Ok(());
         }
         let bytes: Vec<Vec<u8>> = all.into_iter().collect();
-        write_cache(&self.folder.join(LAYER_HIDDEN), &bytes.join(&0))
+        write_cache(&self.dir.join(LAYER_HIDDEN), &bytes.join(&0))
     }
 
     /// Removes the recorded trees, once their files are handled.
     pub(super) fn forget_recorded(&self, layered: bool) {
-        let _ = std::fs::remove_file(self.folder.join(recorded_note(layered)));
+        let _ = std::fs::remove_file(self.dir.join(recorded_note(layered)));
     }
 
     /// Returns the path that serves as the layer's index. The index is generated for each run.
     pub(super) fn layer_index(&self) -> PathBuf {
-        self.folder.join(LAYER_INDEX)
+        self.dir.join(LAYER_INDEX)
     }
 
     /// Removes the layer's index of an earlier version.
@@ -145,33 +145,33 @@ impl WorktreeRecord {
 
     pub(super) fn forget_layer(&self) {
         self.forget_layer_index();
-        let _ = std::fs::remove_file(self.folder.join(LAYER_SETUP));
+        let _ = std::fs::remove_file(self.dir.join(LAYER_SETUP));
         self.forget_recorded(true);
     }
 
     /// Returns the file whose mtime is the time of the last use.
     pub(super) fn used(&self) -> PathBuf {
-        self.folder.join(ROOT)
+        self.dir.join(ROOT)
     }
 
     pub(super) fn forget_files(&self) {
-        for name in [super::index::NOTE, SETUP, INDEX, RECORDED] {
-            let _ = std::fs::remove_file(self.folder.join(name));
+        for name in [super::index::TREE_NOTE, SETUP, INDEX, RECORDED] {
+            let _ = std::fs::remove_file(self.dir.join(name));
         }
     }
 
     pub(super) fn remove(&self) -> std::io::Result<()> {
-        let (Some(folder), Some(name)) = (self.folder.parent(), self.folder.file_name()) else {
+        let (Some(dir), Some(name)) = (self.dir.parent(), self.dir.file_name()) else {
             return Ok(());
         };
-        match Root::open(folder) {
+        match Root::open(dir) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             root => remove_below(&root?, name),
         }
     }
 
     fn read(&self, name: &str) -> Option<Vec<u8>> {
-        let root = Root::open(&self.folder).ok()?;
+        let root = Root::open(&self.dir).ok()?;
         root.read(Path::new(name), MAX_NOTE).ok()
     }
 }

@@ -31,23 +31,23 @@ pub fn register_worktree(
     let Some(root) = root.filter(|root| is_plain(session) && root.is_ours(session)) else {
         return Ok(());
     };
-    let path = root.place(session);
+    let path = root.worktree_path(session);
     // git ends the path at a line feed.
     let has_line_feed = path.as_os_str().as_bytes().contains(&b'\n');
-    let is_there = root.look(session)? == Some(FileKind::Folder);
+    let is_there = root.kind(session)? == Some(FileKind::Dir);
     if has_line_feed || !is_there || repository.common_dir().join("reftable").exists() {
         return Ok(());
     }
 
     discard_record(repository, session)?;
     let common = Root::open_strictly(&repository.common_dir())?;
-    let records = common.make_folder(Path::new(RECORDS))?;
+    let records = common.make_dir(Path::new(RECORDS))?;
     let name = record_name(session);
     if records.kind(Path::new(&name))?.is_some() {
         return Ok(());
     }
 
-    let record = records.make_folder(Path::new(&name))?;
+    let record = records.make_dir(Path::new(&name))?;
     let lock = format!("{LOCK}{session}\n");
     let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
     record.create_aside(Path::new("locked"), lock.as_bytes())?;
@@ -72,7 +72,7 @@ pub(super) fn discard_record(repository: &Repository, session: &str) -> anyhow::
     let expected = format!("{LOCK}{session}");
     let has_lock = read("locked").is_ok_and(|lock| lock.trim_ascii_end() == expected.as_bytes());
     // Only a crash of ours leaves a part of a record.
-    let is_part = matches!(records.kind(Path::new(&name)), Ok(Some(FileKind::Folder)))
+    let is_part = matches!(records.kind(Path::new(&name)), Ok(Some(FileKind::Dir)))
         && matches!(records.kind(&Path::new(&name).join(GITDIR)), Ok(None));
     if has_lock || is_part {
         discard(&records, OsStr::new(&name))?;

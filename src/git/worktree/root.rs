@@ -13,8 +13,8 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context as _;
 
 use super::git_record::git_file;
-use crate::host::file::{FileKind, FileMode, Root, make_folders};
-use crate::host::file::{open_up, remove_below};
+use crate::host::file::{FileKind, FileMode, Root, make_dirs};
+use crate::host::file::{make_writable, remove_below};
 
 /// Our subdirectory, with one directory for each session that has a worktree.
 const OWN: &str = ".teddy-worktrees";
@@ -22,7 +22,7 @@ const OWN: &str = ".teddy-worktrees";
 const OWNER: &str = "owner";
 const LAYER: &str = "layer";
 /// Names that are not leftovers.
-const STAYS: [&str; 2] = [OWNER, LAYER];
+const RESERVED: [&str; 2] = [OWNER, LAYER];
 const MAX_OWNER: u64 = 64 * 1024;
 /// Prefix of the names of things that are being removed.
 const OLD: &str = "old-";
@@ -34,7 +34,7 @@ const HIDDEN: &[u8] = b"*\n";
 pub(super) struct WorktreeRoot {
     /// Canonical path.
     path: PathBuf,
-    folder: Root,
+    dir: Root,
     /// Our subdirectory [`OWN`].
     own: Root,
     /// Common git directory of the repository.
@@ -45,19 +45,17 @@ impl WorktreeRoot {
     /// Opens the directory, creating it if necessary.
     pub(super) fn make(path: &Path, owner: &Path) -> anyhow::Result<WorktreeRoot> {
         // The project is possibly private, so its copy must be, too.
-        make_folders(path).with_context(|| format!("cannot make `{}`", path.display()))?;
+        make_dirs(path).with_context(|| format!("cannot make `{}`", path.display()))?;
         let path = path
             .canonicalize()
             .with_context(|| format!("cannot use `{}`", path.display()))?;
         let during = || format!("the folder of worktrees `{}`", path.display());
-        let folder = Root::open_strictly(&path).with_context(during)?;
-        let own = folder
-            .make_private_folder(Path::new(OWN))
-            .with_context(during)?;
+        let dir = Root::open_strictly(&path).with_context(during)?;
+        let own = dir.make_private_dir(Path::new(OWN)).with_context(during)?;
 
         let rules = Path::new(".gitignore");
-        if folder.kind(rules).with_context(during)?.is_none() {
-            match folder.create_new(rules, HIDDEN, FileMode::Plain) {
+        if dir.kind(rules).with_context(during)?.is_none() {
+            match dir.create_new(rules, HIDDEN, FileMode::Plain) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                     return Err(error).with_context(during);
                 }
@@ -67,7 +65,7 @@ impl WorktreeRoot {
 
         Ok(WorktreeRoot {
             path,
-            folder,
+            dir,
             own,
             owner: owner.as_os_str().as_bytes().to_vec(),
         })
@@ -75,11 +73,11 @@ impl WorktreeRoot {
 
     /// Opens the directory; `None` if it does not exist or is not ours.
     pub(super) fn open(path: &Path, owner: &Path) -> Option<WorktreeRoot> {
-        let folder = Root::open_strictly(path).ok()?;
-        let own = folder.folder(Path::new(OWN)).ok()?;
+        let dir = Root::open_strictly(path).ok()?;
+        let own = dir.open_dir(Path::new(OWN)).ok()?;
         Some(WorktreeRoot {
             path: path.to_owned(),
-            folder,
+            dir,
             own,
             owner: owner.as_os_str().as_bytes().to_vec(),
         })
@@ -89,24 +87,24 @@ impl WorktreeRoot {
         &self.path
     }
 
-    pub(super) fn place(&self, session: &str) -> PathBuf {
+    pub(super) fn worktree_path(&self, session: &str) -> PathBuf {
         self.path.join(session)
     }
 
-    pub(super) fn look(&self, session: &str) -> anyhow::Result<Option<FileKind>> {
-        Ok(self.folder.kind(Path::new(session))?)
+    pub(super) fn kind(&self, session: &str) -> anyhow::Result<Option<FileKind>> {
+        Ok(self.dir.kind(Path::new(session))?)
     }
 
     /// Returns whether the worktree was created for this repository.
     pub(super) fn is_ours(&self, session: &str) -> bool {
-        let named = self.own.read(&Path::new(session).join(OWNER), MAX_OWNER);
-        named.is_ok_and(|named| named == self.owner)
+        let owner = self.own.read(&Path::new(session).join(OWNER), MAX_OWNER);
+        owner.is_ok_and(|owner| owner == self.owner)
     }
 
     /// Records that the session's worktree is ours, before it is created. Returns our directory for
     /// the session.
     pub(super) fn claim(&self, session: &str) -> anyhow::Result<Root> {
-        let own = self.own.make_private_folder(Path::new(session))?;
+        let own = self.own.make_private_dir(Path::new(session))?;
         if !self.is_ours(session) {
             remove_below(&own, OsStr::new(OWNER))?;
             own.create_new(Path::new(OWNER), &self.owner, FileMode::Plain)?;
@@ -115,21 +113,21 @@ impl WorktreeRoot {
     }
 
     pub(super) fn worktree(&self, session: &str) -> std::io::Result<Root> {
-        self.folder.make_private_folder(Path::new(session))
+        self.dir.make_private_dir(Path::new(session))
     }
 
     /// Restores the owner's permissions on a session's worktree, and opens it.
     pub(super) fn open_up(&self, session: &str) -> std::io::Result<Root> {
-        open_up(&self.folder, OsStr::new(session));
-        self.folder.folder(Path::new(session))
+        make_writable(&self.dir, OsStr::new(session));
+        self.dir.open_dir(Path::new(session))
     }
 
     pub(super) fn layer(&self, session: &str) -> anyhow::Result<Root> {
-        Ok(self.claim(session)?.make_private_folder(Path::new(LAYER))?)
+        Ok(self.claim(session)?.make_private_dir(Path::new(LAYER))?)
     }
 
-    pub(super) fn layer_place(&self, session: &str) -> PathBuf {
-        layer_place(&self.path, session)
+    pub(super) fn layer_path(&self, session: &str) -> PathBuf {
+        layer_path(&self.path, session)
     }
 
     pub(super) fn remove_layer(&self, session: &str) -> anyhow::Result<()> {
@@ -145,16 +143,16 @@ impl WorktreeRoot {
 
     /// Removes a session's worktree, which must be ours.
     pub(super) fn remove_worktree(&self, session: &str) -> anyhow::Result<()> {
-        move_away(&self.folder, OsStr::new(session), &self.claim(session)?)
+        move_away(&self.dir, OsStr::new(session), &self.claim(session)?)
     }
 
     /// Removes `.git` from a session's worktree, whatever it is.
     pub(super) fn remove_git_dir(&self, session: &str) -> anyhow::Result<()> {
-        if self.look(session)? != Some(FileKind::Folder) {
+        if self.kind(session)? != Some(FileKind::Dir) {
             return Ok(());
         }
-        open_up(&self.folder, OsStr::new(session));
-        let worktree = self.folder.folder(Path::new(session))?;
+        make_writable(&self.dir, OsStr::new(session));
+        let worktree = self.dir.open_dir(Path::new(session))?;
         self.remove_git_dir_of(session, &worktree)
     }
 
@@ -166,7 +164,7 @@ impl WorktreeRoot {
     pub(super) fn clear(&self, session: &str) -> anyhow::Result<()> {
         let own = self.claim(session)?;
         let names = own.names()?.into_iter();
-        let names = names.filter(|name| !STAYS.iter().any(|stays| name == stays));
+        let names = names.filter(|name| !RESERVED.iter().any(|reserved| name == reserved));
         // Files that resist are left for the next attempt.
         names.for_each(|name| drop(remove_below(&own, &name)));
         Ok(())
@@ -177,15 +175,16 @@ impl WorktreeRoot {
     pub(super) fn has_leftovers(&self, session: &str) -> bool {
         let git = Path::new(session).join(GIT);
         let common = Path::new(OsStr::from_bytes(&self.owner));
-        let is_registered = self.folder.has_bytes(&git, &git_file(common, session));
-        let beside = self
+        let is_registered = self.dir.has_bytes(&git, &git_file(common, session));
+        let own_names = self
             .own
-            .folder(Path::new(session))
+            .open_dir(Path::new(session))
             .and_then(|own| own.names());
-        (matches!(self.folder.kind(&git), Ok(Some(_))) && !is_registered)
-            || beside.is_ok_and(|names| {
-                let left = |name: &OsString| !STAYS.iter().any(|stays| name == stays);
-                names.iter().any(left)
+        (matches!(self.dir.kind(&git), Ok(Some(_))) && !is_registered)
+            || own_names.is_ok_and(|names| {
+                let is_leftover =
+                    |name: &OsString| !RESERVED.iter().any(|reserved| name == reserved);
+                names.iter().any(is_leftover)
             })
     }
 
@@ -200,20 +199,20 @@ pub(super) fn is_root(path: &Path) -> bool {
     path.join(OWN).symlink_metadata().is_ok()
 }
 
-pub(super) fn layer_place(root: &Path, session: &str) -> PathBuf {
+pub(super) fn layer_path(root: &Path, session: &str) -> PathBuf {
     root.join(OWN).join(session).join(LAYER)
 }
 
 /// Moves a name into one of our directories and removes it there as far as possible.
-fn move_away(folder: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
-    if folder.kind(Path::new(name))?.is_none() {
+fn move_away(dir: &Root, name: &OsStr, own: &Root) -> anyhow::Result<()> {
+    if dir.kind(Path::new(name))?.is_none() {
         return Ok(());
     }
 
-    open_up(folder, name);
+    make_writable(dir, name);
     for number in 0..MOST_NAMES {
         let free = OsString::from(format!("{OLD}{number}"));
-        match folder.move_to(name, own, &free) {
+        match dir.move_to(name, own, &free) {
             Ok(()) => {
                 // Undeletable files stay here, where they do not block the session.
                 let _ = remove_below(own, &free);

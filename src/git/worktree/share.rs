@@ -5,17 +5,17 @@
 //! file does not matter.
 
 use crate::git::filter;
-use crate::git::place::share;
+use crate::git::path_handle::share;
 use crate::git::version;
 use anyhow::Context as _;
 use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
 use gix::index::entry::Stat;
 
-use super::fill::Filling;
+use super::progress::WriteProgress;
 use super::switch::Switch;
 use crate::git::filter::Filter;
-use crate::git::place::{FileBody, IfMissing, OnDisk, Place, Top, WalkResult};
+use crate::git::path_handle::{FileBody, IfMissing, OnDisk, PathHandle, Top, WalkResult};
 use crate::git::stat::as_in_index;
 
 /// Smaller files are written as fast as they are compared.
@@ -23,7 +23,7 @@ const LARGE: u64 = 16 << 10;
 
 enum ShareAttempt {
     /// The file was cloned. Its content must still be compared.
-    Made(Place),
+    Created(PathHandle),
     Write,
     /// All remaining files must be written: the file system cannot share blocks.
     Stop,
@@ -32,25 +32,25 @@ enum ShareAttempt {
 impl Switch<'_> {
     /// Clones files from the user's, and returns the entries that must be written. The paths must
     /// be free.
-    pub(super) fn share(
+    pub(super) fn share_files(
         &self,
         new: &mut State,
         to_write: &[usize],
-        filling: &Filling<'_>,
+        progress: &WriteProgress<'_>,
     ) -> anyhow::Result<Vec<usize>> {
         let Some(user) = self.may_share() else {
             return Ok(to_write.to_vec());
         };
-        let (mut filter, mut left) = (None, Vec::new());
+        let (mut filter, mut remaining) = (None, Vec::new());
         for (nth, &at) in to_write.iter().enumerate() {
-            let place = match self.attempt(&user, new, at)? {
-                ShareAttempt::Made(place) => place,
+            let handle = match self.attempt(&user, new, at)? {
+                ShareAttempt::Created(handle) => handle,
                 ShareAttempt::Write => {
-                    left.push(at);
+                    remaining.push(at);
                     continue;
                 }
                 ShareAttempt::Stop => {
-                    left.extend(&to_write[nth..]);
+                    remaining.extend(&to_write[nth..]);
                     break;
                 }
             };
@@ -58,19 +58,19 @@ impl Switch<'_> {
                 Some(filter) => filter,
                 none => none.insert(self.filter_of(new, to_write)?),
             };
-            match self.compare(filter, new, at, &place)? {
+            match self.compare(filter, new, at, &handle)? {
                 Some(stat) => {
                     new.entries_mut()[at].stat = stat;
-                    filling.one_more()?;
+                    progress.one_more()?;
                 }
                 None => {
-                    place.remove()?;
-                    left.push(at);
+                    handle.remove()?;
+                    remaining.push(at);
                 }
             }
         }
 
-        Ok(left)
+        Ok(remaining)
     }
 
     /// Returns the top of the user's files, if both directories can share blocks.
@@ -95,20 +95,20 @@ impl Switch<'_> {
         }
 
         let source = match user.walk(path, IfMissing::Stop) {
-            Ok(WalkResult::Place(place)) => share::open_sized(&place, size),
+            Ok(WalkResult::Handle(handle)) => share::open_file_of_size(&handle, size),
             _ => None,
         };
         let Some(source) = source else {
             return Ok(ShareAttempt::Write);
         };
 
-        let WalkResult::Place(place) = self.top.walk(path, IfMissing::Make)? else {
+        let WalkResult::Handle(handle) = self.top.walk(path, IfMissing::Make)? else {
             return Ok(ShareAttempt::Write);
         };
         let keeps_bit = version::abilities(self.repository).executable;
         Ok(
-            match share::share_from(&place, &source, is_executable && keeps_bit) {
-                Ok(()) => ShareAttempt::Made(place),
+            match share::clone_blocks(&handle, &source, is_executable && keeps_bit) {
+                Ok(()) => ShareAttempt::Created(handle),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     ShareAttempt::Write
                 }
@@ -119,7 +119,7 @@ impl Switch<'_> {
 
     pub(super) fn filter_of(&self, new: &State, to_write: &[usize]) -> anyhow::Result<Filter<'_>> {
         let paths = to_write.iter().map(|&at| new.entry(at).path(new).as_ref());
-        filter::filter(self.repository, self.tree, paths)
+        filter::open_filter(self.repository, self.tree, paths)
     }
 
     /// Returns the stat of a new file, if its content is exactly what a checkout would write.
@@ -128,12 +128,12 @@ impl Switch<'_> {
         filter: &mut Filter<'_>,
         new: &State,
         at: usize,
-        place: &Place,
+        handle: &PathHandle,
     ) -> anyhow::Result<Option<Stat>> {
         let (entry, path) = (new.entry(at), new.entry(at).path(new));
         // The stat is taken before reading, so a later write is noticed.
-        let stat = place.stat()?.context("a new file is gone")?;
-        let OnDisk::File { body, .. } = place.look()? else {
+        let stat = handle.stat()?.context("a new file is gone")?;
+        let OnDisk::File { body, .. } = handle.read()? else {
             return Ok(None);
         };
         let is_same = version::body_id(self.repository, &body)? == Some(entry.id)

@@ -9,7 +9,7 @@ use crate::git::repository::Repository;
 use crate::git::sparse::Hidden;
 
 /// Sets `skip-worktree` as in the user's index. Returns whether any entry changed.
-pub(super) fn hide(user: &Repository, index: &mut State) -> anyhow::Result<bool> {
+pub(super) fn hide_sparse(user: &Repository, index: &mut State) -> anyhow::Result<bool> {
     let hidden = Hidden::of(user)?;
     let mut changed = false;
     for (entry, path) in index.entries_mut_with_paths() {
@@ -26,22 +26,22 @@ pub(super) fn hide(user: &Repository, index: &mut State) -> anyhow::Result<bool>
 }
 
 /// Returns the directories that exist in the user's sparse checkout.
-pub(super) fn without_hidden(
+pub(super) fn retain_visible_dirs(
     user: &Repository,
-    mut folders: Vec<Vec<u8>>,
+    mut dirs: Vec<Vec<u8>>,
 ) -> anyhow::Result<Vec<Vec<u8>>> {
     let hidden = Hidden::of(user)?;
     if hidden.is_empty() {
-        return Ok(folders);
+        return Ok(dirs);
     }
 
     let index = &user_index(user)?.state;
-    folders.retain(|folder| {
-        let folder = [folder, b"/".as_slice()].concat();
-        let below = index.prefixed_entries(folder.as_bstr());
+    dirs.retain(|dir| {
+        let dir = [dir, b"/".as_slice()].concat();
+        let entries = index.prefixed_entries(dir.as_bstr());
         let is_hidden = |entry: &Entry| entry.flags.contains(Flags::SKIP_WORKTREE);
-        let all_hidden = below.is_some_and(|below| below.iter().all(is_hidden));
-        hidden.is_there(&folder) || !all_hidden && !hidden.has(&folder)
+        let all_hidden = entries.is_some_and(|entries| entries.iter().all(is_hidden));
+        hidden.is_there(&dir) || !all_hidden && !hidden.has(&dir)
     });
-    Ok(folders)
+    Ok(dirs)
 }

@@ -14,15 +14,15 @@ use gix::index::entry::{Flags, Mode as IndexMode, Stage, Stat};
 use gix::index::{Entry as IndexEntry, State};
 use gix::worktree::stack::state::attributes;
 
-use super::fill::{FillWatch, Filling};
-use super::judge::{BeforeWriting, Writes, entry_of};
-use super::path::parent;
-use super::survey::Survey;
+use super::path::parent_dir;
+use super::progress::{ProgressWatch, WriteProgress};
+use super::scan::Scan;
+use super::targets::{TargetCheck, Writes, tree_entry_of};
 use crate::git::During;
 use crate::git::filter;
 use crate::git::object::TreeId;
 use crate::git::object::large;
-use crate::git::place::{IfMissing, Top, WalkResult};
+use crate::git::path_handle::{IfMissing, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::stat::as_in_index;
 use crate::git::version;
@@ -40,8 +40,8 @@ pub(super) struct Switch<'a> {
     /// The index before the switch.
     pub(super) old: State,
     /// Result of the comparison of the worktree with `old`.
-    pub(super) survey: Survey,
-    pub(super) watch: FillWatch<'a>,
+    pub(super) scan: Scan,
+    pub(super) watch: ProgressWatch<'a>,
 }
 
 impl Switch<'_> {
@@ -50,7 +50,7 @@ impl Switch<'_> {
         // A new worktree has nothing to compare.
         let writes = match self.is_empty() {
             true => Writes::into_nothing(differing),
-            false => self.before().judge(new, differing)?,
+            false => self.before().check_targets(new, differing)?,
         };
 
         // Deletions first: a deleted file can be in the way of a new directory.
@@ -58,25 +58,25 @@ impl Switch<'_> {
         self.make(new, &writes)?;
         // After the new files, because their ignore rules apply.
         self.remove_leftovers(new)?;
-        make_gitlink_folders(self.repository, new)
+        make_gitlink_dirs(self.repository, new)
     }
 
-    fn before(&self) -> BeforeWriting<'_> {
-        BeforeWriting {
+    fn before(&self) -> TargetCheck<'_> {
+        TargetCheck {
             repository: self.repository,
             top: &self.top,
             old: &self.old,
-            same: &self.survey.same,
+            same: &self.scan.same,
             tree: self.tree,
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.old.entries().is_empty() && self.survey.others.is_empty()
+        self.old.entries().is_empty() && self.scan.others.is_empty()
     }
 
     /// Copies the stats of unchanged files from the old index, and returns the other entries.
-    pub(super) fn take_over(&self, new: &mut State) -> Vec<usize> {
+    pub(super) fn carry_over_stats(&self, new: &mut State) -> Vec<usize> {
         let (mut at, old) = (0, self.old.entries());
         let mut differing = Vec::new();
         for (position, (entry, path)) in new.entries_mut_with_paths().enumerate() {
@@ -84,15 +84,17 @@ impl Switch<'_> {
                 at += 1;
             }
 
-            let known = old.get(at).filter(|known| {
-                known.path(&self.old) == path && known.stage() == Stage::Unconflicted
+            let old_entry = old.get(at).filter(|old_entry| {
+                old_entry.path(&self.old) == path && old_entry.stage() == Stage::Unconflicted
             });
-            match known {
+            match old_entry {
                 _ if is_hidden(entry) => {}
-                Some(known)
-                    if self.survey.same[at] && known.id == entry.id && known.mode == entry.mode =>
+                Some(old_entry)
+                    if self.scan.same[at]
+                        && old_entry.id == entry.id
+                        && old_entry.mode == entry.mode =>
                 {
-                    entry.stat = known.stat
+                    entry.stat = old_entry.stat
                 }
                 _ if entry.mode == IndexMode::COMMIT => {}
                 _ => differing.push(position),
@@ -114,7 +116,7 @@ impl Switch<'_> {
 
     /// Deletes files that are only in the old index, or that a sparse checkout now leaves out.
     fn delete(&self, new: &State) -> anyhow::Result<()> {
-        let mut folders = BTreeSet::new();
+        let mut dirs = BTreeSet::new();
         for entry in self.old.entries() {
             let path = entry.path(&self.old);
             if entry.mode == IndexMode::COMMIT
@@ -125,10 +127,10 @@ impl Switch<'_> {
             }
             self.remove_file(path)?;
 
-            folders.extend(parent(path).map(<[u8]>::to_vec));
+            dirs.extend(parent_dir(path).map(<[u8]>::to_vec));
         }
 
-        self.remove_empty_folders(folders)
+        self.remove_empty_dirs(dirs)
     }
 
     fn make(&self, new: &mut State, writes: &Writes) -> anyhow::Result<()> {
@@ -136,9 +138,9 @@ impl Switch<'_> {
             self.clear(new.entry(at).path(new))?;
         }
 
-        let filling = Filling::begin(self.watch, writes.files.len());
-        let to_write = self.share(new, &writes.files, &filling)?;
-        self.write(new, &to_write, &filling)
+        let progress = WriteProgress::begin(self.watch, writes.files.len());
+        let to_write = self.share_files(new, &writes.files, &progress)?;
+        self.write(new, &to_write, &progress)
     }
 
     /// Writes files. Large files are not written with gix, which reads each into memory, and
@@ -147,14 +149,14 @@ impl Switch<'_> {
         &self,
         new: &mut State,
         to_write: &[usize],
-        filling: &Filling<'_>,
+        progress: &WriteProgress<'_>,
     ) -> anyhow::Result<()> {
         let wide = self.in_utf16(new, to_write)?;
         let (own, others): (Vec<usize>, Vec<usize>) = to_write.iter().partition(|&&at| {
-            wide.contains(&at) || large::large(self.repository, new.entry(at).id).is_some()
+            wide.contains(&at) || large::find_large(self.repository, new.entry(at).id).is_some()
         });
-        self.check_out(new, &others, filling)?;
-        self.write_large(new, &own, filling)
+        self.check_out(new, &others, progress)?;
+        self.write_large(new, &own, progress)
     }
 
     fn in_utf16(&self, new: &State, to_write: &[usize]) -> anyhow::Result<HashSet<usize>> {
@@ -162,13 +164,13 @@ impl Switch<'_> {
             return Ok(HashSet::new());
         }
         let mut filter = self.filter_of(new, to_write)?;
-        let mut found = HashSet::new();
+        let mut utf16 = HashSet::new();
         for &at in to_write {
             if filter.is_utf16(new.entry(at).path(new))? {
-                found.insert(at);
+                utf16.insert(at);
             }
         }
-        Ok(found)
+        Ok(utf16)
     }
 
     /// Writes files one after another: block by block if a file is large and no filter changes it.
@@ -176,7 +178,7 @@ impl Switch<'_> {
         &self,
         new: &mut State,
         large: &[usize],
-        filling: &Filling<'_>,
+        progress: &WriteProgress<'_>,
     ) -> anyhow::Result<()> {
         let paths: Vec<_> = large
             .iter()
@@ -184,23 +186,25 @@ impl Switch<'_> {
             .collect();
         let mut version = match paths.is_empty() {
             true => return Ok(()),
-            false => version::version(self.repository, self.tree, paths.iter().map(Vec::as_slice))?,
+            false => {
+                version::tree_version(self.repository, self.tree, paths.iter().map(Vec::as_slice))?
+            }
         };
 
         for (&at, path) in large.iter().zip(&paths) {
             let during = || format!("cannot write `{}`", path.to_str_lossy());
-            let Some(entry) = entry_of(new.entry(at)) else {
+            let Some(entry) = tree_entry_of(new.entry(at)) else {
                 continue;
             };
-            let WalkResult::Place(place) = self.top.walk(path, IfMissing::Make)? else {
+            let WalkResult::Handle(handle) = self.top.walk(path, IfMissing::Make)? else {
                 anyhow::bail!("{}: its directory does not exist", during());
             };
-            let content = version.content(path, &entry, None)?;
+            let contents = version.contents(path, &entry, None)?;
 
-            place.create(&content, false).with_context(during)?;
-            let stat = place.stat()?.with_context(during)?;
+            handle.create(&contents, false).with_context(during)?;
+            let stat = handle.stat()?.with_context(during)?;
             new.entries_mut()[at].stat = as_in_index(&stat);
-            filling.one_more()?;
+            progress.one_more()?;
         }
 
         Ok(())
@@ -210,7 +214,7 @@ impl Switch<'_> {
         &self,
         new: &mut State,
         to_write: &[usize],
-        filling: &Filling<'_>,
+        progress: &WriteProgress<'_>,
     ) -> anyhow::Result<()> {
         if to_write.is_empty() {
             return Ok(());
@@ -236,24 +240,24 @@ impl Switch<'_> {
             .into_arc()
             .context("opening the object store")?;
         let top = self.repository.workdir();
-        let (files, bytes) = (filling.counter(), gix::progress::Discard);
+        let (files, bytes) = (progress.counter(), gix::progress::Discard);
         let stop = interrupt::flag();
         let write = || {
             let index = &mut partial;
             gix::worktree::state::checkout(index, top, objects, &files, &bytes, &stop, options)
         };
-        let done = match to_write.len() {
+        let outcome = match to_write.len() {
             ..=FEW => write(),
-            _ => filling.during(write),
+            _ => progress.during(write),
         };
-        let done = done.during("writing the files of a worktree")?;
-        filling.is_on()?;
+        let outcome = outcome.during("writing the files of a worktree")?;
+        progress.is_on()?;
 
-        if let Some(error) = done.errors.first() {
+        if let Some(error) = outcome.errors.first() {
             anyhow::bail!("cannot write `{}`: {:#}", error.path, error.error);
         }
 
-        if let Some(collision) = done.collisions.first() {
+        if let Some(collision) = outcome.collisions.first() {
             anyhow::bail!(
                 "cannot write `{}`: another file has its name on this file system",
                 collision.path
@@ -297,8 +301,8 @@ impl Switch<'_> {
     /// hard link.
     fn clear(&self, path: &[u8]) -> anyhow::Result<()> {
         match self.top.walk(path, IfMissing::Stop)? {
-            WalkResult::Place(place) => match place.look_kind()? {
-                Some(_) => Ok(place.remove_all()?),
+            WalkResult::Handle(handle) => match handle.file_type()? {
+                Some(_) => Ok(handle.remove_all()?),
                 None => Ok(()),
             },
             WalkResult::Blocked(end) => self.remove_file(&path[..end]),
@@ -308,7 +312,7 @@ impl Switch<'_> {
             WalkResult::Refused => {
                 anyhow::bail!("`{}` is not a valid file name", path.to_str_lossy())
             }
-            WalkResult::Closed => anyhow::bail!(
+            WalkResult::Denied => anyhow::bail!(
                 "`{}` is in a directory that cannot be entered",
                 path.to_str_lossy()
             ),
@@ -320,34 +324,34 @@ impl Switch<'_> {
         remove_file(&self.top, path)
     }
 
-    pub(super) fn remove_empty_folders(&self, folders: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
-        remove_empty_folders(&self.top, &folders)
+    pub(super) fn remove_empty_dirs(&self, dirs: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
+        remove_empty_dirs(&self.top, &dirs)
     }
 }
 
 /// Removes a file or symlink, if it exists.
 pub(super) fn remove_file(top: &Top, path: &[u8]) -> anyhow::Result<()> {
-    let WalkResult::Place(place) = top.walk(path, IfMissing::Stop)? else {
+    let WalkResult::Handle(handle) = top.walk(path, IfMissing::Stop)? else {
         return Ok(());
     };
-    match place.look_kind()? {
-        Some(kind) if !kind.is_dir() => Ok(place.remove()?),
+    match handle.file_type()? {
+        Some(kind) if !kind.is_dir() => Ok(handle.remove()?),
         _ => Ok(()),
     }
 }
 
 /// Removes directories if they are empty, and then their empty parents.
-pub(super) fn remove_empty_folders(top: &Top, folders: &BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
-    for folder in folders.iter().rev() {
-        let mut path = Some(folder.as_slice());
-        while let Some(folder) = path {
-            let WalkResult::Place(place) = top.walk(folder, IfMissing::Stop)? else {
+pub(super) fn remove_empty_dirs(top: &Top, dirs: &BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
+    for dir in dirs.iter().rev() {
+        let mut path = Some(dir.as_slice());
+        while let Some(dir) = path {
+            let WalkResult::Handle(handle) = top.walk(dir, IfMissing::Stop)? else {
                 break;
             };
-            if !place.remove_empty_folder()? && !place.look()?.is_absent() {
+            if !handle.remove_empty_dir()? && !handle.read()?.is_absent() {
                 break;
             }
-            path = parent(folder);
+            path = parent_dir(dir);
         }
     }
 
@@ -359,7 +363,7 @@ fn is_hidden(entry: &IndexEntry) -> bool {
 }
 
 /// Creates an empty directory for each submodule, as git does.
-fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Result<()> {
+fn make_gitlink_dirs(repository: &Repository, index: &State) -> anyhow::Result<()> {
     let top = Top::open_own(repository.workdir())?;
     for entry in index
         .entries()

@@ -6,19 +6,19 @@ use crate::git::version;
 use crate::git::worktree::part;
 use gix::index::entry::stat::Options as StatOptions;
 
-use super::glance::glance;
 use super::index::KnownIndex;
 use super::part::VisiblePart;
-use super::path::parent;
-use super::sparse::hide;
-use super::survey::survey;
-use super::switch::{Switch, remove_empty_folders, remove_file};
-use super::{Extent, SessionWorktree, WorktreeAim, index};
+use super::path::parent_dir;
+use super::path_check::check_paths;
+use super::scan::scan_worktree;
+use super::sparse::hide_sparse;
+use super::switch::{Switch, remove_empty_dirs, remove_file};
+use super::{Extent, SessionWorktree, WorktreeTarget, index};
 use crate::git::During;
 use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::object::TreeId;
-use crate::git::place::Top;
+use crate::git::path_handle::Top;
 use crate::git::repository::Repository;
 use crate::host::fault;
 
@@ -26,10 +26,10 @@ use crate::host::fault;
 pub(super) fn switch(
     worktree: &SessionWorktree,
     user: &Repository,
-    aim: WorktreeAim<'_>,
+    target: WorktreeTarget<'_>,
 ) -> anyhow::Result<()> {
     let repository = &worktree.repository;
-    let tree = repository.commit(aim.at)?.tree;
+    let tree = repository.commit(target.at)?.tree;
     let options = StatOptions {
         // The directory is ours. No user changes its times, but a command could.
         trust_ctime: true,
@@ -42,22 +42,22 @@ pub(super) fn switch(
     let KnownIndex {
         index: old,
         changes,
-    } = index::known(repository, tree)?;
+    } = index::load(repository, tree)?;
     let top = Top::open_own(repository.workdir())?;
     remove_recorded(worktree, &top, tree)?;
-    let extent = reach(repository, aim.extent);
+    let extent = reach(repository, target.extent);
     let mut part = None;
-    let survey = match (extent, &changes) {
-        (Extent::Whole, _) => survey(repository.workdir(), &old, options)?,
+    let scan = match (extent, &changes) {
+        (Extent::All, _) => scan_worktree(repository.workdir(), &old, options)?,
         (Extent::Paths(paths), Some(changes)) => {
             let paths = paths
                 .iter()
                 .chain(changes.iter().map(|change| &change.path));
-            glance(&top, &old, options, paths)?
+            check_paths(&top, &old, options, paths)?
         }
         (Extent::Paths(paths), None) => {
             let part = part.insert(VisiblePart::of(repository, tree, &old, paths)?);
-            part.look(&top, &old, options)?
+            part.check(&top, &old, options)?
         }
     };
 
@@ -67,12 +67,12 @@ pub(super) fn switch(
         user,
         tree,
         old,
-        survey,
-        watch: aim.watch,
+        scan,
+        watch: target.watch,
     };
     match part {
-        Some(part) => part::bring_part(&switch, part),
-        None => bring_whole(&switch, changes.as_deref()),
+        Some(part) => part::apply_part(&switch, part),
+        None => apply_all(&switch, changes.as_deref()),
     }
 }
 
@@ -82,13 +82,13 @@ fn remove_recorded(worktree: &SessionWorktree, top: &Top, new: TreeId) -> anyhow
     let recorded = worktree.recorded(new).into_iter();
     // Skip trees that a power cut damaged.
     let changes = recorded.flat_map(|tree| diff::changes(&worktree.repository, tree, new));
-    let mut folders = BTreeSet::new();
+    let mut dirs = BTreeSet::new();
     for change in changes.flatten().filter(|change| change.new.is_none()) {
         remove_file(top, &change.path)?;
-        folders.extend(parent(&change.path).map(<[u8]>::to_vec));
+        dirs.extend(parent_dir(&change.path).map(<[u8]>::to_vec));
     }
 
-    remove_empty_folders(top, &folders)?;
+    remove_empty_dirs(top, &dirs)?;
     worktree.record.forget_recorded(false);
     Ok(())
 }
@@ -98,18 +98,18 @@ fn remove_recorded(worktree: &SessionWorktree, top: &Top, new: TreeId) -> anyhow
 fn reach<'a>(repository: &Repository, extent: Extent<'a>) -> Extent<'a> {
     let is_wanted = fault::emulated("whole-worktree").is_some();
     if is_wanted || version::abilities(repository).ignores_case {
-        Extent::Whole
+        Extent::All
     } else {
         extent
     }
 }
 
 /// Switches all files. `changes` is the difference to the previous tree, if known.
-fn bring_whole(switch: &Switch<'_>, changes: Option<&[TreeChange]>) -> anyhow::Result<()> {
+fn apply_all(switch: &Switch<'_>, changes: Option<&[TreeChange]>) -> anyhow::Result<()> {
     let mut new = index::for_tree(switch.repository, &switch.old, switch.tree, changes)?;
-    let hidden = hide(switch.user, &mut new)?;
+    let hidden = hide_sparse(switch.user, &mut new)?;
     let unchanged = changes.is_some_and(<[TreeChange]>::is_empty);
-    let differing = switch.take_over(&mut new);
+    let differing = switch.carry_over_stats(&mut new);
     switch.put(&mut new, &differing)?;
     fault::point("after-whole")?;
     if !unchanged || !differing.is_empty() || hidden {

@@ -35,17 +35,17 @@ pub fn keep_unstored(
     }
 
     let root = Root::open_strictly(&worktree.files)?;
-    let mut version = version::version(repository, to, files.iter().map(|(path, _)| *path))?;
+    let mut version = version::tree_version(repository, to, files.iter().map(|(path, _)| *path))?;
     for (path, entry) in &files {
-        if let Some(bytes) = unstored(repository, &root, &mut version, path, entry)? {
-            replaced::keep_bytes(repository, entry.id, path, &bytes)?;
+        if let Some(bytes) = read_unstored(repository, &root, &mut version, path, entry)? {
+            replaced::keep_replaced_bytes(repository, entry.id, path, &bytes)?;
         }
     }
     Ok(())
 }
 
 /// Returns the bytes of a file if git stores them as an entry and would check out others.
-fn unstored(
+fn read_unstored(
     repository: &Repository,
     root: &Root,
     version: &mut TreeVersion<'_>,
@@ -53,12 +53,12 @@ fn unstored(
     entry: &TreeEntry,
 ) -> anyhow::Result<Option<Vec<u8>>> {
     let file = Path::new(OsStr::from_bytes(path));
-    let Ok(Some(found)) = root.entry(file) else {
+    let Ok(Some(metadata)) = root.entry(file) else {
         return Ok(None);
     };
     let size = repository.blob_size(BlobId::of(entry.id))?;
     // Without a filter, only other line ends make a difference, and those have another length.
-    if version.is_as_stored(path)? && found.size == size {
+    if version.is_as_stored(path)? && metadata.size == size {
         return Ok(None);
     }
     let Ok(bytes) = root.read(file, LARGE) else {

@@ -14,9 +14,9 @@ use rustix::io::Errno;
 
 /// Handle to a directory. `O_PATH` needs no permission to list it.
 #[cfg(target_os = "linux")]
-const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const DIR: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const FOLDER: OFlags = OFlags::RDONLY
+const DIR: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
@@ -58,24 +58,24 @@ pub fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T
 
 /// Follows links.
 pub(super) fn open_root(path: &Path) -> rustix::io::Result<OwnedFd> {
-    openat(CWD, path, FOLDER, Mode::empty())
+    openat(CWD, path, DIR, Mode::empty())
 }
 
 /// Opens a directory below `root`; the empty path is `root` itself. Fails with `ELOOP` if a
 /// component is a link.
-pub(super) fn open_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open_dir(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     if path.as_os_str().is_empty() {
         return rustix::io::fcntl_dupfd_cloexec(root, 0);
     }
-    match at_once(root.as_fd(), path, FOLDER, Mounts::Entered) {
+    match open_with_openat2(root.as_fd(), path, DIR, Mounts::Entered) {
         Some(opened) => opened,
-        None => walk(root, path, MissingFolder::Fail),
+        None => walk(root, path, MissingDir::Fail),
     }
 }
 
-pub(super) fn make_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
-    match open_folder(root.as_fd(), path) {
-        Err(Errno::NOENT) => walk(root, path, MissingFolder::Make),
+pub(super) fn make_dir(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    match open_dir(root.as_fd(), path) {
+        Err(Errno::NOENT) => walk(root, path, MissingDir::Make),
         opened => opened,
     }
 }
@@ -91,7 +91,7 @@ pub fn open_beneath(
     let here = path.as_os_str().is_empty();
     let path = if here { Path::new(".") } else { path };
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    match at_once(top.as_fd(), path, flags, mounts) {
+    match open_with_openat2(top.as_fd(), path, flags, mounts) {
         Some(opened) => opened,
         None => step_by_step(top.as_fd(), path, flags, mounts),
     }
@@ -99,7 +99,7 @@ pub fn open_beneath(
 
 /// Returns `None` if the system has no such call.
 #[cfg(target_os = "linux")]
-fn at_once(
+fn open_with_openat2(
     root: BorrowedFd<'_>,
     path: &Path,
     flags: OFlags,
@@ -132,7 +132,7 @@ fn at_once(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn at_once(
+fn open_with_openat2(
     _root: BorrowedFd<'_>,
     _path: &Path,
     _flags: OFlags,
@@ -149,34 +149,29 @@ pub(super) fn step_by_step(
     mounts: Mounts,
 ) -> rustix::io::Result<OwnedFd> {
     let last = path.file_name().unwrap_or(OsStr::new("."));
-    let folder = match path.parent() {
+    let dir = match path.parent() {
         Some(parent) if parent != Path::new("") => {
-            let mut folder = rustix::io::fcntl_dupfd_cloexec(top, 0)?;
+            let mut dir = rustix::io::fcntl_dupfd_cloexec(top, 0)?;
             for name in parent {
-                folder = open_step(folder.as_fd(), name, FOLDER, mounts)?;
+                dir = open_step(dir.as_fd(), name, DIR, mounts)?;
             }
-            Some(folder)
+            Some(dir)
         }
         _ => None,
     };
-    open_step(
-        folder.as_ref().map_or(top, AsFd::as_fd),
-        last,
-        flags,
-        mounts,
-    )
+    open_step(dir.as_ref().map_or(top, AsFd::as_fd), last, flags, mounts)
 }
 
 fn open_step(
-    folder: BorrowedFd<'_>,
+    dir: BorrowedFd<'_>,
     name: &OsStr,
     flags: OFlags,
     mounts: Mounts,
 ) -> rustix::io::Result<OwnedFd> {
-    let opened = openat(folder, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    let opened = openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
     // Unlike `RESOLVE_NO_XDEV`, this does not detect a bind mount of the same file system.
     if mounts == Mounts::Refused
-        && rustix::fs::fstat(&opened)?.st_dev != rustix::fs::fstat(folder)?.st_dev
+        && rustix::fs::fstat(&opened)?.st_dev != rustix::fs::fstat(dir)?.st_dev
     {
         return Err(Errno::XDEV);
     }
@@ -184,7 +179,7 @@ fn open_step(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum MissingFolder {
+pub(super) enum MissingDir {
     Fail,
     Make,
 }
@@ -192,32 +187,32 @@ pub(super) enum MissingFolder {
 pub(super) fn walk(
     root: impl AsFd,
     path: &Path,
-    missing: MissingFolder,
+    missing: MissingDir,
 ) -> rustix::io::Result<OwnedFd> {
-    let mut folder = rustix::io::fcntl_dupfd_cloexec(root, 0)?;
+    let mut dir = rustix::io::fcntl_dupfd_cloexec(root, 0)?;
     for name in path {
-        let step = |from: &OwnedFd| openat(from, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-        let opened = match step(&folder) {
-            Err(Errno::NOENT) if missing == MissingFolder::Make => {
+        let step = |from: &OwnedFd| openat(from, name, DIR | OFlags::NOFOLLOW, Mode::empty());
+        let opened = match step(&dir) {
+            Err(Errno::NOENT) if missing == MissingDir::Make => {
                 // Another process can create the directory at the same time.
-                match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => step(&folder),
+                match rustix::fs::mkdirat(&dir, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => step(&dir),
                     Err(e) => Err(e),
                 }
             }
             opened => opened,
         };
-        folder = match opened {
+        dir = match opened {
             // With `O_DIRECTORY`, a link fails with `ENOTDIR` and not with `ELOOP`.
-            Err(Errno::NOTDIR) if is_link(&folder, name) => return Err(Errno::LOOP),
+            Err(Errno::NOTDIR) if is_link(&dir, name) => return Err(Errno::LOOP),
             opened => opened?,
         };
     }
 
-    Ok(folder)
+    Ok(dir)
 }
 
-fn is_link(folder: &OwnedFd, name: &std::ffi::OsStr) -> bool {
-    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+fn is_link(dir: &OwnedFd, name: &std::ffi::OsStr) -> bool {
+    let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }

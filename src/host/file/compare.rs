@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::write::{New, Permissions, write_file};
+use super::write::{NewContents, Permissions, write_file};
 use super::{FileInfo, Root, failure};
 use crate::host::lease::Writers;
 
@@ -26,14 +26,14 @@ pub fn replace_if(
     let file = Arc::new(file);
     // A program that opens the file for writing from here on waits until the lease is dropped.
     let writers = Writers::of(file.clone());
-    if writers.are_there() || !has(&file, expected)? {
+    if writers.are_present() || !has(&file, expected)? {
         return Ok(false);
     }
 
     let stat = rustix::fs::fstat(&*file)?;
     let (dir, name) = root.parent(path).map_err(|e| root.fail("write", path, e))?;
     let temporary = Root::temporary_name();
-    let content = New {
+    let content = NewContents {
         bytes: new.unwrap_or_default(),
         permissions: Permissions::Exactly(FileInfo::from(&stat).permissions),
         durable: false,
@@ -64,7 +64,7 @@ pub fn replace_if(
     }
 
     // The program renamed another file to the name, or is about to write to the one we read.
-    if !is_read(&temporary) || writers.are_there() {
+    if !is_read(&temporary) || writers.are_present() {
         let ours = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         exchange()?;
         let came_back = rustix::fs::statat(&dir, &temporary, AtFlags::SYMLINK_NOFOLLOW)?;

@@ -22,7 +22,7 @@ pub struct FileEnd {
 pub fn read_end(root: &Root, path: &Path, start: u64, limit: u64) -> io::Result<FileEnd> {
     let during = |error: io::Error| failure("read", path, error);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = open_beneath(&root.folder, path, flags, Mounts::Entered);
+    let opened = open_beneath(&root.dir, path, flags, Mounts::Entered);
     let opened = opened.map_err(|errno| during(errno.into()))?;
     let stat = rustix::fs::fstat(&opened).map_err(|errno| during(errno.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -49,12 +49,12 @@ mod tests {
 
     #[track_caller]
     fn check(start: u64, limit: u64, expected: (&str, u64)) {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a"), "0123456789").unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "0123456789").unwrap();
+        let root = Root::open(dir.path()).unwrap();
         let end = read_end(&root, Path::new("a"), start, limit).unwrap();
-        let found = String::from_utf8(end.bytes).unwrap();
-        assert_eq!((found.as_str(), end.left_out), expected);
+        let text = String::from_utf8(end.bytes).unwrap();
+        assert_eq!((text.as_str(), end.left_out), expected);
     }
 
     #[test]
@@ -68,15 +68,15 @@ mod tests {
 
     #[test]
     fn links_and_pipes_are_not_read() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("real")).unwrap();
-        std::fs::write(folder.path().join("real/a"), "secret").unwrap();
-        std::os::unix::fs::symlink("real", folder.path().join("linked")).unwrap();
-        std::os::unix::fs::symlink("real/a", folder.path().join("link")).unwrap();
-        let pipe = folder.path().join("pipe");
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("real")).unwrap();
+        std::fs::write(dir.path().join("real/a"), "secret").unwrap();
+        std::os::unix::fs::symlink("real", dir.path().join("linked")).unwrap();
+        std::os::unix::fs::symlink("real/a", dir.path().join("link")).unwrap();
+        let pipe = dir.path().join("pipe");
         let mode = rustix::fs::Mode::RWXU;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, mode, 0).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = Root::open(dir.path()).unwrap();
         for path in ["link", "linked/a", "pipe", "real", "gone", "../x"] {
             assert!(read_end(&root, Path::new(path), 0, 9).is_err(), "{path}");
         }

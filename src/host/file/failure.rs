@@ -54,7 +54,7 @@ pub fn is_out_of_reach(error: &io::Error) -> bool {
 }
 
 /// Returns a path as a person may see it.
-pub(super) fn show(path: &Path) -> String {
+pub(super) fn show_path(path: &Path) -> String {
     visible::visible(&visible::visible_bytes(path.as_os_str().as_bytes())).into_owned()
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for FileError {
             f,
             "cannot {} `{}`: {}",
             self.verb,
-            show(&self.path),
+            show_path(&self.path),
             reason(&self.why)
         )
     }

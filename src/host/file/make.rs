@@ -11,24 +11,24 @@ pub const PRIVATE: u32 = 0o700;
 /// The same for a file.
 pub const PRIVATE_FILE: u32 = 0o600;
 /// Reduced by the umask.
-const SHARED: u32 = 0o777;
+const SHARED_DIR: u32 = 0o777;
 
 /// Creates a directory and its parents for this user alone. Fails if the path is below a `.git` that
 /// does not exist.
-pub fn make_folders(path: &Path) -> io::Result<()> {
-    make(path, PRIVATE)
+pub fn make_dirs(path: &Path) -> io::Result<()> {
+    make_with_mode(path, PRIVATE)
 }
 
 /// Like [`make_folders`], with the permissions of the umask: for directories of git's and of the
 /// user's.
-pub fn make_shared_folders(path: &Path) -> io::Result<()> {
-    make(path, SHARED)
+pub fn make_shared_dirs(path: &Path) -> io::Result<()> {
+    make_with_mode(path, SHARED_DIR)
 }
 
-fn make(path: &Path, mode: u32) -> io::Result<()> {
+fn make_with_mode(path: &Path, mode: u32) -> io::Result<()> {
     let git = path
         .ancestors()
-        .find(|folder| folder.file_name() == Some(OsStr::new(".git")));
+        .find(|dir| dir.file_name() == Some(OsStr::new(".git")));
     match git {
         // The user might have moved the git directory away. A new one with only our files would be
         // in the way when they move it back.
@@ -48,13 +48,13 @@ mod tests {
     fn check(path: &str, expected: Result<(), &str>) {
         let top = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(top.path().join("there/.git")).unwrap();
-        let said = make_folders(&top.path().join(path)).map_err(|error| {
-            let said = error.to_string();
-            said.replace(&format!("{}/", top.path().display()), "")
+        let result = make_dirs(&top.path().join(path)).map_err(|error| {
+            let message = error.to_string();
+            message.replace(&format!("{}/", top.path().display()), "")
         });
         assert_eq!(
-            said.as_ref().map_err(String::as_str),
-            expected.as_ref().map_err(|said| *said),
+            result.as_ref().map_err(String::as_str),
+            expected.as_ref().map_err(|message| *message),
             "{path}"
         );
         assert_eq!(top.path().join(path).is_dir(), expected.is_ok(), "{path}");
@@ -67,10 +67,10 @@ mod tests {
             let metadata = std::fs::metadata(top.path().join(path)).unwrap();
             std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777
         };
-        make_folders(&top.path().join("a/b")).unwrap();
+        make_dirs(&top.path().join("a/b")).unwrap();
         assert_eq!([mode("a"), mode("a/b")], [PRIVATE; 2]);
         std::fs::create_dir(top.path().join("c")).unwrap();
-        make_shared_folders(&top.path().join("d")).unwrap();
+        make_shared_dirs(&top.path().join("d")).unwrap();
         assert_eq!(mode("c"), mode("d"));
     }
 

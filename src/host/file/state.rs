@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use super::write::{New, Permissions, write_file};
+use super::write::{NewContents, Permissions, write_file};
 use super::{FileInfo, PRIVATE_FILE, failure};
 use crate::host::file::TEMPORARY;
 
@@ -14,23 +14,23 @@ use crate::host::file::TEMPORARY;
 ///
 /// Follows links in `path`. For our own files only, not for files of a project.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write(path, bytes, true).map_err(|e| failure("write", path, e))
+    write_state(path, bytes, true).map_err(|e| failure("write", path, e))
 }
 
 /// Like [`write_atomic`] without the fsyncs. After a power cut the file can be empty or damaged, so
 /// only use it for data that is rebuilt then.
 pub fn write_cache(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write(path, bytes, false).map_err(|e| failure("write", path, e))
+    write_state(path, bytes, false).map_err(|e| failure("write", path, e))
 }
 
 /// Errors do not name the file.
-fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+fn write_state(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    super::make_folders(parent)?;
+    super::make_dirs(parent)?;
     let folder = super::openat(
         CWD,
         parent,
@@ -53,7 +53,7 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     write_file(
         &folder,
         temporary,
-        New {
+        NewContents {
             bytes,
             permissions,
             durable,

@@ -11,56 +11,53 @@ use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
 pub(super) struct RenameEnd<'p> {
-    pub(super) folder: OwnedFd,
+    pub(super) dir: OwnedFd,
     pub(super) name: &'p OsStr,
 }
 
 /// Replaces `to`.
-pub(super) fn over(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
-    rustix::fs::renameat(&from.folder, from.name, &to.folder, to.name)
+pub(super) fn rename_over(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
+    rustix::fs::renameat(&from.dir, from.name, &to.dir, to.name)
 }
 
 /// Fails with `EEXIST` if `to` exists.
-pub(super) fn to_free_name(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
-    match rustix::fs::renameat_with(
-        &from.folder,
-        from.name,
-        &to.folder,
-        to.name,
-        RenameFlags::NOREPLACE,
-    ) {
-        Err(e) if unsupported(e) => to_free_name_in_steps(from, to),
-        done => done,
-    }
-}
-
-pub(super) fn to_free_name_in_steps(
+pub(super) fn rename_to_free_name(
     from: &RenameEnd<'_>,
     to: &RenameEnd<'_>,
 ) -> rustix::io::Result<()> {
-    match rustix::fs::linkat(
-        &from.folder,
+    match rustix::fs::renameat_with(
+        &from.dir,
         from.name,
-        &to.folder,
+        &to.dir,
         to.name,
-        AtFlags::empty(),
+        RenameFlags::NOREPLACE,
     ) {
+        Err(e) if is_unsupported_call(e) => rename_to_free_name_in_steps(from, to),
+        result => result,
+    }
+}
+
+pub(super) fn rename_to_free_name_in_steps(
+    from: &RenameEnd<'_>,
+    to: &RenameEnd<'_>,
+) -> rustix::io::Result<()> {
+    match rustix::fs::linkat(&from.dir, from.name, &to.dir, to.name, AtFlags::empty()) {
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
-            match rustix::fs::statat(&to.folder, to.name, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => over(from, to),
+            match rustix::fs::statat(&to.dir, to.name, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => rename_over(from, to),
                 Ok(_) => Err(Errno::EXIST),
                 Err(e) => Err(e),
             }
         }
         linked => {
             linked?;
-            rustix::fs::unlinkat(&from.folder, from.name, AtFlags::empty())
+            rustix::fs::unlinkat(&from.dir, from.name, AtFlags::empty())
         }
     }
 }
 
 /// Returns whether the kernel or the file system lacks the call.
-fn unsupported(errno: Errno) -> bool {
+fn is_unsupported_call(errno: Errno) -> bool {
     matches!(
         errno,
         Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY

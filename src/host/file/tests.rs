@@ -12,21 +12,21 @@ use super::*;
 
 /// A temporary directory with the root `in` and a secret outside of it.
 struct Scratch {
-    folder: tempfile::TempDir,
+    dir: tempfile::TempDir,
     root: Root,
 }
 
 impl Scratch {
     fn new() -> Scratch {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("in")).unwrap();
-        fs::write(folder.path().join("secret"), "secret").unwrap();
-        let root = Root::open(&folder.path().join("in")).unwrap();
-        Scratch { folder, root }
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("in")).unwrap();
+        fs::write(dir.path().join("secret"), "secret").unwrap();
+        let root = Root::open(&dir.path().join("in")).unwrap();
+        Scratch { dir, root }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("in").join(name)
+        self.dir.path().join("in").join(name)
     }
 
     fn names(&self) -> Vec<String> {
@@ -54,10 +54,7 @@ fn a_created_file_is_read_back() {
         s.root.kind(Path::new("a/b/c.sh")).unwrap(),
         Some(FileKind::File(FileMode::Executable))
     );
-    assert_eq!(
-        s.root.kind(Path::new("a/b")).unwrap(),
-        Some(FileKind::Folder)
-    );
+    assert_eq!(s.root.kind(Path::new("a/b")).unwrap(), Some(FileKind::Dir));
 
     assert_eq!(s.root.kind(Path::new("a/b/c.sh/d")).unwrap(), None);
 }
@@ -106,7 +103,7 @@ fn a_link_on_the_way_is_named_and_not_followed() {
         "cannot write `s`: it is not a regular file",
     );
 
-    assert_eq!(fs::read(s.folder.path().join("secret")).unwrap(), b"secret");
+    assert_eq!(fs::read(s.dir.path().join("secret")).unwrap(), b"secret");
 }
 
 #[test]
@@ -118,7 +115,7 @@ fn a_path_stays_below_the_root() {
     );
     check(
         s.root
-            .read(&s.folder.path().join("secret"), 10)
+            .read(&s.dir.path().join("secret"), 10)
             .map_err(|_| io::Error::other("refused")),
         "refused",
     );
@@ -134,19 +131,12 @@ fn the_walk_follows_no_link_either() {
     let s = Scratch::new();
     fs::create_dir_all(s.path("a/b")).unwrap();
     symlink("..", s.path("a/out")).unwrap();
-    let walk =
-        |path: &str, missing| beneath::walk(&s.root.folder, Path::new(path), missing).map(drop);
+    let walk = |path: &str, missing| beneath::walk(&s.root.dir, Path::new(path), missing).map(drop);
 
-    assert_eq!(walk("a/b", beneath::MissingFolder::Fail), Ok(()));
-    assert_eq!(
-        walk("a/out/a", beneath::MissingFolder::Make),
-        Err(Errno::LOOP)
-    );
-    assert_eq!(
-        walk("a/c/d", beneath::MissingFolder::Fail),
-        Err(Errno::NOENT)
-    );
-    assert_eq!(walk("a/c/d", beneath::MissingFolder::Make), Ok(()));
+    assert_eq!(walk("a/b", beneath::MissingDir::Fail), Ok(()));
+    assert_eq!(walk("a/out/a", beneath::MissingDir::Make), Err(Errno::LOOP));
+    assert_eq!(walk("a/c/d", beneath::MissingDir::Fail), Err(Errno::NOENT));
+    assert_eq!(walk("a/c/d", beneath::MissingDir::Make), Ok(()));
 
     assert!(s.path("a/c/d").is_dir());
 }
@@ -175,7 +165,7 @@ fn steps_open_what_one_call_opens() {
         ("a/out/file", Err("a link")),
         ("a/none/file", Err("nothing")),
     ] {
-        let (top, path) = (&s.root.folder, Path::new(path));
+        let (top, path) = (&s.root.dir, Path::new(path));
         for mounts in [beneath::Mounts::Entered, beneath::Mounts::Refused] {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let at_once = beneath::open_beneath(top, path, flags, mounts);
@@ -223,17 +213,20 @@ fn a_free_name_is_needed_in_one_step_and_in_two() {
     fs::write(s.path("a"), "1").unwrap();
     fs::write(s.path("b"), "2").unwrap();
     let end = |name: &'static str| RenameEnd {
-        folder: beneath::open_folder(&s.root.folder, Path::new("")).unwrap(),
+        dir: beneath::open_dir(&s.root.dir, Path::new("")).unwrap(),
         name: name.as_ref(),
     };
 
-    assert_eq!(swap::to_free_name(&end("a"), &end("b")), Err(Errno::EXIST));
     assert_eq!(
-        swap::to_free_name_in_steps(&end("a"), &end("b")),
+        swap::rename_to_free_name(&end("a"), &end("b")),
         Err(Errno::EXIST)
     );
-    swap::to_free_name_in_steps(&end("a"), &end("c")).unwrap();
-    swap::to_free_name(&end("c"), &end("d")).unwrap();
+    assert_eq!(
+        swap::rename_to_free_name_in_steps(&end("a"), &end("b")),
+        Err(Errno::EXIST)
+    );
+    swap::rename_to_free_name_in_steps(&end("a"), &end("c")).unwrap();
+    swap::rename_to_free_name(&end("c"), &end("d")).unwrap();
 
     assert_eq!(s.names(), ["b", "d"]);
 }
@@ -277,20 +270,19 @@ fn names_that_are_not_text_work() {
 #[test]
 fn a_folder_of_any_depth_and_without_permissions_is_removed() {
     let s = Scratch::new();
-    let top = s.root.make_folder(Path::new("top")).unwrap();
-    let mut folder = top.folder(Path::new("")).unwrap();
+    let top = s.root.make_dir(Path::new("top")).unwrap();
+    let mut dir = top.open_dir(Path::new("")).unwrap();
     for _ in 0..500 {
-        folder = folder.make_folder(Path::new(&"d".repeat(20))).unwrap();
+        dir = dir.make_dir(Path::new(&"d".repeat(20))).unwrap();
     }
 
-    folder
-        .create_new(Path::new("file"), b"x", FileMode::Plain)
+    dir.create_new(Path::new("file"), b"x", FileMode::Plain)
         .unwrap();
     for name in ["top/closed/in", "top/read-only/in"] {
         fs::create_dir_all(s.path(name)).unwrap();
     }
 
-    symlink(s.folder.path(), s.path("top/out")).unwrap();
+    symlink(s.dir.path(), s.path("top/out")).unwrap();
     symlink("../../../secret", s.path("top/closed/in/out")).unwrap();
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -304,7 +296,7 @@ fn a_folder_of_any_depth_and_without_permissions_is_removed() {
         fs::set_permissions(s.path(name), fs::Permissions::from_mode(bits)).unwrap();
     }
 
-    open_up(&s.root, OsStr::new("top"));
+    make_writable(&s.root, OsStr::new("top"));
     s.root
         .move_to(OsStr::new("top"), &s.root, OsStr::new("away"))
         .unwrap();
@@ -312,23 +304,23 @@ fn a_folder_of_any_depth_and_without_permissions_is_removed() {
     remove_below(&s.root, OsStr::new("away")).unwrap();
     assert!(s.names().is_empty());
 
-    assert_eq!(fs::read(s.folder.path().join("secret")).unwrap(), b"secret");
+    assert_eq!(fs::read(s.dir.path().join("secret")).unwrap(), b"secret");
 }
 
 #[test]
 fn a_link_is_removed_and_not_what_it_leads_to() {
     let s = Scratch::new();
-    fs::create_dir(s.folder.path().join("other")).unwrap();
+    fs::create_dir(s.dir.path().join("other")).unwrap();
     symlink("../other", s.path("link")).unwrap();
-    open_up(&s.root, OsStr::new("link"));
+    make_writable(&s.root, OsStr::new("link"));
     remove_below(&s.root, OsStr::new("link")).unwrap();
-    assert!(s.names().is_empty() && s.folder.path().join("other").is_dir());
+    assert!(s.names().is_empty() && s.dir.path().join("other").is_dir());
 }
 
 #[test]
 fn a_name_that_is_taken_is_not_moved_to() {
     let s = Scratch::new();
-    let other = s.root.make_folder(Path::new("other")).unwrap();
+    let other = s.root.make_dir(Path::new("other")).unwrap();
     for name in ["a", "other/a"] {
         fs::create_dir(s.path(name)).unwrap();
     }
@@ -342,7 +334,7 @@ fn a_name_that_is_taken_is_not_moved_to() {
 #[test]
 fn a_root_is_opened_strictly_without_a_link_anywhere() {
     let s = Scratch::new();
-    let top = s.folder.path().canonicalize().unwrap();
+    let top = s.dir.path().canonicalize().unwrap();
     assert!(Root::open_strictly(&top.join("in")).is_ok());
     symlink("in", top.join("link")).unwrap();
     assert!(Root::open_strictly(&top.join("link")).is_err());

@@ -15,25 +15,25 @@ use super::{Root, TEMPORARY};
 #[derive(Debug)]
 pub struct UnnamedFile {
     file: File,
-    folder: PathBuf,
+    dir: PathBuf,
     /// The temporary file, if there is no `O_TMPFILE`.
     temporary: Option<TempPath>,
 }
 
 impl UnnamedFile {
     /// Creates a file in the file system of `folder`, in which it is going to be named.
-    pub fn make(folder: &Path) -> io::Result<UnnamedFile> {
-        let (file, temporary) = match without_name(folder) {
+    pub fn make(dir: &Path) -> io::Result<UnnamedFile> {
+        let (file, temporary) = match create_unnamed(dir) {
             Some(file) => (file, None),
             None => {
                 let mut builder = tempfile::Builder::new();
-                let (file, path) = builder.prefix(TEMPORARY).tempfile_in(folder)?.into_parts();
+                let (file, path) = builder.prefix(TEMPORARY).tempfile_in(dir)?.into_parts();
                 (file, Some(path))
             }
         };
         Ok(UnnamedFile {
             file,
-            folder: folder.to_owned(),
+            dir: dir.to_owned(),
             temporary,
         })
     }
@@ -47,7 +47,7 @@ impl UnnamedFile {
     pub fn name(self, path: &Path) -> io::Result<()> {
         match self.temporary {
             Some(temporary) => Ok(temporary.persist_noclobber(path)?),
-            None => link(&self.file, path),
+            None => link_unnamed(&self.file, path),
         }
     }
 
@@ -55,14 +55,14 @@ impl UnnamedFile {
     pub fn replace(self, path: &Path) -> io::Result<()> {
         let temporary = match self.temporary {
             Some(temporary) => temporary,
-            None => match link(&self.file, path) {
+            None => match link_unnamed(&self.file, path) {
                 // `linkat` cannot replace a file, so link to a temporary name and rename that.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    let beside = self.folder.join(Root::temporary_name());
-                    link(&self.file, &beside)?;
-                    TempPath::try_from_path(beside)?
+                    let sibling = self.dir.join(Root::temporary_name());
+                    link_unnamed(&self.file, &sibling)?;
+                    TempPath::try_from_path(sibling)?
                 }
-                done => return done,
+                result => return result,
             },
         };
         Ok(temporary.persist(path)?)
@@ -71,30 +71,30 @@ impl UnnamedFile {
 
 /// Returns `None` if the system or the file system cannot do this.
 #[cfg(target_os = "linux")]
-fn without_name(folder: &Path) -> Option<File> {
+fn create_unnamed(dir: &Path) -> Option<File> {
     use rustix::fs::{CWD, Mode, OFlags};
 
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-    let file = super::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    let file = super::openat(CWD, dir, flags, Mode::RUSR | Mode::WUSR).ok()?;
     let file = File::from(file);
     // `link` needs `/proc`.
-    by_number(&file).exists().then_some(file)
+    descriptor_path(&file).exists().then_some(file)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn without_name(_folder: &Path) -> Option<File> {
+fn without_name(_dir: &Path) -> Option<File> {
     None
 }
 
-fn link(file: &File, path: &Path) -> io::Result<()> {
+fn link_unnamed(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD};
 
-    let from = by_number(file);
+    let from = descriptor_path(file);
     let flags = AtFlags::SYMLINK_FOLLOW;
     Ok(rustix::fs::linkat(CWD, &from, CWD, path, flags)?)
 }
 
-fn by_number(file: &File) -> PathBuf {
+fn descriptor_path(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
 
     // `linkat` of the descriptor itself (`AT_EMPTY_PATH`) needs a privilege.
@@ -107,53 +107,51 @@ mod tests {
 
     use super::*;
 
-    fn names(folder: &Path) -> Vec<String> {
-        let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
     }
 
-    fn written(folder: &Path, text: &str, named: bool) -> UnnamedFile {
-        let mut made = UnnamedFile::make(folder).unwrap();
-        if named {
-            let (file, path) = tempfile::NamedTempFile::new_in(folder)
-                .unwrap()
-                .into_parts();
-            (made.file, made.temporary) = (file, Some(path));
+    fn written(dir: &Path, text: &str, with_name: bool) -> UnnamedFile {
+        let mut unnamed = UnnamedFile::make(dir).unwrap();
+        if with_name {
+            let (file, path) = tempfile::NamedTempFile::new_in(dir).unwrap().into_parts();
+            (unnamed.file, unnamed.temporary) = (file, Some(path));
         }
-        made.file.write_all(text.as_bytes()).unwrap();
-        made
+        unnamed.file.write_all(text.as_bytes()).unwrap();
+        unnamed
     }
 
     #[test]
     fn it_has_its_name_once_it_is_whole_and_nothing_else_is_left() {
-        for named in [false, true] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("a");
+        for with_name in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a");
             let read = || std::fs::read_to_string(&path).unwrap();
-            drop(written(folder.path(), "gone", named));
-            written(folder.path(), "one", named).name(&path).unwrap();
-            let taken = written(folder.path(), "two", named).name(&path);
-            assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            drop(written(dir.path(), "gone", with_name));
+            written(dir.path(), "one", with_name).name(&path).unwrap();
+            let result = written(dir.path(), "two", with_name).name(&path);
+            assert_eq!(result.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
             assert_eq!(read(), "one");
 
-            written(folder.path(), "three", named)
+            written(dir.path(), "three", with_name)
                 .replace(&path)
                 .unwrap();
             assert_eq!(read(), "three");
-            assert_eq!(names(folder.path()), ["a"]);
+            assert_eq!(names(dir.path()), ["a"]);
         }
     }
 
     #[test]
     fn one_that_is_being_written_is_not_seen() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         // Without `O_TMPFILE`, the temporary file is visible.
-        if without_name(folder.path()).is_some() {
-            let _file = written(folder.path(), "half", false);
-            assert_eq!(names(folder.path()), [""; 0]);
+        if create_unnamed(dir.path()).is_some() {
+            let _file = written(dir.path(), "half", false);
+            assert_eq!(names(dir.path()), [""; 0]);
         }
     }
 }

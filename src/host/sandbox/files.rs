@@ -23,7 +23,7 @@ const NEWEST: u8 = 9;
 
 /// Returns the newest Landlock ABI that both the kernel and we support, or 0 without Landlock.
 pub(super) fn interface() -> u8 {
-    let known = |interface: u8| {
+    let is_supported = |interface: u8| {
         let abi = ABI::from(i32::from(interface));
         let hard = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         let files = hard().handle_access(AccessFs::from_all(abi)).is_ok();
@@ -31,13 +31,13 @@ pub(super) fn interface() -> u8 {
         files && (scopes.is_empty() || hard().scope(scopes).is_ok())
     };
     (1..=NEWEST)
-        .take_while(|&version| known(version))
+        .take_while(|&version| is_supported(version))
         .last()
         .unwrap_or(0)
 }
 
 pub(super) fn scope() -> Result<(), String> {
-    let words = |e: landlock::RulesetError| e.to_string();
+    let to_text = |e: landlock::RulesetError| e.to_string();
     let root = PathFd::new("/").map_err(|error| error.to_string())?;
     // A ruleset denies renaming and linking across directories unless it handles and allows
     // `Refer`.
@@ -47,9 +47,9 @@ pub(super) fn scope() -> Result<(), String> {
         .and_then(|ruleset| ruleset.scope(Scope::Signal))
         .and_then(Ruleset::create)
         .and_then(|ruleset| ruleset.add_rule(PathBeneath::new(root, AccessFs::Refer)))
-        .map_err(words)?;
+        .map_err(to_text)?;
 
-    match ruleset.restrict_self().map_err(words)?.ruleset {
+    match ruleset.restrict_self().map_err(to_text)?.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),
         _ => Err("the kernel does not keep signals inside".to_owned()),
     }
@@ -57,21 +57,21 @@ pub(super) fn scope() -> Result<(), String> {
 
 pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
     let abi = ABI::from(i32::from(interface));
-    let words = |e: landlock::RulesetError| e.to_string();
+    let to_text = |e: landlock::RulesetError| e.to_string();
     // The ABI was detected before, so the kernel must enforce all of it.
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(abi))
-        .map_err(words)?;
+        .map_err(to_text)?;
     let scopes = Scope::from_all(abi);
     let ruleset = if scopes.is_empty() {
         ruleset
     } else {
-        ruleset.scope(scopes).map_err(words)?
+        ruleset.scope(scopes).map_err(to_text)?
     };
 
     let mut rules = AccessRules {
-        ruleset: Some(ruleset.create().map_err(words)?),
+        ruleset: Some(ruleset.create().map_err(to_text)?),
         hidden: denied(&policy.hidden)?,
         abi,
     };
@@ -96,19 +96,19 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
     }
 
     let ruleset = rules.ruleset.ok_or("the rules are lost")?;
-    match ruleset.restrict_self().map_err(words)?.ruleset {
+    match ruleset.restrict_self().map_err(to_text)?.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),
         _ => Err("the kernel does not enforce Landlock".to_owned()),
     }
 }
 
 /// Removes the temporary names of objects that git wrote.
-pub(super) fn sweep(folder: &Path) {
+pub(super) fn remove_temp_objects(dir: &Path) {
     use std::os::unix::fs::MetadataExt as _;
 
     // git links a finished object to its name and unlinks the temporary one. The policy denies the
     // unlink in `add` trees.
-    let Ok(entries) = fs::read_dir(folder) else {
+    let Ok(entries) = fs::read_dir(dir) else {
         return;
     };
     for entry in entries.flatten() {

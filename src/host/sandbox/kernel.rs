@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// First Landlock ABI that restricts truncation (Linux 6.2).
-pub const TRUNCATE: u8 = 3;
+pub const TRUNCATE_ABI: u8 = 3;
 /// First Landlock ABI that restricts signals (Linux 6.12).
-pub const SCOPE: u8 = 6;
+pub const SCOPE_ABI: u8 = 6;
 
 /// Features of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,21 +16,21 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::OverlayFolders;
+use super::OverlayDirs;
 use super::files::existing;
 use crate::host::fault;
 use crate::host::file::openat;
 
 /// Mounts an empty tmpfs on each directory. Returns `false` if the system allows no namespace.
 /// After an error the process is in an undefined state and must exit. It must have a single thread.
-pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
-    let mut folders = existing(folders)?;
+pub(super) fn hide(dirs: &[PathBuf]) -> Result<bool, String> {
+    let mut folders = existing(dirs)?;
     folders.retain(|folder| folder.is_dir());
     if folders.is_empty() {
         return Ok(true);
     }
 
-    if !leave(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)? {
+    if !enter_new(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)? {
         return Ok(false);
     }
 
@@ -39,18 +39,18 @@ pub(super) fn hide(folders: &[PathBuf]) -> Result<bool, String> {
     }
 
     keep_mounts_inside()?;
-    for folder in folders {
+    for dir in folders {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", &folder, "tmpfs", flags, c"mode=1777")
-            .map_err(|e| words("mounting shared memory", e))?;
+        mount("tmpfs", &dir, "tmpfs", flags, c"mode=1777")
+            .map_err(|e| describe("mounting shared memory", e))?;
     }
 
     Ok(true)
 }
 
 /// The process must have a single thread.
-pub(super) fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
-    if !leave(UnshareFlags::NEWNS)? {
+pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
+    if !enter_new(UnshareFlags::NEWNS)? {
         return Err("no namespace of mounts".to_owned());
     }
     keep_mounts_inside()?;
@@ -58,11 +58,11 @@ pub(super) fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
     // Pass descriptors and not paths: mount options would interpret `,` and `:` in a path.
     let open = |path: &Path| -> Result<OwnedFd, String> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        openat(CWD, path, flags, Mode::empty()).map_err(|e| words("opening a folder", e))
+        openat(CWD, path, flags, Mode::empty()).map_err(|e| describe("opening a folder", e))
     };
-    let (lower, upper) = (open(&folders.lower)?, open(&folders.upper)?);
-    let (work, at) = (open(&folders.work)?, open(&folders.at)?);
-    let name = |folder: &OwnedFd| format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let (lower, upper) = (open(&dirs.lower)?, open(&dirs.upper)?);
+    let (work, at) = (open(&dirs.work)?, open(&dirs.at)?);
+    let name = |dir: &OwnedFd| format!("/proc/self/fd/{}", dir.as_raw_fd());
     let options = format!(
         "userxattr,lowerdir={},upperdir={},workdir={}",
         name(&lower),
@@ -73,45 +73,45 @@ pub(super) fn mount_overlay(folders: &OverlayFolders) -> Result<(), String> {
 
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("overlay", name(&at), "overlay", flags, &*options)
-        .map_err(|e| words("mounting an overlay", e))
+        .map_err(|e| describe("mounting an overlay", e))
 }
 
 /// Enters the user and mount namespaces of another process of the same user. This process must have
 /// a single thread.
-pub(super) fn join(process: u32) -> Result<(), String> {
+pub(super) fn enter(process: u32) -> Result<(), String> {
     let kinds = [
         ("user", LinkNameSpaceType::User),
         ("mnt", LinkNameSpaceType::Mount),
     ];
     for (name, kind) in kinds {
-        let [theirs, ours] = [process.to_string(), "self".to_owned()]
+        let [other_link, own_link] = [process.to_string(), "self".to_owned()]
             .map(|process| PathBuf::from(format!("/proc/{process}/ns/{name}")));
         let target = |path: &Path| std::fs::read_link(path).map_err(|error| error.to_string());
         // Entering the own user namespace fails with `EINVAL`.
-        if target(&theirs)? == target(&ours)? {
+        if target(&other_link)? == target(&own_link)? {
             continue;
         }
-        let namespace = File::open(&theirs).map_err(|error| error.to_string())?;
+        let namespace = File::open(&other_link).map_err(|error| error.to_string())?;
         move_into_link_name_space(namespace.as_fd(), Some(kind))
-            .map_err(|e| words("entering the view of the files", e))?;
+            .map_err(|e| describe("entering the view of the files", e))?;
     }
 
     Ok(())
 }
 
-fn words(what: &str, error: Errno) -> String {
-    format!("{what}: {error}")
+fn describe(step: &str, error: Errno) -> String {
+    format!("{step}: {error}")
 }
 
 fn keep_mounts_inside() -> Result<(), String> {
     // Mounts outside still propagate into the namespace, but not ours to the outside.
     let propagation = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    mount_change("/", propagation).map_err(|e| words("leaving the mounts", e))
+    mount_change("/", propagation).map_err(|e| describe("leaving the mounts", e))
 }
 
 /// Unshares namespaces, together with the user namespace if that is needed. Returns `false` if the
 /// system does not allow it.
-fn leave(flags: UnshareFlags) -> Result<bool, String> {
+fn enter_new(flags: UnshareFlags) -> Result<bool, String> {
     if unshare(flags).is_ok() {
         return Ok(true);
     }

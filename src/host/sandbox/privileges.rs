@@ -5,7 +5,7 @@ use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
 // Like the defaults of container engines: access to files of other owners, and a few harmless
 // ones.
-const KEPT: CapabilitySet = CapabilitySet::CHOWN
+const RETAINED: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::DAC_READ_SEARCH)
     .union(CapabilitySet::FOWNER)
@@ -17,7 +17,7 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
 
 /// Affects programs that this thread executes.
 pub(super) fn reduce() {
-    for capability in CapabilitySet::all().difference(KEPT).iter() {
+    for capability in CapabilitySet::all().difference(RETAINED).iter() {
         // Fails for an ordinary user, who has no capabilities, and for capabilities unknown to the
         // kernel.
         let _ = remove_capability_from_bounding_set(capability);

@@ -19,7 +19,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
-use super::kernel::{Kernel, SCOPE, TRUNCATE};
+use super::kernel::{Kernel, SCOPE_ABI, TRUNCATE_ABI};
 use super::{Network, Policy};
 
 // Marks the x32 system calls of a 64-bit x86 kernel.
@@ -172,8 +172,8 @@ impl Denied {
     /// Denies a call if all conditions match. A condition is the argument's index, an operator and
     /// a value.
     fn when(&mut self, call: c_long, arguments: &[(u8, SeccompCmpOp, u64)]) {
-        let conditions = arguments.iter().map(|(place, how, value)| {
-            SeccompCondition::new(*place, SeccompCmpArgLen::Dword, how.clone(), *value)
+        let conditions = arguments.iter().map(|(index, how, value)| {
+            SeccompCondition::new(*index, SeccompCmpArgLen::Dword, how.clone(), *value)
         });
         let rule = conditions
             .collect::<Result<Vec<_>, _>>()
@@ -190,8 +190,8 @@ impl Denied {
             return Err(error);
         }
 
-        let words = |e: seccompiler::BackendError| e.to_string();
-        let target = TargetArch::try_from(std::env::consts::ARCH).map_err(words)?;
+        let to_text = |e: seccompiler::BackendError| e.to_string();
+        let target = TargetArch::try_from(std::env::consts::ARCH).map_err(to_text)?;
         let mut rules = self.calls;
         if cfg!(target_arch = "x86_64") {
             let numbered = rules.iter().map(|(&call, denied)| {
@@ -206,7 +206,7 @@ impl Denied {
         let answer = SeccompAction::Errno(error.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, answer, target)
             .and_then(BpfProgram::try_from)
-            .map_err(words)
+            .map_err(to_text)
     }
 }
 
@@ -227,11 +227,11 @@ pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Resul
         network(&mut denied);
     }
 
-    if kernel.landlock < SCOPE {
+    if kernel.landlock < SCOPE_ABI {
         signals(&mut denied, others);
     }
 
-    if kernel.landlock < TRUNCATE {
+    if kernel.landlock < TRUNCATE_ABI {
         truncation(&mut denied);
         // Its flags are in memory, like those of `clone3`.
         unknown.all(&[libc::SYS_openat2]);

@@ -50,10 +50,10 @@ impl Capture {
 
     /// Appends bytes.
     pub fn add(&mut self, bytes: &[u8]) {
-        let room = self.head_limit - self.head.len();
-        let (first, rest) = bytes.split_at(room.min(bytes.len()));
+        let free = self.head_limit - self.head.len();
+        let (first, excess_bytes) = bytes.split_at(free.min(bytes.len()));
         self.head.extend(first);
-        self.tail.extend(rest);
+        self.tail.extend(excess_bytes);
         let excess = self.tail.len().saturating_sub(self.tail_limit);
         self.tail.drain(..excess);
         self.lost += excess as u64;
@@ -81,12 +81,12 @@ mod tests {
     fn check(limit: usize, expected: (&str, &str, u64)) {
         let mut capture = Capture::new(limit);
         b"0123456789".chunks(3).for_each(|piece| capture.add(piece));
-        let kept = capture.finish();
+        let captured = capture.finish();
         assert_eq!(
             (
-                str::from_utf8(&kept.head).unwrap(),
-                str::from_utf8(&kept.tail).unwrap(),
-                kept.lost
+                str::from_utf8(&captured.head).unwrap(),
+                str::from_utf8(&captured.tail).unwrap(),
+                captured.lost
             ),
             expected
         );
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn the_gap_is_said() {
-        let kept = CapturedOutput {
+        let captured = CapturedOutput {
             head: b"a".into(),
             tail: b"b".into(),
             lost: 7,
         };
-        assert_eq!(kept.joined(), b"a\n[7 bytes are left out here]\nb");
+        assert_eq!(captured.joined(), b"a\n[7 bytes are left out here]\nb");
     }
 }

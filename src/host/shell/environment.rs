@@ -7,17 +7,19 @@ use std::process::Command;
 use crate::host::inherited::{ChildKind, give_listed};
 
 // A plan cannot set these, because they decide which code a command runs.
-const RESERVED: [&str; 6] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS", "SHELLOPTS"];
+const RESERVED_VARIABLES: [&str; 6] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS", "SHELLOPTS"];
 // Prefixes of such names.
-const RESERVED_START: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
+const RESERVED_PREFIXES: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
 
 /// Returns whether a plan can set a variable.
-pub fn may_set(name: &str) -> bool {
+pub fn may_set_variable(name: &str) -> bool {
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     plain
-        && !RESERVED.contains(&name)
-        && !RESERVED_START.iter().any(|start| name.starts_with(start))
+        && !RESERVED_VARIABLES.contains(&name)
+        && !RESERVED_PREFIXES
+            .iter()
+            .any(|start| name.starts_with(start))
         && !name.ends_with("_BASE_URL")
 }
 
@@ -70,8 +72,8 @@ mod tests {
             "1A",
             "BASH_FUNC_x%%",
         ] {
-            assert!(!may_set(name), "{name} may be set");
+            assert!(!may_set_variable(name), "{name} may be set");
         }
-        assert!(may_set("RUST_LOG") && may_set("_X1"));
+        assert!(may_set_variable("RUST_LOG") && may_set_variable("_X1"));
     }
 }

@@ -17,7 +17,7 @@ pub struct Interpreter {
 }
 
 /// Returns the program that a script asks for; an empty one if its `#!` line names none.
-pub fn interpreter(text: &str) -> Option<Interpreter> {
+pub fn requested_interpreter(text: &str) -> Option<Interpreter> {
     let first = text.lines().find(|line| !line.trim().is_empty())?;
     let asked = first.trim().strip_prefix("#!")?.trim();
     let (program, argument) = asked.split_once([' ', '\t']).unwrap_or((asked, ""));
@@ -30,35 +30,35 @@ pub fn interpreter(text: &str) -> Option<Interpreter> {
 
 /// Returns the program that runs a script, and its options: what the script asks for in its `#!` line,
 /// otherwise the shell. Fails with the reason why there is none.
-pub(super) fn words(text: &str, shell: &[String]) -> Result<Vec<OsString>, String> {
-    let whole = shell.join(" ");
+pub(super) fn script_command(text: &str, shell: &[String]) -> Result<Vec<OsString>, String> {
+    let shell_line = shell.join(" ");
     let missing = |name: &str| format!("cannot start `{name}`: no such file or directory");
-    let (name, options) = shell.split_first().ok_or_else(|| missing(&whole))?;
+    let (name, options) = shell.split_first().ok_or_else(|| missing(&shell_line))?;
     let name_of = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
-    let asked = interpreter(text);
+    let asked = requested_interpreter(text);
     // A shell that the user chose can be a container: only its own scripts run in it.
     let is_own = shell != [DEFAULT_SHELL];
     let asked = match asked {
         Some(asked) if is_own && name_of(&asked.program) == name_of(name) => None,
         Some(asked) if is_own => {
             return Err(format!(
-                "the script asks for `{}`, and `execute.shell` is `{whole}`",
+                "the script asks for `{}`, and `execute.shell` is `{shell_line}`",
                 asked.program
             ));
         }
         asked => asked,
     };
-    let (program, shown, options) = match asked {
+    let (program, displayed, options) = match asked {
         Some(asked) => {
             let options = asked.argument.into_iter().collect();
             (asked.program.clone(), asked.program, options)
         }
-        None => (name.clone(), whole, options.to_vec()),
+        None => (name.clone(), shell_line, options.to_vec()),
     };
 
-    let found = process::find(&program).ok_or_else(|| missing(&shown))?;
+    let path = process::find(&program).ok_or_else(|| missing(&displayed))?;
     let options = options.into_iter().map(OsString::from);
-    Ok(std::iter::once(found.into()).chain(options).collect())
+    Ok(std::iter::once(path.into()).chain(options).collect())
 }
 
 #[cfg(test)]
@@ -79,10 +79,10 @@ mod tests {
             ("# !/bin/sh\n", None),
             ("", None),
         ] {
-            let found = interpreter(text).map(|asked| (asked.program, asked.argument));
+            let parsed = requested_interpreter(text).map(|asked| (asked.program, asked.argument));
             let expected = expected
                 .map(|(program, argument)| (program.to_owned(), argument.map(str::to_owned)));
-            assert_eq!(found, expected, "{text:?}");
+            assert_eq!(parsed, expected, "{text:?}");
         }
     }
 }

@@ -62,7 +62,7 @@ pub enum CommandEnding {
 impl Order {
     /// Encodes the order as a line.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
-        encode(self)
+        encode_line(self)
     }
 
     /// Decodes a line.
@@ -74,7 +74,7 @@ impl Order {
 impl SupervisorMessage {
     /// Encodes the message as a line.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
-        encode(self)
+        encode_line(self)
     }
 
     /// Decodes a line.
@@ -83,7 +83,7 @@ impl SupervisorMessage {
     }
 }
 
-fn encode(value: &impl Serialize) -> io::Result<Vec<u8>> {
+fn encode_line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     Ok(line)

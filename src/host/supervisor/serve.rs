@@ -33,7 +33,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause between two attempts to kill.
 const TICK: Duration = Duration::from_millis(5);
 /// Rounds without a pause, for processes forked during the previous round.
-const ROUNDS: usize = 16;
+const MAX_ROUNDS: usize = 16;
 /// Exit code of a supervisor without a valid order.
 const EXIT_MISUSED: u8 = 125;
 /// `__WALL`: also wait for children that do not send SIGCHLD when they end.
@@ -78,11 +78,11 @@ fn serve() -> io::Result<()> {
 
     match supervised.start(&mut order) {
         Ok(_lock) => {
-            supervised.say(&SupervisorMessage::Started);
-            let left = supervised.watch()?;
-            supervised.say(&SupervisorMessage::Gone(left));
+            supervised.send(&SupervisorMessage::Started);
+            let survivors = supervised.watch()?;
+            supervised.send(&SupervisorMessage::Gone(survivors));
         }
-        Err(message) => supervised.say(&message),
+        Err(message) => supervised.send(&message),
     }
 
     Ok(())
@@ -140,7 +140,7 @@ impl Supervised {
     /// The result holds the lock of the order.
     fn start(&mut self, order: &mut Order) -> Result<Option<File>, SupervisorMessage> {
         let lock = match &order.lock {
-            Some(path) => Some(hold(path.as_os_str()).map_err(SupervisorMessage::Broken)?),
+            Some(path) => Some(lock_shared(path.as_os_str()).map_err(SupervisorMessage::Broken)?),
             None => None,
         };
         // Check this only with the lock: while TeDDy lives no other process takes it. If TeDDy has
@@ -154,7 +154,7 @@ impl Supervised {
         // `setns` and `unshare` need a single-threaded process, so they come before the thread of
         // `spawn`.
         if let Some(holder) = order.view {
-            sandbox::join(holder).map_err(SupervisorMessage::Broken)?;
+            sandbox::enter_namespaces(holder).map_err(SupervisorMessage::Broken)?;
         }
 
         if let Some(policy) = &mut order.policy {
@@ -180,12 +180,12 @@ impl Supervised {
             }
 
             match self.phase {
-                ServePhase::Running => self.rest(None),
-                ServePhase::Ending(until) => self.rest(Some(until - now)),
+                ServePhase::Running => self.wait_for_event(None),
+                ServePhase::Ending(until) => self.wait_for_event(Some(until - now)),
                 ServePhase::Killing(until) if now >= until => return Ok(survivors()),
                 ServePhase::Killing(_) => {
                     self.kill_all();
-                    self.rest(Some(TICK));
+                    self.wait_for_event(Some(TICK));
                 }
             }
         }
@@ -206,7 +206,7 @@ impl Supervised {
             match wait(WaitOptions::NOHANG | ALL) {
                 Ok(Some((pid, status))) if Some(pid) == self.command => {
                     self.command = None;
-                    self.say(&SupervisorMessage::Ended(ending(status)));
+                    self.send(&SupervisorMessage::Ended(ending(status)));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Ok(true),
@@ -218,7 +218,7 @@ impl Supervised {
     }
 
     /// Sleeps until a child ends, TeDDy sends something, or for `limit`.
-    fn rest(&mut self, limit: Option<Duration>) {
+    fn wait_for_event(&mut self, limit: Option<Duration>) {
         // While killing, ignore the socket. If TeDDy has died, it would be readable all the time.
         let listens = !matches!(self.phase, ServePhase::Killing(_));
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
@@ -276,32 +276,32 @@ impl Supervised {
         }
 
         // Without a pause, for processes forked during the previous round.
-        for _ in 0..ROUNDS {
-            let found = tree::below(getpid());
-            if found.iter().all(|process| process.ended) {
+        for _ in 0..MAX_ROUNDS {
+            let processes = tree::descendants(getpid());
+            if processes.iter().all(|process| process.ended) {
                 break;
             }
 
-            self.kill_groups(&found);
-            for process in found.iter().filter(|process| !process.ended) {
-                tree::signal(process, &found, Signal::KILL);
+            self.kill_groups(&processes);
+            for process in processes.iter().filter(|process| !process.ended) {
+                tree::signal_process(process, &processes, Signal::KILL);
             }
         }
     }
 
-    fn kill_groups(&self, found: &[tree::Process]) {
+    fn kill_groups(&self, processes: &[tree::Process]) {
         // A process that forks and exits all the time is faster than any list, but cannot escape a
         // signal to its group. Ended children count, too: until they are reaped, their group id is
         // not reused. A group below this process contains no other processes.
         let (own, own_group) = (Some(getpid()), getpgrp());
-        let children = found.iter().filter(|process| process.parent == own);
+        let children = processes.iter().filter(|process| process.parent == own);
         let groups = children.filter_map(|child| child.group);
         for group in groups.filter(|group| *group != own_group) {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 
-    fn say(&mut self, message: &SupervisorMessage) {
+    fn send(&mut self, message: &SupervisorMessage) {
         if let Ok(line) = message.encode() {
             // Fails if TeDDy has died.
             let _ = self.channel.write_all(&line);
@@ -313,8 +313,8 @@ fn patience() -> Duration {
     fault::emulated("no-kill").map_or(PATIENCE, |_| TICK)
 }
 
-fn hold(path: &OsStr) -> Result<File, String> {
-    let words = |error: &dyn std::fmt::Display| format!("cannot lock {path:?}: {error}");
+fn lock_shared(path: &OsStr) -> Result<File, String> {
+    let describe = |error: &dyn std::fmt::Display| format!("cannot lock {path:?}: {error}");
     let file = File::options()
         .read(true)
         .write(true)
@@ -322,9 +322,9 @@ fn hold(path: &OsStr) -> Result<File, String> {
         .truncate(false)
         .mode(PRIVATE_FILE)
         .open(path)
-        .map_err(|error| words(&reason(&error)))?;
+        .map_err(|error| describe(&reason(&error)))?;
     // While this lock is held, other TeDDy processes do not use the worktree.
-    file.try_lock_shared().map_err(|error| words(&error))?;
+    file.try_lock_shared().map_err(|error| describe(&error))?;
 
     Ok(file)
 }
@@ -411,10 +411,10 @@ fn ending(status: WaitStatus) -> CommandEnding {
 }
 
 fn survivors() -> Vec<String> {
-    let names: Vec<String> = tree::below(getpid())
+    let names: Vec<String> = tree::descendants(getpid())
         .into_iter()
         .filter(|process| !process.ended)
-        .map(|process| tree::name(process.pid))
+        .map(|process| tree::process_name(process.pid))
         .collect();
     if names.is_empty() {
         // The kernel reports a child, but `/proc` does not show it.

@@ -27,49 +27,49 @@ pub struct Process {
 
 /// Returns all descendants, parents first, including zombies. The list is outdated immediately:
 /// callers repeat the call to find new processes, and [`signal`] detects reused pids.
-pub fn below(root: Pid) -> Vec<Process> {
-    let mut found = Vec::new();
+pub fn descendants(root: Pid) -> Vec<Process> {
+    let mut processes = Vec::new();
     match listed_children(root) {
         Some(children) => {
-            found.extend(children);
+            processes.extend(children);
             let mut next = 0;
-            while let Some(process) = found.get(next) {
-                found.extend(listed_children(process.pid).unwrap_or_default());
+            while let Some(process) = processes.get(next) {
+                processes.extend(listed_children(process.pid).unwrap_or_default());
                 next += 1;
             }
         }
         None => {
-            let mut all = scan();
+            let mut all = scan_processes();
             let mut parents = vec![root];
             while let Some(parent) = parents.pop() {
                 let children = all.extract_if(.., |process| process.parent == Some(parent));
-                let first = found.len();
-                found.extend(children);
-                parents.extend(found[first..].iter().map(|process| process.pid));
+                let first = processes.len();
+                processes.extend(children);
+                parents.extend(processes[first..].iter().map(|process| process.pid));
             }
         }
     }
 
-    found
+    processes
 }
 
 /// Returns the children of a process, including zombies.
 pub fn children(parent: Pid) -> Vec<Process> {
-    let mut found = listed_children(parent).unwrap_or_else(scan);
-    found.retain(|process| process.parent == Some(parent));
-    found
+    let mut processes = listed_children(parent).unwrap_or_else(scan_processes);
+    processes.retain(|process| process.parent == Some(parent));
+    processes
 }
 
 /// Like [`children`], but scans all processes, which is slower and misses none.
 pub fn scanned_children(parent: Pid) -> Vec<Process> {
-    let mut found = scan();
-    found.retain(|process| process.parent == Some(parent));
-    found
+    let mut processes = scan_processes();
+    processes.retain(|process| process.parent == Some(parent));
+    processes
 }
 
 /// Sends a signal to a process listed in `found`, unless it has ended, even if another process
 /// reuses its pid.
-pub fn signal(process: &Process, found: &[Process], signal: Signal) {
+pub fn signal_process(process: &Process, processes: &[Process], signal: Signal) {
     // The pid of our own child cannot be reused: only we can reap it.
     if process.parent == Some(getpid()) {
         let _ = kill_process(process.pid, signal);
@@ -79,7 +79,7 @@ pub fn signal(process: &Process, found: &[Process], signal: Signal) {
     // A pidfd always refers to the same process. Open it first, then check that it is the right
     // one.
     let opened = pidfd_open(process.pid, PidfdFlags::empty());
-    if !is_still_below(process, found) {
+    if !is_still_descendant(process, processes) {
         return;
     }
 
@@ -92,10 +92,10 @@ pub fn signal(process: &Process, found: &[Process], signal: Signal) {
 }
 
 /// Returns whether a process and all its ancestors up to this process are unchanged.
-fn is_still_below(process: &Process, found: &[Process]) -> bool {
+fn is_still_descendant(process: &Process, processes: &[Process]) -> bool {
     let mut process = process;
     loop {
-        let same = look(process.pid)
+        let same = read_stat(process.pid)
             .is_some_and(|now| (now.started, now.parent) == (process.started, process.parent));
         if !same {
             return false;
@@ -105,7 +105,9 @@ fn is_still_below(process: &Process, found: &[Process]) -> bool {
             return true;
         }
 
-        let parent = found.iter().find(|other| Some(other.pid) == process.parent);
+        let parent = processes
+            .iter()
+            .find(|other| Some(other.pid) == process.parent);
         match parent {
             Some(parent) => process = parent,
             None => return false,
@@ -114,7 +116,7 @@ fn is_still_below(process: &Process, found: &[Process]) -> bool {
 }
 
 /// Returns the name and pid of a process for messages.
-pub fn name(pid: Pid) -> String {
+pub fn process_name(pid: Pid) -> String {
     let number = pid.as_raw_nonzero();
     let name = std::fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
     match name.trim_end() {
@@ -132,7 +134,7 @@ fn listed_children(parent: Pid) -> Option<Vec<Process>> {
     let threads =
         uninterrupted(|| std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero())))
             .ok()?;
-    let mut found = Vec::new();
+    let mut children = Vec::new();
     for thread in threads.flatten() {
         let list = match std::fs::read_to_string(thread.path().join("children")) {
             Ok(list) => list,
@@ -141,38 +143,38 @@ fn listed_children(parent: Pid) -> Option<Vec<Process>> {
             Err(_) => continue,
         };
         let pids = list.split_ascii_whitespace();
-        found.extend(pids.filter_map(|pid| look(Pid::from_raw(pid.parse().ok()?)?)));
+        children.extend(pids.filter_map(|pid| read_stat(Pid::from_raw(pid.parse().ok()?)?)));
     }
 
-    Some(found)
+    Some(children)
 }
 
-fn scan() -> Vec<Process> {
+fn scan_processes() -> Vec<Process> {
     let entries = uninterrupted(|| std::fs::read_dir("/proc"))
         .into_iter()
         .flatten()
         .flatten();
     entries
-        .filter_map(|entry| look(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?))
+        .filter_map(|entry| read_stat(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?))
         .collect()
 }
 
 pub(super) fn own_session() -> Option<Pid> {
     // `getsid` returns 0 in a container whose init process got its session from outside.
-    look(rustix::process::getpid())?.session
+    read_stat(rustix::process::getpid())?.session
 }
 
 /// Returns `None` if the process does not exist.
-fn look(pid: Pid) -> Option<Process> {
+fn read_stat(pid: Pid) -> Option<Process> {
     let line = std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    parse(pid, &line)
+    parse_stat(pid, &line)
 }
 
-fn parse(pid: Pid, line: &[u8]) -> Option<Process> {
+fn parse_stat(pid: Pid, line: &[u8]) -> Option<Process> {
     // The process name in parentheses can contain parentheses itself.
     let end = line.iter().rposition(|&byte| byte == b')')?;
-    let rest = str::from_utf8(&line[end + 1..]).ok()?;
-    let mut fields = rest.split_ascii_whitespace();
+    let suffix = str::from_utf8(&line[end + 1..]).ok()?;
+    let mut fields = suffix.split_ascii_whitespace();
     let ended = matches!(fields.next()?, "Z" | "X" | "x");
     let mut number = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
     let (parent, group, session) = (number()?, number()?, number()?);
@@ -196,7 +198,7 @@ mod tests {
     #[track_caller]
     fn check(line: &str, expected: Option<([i32; 3], u64, bool)>) {
         let number = |pid: Option<Pid>| pid.map_or(0, |pid| pid.as_raw_nonzero().get());
-        let parsed = parse(Pid::INIT, line.as_bytes()).map(|process| {
+        let parsed = parse_stat(Pid::INIT, line.as_bytes()).map(|process| {
             let numbers = [process.parent, process.group, process.session];
             (numbers.map(number), process.started, process.ended)
         });
@@ -205,8 +207,8 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_and_blanks_deceives_nobody() {
-        let rest = "0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99 4096";
-        let check = |begin: &str, expected| check(&format!("{begin} {rest}"), expected);
+        let suffix = "0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99 4096";
+        let check = |begin: &str, expected| check(&format!("{begin} {suffix}"), expected);
         check("7 (sh) S 5 7 3", Some(([5, 7, 3], 99, false)));
         check("7 (a) R 1 1 1 (b)) Z 5 7 3", Some(([5, 7, 3], 99, true)));
         check("7 (sh) S 0 7 3", Some(([0, 7, 3], 99, false)));
@@ -216,7 +218,7 @@ mod tests {
     fn sleeper() -> (std::process::Child, Process) {
         let mut command = crate::host::process::command("sleep");
         let child = command.arg("300").spawn().unwrap();
-        let process = look(Pid::from_child(&child)).unwrap();
+        let process = read_stat(Pid::from_child(&child)).unwrap();
         (child, process)
     }
 
@@ -224,20 +226,20 @@ mod tests {
     fn the_kernels_lists_and_a_scan_find_the_same_child() {
         let (mut child, own) = sleeper();
         assert_eq!(own.parent, Some(getpid()));
-        let is_own = |found: &Process| (found.pid, found.started) == (own.pid, own.started);
+        let is_own = |process: &Process| (process.pid, process.started) == (own.pid, own.started);
         let listed = listed_children(getpid());
         assert!(listed.is_none_or(|listed| listed.iter().any(is_own)));
-        assert!(scan().iter().any(is_own));
-        assert!(below(getpid()).iter().any(is_own) && children(getpid()).iter().any(is_own));
+        assert!(scan_processes().iter().any(is_own));
+        assert!(descendants(getpid()).iter().any(is_own) && children(getpid()).iter().any(is_own));
 
-        signal(&own, &[], Signal::KILL);
+        signal_process(&own, &[], Signal::KILL);
         assert!(!child.wait().unwrap().success());
     }
 
     #[test]
     fn a_number_that_belongs_to_somebody_else_gets_no_signal() {
         let (mut child, own) = sleeper();
-        let parent = look(getpid()).unwrap();
+        let parent = read_stat(getpid()).unwrap();
         // Found below another process, and below a process whose pid we got later.
         let foreign = Process {
             parent: Some(Pid::INIT),
@@ -253,10 +255,10 @@ mod tests {
             parent: Some(earlier.pid),
             ..own
         };
-        signal(&foreign, &[foreign], Signal::KILL);
-        assert!(!is_still_below(&foreign, &[foreign]));
-        assert!(!is_still_below(&reused, &[earlier, reused]));
-        assert!(is_still_below(&own, &[own]));
+        signal_process(&foreign, &[foreign], Signal::KILL);
+        assert!(!is_still_descendant(&foreign, &[foreign]));
+        assert!(!is_still_descendant(&reused, &[earlier, reused]));
+        assert!(is_still_descendant(&own, &[own]));
         assert!(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();

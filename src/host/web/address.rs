@@ -29,14 +29,14 @@ pub enum AddressError {
 }
 
 /// Parses and checks a URL. Rewrites a link to a file's page on GitHub or GitLab to the raw file.
-pub fn parse(text: &str) -> Result<Url, AddressError> {
+pub fn parse_url(text: &str) -> Result<Url, AddressError> {
     let url = Url::parse(text).map_err(|_| AddressError::NotWeb(text.to_owned()))?;
-    check(&url)?;
-    Ok(raw(&url).unwrap_or(url))
+    check_url(&url)?;
+    Ok(raw_file_url(&url).unwrap_or(url))
 }
 
 /// Checks scheme and credentials. Does not resolve the host.
-pub fn check(url: &Url) -> Result<(), AddressError> {
+pub fn check_url(url: &Url) -> Result<(), AddressError> {
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return Err(AddressError::NotWeb(url.to_string()));
     }
@@ -46,20 +46,21 @@ pub fn check(url: &Url) -> Result<(), AddressError> {
     Ok(())
 }
 
-fn raw(url: &Url) -> Option<Url> {
+fn raw_file_url(url: &Url) -> Option<Url> {
     let path = url.path();
     let raw = match url.host_str()? {
         "github.com" => {
             let mut parts = path.trim_start_matches('/').splitn(4, '/');
-            let (owner, repository, kind, rest) =
+            let (owner, repository, kind, file_path) =
                 (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-            (kind == "blob")
-                .then(|| format!("https://raw.githubusercontent.com/{owner}/{repository}/{rest}"))?
+            (kind == "blob").then(|| {
+                format!("https://raw.githubusercontent.com/{owner}/{repository}/{file_path}")
+            })?
         }
         "gitlab.com" => format!(
             "https://gitlab.com{}",
             path.split_once("/-/blob/")
-                .map(|(p, rest)| format!("{p}/-/raw/{rest}"))?
+                .map(|(p, file_path)| format!("{p}/-/raw/{file_path}"))?
         ),
         _ => return None,
     };
@@ -67,7 +68,7 @@ fn raw(url: &Url) -> Option<Url> {
 }
 
 /// Returns whether the user allowed the host, by name or by name and port.
-pub fn is_allowed(url: &Url, allowed: &[String]) -> bool {
+pub fn is_allowed_host(url: &Url, allowed: &[String]) -> bool {
     let host = url.host_str().unwrap_or_default();
     let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or(0));
     allowed
@@ -76,20 +77,20 @@ pub fn is_allowed(url: &Url, allowed: &[String]) -> bool {
 }
 
 /// Returns whether an address is globally reachable.
-pub fn is_public(address: IpAddr) -> bool {
+pub fn is_public_address(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_public_v4(v4),
         IpAddr::V6(v6) => match v6.segments() {
             // IPv4-mapped addresses and NAT64 (`64:ff9b::/96`) lead to the embedded IPv4 address.
             [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
-                is_public_v4(embedded(v6))
+                is_public_v4(embedded_v4(v6))
             }
             _ => is_public_v6(v6),
         },
     }
 }
 
-fn embedded(v6: Ipv6Addr) -> Ipv4Addr {
+fn embedded_v4(v6: Ipv6Addr) -> Ipv4Addr {
     let [.., a, b, c, d] = v6.octets();
     Ipv4Addr::new(a, b, c, d)
 }
@@ -127,8 +128,8 @@ mod tests {
     use super::*;
 
     fn check_parse(text: &str, expected: &str) {
-        let found = parse(text).map_or_else(|e| e.to_string(), |url| url.to_string());
-        assert_eq!(found, expected, "for {text:?}");
+        let result = parse_url(text).map_or_else(|e| e.to_string(), |url| url.to_string());
+        assert_eq!(result, expected, "for {text:?}");
     }
 
     #[test]
@@ -194,14 +195,14 @@ mod tests {
             "http://[2001:db8::1]",
             "http://[2001::1]",
         ] {
-            let url = parse(text).expect("each of these is an address");
+            let url = parse_url(text).expect("each of these is an address");
             let address: IpAddr = url
                 .host_str()
                 .unwrap()
                 .trim_matches(['[', ']'])
                 .parse()
                 .expect("each of these is a number");
-            assert!(!is_public(address), "{text} counts as public");
+            assert!(!is_public_address(address), "{text} counts as public");
         }
     }
 
@@ -217,7 +218,7 @@ mod tests {
             "::ffff:8.8.8.8",
         ] {
             assert!(
-                is_public(text.parse().unwrap()),
+                is_public_address(text.parse().unwrap()),
                 "{text} does not count as public"
             );
         }
@@ -225,10 +226,10 @@ mod tests {
 
     #[test]
     fn a_host_is_allowed_by_name_or_with_its_port() {
-        let url = parse("http://Docs.local:8080/x").unwrap();
-        assert!(is_allowed(&url, &["docs.local".to_owned()]));
-        assert!(is_allowed(&url, &["docs.local:8080".to_owned()]));
-        assert!(!is_allowed(
+        let url = parse_url("http://Docs.local:8080/x").unwrap();
+        assert!(is_allowed_host(&url, &["docs.local".to_owned()]));
+        assert!(is_allowed_host(&url, &["docs.local:8080".to_owned()]));
+        assert!(!is_allowed_host(
             &url,
             &["docs.local:80".to_owned(), "local".to_owned()]
         ));

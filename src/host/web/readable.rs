@@ -66,8 +66,8 @@ fn split(content_type: &str) -> (String, Option<String>) {
 /// Returns the charset declared in the first kilobyte of an HTML page.
 fn declared(body: &[u8]) -> Option<String> {
     let start = String::from_utf8_lossy(&body[..body.len().min(1024)]).to_ascii_lowercase();
-    let (_, rest) = start.split_once("charset=")?;
-    let name = rest.trim_start_matches(['"', '\'']);
+    let (_, suffix) = start.split_once("charset=")?;
+    let name = suffix.trim_start_matches(['"', '\'']);
     Some(
         name.chars()
             .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
@@ -159,12 +159,12 @@ fn parse(page: &mut Readability, html: &str, deadline: Instant) -> Result<(), St
     };
     let mut parser = parse_document(std::mem::take(&mut page.doc), options);
 
-    let mut rest = html;
-    while !rest.is_empty() {
-        let end = (PIECE..rest.len()).find(|&at| rest.is_char_boundary(at));
-        let (piece, behind) = rest.split_at(end.unwrap_or(rest.len()));
+    let mut remaining = html;
+    while !remaining.is_empty() {
+        let end = (PIECE..remaining.len()).find(|&at| remaining.is_char_boundary(at));
+        let (piece, tail) = remaining.split_at(end.unwrap_or(remaining.len()));
         parser.process(piece.into());
-        rest = behind;
+        remaining = tail;
 
         // The parser appends most nodes below the last node of each level, so this finds deep
         // nesting early. `nesting` checks the rest.
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn deep_html_is_refused_however_it_is_spelled() {
-        let words = Some("its HTML is nested more than 500 levels deep");
+        let message = Some("its HTML is nested more than 500 levels deep");
         for (start, level) in [
             ("<html><body>", "<div>"),
             ("<!-->", "<b>"),
@@ -351,13 +351,13 @@ mod tests {
             ("<table>", "<b>"),
             ("", "<div></DIV<>"),
         ] {
-            check_deep(&format!("{start}{}x", level.repeat(20_000)), words);
-            check_deep(&format!("{start}{}x", level.repeat(600)), words);
+            check_deep(&format!("{start}{}x", level.repeat(20_000)), message);
+            check_deep(&format!("{start}{}x", level.repeat(600)), message);
         }
         // Content in a table outside of its cells is moved before the table ("foster parenting"),
         // so the deep nodes are not the last ones.
         let fostered = format!("<table>{}x<tr><td>y", "<b>".repeat(600));
-        check_deep(&fostered, words);
+        check_deep(&fostered, message);
 
         let flat = "<li><p>x<br><!-- <div> --><b>y</b></i></li>";
         check_deep(&flat.repeat(1000), None);
@@ -368,8 +368,8 @@ mod tests {
     fn parsing_ends_at_its_deadline() {
         let mut page = Readability::from("");
         let html = "<p>x".repeat(PIECE);
-        let past = Instant::now().checked_sub(LIMIT).unwrap();
-        assert_eq!(parse(&mut page, &html, past), Err(TOO_LATE.to_owned()));
+        let expired = Instant::now().checked_sub(LIMIT).unwrap();
+        assert_eq!(parse(&mut page, &html, expired), Err(TOO_LATE.to_owned()));
     }
 
     #[test]

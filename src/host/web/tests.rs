@@ -46,9 +46,9 @@ fn rules() -> FetchRules {
 
 fn check(answers: Vec<Vec<u8>>, rules: &FetchRules, expected: &str) {
     let port = serve(answers);
-    let found = fetch(&format!("http://127.0.0.1:{port}/a"), rules)
+    let result = fetch(&format!("http://127.0.0.1:{port}/a"), rules)
         .map_or_else(|e| e.to_string(), |page| page.text);
-    assert_eq!(found.replace(&port.to_string(), "PORT"), expected);
+    assert_eq!(result.replace(&port.to_string(), "PORT"), expected);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::preset::{self, AgentPreset};
 use super::{AgentLimits, AgentNeeds, AgentTask};
-use crate::host::dialogue::{DialogueFolder, DialogueRefusal};
+use crate::host::dialogue::{DialogueDir, DialogueRefusal};
 use crate::host::env;
 use crate::model::ModelError;
 use crate::model::outside::Variable;
@@ -254,8 +254,8 @@ fn limits(settings: &ModelConfig) -> AgentLimits {
     }
 }
 
-pub(super) fn private_folder() -> Result<DialogueFolder, ModelError> {
-    DialogueFolder::new().map_err(|error| ModelError::Io {
+pub(super) fn private_folder() -> Result<DialogueDir, ModelError> {
+    DialogueDir::new().map_err(|error| ModelError::Io {
         action: "making a temporary folder".to_owned(),
         detail: error.to_string(),
     })

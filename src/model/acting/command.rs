@@ -8,19 +8,17 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::agent::{AgentSettings, private_folder};
+use super::agent_output::{LineSplitter, MAX_LINE};
 use super::clock::{AgentClock, AgentStop, none_left, too_much};
 use super::complaint::Complaints;
 use super::facts::{AgentFacts, FactRule, bound, is_id};
 use super::label::label;
-use super::lines::{LineSplitter, MAX_LINE};
 use super::record::{Speaker, TranscriptRecorder};
 use super::{
     ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
     AgentResult, AgentTask, StopReason,
 };
-use crate::host::dialogue::{
-    Dialogue, DialogueEnding, DialogueEvent, DialogueFolder, DialogueOrder,
-};
+use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};
 use crate::model::{ModelError, TokenUsage};
 use crate::text::visible::strip_ansi;
 
@@ -74,7 +72,7 @@ impl CommandAgent {
     fn prepare(
         &self,
         task: &AgentTask<'_>,
-        folder: &DialogueFolder,
+        folder: &DialogueDir,
     ) -> Result<CommandStart, ModelError> {
         let conversation = task.conversation.as_deref();
         let conversation = conversation.filter(|id| is_id(id) && !self.agent.go_on.is_empty());
@@ -135,13 +133,13 @@ impl CommandAgent {
     fn start(
         &self,
         task: &AgentTask<'_>,
-        folder: &DialogueFolder,
+        folder: &DialogueDir,
         start: &CommandStart,
     ) -> Result<Dialogue, ModelError> {
         self.agent.make_state();
         let order = DialogueOrder {
-            words: &start.words,
-            folder: task.folder,
+            argv: &start.words,
+            dir: task.folder,
             launcher: &task.launcher,
             variables: &self.agent.variables(task),
             keep_env: &self.agent.needs.keys,
@@ -149,7 +147,7 @@ impl CommandAgent {
         let mut dialogue =
             Dialogue::start(&order, folder).map_err(|refusal| self.agent.refused(refusal))?;
         if !start.input.is_empty() {
-            dialogue.say(start.input.clone());
+            dialogue.send(start.input.clone());
         }
         // EOF tells the command that its input is complete.
         dialogue.hang_up();
@@ -230,22 +228,22 @@ impl RunningCommand<'_> {
                 return Err(CommandHalt::Stop(stop));
             }
 
-            match self.dialogue.hear(TICK) {
-                DialogueEvent::Said(bytes) => {
+            match self.dialogue.next_event(TICK) {
+                DialogueEvent::Stdout(bytes) => {
                     self.clock.heard(bytes.len());
                     let lines = self.lines.add(&bytes).map_err(|_| CommandHalt::Line)?;
                     lines.iter().for_each(|line| self.read(line));
                 }
                 // Unlike for ACP agents, stderr counts: commands can report progress there.
-                DialogueEvent::Complained(bytes) => {
+                DialogueEvent::Stderr(bytes) => {
                     self.clock.heard(bytes.len());
                     self.complaints.add(&bytes);
                 }
-                DialogueEvent::Silence => {
+                DialogueEvent::Timeout => {
                     let quiet = self.clock.quiet();
                     self.host.progress(AgentProgress::Quiet(quiet));
                 }
-                DialogueEvent::Over(ending) => {
+                DialogueEvent::Ended(ending) => {
                     let rest = self.lines.take();
                     rest.iter().for_each(|line| self.read(line));
                     return Ok(ending);
@@ -307,7 +305,7 @@ impl RunningCommand<'_> {
         };
         // The command has exited, but its children might still run.
         let ended = self.dialogue.end();
-        let outcome = none_left(&ended.left).and(outcome);
+        let outcome = none_left(&ended.survivors).and(outcome);
 
         let error = outcome.as_ref().err().map(ToString::to_string);
         let mut record = self.record;

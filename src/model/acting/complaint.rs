@@ -4,7 +4,7 @@ use crate::text::redact::redact;
 use crate::text::visible::{strip_ansi, visible_block};
 
 /// Bytes to keep.
-const MAX: usize = 4096;
+const MAX_STDERR_TAIL: usize = 4096;
 /// Characters to show in an error.
 const MAX_IN_ERROR: usize = 1000;
 
@@ -15,8 +15,9 @@ pub(super) struct Complaints {
 
 impl Complaints {
     pub(super) fn add(&mut self, piece: &[u8]) {
-        self.tail.extend(&piece[piece.len().saturating_sub(MAX)..]);
-        let surplus = self.tail.len().saturating_sub(MAX);
+        self.tail
+            .extend(&piece[piece.len().saturating_sub(MAX_STDERR_TAIL)..]);
+        let surplus = self.tail.len().saturating_sub(MAX_STDERR_TAIL);
         self.tail.drain(..surplus);
     }
 
@@ -49,7 +50,7 @@ mod tests {
         assert_eq!(complaints.behind_colon(), "");
         complaints.add(&vec![b'x'; 1 << 20]);
         complaints.add(b"\n\x1b[31mno\x07 key\x1b[0m\n");
-        assert!(complaints.text().len() < MAX + 20);
+        assert!(complaints.text().len() < MAX_STDERR_TAIL + 20);
         assert!(complaints.behind_colon().ends_with("x\nno\\u{7} key"));
     }
 }

@@ -4,14 +4,14 @@ use crate::text::redact::redact;
 use crate::text::visible::visible;
 
 /// Maximum length of a label in characters.
-const MAX: usize = 300;
+const MAX_LABEL: usize = 300;
 
 /// Returns one short line without keys or control characters.
 pub(super) fn label(text: &str) -> String {
     // Redact before truncating: a truncated key can't be recognized.
-    let begin: String = text.trim().chars().take(10 * MAX).collect();
+    let begin: String = text.trim().chars().take(10 * MAX_LABEL).collect();
     let clean = redact(&begin);
-    let mut short: String = clean.chars().take(MAX).collect();
+    let mut short: String = clean.chars().take(MAX_LABEL).collect();
     if short.len() < clean.len() {
         short.push('…');
     }
@@ -25,6 +25,6 @@ mod tests {
     #[test]
     fn a_label_is_short_and_visible() {
         assert_eq!(label(" a\nb\u{202e} "), "a\\u{a}b\\u{202e}");
-        assert_eq!(label(&"x".repeat(1000)).chars().count(), MAX + 1);
+        assert_eq!(label(&"x".repeat(1000)).chars().count(), MAX_LABEL + 1);
     }
 }

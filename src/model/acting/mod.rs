@@ -7,12 +7,12 @@
 
 mod acp;
 mod agent;
+mod agent_output;
 mod clock;
 mod command;
 mod complaint;
 mod facts;
 mod label;
-mod lines;
 pub mod open;
 pub mod preset;
 mod record;

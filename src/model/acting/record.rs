@@ -7,11 +7,11 @@ use crate::host::clock;
 use crate::text::redact::redact_values;
 
 /// Maximum length of a line in bytes.
-const MAX_LINE: usize = 1 << 20;
+const MAX_RECORD_LINE: usize = 1 << 20;
 /// Maximum size of the transcript in bytes.
-const MAX_BYTES: usize = 32 << 20;
+const MAX_RECORD_BYTES: usize = 32 << 20;
 /// Lists dropped from messages: long and irrelevant to the work.
-const LISTS: [&str; 4] = [
+const DROPPED_LISTS: [&str; 4] = [
     "models",
     "availableModels",
     "availableCommands",
@@ -123,13 +123,13 @@ impl TranscriptRecorder {
 
     /// Appends a line within the limits.
     fn line(&mut self, from: Speaker, key: &str, value: Value) {
-        if self.lines.len() > MAX_BYTES {
+        if self.lines.len() > MAX_RECORD_BYTES {
             self.left_out += 1;
             return;
         }
 
         let entry = self.entry(from, key, value);
-        if entry.len() > MAX_LINE {
+        if entry.len() > MAX_RECORD_LINE {
             let size = entry.len();
             self.add("note", &format!("a line of {size} bytes is left out"));
         } else {
@@ -178,7 +178,9 @@ fn without_lists(message: &Value) -> Option<Value> {
     let mut message = message.clone();
     for place in ["/result", "/params/update"] {
         if let Some(Value::Object(fields)) = message.pointer_mut(place) {
-            LISTS.iter().for_each(|list| drop(fields.remove(*list)));
+            DROPPED_LISTS
+                .iter()
+                .for_each(|list| drop(fields.remove(*list)));
         }
     }
     Some(message)
@@ -230,7 +232,7 @@ mod tests {
         let mut recorder = TranscriptRecorder::default();
         let long = "x".repeat(1 << 19);
         (0..100).for_each(|_| recorder.text(&long));
-        assert!(recorder.lines.len() < MAX_BYTES + MAX_LINE);
+        assert!(recorder.lines.len() < MAX_RECORD_BYTES + MAX_RECORD_LINE);
         let text = String::from_utf8(recorder.finish(&AgentResult::default(), None)).unwrap();
         assert!(text.contains("lines were left out"));
     }

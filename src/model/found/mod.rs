@@ -15,7 +15,7 @@ use server::{FoundServer, ServerAddress};
 use service::FoundKey;
 
 use super::outside::Variable;
-use crate::host::threads::{at_once, beside};
+use crate::host::threads::{join_both, parallel_map};
 
 /// Everything that was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,9 +49,9 @@ impl FoundModels {
         };
         let keys = service::keys(variable);
 
-        let (programs, servers) = beside(
-            || at_once(&found, |(known, path)| program::ask(known, path)),
-            || at_once(&places.servers, server::ask),
+        let (programs, servers) = join_both(
+            || parallel_map(&found, |(known, path)| program::ask(known, path)),
+            || parallel_map(&places.servers, server::ask),
         );
         FoundModels {
             keys,

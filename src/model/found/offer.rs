@@ -47,7 +47,7 @@ impl FoundModels {
             self.programs
                 .iter()
                 .filter(|found| found.refusal().is_none())
-                .filter_map(|found| Some((found, of_program(found.known)?)))
+                .filter_map(|found| Some((found, program_offer(found.known)?)))
                 .filter(move |(_, offer)| offer.is_paid == is_paid)
                 .map(|(found, offer)| ModelOffer {
                     about: found.titled(),
@@ -57,8 +57,8 @@ impl FoundModels {
         let services = self
             .keys
             .iter()
-            .map(|key| of_service(key.service, key.variable, None));
-        let servers = self.servers.iter().flat_map(of_server);
+            .map(|key| service_offer(key.service, key.variable, None));
+        let servers = self.servers.iter().flat_map(server_offers);
 
         programs(false)
             .chain(services)
@@ -99,7 +99,7 @@ impl FoundModels {
         if let Some(service) = service {
             let found = self.keys.iter().find(|key| key.service == service);
             let variable = found.map_or(service.variables[0], |key| key.variable);
-            return Some(of_service(service, variable, id));
+            return Some(service_offer(service, variable, id));
         }
 
         let server = self
@@ -107,7 +107,7 @@ impl FoundModels {
             .iter()
             .find(|server| server.address.name == name);
         if let (Some(server), Some(id)) = (server, id) {
-            return Some(served(server, id));
+            return Some(served_offer(server, id));
         }
 
         self.offers()
@@ -115,13 +115,13 @@ impl FoundModels {
             .find(|offer| id.is_none() && offer.name == name)
             .or_else(|| {
                 let known = PROGRAMS.iter().find(|known| known.name == name)?;
-                of_program(known).filter(|_| id.is_none())
+                program_offer(known).filter(|_| id.is_none())
             })
     }
 }
 
 /// `None` for programs that don't answer.
-fn of_program(known: &KnownProgram) -> Option<ModelOffer> {
+fn program_offer(known: &KnownProgram) -> Option<ModelOffer> {
     let ProgramUsage::Answers {
         run, what, is_paid, ..
     } = known.usage
@@ -142,7 +142,7 @@ fn of_program(known: &KnownProgram) -> Option<ModelOffer> {
     })
 }
 
-fn of_service(service: &ApiService, variable: &str, id: Option<&str>) -> ModelOffer {
+fn service_offer(service: &ApiService, variable: &str, id: Option<&str>) -> ModelOffer {
     let id = id.unwrap_or(service.model);
     // Without `api_key_env`, TeDDy sends the usual key to the provider's own address only.
     let is_usual = service.base_url.is_none();
@@ -161,12 +161,12 @@ fn of_service(service: &ApiService, variable: &str, id: Option<&str>) -> ModelOf
     }
 }
 
-fn of_server(server: &FoundServer) -> Vec<ModelOffer> {
+fn server_offers(server: &FoundServer) -> Vec<ModelOffer> {
     let ids = server.models.iter().take(MAX_SERVED);
-    ids.map(|id| served(server, id)).collect()
+    ids.map(|id| served_offer(server, id)).collect()
 }
 
-fn served(server: &FoundServer, id: &str) -> ModelOffer {
+fn served_offer(server: &FoundServer, id: &str) -> ModelOffer {
     ModelOffer {
         name: server.address.name.to_owned(),
         about: format!("{id}, {}", server.titled()),
@@ -288,7 +288,7 @@ mod tests {
     fn what_is_offered_is_what_the_document_shows() {
         let document = include_str!("../../../docs/models.md");
         for known in &PROGRAMS {
-            let Some(offer) = of_program(known) else {
+            let Some(offer) = program_offer(known) else {
                 continue;
             };
             let start = format!("  {}: {{", known.name);

@@ -225,7 +225,7 @@ pub(super) fn ask(known: &'static KnownProgram, path: &Path) -> FoundProgram {
         command.env_remove(variable);
     });
 
-    let said = probe::ask(&mut command, LIMIT);
+    let said = probe::probe(&mut command, LIMIT);
     FoundProgram {
         known,
         path: path.to_owned(),

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const TICK: Duration = Duration::from_millis(20);
+const GROUP_TICK: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -27,7 +27,7 @@ impl Drop for ProcessGroup {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
                 break;
             }
-            thread::park_timeout(TICK);
+            thread::park_timeout(GROUP_TICK);
         }
 
         signal(&mut self.child, Signal::Kill);

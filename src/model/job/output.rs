@@ -7,14 +7,14 @@ use crate::text::visible::{strip_ansi, visible_block};
 const STDERR_TAIL: usize = 4096;
 
 /// A chunk of output from one of the two pipes.
-pub enum Piece {
+pub enum OutputPiece {
     Out(Vec<u8>),
     Err(Vec<u8>),
 }
 
 /// The output so far.
 #[derive(Default)]
-pub struct Output {
+pub struct JobOutput {
     /// Decoded part of stdout. Invalid UTF-8 is replaced by U+FFFD.
     text: String,
     /// Undecoded end of stdout: a truncated character.
@@ -23,17 +23,17 @@ pub struct Output {
     stderr: Vec<u8>,
 }
 
-impl Output {
+impl JobOutput {
     /// Appends a chunk and passes all of stdout so far to `watch`. Decodes every byte once, even if
     /// the chunks are tiny.
-    pub fn add(&mut self, piece: Piece, watch: &mut dyn FnMut(&str)) {
+    pub fn add(&mut self, piece: OutputPiece, watch: &mut dyn FnMut(&str)) {
         match piece {
-            Piece::Out(bytes) => {
+            OutputPiece::Out(bytes) => {
                 self.rest.extend(bytes);
                 self.take_characters();
                 watch(&self.text);
             }
-            Piece::Err(bytes) => {
+            OutputPiece::Err(bytes) => {
                 self.stderr.extend(bytes);
                 let surplus = self.stderr.len().saturating_sub(STDERR_TAIL);
                 self.stderr.drain(..surplus);
@@ -86,9 +86,9 @@ mod tests {
     use super::*;
 
     fn check(pieces: &[&[u8]], shown: &[&str], whole: &str) {
-        let (mut output, mut seen) = (Output::default(), Vec::new());
+        let (mut output, mut seen) = (JobOutput::default(), Vec::new());
         pieces.iter().for_each(|piece| {
-            output.add(Piece::Out(piece.to_vec()), &mut |text| {
+            output.add(OutputPiece::Out(piece.to_vec()), &mut |text| {
                 seen.push(text.to_owned())
             })
         });
@@ -119,18 +119,18 @@ mod tests {
     #[test]
     fn bytes_one_by_one_are_read_as_at_once() {
         let bytes = b"\xf0\x9f\x9f\xa2 \xe2\x82 \xed\xa0\x80 \xc0 end\xe2";
-        let mut output = Output::default();
+        let mut output = JobOutput::default();
         bytes
             .iter()
-            .for_each(|byte| output.add(Piece::Out(vec![*byte]), &mut |_| ()));
+            .for_each(|byte| output.add(OutputPiece::Out(vec![*byte]), &mut |_| ()));
         assert_eq!(output.into_text(), String::from_utf8_lossy(bytes));
     }
 
     #[test]
     fn many_small_pieces_cost_what_they_weigh() {
-        let (mut output, mut calls) = (Output::default(), 0);
+        let (mut output, mut calls) = (JobOutput::default(), 0);
         let start = std::time::Instant::now();
-        (0..400_000).for_each(|_| output.add(Piece::Out(vec![b'x']), &mut |_| calls += 1));
+        (0..400_000).for_each(|_| output.add(OutputPiece::Out(vec![b'x']), &mut |_| calls += 1));
         assert_eq!((output.len(), calls), (400_000, 400_000));
         // Decoding everything again for each chunk would take minutes.
         assert!(start.elapsed() < std::time::Duration::from_secs(20));

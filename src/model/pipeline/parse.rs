@@ -8,11 +8,11 @@ use super::{Pipeline, PipelineStep, StepInput, placeholders};
 use crate::text::yaml::guard;
 
 /// Maximum size of the file in bytes (ST1).
-pub const MAX_BYTES: usize = 64 << 10;
+pub const MAX_PIPELINE_BYTES: usize = 64 << 10;
 /// Maximum number of steps (ST2).
 pub const MAX_STEPS: usize = 20;
 /// Names of built-in inputs, not allowed as names of steps (ST4).
-const RESERVED: [&str; 3] = ["system", "input", "message"];
+const RESERVED_STEP_NAMES: [&str; 3] = ["system", "input", "message"];
 
 /// Resolves what a pipeline refers to.
 pub struct KnownNames<'a> {
@@ -61,7 +61,7 @@ impl PipelineReader<'_> {
     }
 
     fn pipeline(&mut self, text: &str) -> Option<Pipeline> {
-        guard(text, MAX_BYTES)
+        guard(text, MAX_PIPELINE_BYTES)
             .map_err(|error| self.wrong(error))
             .ok()?;
         let value: Value = serde_yaml::from_str(text)
@@ -143,7 +143,7 @@ impl PipelineReader<'_> {
             self.wrong(
                 "`name` must be lower-case letters, digits and dashes, and begin with a letter",
             );
-        } else if RESERVED.contains(&name) {
+        } else if RESERVED_STEP_NAMES.contains(&name) {
             self.wrong("the name stands for an input already");
         } else if earlier.iter().any(|step| step.name == name) {
             self.wrong("an earlier step has the same name");

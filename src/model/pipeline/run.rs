@@ -49,7 +49,7 @@ pub enum PipelineEvent<'a> {
 }
 
 /// Directory for a step's artifacts, such as `steps/01-analysis` for position 0 (ST13).
-pub fn folder(position: usize, name: &str) -> String {
+pub fn step_dir(position: usize, name: &str) -> String {
     format!("steps/{:02}-{name}", position + 1)
 }
 
@@ -63,10 +63,10 @@ pub fn run(
     open: &mut OpenModel<'_>,
     watch: &mut dyn FnMut(PipelineEvent<'_>),
 ) -> Result<Vec<StepRun>, Stopped> {
-    let models = open_all(pipeline, open)?;
+    let models = open_models(pipeline, open)?;
     let mut ran: Vec<StepRun> = Vec::new();
     for (position, step) in pipeline.steps.iter().enumerate() {
-        let request = request(step, turn, &ran);
+        let request = step_request(step, turn, &ran);
         watch(PipelineEvent::Started {
             position,
             step,
@@ -114,7 +114,7 @@ pub fn run(
     Ok(ran)
 }
 
-fn open_all<'a>(
+fn open_models<'a>(
     pipeline: &Pipeline,
     open: &mut OpenModel<'a>,
 ) -> Result<HashMap<Option<String>, Box<dyn Model + 'a>>, Stopped> {
@@ -135,7 +135,7 @@ fn open_all<'a>(
 }
 
 /// Builds a step's request. Inputs that the prompt doesn't mention go to their usual places (ST9).
-fn request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRequest {
+fn step_request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRequest {
     let value = |name: &str| match StepInput::named(name) {
         StepInput::System => Some(turn.system.as_str()),
         StepInput::Input => Some(turn.input.as_str()),
@@ -162,10 +162,10 @@ fn request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRe
             StepInput::Input => text.clone_into(&mut request.input),
             StepInput::Message => request
                 .message
-                .push_str(&section("The user's message", text)),
+                .push_str(&fenced_section("The user's message", text)),
             StepInput::Step(name) => request
                 .message
-                .push_str(&section(&format!("Output of step `{name}`"), text)),
+                .push_str(&fenced_section(&format!("Output of step `{name}`"), text)),
         }
     }
 
@@ -173,7 +173,7 @@ fn request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRe
 }
 
 /// Formats a text as a fenced section. The fence is longer than any in the text.
-fn section(heading: &str, text: &str) -> String {
+fn fenced_section(heading: &str, text: &str) -> String {
     let fence = fence_for(text, 4);
     format!("\n\n## {heading}\n\n{fence}\n{}\n{fence}", text.trim_end())
 }
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn st13_a_step_has_a_folder_of_its_own() {
         assert_eq!(
-            [folder(0, "analysis"), folder(11, "plan")],
+            [step_dir(0, "analysis"), step_dir(11, "plan")],
             ["steps/01-analysis", "steps/12-plan"]
         );
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 /// Polling interval for cancellation.
-const TICK: Duration = Duration::from_millis(25);
+const CLOCK_TICK: Duration = Duration::from_millis(25);
 
 /// Time limits of a call.
 pub struct CallClock<'a> {
@@ -56,7 +56,7 @@ impl<'a> CallClock<'a> {
             (self.deadline, Stop::Late)
         };
 
-        let mut ticks = interval(TICK);
+        let mut ticks = interval(CLOCK_TICK);
         // The default would catch up on missed ticks in a burst.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         tokio::pin!(future);

@@ -116,7 +116,7 @@ impl<'a> Call<'a> {
                         .protocol
                         .adapt(&mut body, &failure.error.to_string()) => {}
                 RetryAdvice::After(asked) if repetition < self.remote.limits.retries => {
-                    let pause = retry::pause(
+                    let pause = retry::retry_pause(
                         self.remote.limits.pause,
                         repetition,
                         asked,
@@ -293,8 +293,9 @@ impl<'a> Call<'a> {
             .headers()
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok());
-        let asked = asked
-            .and_then(|value| retry::retry_after(value, crate::host::clock::now().timestamp()));
+        let asked = asked.and_then(|value| {
+            retry::parse_retry_after(value, crate::host::clock::now().timestamp())
+        });
         let mut body = Vec::new();
 
         while body.len() < MAX_REFUSAL {

@@ -137,7 +137,7 @@ impl Remote {
             settings: settings.clone(),
             stopped: outside.stopped.clone(),
             note: outside.note.clone(),
-            chance: crate::host::chance::chance,
+            chance: crate::host::jitter::retry_jitter,
         })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Remote;
 use super::draft::{AnswerDraft, error_words};
-use super::sse::{Decoder, SseEvent, TooLong};
+use super::sse::{EventTooLong, SseDecoder, SseEvent};
 use crate::model::{Finish, ModelAnswer, ModelError};
 
 /// Bytes of an unrecognized response to show in an error.
@@ -17,7 +17,7 @@ const SAMPLE: usize = 200;
 pub struct AnswerReader<'a> {
     remote: &'a Remote,
     draft: AnswerDraft,
-    decoder: Decoder,
+    decoder: SseDecoder,
     /// Treats the body as an event stream.
     stream: bool,
     /// The whole body, or the first `SAMPLE` bytes of a stream.
@@ -32,7 +32,7 @@ impl<'a> AnswerReader<'a> {
         AnswerReader {
             remote,
             draft: AnswerDraft::default(),
-            decoder: Decoder::new(remote.limits.event),
+            decoder: SseDecoder::new(remote.limits.event),
             stream,
             raw: Vec::new(),
             size: 0,
@@ -75,7 +75,7 @@ impl<'a> AnswerReader<'a> {
         let events = self
             .decoder
             .feed(bytes)
-            .map_err(|TooLong| self.too_large(self.remote.limits.event))?;
+            .map_err(|EventTooLong| self.too_large(self.remote.limits.event))?;
 
         self.take_events(events, watch)
     }
@@ -98,14 +98,14 @@ impl<'a> AnswerReader<'a> {
             let events = self
                 .decoder
                 .feed(&self.raw)
-                .map_err(|TooLong| self.too_large(self.remote.limits.event))?;
+                .map_err(|EventTooLong| self.too_large(self.remote.limits.event))?;
             self.take_events(events, watch)?;
         }
 
         let last = self
             .decoder
             .finish()
-            .map_err(|TooLong| self.too_large(self.remote.limits.event))?;
+            .map_err(|EventTooLong| self.too_large(self.remote.limits.event))?;
         self.take_events(last, watch)?;
         self.answer()
     }

@@ -39,7 +39,7 @@ pub enum KeySource {
 }
 
 /// Determines address and key source from the settings and the environment. Runs no command.
-pub fn source(
+pub fn model_source(
     name: &str,
     settings: &ModelConfig,
     outside: &Outside,
@@ -82,7 +82,7 @@ pub fn source(
 }
 
 /// Checks whether a server answers at `origin`. Any response will do. The error is a short reason.
-pub fn reach(origin: &str, limit: Duration) -> Result<(), String> {
+pub fn check_reachable(origin: &str, limit: Duration) -> Result<(), String> {
     let is_here = http::Url::parse(origin).is_ok_and(|url| is_loopback(&url));
     let client = http::client(|builder| {
         let builder = builder
@@ -91,24 +91,24 @@ pub fn reach(origin: &str, limit: Duration) -> Result<(), String> {
             .timeout(limit);
         if is_here { builder.no_proxy() } else { builder }
     });
-    let client = client.map_err(|error| said(&error))?;
+    let client = client.map_err(|error| error_message(&error))?;
 
     let sent =
         http::block_on(async { tokio::time::timeout(limit, client.head(origin).send()).await });
     match sent {
         Ok(Ok(Ok(_))) => Ok(()),
-        Ok(Ok(Err(error))) if error.is_timeout() => Err(late(limit)),
-        Ok(Ok(Err(error))) => Err(said(&error)),
-        Ok(Err(_)) => Err(late(limit)),
+        Ok(Ok(Err(error))) if error.is_timeout() => Err(timeout_message(limit)),
+        Ok(Ok(Err(error))) => Err(error_message(&error)),
+        Ok(Err(_)) => Err(timeout_message(limit)),
         Err(error) => Err(error.to_string()),
     }
 }
 
-fn late(limit: Duration) -> String {
+fn timeout_message(limit: Duration) -> String {
     format!("no answer within {} s", limit.as_secs())
 }
 
-fn said(error: &http::Error) -> String {
+fn error_message(error: &http::Error) -> String {
     visible(&redact(&exchange::root(error))).into_owned()
 }
 
@@ -126,7 +126,7 @@ mod tests {
             variable: Rc::new(|name| (name == "KEY").then(|| "abcdefgh-1".to_owned())),
             ..Outside::default()
         };
-        let found = source("m", &settings, &outside).map(|found| (found.origin, found.key));
+        let found = model_source("m", &settings, &outside).map(|found| (found.origin, found.key));
         let found = found.map_err(|error| error.to_string());
         let expected = expected.map(|(origin, key)| (origin.to_owned(), key));
         assert_eq!(found, expected.map_err(str::to_owned));
@@ -175,10 +175,10 @@ mod tests {
         // Nothing accepts the connection, so the request times out.
         let limit = Duration::from_millis(200);
         assert_eq!(
-            reach(&address, limit),
+            check_reachable(&address, limit),
             Err("no answer within 0 s".to_owned())
         );
         drop(listener);
-        assert!(reach(&address, limit).is_err());
+        assert!(check_reachable(&address, limit).is_err());
     }
 }

@@ -15,11 +15,11 @@ pub struct SseEvent {
 
 /// A line or event exceeds the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLong;
+pub struct EventTooLong;
 
 /// Incremental decoder.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct SseDecoder {
     /// The incomplete line.
     line: Vec<u8>,
     /// `true` after a CR: an LF that follows belongs to the same line end.
@@ -30,10 +30,10 @@ pub struct Decoder {
     limit: usize,
 }
 
-impl Decoder {
+impl SseDecoder {
     /// Creates a decoder. `limit` is the maximum size of a line or event in bytes.
-    pub fn new(limit: usize) -> Decoder {
-        Decoder {
+    pub fn new(limit: usize) -> SseDecoder {
+        SseDecoder {
             line: Vec::new(),
             after_cr: false,
             event: None,
@@ -42,14 +42,14 @@ impl Decoder {
     }
 
     /// Decodes bytes and returns the events they complete. The decoder is unusable after an error.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, TooLong> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<SseEvent>, EventTooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
             let follows_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
             match byte {
                 b'\n' if follows_cr => {}
                 b'\n' | b'\r' => events.extend(self.end_line()?),
-                _ if self.line.len() >= self.limit => return Err(TooLong),
+                _ if self.line.len() >= self.limit => return Err(EventTooLong),
                 _ => self.line.push(byte),
             }
         }
@@ -58,7 +58,7 @@ impl Decoder {
     }
 
     /// Returns the last event, at the end of the stream.
-    pub fn finish(&mut self) -> Result<Option<SseEvent>, TooLong> {
+    pub fn finish(&mut self) -> Result<Option<SseEvent>, EventTooLong> {
         // Some servers omit the blank line after the last event.
         if !self.line.is_empty() {
             self.end_line()?;
@@ -67,7 +67,7 @@ impl Decoder {
     }
 
     /// Processes a line. An empty line ends the event.
-    fn end_line(&mut self) -> Result<Option<SseEvent>, TooLong> {
+    fn end_line(&mut self) -> Result<Option<SseEvent>, EventTooLong> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             return Ok(self.event.take());
@@ -87,10 +87,10 @@ impl Decoder {
         Ok(None)
     }
 
-    fn add_data(&mut self, value: &str) -> Result<(), TooLong> {
+    fn add_data(&mut self, value: &str) -> Result<(), EventTooLong> {
         let data = &mut self.event.get_or_insert_default().data;
         if data.len() + value.len() >= self.limit {
-            return Err(TooLong);
+            return Err(EventTooLong);
         }
 
         if !data.is_empty() {
@@ -108,8 +108,8 @@ mod tests {
 
     use super::*;
 
-    fn decode(pieces: &[&[u8]]) -> Result<Vec<SseEvent>, TooLong> {
-        let mut decoder = Decoder::new(1000);
+    fn decode(pieces: &[&[u8]]) -> Result<Vec<SseEvent>, EventTooLong> {
+        let mut decoder = SseDecoder::new(1000);
         let mut events = Vec::new();
         for piece in pieces {
             events.extend(decoder.feed(piece)?);
@@ -157,10 +157,10 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_an_error() {
-        assert_eq!(decode(&[&[b'x'; 1001]]), Err(TooLong));
+        assert_eq!(decode(&[&[b'x'; 1001]]), Err(EventTooLong));
         assert_eq!(
             decode(&["data: aaaaaaaaa\n".repeat(200).as_bytes()]),
-            Err(TooLong)
+            Err(EventTooLong)
         );
     }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::count;
-use crate::host::file::{make_folders, read_regular_text};
+use crate::host::file::{make_dirs, read_regular_text};
 
 /// Maximum number of entries. The least recently used ones are dropped first.
 pub const MAX_ENTRIES: usize = 20_000;
@@ -84,7 +84,7 @@ impl TokenCache {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        make_folders(folder)?;
+        make_dirs(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(self.render().as_bytes())?;
         file.persist(&self.path).map_err(|error| error.error)?;

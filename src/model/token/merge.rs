@@ -11,9 +11,9 @@ use std::collections::BinaryHeap;
 use super::table::{NO_RANK, Node};
 
 /// Longest piece to search linearly, in bytes.
-const SHORT: usize = 48;
+const MAX_LINEAR: usize = 48;
 /// Longest piece to merge as a whole, in bytes: offsets have 32 bits.
-const LONGEST: usize = u32::MAX as usize;
+const MAX_WHOLE: usize = u32::MAX as usize;
 
 /// Counts the tokens of pieces. Reuses its buffers.
 #[derive(Default)]
@@ -52,17 +52,17 @@ impl Merger {
     pub(super) fn count(&mut self, piece: &[u8]) -> usize {
         if Node::START.walk(piece).rank() != NO_RANK {
             1
-        } else if piece.len() <= SHORT {
+        } else if piece.len() <= MAX_LINEAR {
             self.count_short(piece)
         } else {
-            let parts = piece.chunks(LONGEST);
+            let parts = piece.chunks(MAX_WHOLE);
             parts.map(|part| LongPiece::new(part).count()).sum()
         }
     }
 
     fn count_short(&mut self, piece: &[u8]) -> usize {
         self.parts.clear();
-        self.parts.extend(parts(piece));
+        self.parts.extend(split_into_bytes(piece));
         self.ranks.clear();
         let ranks = self.parts.iter().map(|part| part.joined.rank());
         self.ranks.extend(ranks);
@@ -99,16 +99,16 @@ impl Merger {
     fn join(&mut self, piece: &[u8], at: usize) {
         let next_end = self.parts.get(at + 1).map(|next| next.end);
         let part = &mut self.parts[at];
-        part.joined = joined(piece, part, next_end);
+        part.joined = joined_node(piece, part, next_end);
         self.ranks[at] = part.joined.rank();
     }
 }
 
 impl<'a> LongPiece<'a> {
     fn new(bytes: &'a [u8]) -> LongPiece<'a> {
-        let parts: Vec<Stretch> = parts(bytes).collect();
+        let parts: Vec<Stretch> = split_into_bytes(bytes).collect();
         let pairs = (0..).zip(&parts);
-        let lowest = pairs.filter_map(|(at, part)| entry(part.joined, at));
+        let lowest = pairs.filter_map(|(at, part)| heap_entry(part.joined, at));
         LongPiece {
             bytes,
             lowest: lowest.collect::<Vec<_>>().into(),
@@ -152,14 +152,14 @@ impl<'a> LongPiece<'a> {
     fn join(&mut self, at: u32) {
         let part = self.parts[at as usize];
         let next_end = self.parts.get(part.end as usize).map(|next| next.end);
-        let joined = joined(self.bytes, &part, next_end);
+        let joined = joined_node(self.bytes, &part, next_end);
         self.parts[at as usize].joined = joined;
-        self.lowest.extend(entry(joined, at));
+        self.lowest.extend(heap_entry(joined, at));
     }
 }
 
 /// Splits a piece into bytes.
-fn parts(piece: &[u8]) -> impl Iterator<Item = Stretch> {
+fn split_into_bytes(piece: &[u8]) -> impl Iterator<Item = Stretch> {
     let next = piece.iter().skip(1).map(Some).chain([None]);
     (0..).zip(piece).zip(next).map(|((at, byte), next)| {
         let node = Node::START.step(*byte);
@@ -174,14 +174,14 @@ fn parts(piece: &[u8]) -> impl Iterator<Item = Stretch> {
 
 /// Looks up a part and the next one together. `next_end` is `None` for the last part.
 #[inline]
-fn joined(piece: &[u8], part: &Stretch, next_end: Option<u32>) -> Node {
+fn joined_node(piece: &[u8], part: &Stretch, next_end: Option<u32>) -> Node {
     next_end.map_or(Node::NOWHERE, |end| {
         part.node.walk(&piece[part.end as usize..end as usize])
     })
 }
 
 /// Heap entry for a pair. `None` if it isn't a token.
-fn entry(joined: Node, at: u32) -> Option<Reverse<u64>> {
+fn heap_entry(joined: Node, at: u32) -> Option<Reverse<u64>> {
     let rank = joined.rank();
     (rank != NO_RANK).then_some(Reverse(u64::from(rank) << 32 | u64::from(at)))
 }

@@ -11,7 +11,7 @@ use super::{Action, ActionKind, ActionRow};
 use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Outcome, Stage};
-use crate::plan::validate::{Judge, Step};
+use crate::plan::validate::{Step, Validator};
 use crate::text::diff::Counts;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -33,7 +33,7 @@ pub trait Behavior {
     fn target(&self) -> String;
 
     /// Validates the action and applies it to the simulated files.
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()>;
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()>;
 
     /// Runs the action in the worktree.
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError>;
@@ -97,7 +97,7 @@ pub trait Behavior {
     }
 
     /// Returns the file that the action deletes.
-    fn lost_path(&self) -> Option<&RepoPath> {
+    fn deleted_path(&self) -> Option<&RepoPath> {
         None
     }
 
@@ -107,7 +107,7 @@ pub trait Behavior {
     }
 
     /// Describes the problem if those bytes are missing or differ from the recorded hash.
-    fn lacks(&self, _bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
+    fn check_artifact(&self, _bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
         None
     }
 
@@ -158,7 +158,7 @@ pub trait Behavior {
 
     /// Describes the action in one line, for comparison in tests.
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         format!("{} {}", self.name(), self.target())
     }
 
@@ -174,7 +174,7 @@ pub trait Behavior {
 
     /// Returns whether an answer to a question can contain the action: it changes nothing and
     /// reaches nothing outside the project.
-    fn only_tells(&self) -> bool {
+    fn is_informational(&self) -> bool {
         false
     }
 
@@ -197,7 +197,7 @@ pub enum PreviewPart<'a> {
         after: Option<&'a [u8]>,
     },
     /// Textual description of a change.
-    Words(Vec<String>),
+    Text(Vec<String>),
     /// A replacement in a file whose content is unknown.
     Replacement(&'a Pair),
     /// The full command with its expected outcome.
@@ -211,7 +211,7 @@ pub enum PreviewPart<'a> {
     /// A message to an agent, with the resources it receives.
     HandOver {
         /// Description of the receiving agent.
-        words: String,
+        lead_in: String,
         /// Resources passed along.
         resources: &'a [Resource],
         /// The message.
@@ -262,7 +262,7 @@ pub enum Editable<'a> {
         /// The proposed path.
         path: &'a RepoPath,
         /// The proposed content.
-        content: &'a str,
+        text: &'a str,
     },
     /// The whole file after the action.
     FinalVersion {
@@ -281,7 +281,7 @@ pub enum UserEdit<'a> {
         /// The path.
         path: RepoPath,
         /// The content.
-        content: String,
+        text: String,
     },
     /// Another final content than the pairs produce.
     FinalVersion {

@@ -48,8 +48,8 @@ pub fn border(lines: &Lines<'_>, blocks: &[MarkdownBlock], index: usize) -> Opti
 /// Returns whether a heading is that of an action in another spelling, with what belongs to one below
 /// it. A message that announces it ("I would run:") shows it.
 fn is_respelled(lines: &Lines<'_>, heading: &MarkdownBlock) -> bool {
-    let shown = spelling::is_announced(lines, heading.first);
-    !shown && spelling::is_action(lines, heading.first)
+    let announced = spelling::is_announced(lines, heading.first);
+    !announced && spelling::is_action(lines, heading.first)
 }
 
 /// Returns whether the block behind an index is a list that starts with a field of the format.
@@ -91,26 +91,28 @@ fn marks(line: &str) -> (usize, &str) {
 /// Returns the lines, from 1, that look like a border but that Markdown parses as part of something
 /// other than a fenced code block.
 pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<usize> {
-    let shown: Vec<usize> = (0..blocks.len())
+    let headings: Vec<usize> = (0..blocks.len())
         .filter(|&i| matches!(blocks[i].node, BlockKind::Heading { setext: false, .. }))
         .map(|i| blocks[i].first)
         .collect();
     let fenced = markdown::fenced(blocks);
     let mut inside = fenced.iter().peekable();
-    let mut found = Vec::new();
+    let mut hidden_lines = Vec::new();
 
     for number in 1..=lines.len() {
         while inside.next_if(|(range, _)| range.end <= number).is_some() {}
-        let content = inside
+        let in_code = inside
             .peek()
             .is_some_and(|(range, _)| range.contains(&number));
-        if !content && looks_like_border(lines.get(number)) && shown.binary_search(&number).is_err()
+        if !in_code
+            && looks_like_border(lines.get(number))
+            && headings.binary_search(&number).is_err()
         {
-            found.push(number);
+            hidden_lines.push(number);
         }
     }
 
-    found
+    hidden_lines
 }
 
 /// Writes a message. Escapes lines that would end it with a backslash, and closes an open code
@@ -165,11 +167,11 @@ mod tests {
 
     fn check(text: &str, borders: &[usize], expected_hidden: &[usize]) {
         let (lines, blocks) = (Lines::new(text), markdown::blocks(text));
-        let found: Vec<usize> = (0..blocks.len())
+        let actual: Vec<usize> = (0..blocks.len())
             .filter(|&i| border(&lines, &blocks, i).is_some())
             .map(|i| blocks[i].first)
             .collect();
-        assert_eq!(found, borders, "borders of {text:?}");
+        assert_eq!(actual, borders, "borders of {text:?}");
         assert_eq!(
             hidden(&lines, &blocks),
             expected_hidden,

@@ -7,7 +7,7 @@ use super::{Action, ActionKind, ActionRow};
 use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
-use crate::plan::validate::{Judge, Step};
+use crate::plan::validate::{Step, Validator};
 
 /// Table entry of CHAT_WITH_USER.
 pub static ROW: ActionRow = ActionRow {
@@ -49,7 +49,7 @@ impl Behavior for ChatWithUser {
         Some(&self.message)
     }
 
-    fn check(&self, _judge: &mut Judge<'_>, _action: &Action) -> anyhow::Result<()> {
+    fn check(&self, _judge: &mut Validator<'_>, _action: &Action) -> anyhow::Result<()> {
         Ok(())
     }
 
@@ -66,7 +66,7 @@ impl Behavior for ChatWithUser {
         Some(&self.message)
     }
 
-    fn only_tells(&self) -> bool {
+    fn is_informational(&self) -> bool {
         true
     }
 
@@ -84,7 +84,7 @@ impl Behavior for ChatWithUser {
     }
 
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         format!("CHAT {:?}", self.message)
     }
 }

@@ -8,8 +8,8 @@ use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::HANDOFF_KEYS;
-use crate::plan::validate::resource::check_there;
-use crate::plan::validate::{Judge, Step};
+use crate::plan::validate::resource::check_resource_exists;
+use crate::plan::validate::{Step, Validator};
 use crate::text::resource::Resource;
 
 /// Table entry of CONCLUDE.
@@ -62,9 +62,9 @@ impl Behavior for Conclude {
     }
 
     // A caller is not required: without one, CONCLUDE ends the work.
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
         let mut resources = self.resources.iter();
-        resources.try_for_each(|resource| check_there(judge, action, resource))
+        resources.try_for_each(|resource| check_resource_exists(validator, action, resource))
     }
 
     fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
@@ -77,13 +77,13 @@ impl Behavior for Conclude {
 
     fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
         vec![PreviewPart::HandOver {
-            words: "concludes, with".to_owned(),
+            lead_in: "concludes, with".to_owned(),
             resources: &self.resources,
             message: &self.message,
         }]
     }
 
-    fn only_tells(&self) -> bool {
+    fn is_informational(&self) -> bool {
         true
     }
 
@@ -107,14 +107,14 @@ impl Behavior for Conclude {
     }
 
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         let resources = crate::plan::samples::list(&self.resources);
         format!("CONCLUDE [{resources}] {:?}", self.message)
     }
 }
 
 /// Returns a CONCLUDE with only a message.
-pub fn saying(message: &str) -> ActionKind {
+pub fn with_message(message: &str) -> ActionKind {
     let (resources, message) = (Vec::new(), message.trim().to_owned());
     Conclude { resources, message }.into()
 }

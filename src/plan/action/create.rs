@@ -12,12 +12,12 @@ use crate::host::file::{FileKind, FileMode};
 use crate::plan::Field;
 use crate::plan::diagnostic::quote;
 use crate::plan::run::error::ActionError;
-use crate::plan::run::write::{self, MAX_COMPARED};
+use crate::plan::run::write::{self, MAX_COMPARED_TEXT};
 use crate::plan::run::{Ending, Outcome, Stage};
 use crate::plan::spelling::key::PATH_KEYS;
-use crate::plan::validate::elision::elision;
-use crate::plan::validate::world::Found;
-use crate::plan::validate::{Judge, Mistake, Step};
+use crate::plan::validate::elision::elision_mistake;
+use crate::plan::validate::simulated_files::Lookup;
+use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::counted;
 use crate::text::diff::Counts;
 use crate::text::elision::elided;
@@ -53,7 +53,7 @@ pub struct Create {
     /// Its path.
     pub path: RepoPath,
     /// The exact content, with line endings and final newline as the fields request.
-    pub content: String,
+    pub text: String,
     /// The info string of the block.
     pub language: String,
     /// `- **Overwrite:** true`: allows replacing an existing file.
@@ -75,11 +75,11 @@ impl Behavior for Create {
         }
 
         // The content of a block always ends with a newline, so its absence needs a field (P12).
-        if !self.content.is_empty() && !self.content.ends_with(['\n', '\r']) {
+        if !self.text.is_empty() && !self.text.ends_with(['\n', '\r']) {
             fields.push(Field::new("Final Newline", "no"));
         }
 
-        if is_crlf(&self.content) {
+        if is_crlf(&self.text) {
             fields.push(Field::new("Line Endings", "CRLF"));
         }
 
@@ -88,10 +88,10 @@ impl Behavior for Create {
 
     fn write(&self, out: &mut String) {
         // The block is written with LF; `Line Endings` restores CRLF when the plan is parsed.
-        if is_crlf(&self.content) {
-            write_block(&self.content.replace("\r\n", "\n"), &self.language, out);
+        if is_crlf(&self.text) {
+            write_block(&self.text.replace("\r\n", "\n"), &self.language, out);
         } else {
-            write_block(&self.content, &self.language, out);
+            write_block(&self.text, &self.language, out);
         }
     }
 
@@ -107,19 +107,19 @@ impl Behavior for Create {
         Some(&self.path)
     }
 
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
-        let found = judge.world.look(&self.path)?;
-        if let Some(mistake) = self.in_the_way(judge, &found)? {
-            judge.miss(action, action.line, mistake);
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+        let entry = validator.files.look_up(&self.path)?;
+        if let Some(mistake) = self.find_obstacle(validator, &entry)? {
+            validator.refuse_unless_fixable(action, action.line, mistake);
         }
 
-        let twin = judge.world.twins.add(&self.path);
-        let twin = twin.filter(|_| matches!(found, Found::Absent));
+        let collision = validator.files.case_collisions.add(&self.path);
+        let collision = collision.filter(|_| matches!(entry, Lookup::Absent));
         // The agent has already created the file under this name, so it is a risk, not a mistake
         // (P41).
-        if judge.world.facts.is_made() {
-            judge.step().twin = twin.map(|(_, other)| other);
-        } else if let Some((name, other)) = twin {
+        if validator.files.facts.is_from_agent() {
+            validator.step().case_collision = collision.map(|(_, other)| other);
+        } else if let Some((name, other)) = collision {
             let message = format!(
                 "`{}` is the same name as `{}` for some file systems",
                 visible(&name),
@@ -130,35 +130,38 @@ impl Behavior for Create {
             } else {
                 "spell the directory as it is"
             };
-            judge.miss(action, action.line, Mistake::new(message, hint));
+            validator.refuse_unless_fixable(action, action.line, Mistake::new(message, hint));
         }
 
-        if !matches!(found, Found::Absent | Found::File(_)) {
+        if !matches!(entry, Lookup::Absent | Lookup::File(_)) {
             return Ok(());
         }
 
-        if let Some(line) = self.elided(&found).filter(|_| !judge.world.facts.is_made()) {
-            judge.refuse(action, action.line, elision("the content", line));
+        if let Some(line) = self
+            .elided(&entry)
+            .filter(|_| !validator.files.facts.is_from_agent())
+        {
+            validator.refuse(action, action.line, elision_mistake("the content", line));
         }
 
-        let known = judge.world.is_known(&self.path);
-        let before = if let Found::File(bytes) = found {
+        let is_known = validator.files.is_known(&self.path);
+        let before = if let Lookup::File(bytes) = entry {
             Some(bytes)
         } else {
             None
         };
 
-        let step = judge.step();
-        step.outside_context = before.is_some() && !known;
+        let step = validator.step();
+        step.outside_context = before.is_some() && !is_known;
         step.before = before;
-        step.after = (!step.wrong).then(|| self.content.clone().into_bytes());
+        step.after = (!step.wrong).then(|| self.text.clone().into_bytes());
 
         // Later actions see the file even if this one is rejected, so that they don't report
         // follow-up errors.
-        judge
-            .world
-            .write(&self.path, self.content.clone().into_bytes())?;
-        judge.world.created.insert(self.path.clone());
+        validator
+            .files
+            .write(&self.path, self.text.clone().into_bytes())?;
+        validator.files.created.insert(self.path.clone());
         Ok(())
     }
 
@@ -166,9 +169,9 @@ impl Behavior for Create {
         let root = stage.root;
         let path = Path::new(self.path.as_str());
         write::no_repository_above(root, &self.path)?;
-        let bytes = self.content.as_bytes();
-        let there = root.entry(path).map_err(ActionError::reading)?;
-        let verb = match there.map(|entry| (entry.kind, entry.size)) {
+        let bytes = self.text.as_bytes();
+        let existing = root.entry(path).map_err(ActionError::reading)?;
+        let verb = match existing.map(|entry| (entry.kind, entry.size)) {
             None => "created",
             // EDIT has nothing to find in an empty file, so CREATE can fill it without `Overwrite`.
             Some((FileKind::File(_), 0)) => "filled the empty file",
@@ -185,23 +188,26 @@ impl Behavior for Create {
             }
         };
 
-        let before = match there {
+        let before = match existing {
             None => Some(None),
             // A file that is not readable as text is replaced without a diff.
-            Some(_) => root.read(path, MAX_COMPARED as u64).ok().and_then(|bytes| {
-                let text = String::from_utf8(bytes).ok()?;
-                Some(Some(text))
-            }),
+            Some(_) => root
+                .read(path, MAX_COMPARED_TEXT as u64)
+                .ok()
+                .and_then(|bytes| {
+                    let text = String::from_utf8(bytes).ok()?;
+                    Some(Some(text))
+                }),
         };
-        write::written(|| match there {
+        write::write_guarded(|| match existing {
             None => root.create_new(path, bytes, FileMode::Plain),
             Some(_) => root.replace(path, bytes),
         })?;
 
-        let lines = counted(self.content.lines().count(), "line");
+        let lines = counted(self.text.lines().count(), "line");
         Ok(Outcome {
             difference: before.map_or_else(String::new, |before| {
-                write::difference(&self.path, before.as_deref(), &self.content)
+                write::file_difference(&self.path, before.as_deref(), &self.text)
             }),
             written: vec![self.path.clone()],
             ..Outcome::of(Ending::Success, format!("{verb}, {lines}"))
@@ -212,7 +218,7 @@ impl Behavior for Create {
         vec![PreviewPart::Difference {
             path: &self.path,
             before: step.before.as_deref(),
-            after: Some(step.after.as_deref().unwrap_or(self.content.as_bytes())),
+            after: Some(step.after.as_deref().unwrap_or(self.text.as_bytes())),
         }]
     }
 
@@ -239,69 +245,73 @@ impl Behavior for Create {
     }
 
     fn texts(&self) -> Vec<&str> {
-        vec![&self.content]
+        vec![&self.text]
     }
 
     fn text_with_nul(&self) -> Option<&'static str> {
-        self.content.contains('\0').then_some("the content")
+        self.text.contains('\0').then_some("the content")
     }
 
     fn editable(&self) -> Editable<'_> {
         Editable::NewFile {
             path: &self.path,
-            content: &self.content,
+            text: &self.text,
         }
     }
 
     fn edited(&self, edit: UserEdit<'_>) -> Option<ActionKind> {
-        let UserEdit::NewFile { path, content } = edit else {
+        let UserEdit::NewFile { path, text } = edit else {
             return None;
         };
         let edited = Create {
             path,
-            content,
+            text,
             ..self.clone()
         };
         Some(edited.into())
     }
 
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         let mark = if self.overwrite { "!" } else { "" };
         format!(
             "CREATE {} {:?} {}{mark}",
-            self.path, self.content, self.language
+            self.path, self.text, self.language
         )
     }
 }
 
 impl Create {
     /// Returns a line of the content that stands for code of the file that it replaces.
-    fn elided(&self, found: &Found) -> Option<&str> {
-        let Found::File(bytes) = found else {
+    fn elided(&self, entry: &Lookup) -> Option<&str> {
+        let Lookup::File(bytes) = entry else {
             return None;
         };
         let old = String::from_utf8_lossy(bytes);
-        elided(&self.content, &old).filter(|_| !bytes.is_empty())
+        elided(&self.text, &old).filter(|_| !bytes.is_empty())
     }
 
     /// Returns the mistake if the path of the file is occupied.
-    fn in_the_way(&self, judge: &Judge<'_>, found: &Found) -> anyhow::Result<Option<Mistake>> {
+    fn find_obstacle(
+        &self,
+        validator: &Validator<'_>,
+        entry: &Lookup,
+    ) -> anyhow::Result<Option<Mistake>> {
         let path = visible(self.path.as_str());
-        if let Some(obstacle) = judge.world.obstacle(&self.path, found)? {
+        if let Some(obstacle) = validator.files.obstacle(&self.path, entry)? {
             return Ok(Some(Mistake::new(
                 format!("`{path}` {obstacle}"),
                 "choose another path",
             )));
         }
 
-        Ok(match found {
-            Found::File(_) if self.overwrite => None,
-            Found::File(_) if judge.world.created.contains(&self.path) => Some(Mistake::new(
+        Ok(match entry {
+            Lookup::File(_) if self.overwrite => None,
+            Lookup::File(_) if validator.files.created.contains(&self.path) => Some(Mistake::new(
                 format!("`{path}` is created twice"),
                 "keep one CREATE; change the new file in it, or with an EDIT",
             )),
-            Found::File(bytes) if !bytes.is_empty() => Some(Mistake::new(
+            Lookup::File(bytes) if !bytes.is_empty() => Some(Mistake::new(
                 format!("`{path}` already exists"),
                 "change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole",
             )),
@@ -315,23 +325,23 @@ fn read(body: &mut Body<'_>) -> Option<Create> {
     let overwrite = body.flag("Overwrite").unwrap_or(false);
     let final_newline = body.flag("Final Newline").unwrap_or(true);
     let crlf = line_endings(body);
-    let (mut content, language) = body.one_block()?;
+    let (mut text, language) = body.one_block()?;
 
     if !final_newline {
-        let end = content
+        let end = text
             .strip_suffix("\r\n")
-            .or_else(|| content.strip_suffix(['\n', '\r']))
-            .map_or(content.len(), str::len);
-        content.truncate(end);
+            .or_else(|| text.strip_suffix(['\n', '\r']))
+            .map_or(text.len(), str::len);
+        text.truncate(end);
     }
 
     if crlf {
-        content = with_crlf(&content);
+        text = with_crlf(&text);
     }
 
     Some(Create {
         path: path?,
-        content,
+        text,
         language,
         overwrite,
     })
@@ -346,7 +356,7 @@ fn line_endings(body: &mut Body<'_>) -> bool {
         "CRLF" => true,
         "LF" => false,
         _ => {
-            body.wrong(
+            body.report(
                 field.line,
                 format!(
                     "`Line Endings` is neither LF nor CRLF: \"{}\"",
@@ -360,13 +370,13 @@ fn line_endings(body: &mut Body<'_>) -> bool {
 }
 
 /// Returns whether every line ending is CRLF and no other carriage return occurs.
-fn is_crlf(content: &str) -> bool {
-    let pairs = content.matches("\r\n").count();
-    pairs > 0 && pairs == content.matches('\n').count() && pairs == content.matches('\r').count()
+fn is_crlf(text: &str) -> bool {
+    let pairs = text.matches("\r\n").count();
+    pairs > 0 && pairs == text.matches('\n').count() && pairs == text.matches('\r').count()
 }
 
-fn with_crlf(content: &str) -> String {
-    content.replace("\r\n", "\n").replace('\n', "\r\n")
+fn with_crlf(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\n', "\r\n")
 }
 
 #[cfg(test)]
@@ -375,11 +385,11 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use proptest::prelude::*;
 
     (samples::path(), samples::file(), any::<bool>())
-        .prop_map(|(path, content, overwrite)| {
+        .prop_map(|(path, text, overwrite)| {
             let language = "md".to_owned();
             let create = Create {
                 path,
-                content,
+                text,
                 language,
                 overwrite,
             };

@@ -46,7 +46,7 @@ const CONDITIONS: [&str; 14] = [
     "disabled",
 ];
 /// Keys with descriptive text only; an extra one is harmless.
-const WORDS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
+const DESCRIPTIVE_KEYS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
 /// Longest key, in bytes.
 const MAX_KEY: usize = 60;
 
@@ -56,7 +56,7 @@ pub struct FieldItem {
     /// The field.
     pub field: Field,
     /// First line of the item's text that is not part of the value: a label, or an invalid fence.
-    pub rest: Option<usize>,
+    pub text_start: Option<usize>,
 }
 
 /// Returns a key as the format spells it, ignoring case, whitespace and marks, and resolving
@@ -75,12 +75,12 @@ pub fn canonical(key: &str) -> Option<&'static str> {
     };
     KEYS.into_iter()
         .chain(UNSUPPORTED)
-        .find(|known| plain(known) == key)
+        .find(|name| plain(name) == key)
 }
 
 /// Returns whether a known key changes what an action does.
 pub fn has_weight(key: &str) -> bool {
-    (KEYS.contains(&key) && !WORDS.contains(&key)) || is_unsupported(key)
+    (KEYS.contains(&key) && !DESCRIPTIVE_KEYS.contains(&key)) || is_unsupported(key)
 }
 
 /// Returns whether a key belongs to another version of the format.
@@ -105,7 +105,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
     let (mark, text) = split_marker(lines.get(item.first));
     let (key, first) = split_key(text)?;
     let mut value = vec![first];
-    let mut rest = None;
+    let mut text_start = None;
 
     for number in paragraph.first + 1..=paragraph.last {
         let line = lines.get(number);
@@ -113,7 +113,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
         // the message.
         let lazy = indent(line) < mark && own == Own::Indented;
         if lazy || heading::label(line.trim()).is_some() || is_fence(line) {
-            rest = Some(number);
+            text_start = Some(number);
             break;
         }
         value.push(joint(lines, number));
@@ -127,7 +127,7 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<FieldItem> {
         value: value.concat().trim().to_owned(),
         items: nested(lines, item),
     };
-    Some(FieldItem { field, rest })
+    Some(FieldItem { field, text_start })
 }
 
 /// Lines after the first one that belong to the value of an item.
@@ -231,19 +231,19 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
 
     let (key, value) = text.split_once(':')?;
     let key = key.trim_matches(MARKS).trim();
-    let marked = text.starts_with(MARKS);
-    let words = !key.is_empty()
+    let is_decorated = text.starts_with(MARKS);
+    let is_key = !key.is_empty()
         && key.len() <= MAX_KEY
         && key
             .chars()
             .all(|c| c.is_alphanumeric() || " _-/()`".contains(c));
 
     // `https://...` is a URL, not a key.
-    if !words || value.starts_with("//") {
+    if !is_key || value.starts_with("//") {
         return None;
     }
 
-    let value = if marked {
+    let value = if is_decorated {
         value.trim_start_matches(['*', '_'])
     } else {
         value
@@ -268,12 +268,12 @@ mod tests {
 
     fn check(text: &str, expected: &[(&str, &str)]) {
         let lines = Lines::new(text);
-        let mut found = Vec::new();
+        let mut actual = Vec::new();
         for block in blocks(text) {
             let BlockKind::List { items, .. } = block.node else {
                 continue;
             };
-            found.extend(
+            actual.extend(
                 items
                     .iter()
                     .filter_map(|item| read(&lines, item, Own::All))
@@ -284,7 +284,7 @@ mod tests {
             .iter()
             .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
             .collect();
-        assert_eq!(found, expected, "for {text:?}");
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     #[test]

@@ -16,10 +16,10 @@ struct ForeignChange {
 }
 
 /// Describes a code block without a label if it is a change in another tool's format.
-pub fn change(content: &str, language: &str) -> Option<String> {
-    let (what, changes) = match conflicts(content) {
+pub fn change(text: &str, language: &str) -> Option<String> {
+    let (problem, changes) = match conflicts(text) {
         Some(changes) => ("has conflict markers", changes),
-        None if is_diff(content, language) => ("is a diff", hunks(content)),
+        None if is_diff(text, language) => ("is a diff", hunks(text)),
         None => return None,
     };
     let language = if ["diff", "patch"].contains(&language) {
@@ -28,18 +28,18 @@ pub fn change(content: &str, language: &str) -> Option<String> {
         language
     };
 
-    let shown: String = changes
+    let example: String = changes
         .iter()
         .filter(|change| !change.find.is_empty())
         .map(|change| pair(change, language))
         .collect();
-    let message = format!("this code block {what}; EDIT takes pairs of FIND and REPLACE");
-    let lines = shown.lines().count();
+    let message = format!("this code block {problem}; EDIT takes pairs of FIND and REPLACE");
+    let lines = example.lines().count();
     if lines == 0 || lines > MAX_SHOWN {
         return Some(message);
     }
 
-    Some(format!("{message}, here:\n{}", shown.trim_end()))
+    Some(format!("{message}, here:\n{}", example.trim_end()))
 }
 
 /// Reports a reply with no part of the format if it looks like input for another program.
@@ -56,30 +56,30 @@ pub fn reply(text: &str) -> Option<Diagnostic> {
     let tool = ["<tool", "<function", "<invoke", "<action"]
         .iter()
         .any(|tag| inner.starts_with(tag));
-    let what = match inner.chars().next()? {
+    let kind = match inner.chars().next()? {
         '{' | '[' if inner.contains('"') => "JSON",
         '<' if tool => "a call of a tool",
         _ => return None,
     };
 
     let hint = "answer with `# Title`, `## Rationale` and its code block, then `## Action Plan` with ### `EDIT` and the other actions: a list with `- **File Path:** [src/a.rs](/src/a.rs)`, then `FIND:` and `REPLACE:` with a code block each";
-    let message = format!("the reply is {what}; a plan is a Markdown document");
+    let message = format!("the reply is {kind}; a plan is a Markdown document");
     Some(Diagnostic::new(1, message).hint(hint))
 }
 
-fn is_diff(content: &str, language: &str) -> bool {
-    let named = ["diff", "patch"].contains(&language);
-    let mut lines = content.lines().filter(|line| !line.is_empty());
-    let hunked = content.lines().any(|line| line.starts_with("@@ "));
-    let marked = lines.clone().any(|line| line.starts_with('-'))
+fn is_diff(text: &str, language: &str) -> bool {
+    let is_labelled = ["diff", "patch"].contains(&language);
+    let mut lines = text.lines().filter(|line| !line.is_empty());
+    let hunked = text.lines().any(|line| line.starts_with("@@ "));
+    let has_markers = lines.clone().any(|line| line.starts_with('-'))
         && lines.clone().any(|line| line.starts_with('+'))
         && lines.all(|line| line.starts_with(['-', '+', ' ', '@', '\\']));
-    named || hunked || marked
+    is_labelled || hunked || has_markers
 }
 
-fn hunks(content: &str) -> Vec<ForeignChange> {
+fn hunks(text: &str) -> Vec<ForeignChange> {
     let mut changes = vec![ForeignChange::default()];
-    for line in split_lines(content) {
+    for line in split_lines(text) {
         let header = ["--- ", "+++ ", "diff ", "index ", "\\ "]
             .iter()
             .any(|start| line.text.starts_with(start));
@@ -93,7 +93,7 @@ fn hunks(content: &str) -> Vec<ForeignChange> {
         }
 
         let change = changes.last_mut().expect("there is one from the start");
-        let (mark, rest) = line
+        let (mark, body) = line
             .text
             .split_at(line.text.chars().next().map_or(0, |first| {
                 if matches!(first, '-' | '+' | ' ') {
@@ -103,11 +103,11 @@ fn hunks(content: &str) -> Vec<ForeignChange> {
                 }
             }));
         if mark != "+" {
-            change.find.push_str(&format!("{rest}\n"));
+            change.find.push_str(&format!("{body}\n"));
         }
 
         if mark != "-" {
-            change.replace.push_str(&format!("{rest}\n"));
+            change.replace.push_str(&format!("{body}\n"));
         }
     }
 
@@ -115,16 +115,16 @@ fn hunks(content: &str) -> Vec<ForeignChange> {
 }
 
 /// Returns the changes between conflict markers; `None` without markers.
-fn conflicts(content: &str) -> Option<Vec<ForeignChange>> {
-    let (mut changes, mut open, mut behind) = (Vec::new(), None::<ForeignChange>, false);
-    for line in content.lines() {
+fn conflicts(text: &str) -> Option<Vec<ForeignChange>> {
+    let (mut changes, mut open, mut in_replacement) = (Vec::new(), None::<ForeignChange>, false);
+    for line in text.lines() {
         match open.as_mut() {
             None if line.starts_with("<<<<<<<") => {
-                (open, behind) = (Some(ForeignChange::default()), false)
+                (open, in_replacement) = (Some(ForeignChange::default()), false)
             }
-            Some(_) if line.starts_with("=======") => behind = true,
+            Some(_) if line.starts_with("=======") => in_replacement = true,
             Some(_) if line.starts_with(">>>>>>>") => changes.extend(open.take()),
-            Some(change) if behind => change.replace.push_str(&format!("{line}\n")),
+            Some(change) if in_replacement => change.replace.push_str(&format!("{line}\n")),
             Some(change) => change.find.push_str(&format!("{line}\n")),
             None => {}
         }
@@ -152,14 +152,14 @@ mod tests {
     #[test]
     fn p14_a_difference_is_shown_as_the_pairs_that_it_stands_for() {
         let pairs = "`FIND:`\n````\na\nb\n````\n`REPLACE:`\n````\na\nc\n````\n`FIND:`\n````\nd\n````\n`REPLACE:`\n````\n````";
-        for (content, language) in [
+        for (text, language) in [
             ("@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9,0 @@\n-d\n", ""),
             (
                 "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9,0 @@\n-d\n",
                 "diff",
             ),
         ] {
-            let message = change(content, language).unwrap_or_default();
+            let message = change(text, language).unwrap_or_default();
             assert_eq!(
                 message,
                 format!(
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn p1_a_call_of_a_tool_is_named() {
         let check = |text: &str, expected: Option<&str>| {
-            let found = reply(text).map(|wrong| wrong.message);
+            let actual = reply(text).map(|wrong| wrong.message);
             let expected =
-                expected.map(|what| format!("the reply is {what}; a plan is a Markdown document"));
-            assert_eq!(found, expected, "{text}");
+                expected.map(|kind| format!("the reply is {kind}; a plan is a Markdown document"));
+            assert_eq!(actual, expected, "{text}");
         };
         check("```json\n{\"type\": \"EDIT\"}\n```\n", Some("JSON"));
         check("[{\"type\": \"EDIT\"}]", Some("JSON"));

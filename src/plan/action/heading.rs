@@ -39,11 +39,11 @@ pub fn action(text: &str) -> Option<&'static ActionRow> {
     let quoted = unnumbered(text)
         .trim_start_matches(['*', '_'])
         .starts_with('`');
-    let same = |known: &str| {
+    let same = |candidate: &str| {
         if quoted {
-            known.eq_ignore_ascii_case(&name)
+            candidate.eq_ignore_ascii_case(&name)
         } else {
-            known == name
+            candidate == name
         }
     };
 
@@ -65,8 +65,8 @@ pub fn label(line: &str) -> Option<Label> {
 pub fn unlisted(line: &str) -> &str {
     let text = line.trim_start_matches([' ', '\t']);
     text.strip_prefix(['-', '*', '+'])
-        .filter(|rest| rest.starts_with([' ', '\t']))
-        .map_or(text, |rest| rest.trim_start_matches([' ', '\t']))
+        .filter(|tail| tail.starts_with([' ', '\t']))
+        .map_or(text, |tail| tail.trim_start_matches([' ', '\t']))
 }
 
 /// A label of an EDIT.
@@ -92,10 +92,10 @@ pub fn bare(text: &str) -> &str {
 
 fn unnumbered(text: &str) -> &str {
     let text = text.trim_matches([' ', '\t', '\u{a0}']);
-    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let numbered = rest.len() < text.len() && rest.starts_with(['.', ')']);
+    let tail = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = tail.len() < text.len() && tail.starts_with(['.', ')']);
     if numbered {
-        rest[1..].trim_start_matches([' ', '\t', '\u{a0}'])
+        tail[1..].trim_start_matches([' ', '\t', '\u{a0}'])
     } else {
         text
     }
@@ -106,8 +106,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let found = action(text).map(|row| row.name).unwrap_or_default();
-        assert_eq!(found, expected, "for {text:?}");
+        let actual = action(text).map(|row| row.name).unwrap_or_default();
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     #[test]

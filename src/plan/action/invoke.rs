@@ -8,8 +8,8 @@ use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::HANDOFF_KEYS;
-use crate::plan::validate::resource::check_there;
-use crate::plan::validate::{Judge, Mistake, Step};
+use crate::plan::validate::resource::check_resource_exists;
+use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
@@ -69,17 +69,17 @@ impl Behavior for Invoke {
     }
 
     // The agent and all resources must exist.
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
-        let agents = judge.world.facts.agents();
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+        let agents = validator.files.facts.agents();
         if !agents
             .iter()
             .any(|agent| agent.eq_ignore_ascii_case(&self.agent))
         {
-            let known: Vec<String> = agents
+            let names: Vec<String> = agents
                 .iter()
                 .map(|agent| format!("`{}`", visible(agent)))
                 .collect();
-            let untrusted = judge.world.facts.untrusted_agents();
+            let untrusted = validator.files.facts.untrusted_agents();
             let name = visible(&self.agent);
             let message = if untrusted.contains(&self.agent.to_lowercase()) {
                 format!(
@@ -89,17 +89,17 @@ impl Behavior for Invoke {
                 format!("there is no agent `{name}`")
             };
 
-            let hint = if known.is_empty() {
+            let hint = if names.is_empty() {
                 "there are no agents".to_owned()
             } else {
-                format!("the agents are {}", known.join(", "))
+                format!("the agents are {}", names.join(", "))
             };
-            judge.refuse(action, action.line, Mistake::new(message, hint));
+            validator.refuse(action, action.line, Mistake::new(message, hint));
         }
 
         self.resources
             .iter()
-            .try_for_each(|resource| check_there(judge, action, resource))
+            .try_for_each(|resource| check_resource_exists(validator, action, resource))
     }
 
     fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
@@ -108,13 +108,13 @@ impl Behavior for Invoke {
             resources: self.resources.clone(),
             message: self.message.clone(),
         };
-        let words = format!("handed over to `{}`", visible(&self.agent));
-        Ok(Outcome::with(words, effect))
+        let detail = format!("handed over to `{}`", visible(&self.agent));
+        Ok(Outcome::with(detail, effect))
     }
 
     fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
         vec![PreviewPart::HandOver {
-            words: format!("{} takes over, with", self.agent),
+            lead_in: format!("{} takes over, with", self.agent),
             resources: &self.resources,
             message: &self.message,
         }]
@@ -140,7 +140,7 @@ impl Behavior for Invoke {
     }
 
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         let resources = crate::plan::samples::list(&self.resources);
         format!("INVOKE {} [{resources}] {:?}", self.agent, self.message)
     }
@@ -152,7 +152,7 @@ fn read(body: &mut Body<'_>) -> Option<Invoke> {
         .map(|f| f.value.trim_matches(['`', '*']).to_owned())
         .filter(|name| !name.is_empty());
     if agent.is_none() {
-        body.wrong(
+        body.report(
             body.line,
             "INVOKE has no `Agent`",
             "add `- **Agent:** Architect`, the agent that takes over",

@@ -218,14 +218,14 @@ impl Action {
 }
 
 /// Writes a code block with a fence longer than any run of backticks inside.
-pub fn write_block(content: &str, language: &str, out: &mut String) {
-    let fence = fence_for(content, MIN_FENCE);
+pub fn write_block(text: &str, language: &str, out: &mut String) {
+    let fence = fence_for(text, MIN_FENCE);
     let language: String = language
         .chars()
         .filter(|&c| c != '`' && !c.is_whitespace() && !c.is_control())
         .collect();
-    out.push_str(&format!("{fence}{language}\n{content}"));
-    if !content.is_empty() && !content.ends_with(['\n', '\r']) {
+    out.push_str(&format!("{fence}{language}\n{text}"));
+    if !text.is_empty() && !text.ends_with(['\n', '\r']) {
         out.push('\n');
     }
 

@@ -8,7 +8,7 @@ use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::RESOURCE_KEYS;
-use crate::plan::validate::{Judge, Mistake, Step};
+use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
@@ -56,35 +56,35 @@ impl Behavior for Prune {
     }
 
     // The resource must be in the turn's own context list and can be removed only once.
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
         let resource = &self.resource;
-        let shown = resource.to_string();
-        let shown = visible(&shown);
+        let rendered = resource.to_string();
+        let rendered = visible(&rendered);
         let same =
             |a: &Action| matches!(&a.kind, ActionKind::Prune(prune) if prune.resource == *resource);
-        let first = judge
+        let first = validator
             .plan
             .actions
             .iter()
             .find(|a| same(a))
             .is_none_or(|a| std::ptr::eq(a, action));
 
-        if !judge.world.facts.in_turn_context(resource) {
-            let hint = if judge.world.facts.in_context(resource) {
+        if !validator.files.facts.in_turn_context(resource) {
+            let hint = if validator.files.facts.in_context(resource) {
                 "it comes from the session's or the global list, which the user keeps"
             } else {
                 "leave the action out"
             };
-            judge.refuse(
+            validator.refuse(
                 action,
                 action.line,
-                Mistake::new(format!("`{shown}` is not in the turn's context"), hint),
+                Mistake::new(format!("`{rendered}` is not in the turn's context"), hint),
             );
         } else if !first {
-            judge.refuse(
+            validator.refuse(
                 action,
                 action.line,
-                Mistake::new(format!("`{shown}` is pruned twice"), "keep one PRUNE"),
+                Mistake::new(format!("`{rendered}` is pruned twice"), "keep one PRUNE"),
             );
         }
 
@@ -93,16 +93,16 @@ impl Behavior for Prune {
 
     fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
         let effect = Effect::Remove(self.resource.clone());
-        let words = "it is not in the context of the next turn";
-        Ok(Outcome::with(words, effect))
+        let detail = "it is not in the context of the next turn";
+        Ok(Outcome::with(detail, effect))
     }
 
     fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
-        let words = "leaves the context of the next turn";
-        vec![PreviewPart::Resource(&self.resource, words)]
+        let change = "leaves the context of the next turn";
+        vec![PreviewPart::Resource(&self.resource, change)]
     }
 
-    fn only_tells(&self) -> bool {
+    fn is_informational(&self) -> bool {
         true
     }
 

@@ -12,8 +12,8 @@ use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::RESOURCE_KEYS;
-use crate::plan::validate::resource::check_there;
-use crate::plan::validate::{Judge, Step};
+use crate::plan::validate::resource::check_resource_exists;
+use crate::plan::validate::{Step, Validator};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
@@ -68,8 +68,8 @@ impl Behavior for Read {
         }
     }
 
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
-        check_there(judge, action, &self.resource)
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+        check_resource_exists(validator, action, &self.resource)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
@@ -92,18 +92,18 @@ impl Behavior for Read {
     }
 
     fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
-        let words = "joins the context of the next turn";
-        vec![PreviewPart::Resource(&self.resource, words)]
+        let change = "joins the context of the next turn";
+        vec![PreviewPart::Resource(&self.resource, change)]
     }
 
     fn report(&self, outcome: &Outcome) -> Vec<ReportPart<'_>> {
         let is_added = matches!(outcome.effect, Some(Effect::Add(_)));
-        let words = "Content was successfully read. The resource has been added to the context for the next turn.";
-        let sentence = is_added.then_some(ReportPart::Sentence(words));
+        let message = "Content was successfully read. The resource has been added to the context for the next turn.";
+        let sentence = is_added.then_some(ReportPart::Sentence(message));
         sentence.into_iter().collect()
     }
 
-    fn only_tells(&self) -> bool {
+    fn is_informational(&self) -> bool {
         // Fetching a page reaches outside the project.
         !matches!(self.resource, Resource::Url(_))
     }
@@ -123,10 +123,10 @@ fn read(body: &mut Body<'_>) -> Option<Read> {
 
 /// Checks that a file or directory is readable.
 fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
-    let shown = visible(path.as_str());
+    let rendered = visible(path.as_str());
     let at = Path::new(path.as_str());
     match root.kind(at).map_err(ActionError::reading)? {
-        Some(FileKind::Folder) => Ok(()),
+        Some(FileKind::Dir) => Ok(()),
         // A limit of zero opens the file, which checks permissions, without reading its content.
         Some(FileKind::File(_)) => match root.read(at, 0) {
             Err(error) if error.kind() != io::ErrorKind::FileTooLarge => {
@@ -134,9 +134,9 @@ fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
             }
             _ => Ok(()),
         },
-        Some(FileKind::Link) => Err(format!("`{shown}` is a symbolic link").into()),
-        Some(FileKind::Other) => Err(format!("`{shown}` is not a regular file").into()),
-        None => Err(format!("there is no file `{shown}`").into()),
+        Some(FileKind::Link) => Err(format!("`{rendered}` is a symbolic link").into()),
+        Some(FileKind::Other) => Err(format!("`{rendered}` is not a regular file").into()),
+        None => Err(format!("there is no file `{rendered}`").into()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Outcome, STOPPED, Stage, found_line};
 use crate::plan::spelling::key::QUERY;
-use crate::plan::validate::{Judge, Mistake, Step};
+use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::diff::Counts;
 use crate::text::visible::visible;
 
@@ -63,11 +63,11 @@ impl Behavior for Research {
     }
 
     // Without a usable search engine, the search would fail in the middle of the plan.
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
-        if let Some(why) = judge.world.facts.search_obstacle() {
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+        if let Some(why) = validator.files.facts.search_obstacle() {
             let hint = "leave RESEARCH out: READ pages whose address you know, or ask the user to set up a search engine as `docs/research.md` says";
             let mistake = Mistake::new(format!("RESEARCH cannot search: {why}"), hint);
-            judge.refuse(action, action.line, mistake);
+            validator.refuse(action, action.line, mistake);
         }
         Ok(())
     }
@@ -84,8 +84,8 @@ impl Behavior for Research {
             }
 
             match stage.tools.search(query) {
-                Ok(found) => {
-                    output += &format!("{}\n\n{}\n\n", found_line(query), found.trim_end())
+                Ok(results) => {
+                    output += &format!("{}\n\n{}\n\n", found_line(query), results.trim_end())
                 }
                 Err(why) => {
                     failures.push(format!(
@@ -97,16 +97,16 @@ impl Behavior for Research {
             }
         }
 
-        let found = self.queries.len() - failures.len();
-        let ending = if found == 0 {
+        let answered = self.queries.len() - failures.len();
+        let ending = if answered == 0 {
             Ending::Failure
         } else {
             Ending::Success
         };
 
         let share = match self.queries.len() {
-            1 => (found == 1).then(|| "the query has results".to_owned()),
-            number => Some(format!("{found} of {number} queries have results")),
+            1 => (answered == 1).then(|| "the query has results".to_owned()),
+            number => Some(format!("{answered} of {number} queries have results")),
         };
         let detail = share
             .into_iter()
@@ -161,7 +161,7 @@ impl Behavior for Research {
     }
 
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         format!("RESEARCH {:?}", self.queries)
     }
 }
@@ -170,11 +170,11 @@ fn read(body: &mut Body<'_>) -> Option<Research> {
     let blocks = body.blocks();
     let queries: Vec<String> = blocks
         .iter()
-        .map(|(_, content, _)| content.trim_end_matches(['\n', '\r']).to_owned())
+        .map(|(_, text, _)| text.trim_end_matches(['\n', '\r']).to_owned())
         .filter(|q| !q.trim().is_empty())
         .collect();
     if queries.is_empty() {
-        body.wrong(
+        body.report(
             body.line,
             "RESEARCH has no query",
             "add a code block for each query",
@@ -188,7 +188,7 @@ fn read(body: &mut Body<'_>) -> Option<Research> {
 fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use proptest::prelude::*;
 
-    let texts = proptest::collection::vec(crate::plan::samples::content(), 1..3);
+    let texts = proptest::collection::vec(crate::plan::samples::block_text(), 1..3);
     texts
         .prop_filter_map("queries", |texts| {
             let queries = texts.iter().map(|text| text.trim_end_matches(['\n', '\r']));

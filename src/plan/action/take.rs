@@ -20,7 +20,7 @@ use crate::plan::run::error::ActionError;
 use crate::plan::run::{Outcome, Stage};
 use crate::plan::spelling::key::PATH_KEYS;
 use crate::plan::state::{Imprint, KnownState, StateMode};
-use crate::plan::validate::{Judge, Step};
+use crate::plan::validate::{Step, Validator};
 use crate::text::diff::Counts;
 use crate::text::link;
 use crate::text::path::RepoPath;
@@ -36,7 +36,7 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Files,
     unit: ("file", "files"),
     counts_targets: false,
-    read: |body| parse::read(body).map(ActionKind::from),
+    read: |body| parse::parse_take(body).map(ActionKind::from),
     #[cfg(test)]
     sample,
 };
@@ -73,12 +73,15 @@ impl Behavior for TakePath {
         let mut fields = vec![
             Field::new("File Path", link::write_path(self.path.as_str())),
             Field::new("Description", ""),
-            Field::new("Becomes", parse::word(becomes.map(|state| state.mode))),
+            Field::new(
+                "Becomes",
+                parse::state_word(becomes.map(|state| state.mode)),
+            ),
         ];
         if let Some(state) = becomes {
-            fields.push(Field::new("Artifact", parse::artifact(state)));
+            fields.push(Field::new("Artifact", parse::format_artifact(state)));
         }
-        fields.push(Field::new("Was", parse::was(self.was.as_ref())));
+        fields.push(Field::new("Was", parse::format_state(self.was.as_ref())));
         fields
     }
 
@@ -95,20 +98,20 @@ impl Behavior for TakePath {
         is_new.then_some(&self.path)
     }
 
-    fn lost_path(&self) -> Option<&RepoPath> {
+    fn deleted_path(&self) -> Option<&RepoPath> {
         self.becomes.is_none().then_some(&self.path)
     }
 
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
-        check::check(judge, action, self)
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+        check::check_take(validator, action, self)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
-        perform::perform(stage, self)
+        perform::perform_take(stage, self)
     }
 
     fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
-        show::preview(self, step)
+        show::preview_take(self, step)
     }
 
     fn summary(&self) -> SummaryItem<'_> {
@@ -136,15 +139,15 @@ impl Behavior for TakePath {
     }
 
     fn risks(&self, step: &Step) -> Vec<String> {
-        show::risks(self, step)
+        show::take_risks(self, step)
     }
 
     fn texts(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    fn lacks(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
-        self.becomes.as_ref()?.content(bytes).err()
+    fn check_artifact(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Option<String> {
+        self.becomes.as_ref()?.load_bytes(bytes).err()
     }
 
     fn artifact(&self) -> Option<&str> {
@@ -152,10 +155,10 @@ impl Behavior for TakePath {
     }
 
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         let becomes = self.becomes.as_ref();
         let from = becomes.map_or("-", |state| state.artifact.as_str());
-        let mode = |mode: Option<StateMode>| parse::word(mode);
+        let mode = |mode: Option<StateMode>| parse::state_word(mode);
         format!(
             "TAKE {} {} -> {} {from}",
             self.path,
@@ -167,7 +170,7 @@ impl Behavior for TakePath {
 
 impl TakenState {
     /// Returns the bytes, or a message if they are missing or don't match the hash.
-    fn content(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, String> {
+    fn load_bytes(&self, bytes: &dyn Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<u8>, String> {
         let name = &self.artifact;
         match bytes(name) {
             None => Err(format!("the turn has no `{name}`, whose bytes TAKE needs")),
@@ -190,16 +193,16 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     )
         .prop_filter("it does something", |(_, a, b)| a.is_some() || b.is_some())
         .prop_map(|(path, becomes, was)| {
-            let taken = |(mode, number, bytes): (usize, u32, String)| TakenState {
+            let taken_state = |(mode, number, bytes): (usize, u32, String)| TakenState {
                 mode: StateMode::ALL[mode],
                 artifact: format!("taken/{number:02}"),
                 imprint: Imprint::of(bytes.as_bytes()),
             };
-            let known = |(mode, _, bytes): (usize, u32, String)| KnownState {
+            let known_state = |(mode, _, bytes): (usize, u32, String)| KnownState {
                 mode: StateMode::ALL[mode],
                 imprint: Imprint::of(bytes.as_bytes()),
             };
-            let (becomes, was) = (becomes.map(taken), was.map(known));
+            let (becomes, was) = (becomes.map(taken_state), was.map(known_state));
             TakePath { path, becomes, was }.into()
         })
         .boxed()

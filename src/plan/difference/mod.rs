@@ -6,16 +6,16 @@
 //! byte for byte. The agent's messages are untrusted: they can become a title, a rationale or a
 //! message, and nothing else.
 
+mod choose;
+mod generate;
 mod outcome;
 mod pairs;
-mod say;
-mod words;
-mod write;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use super::state::{FileState, StateMode};
-pub use outcome::outcome;
+pub use outcome::files_after;
 
 /// Change of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct MadeChange {
 
 /// Text from the agent.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AgentWords<'a> {
+pub struct AgentText<'a> {
     /// Title of the plan.
     pub title: &'a str,
     /// The agent's last message.
@@ -43,25 +43,25 @@ pub struct WrittenPlan {
     /// Text of the plan.
     pub text: String,
     /// Artifacts that its TAKEs refer to, such as `taken/01`, with their bytes.
-    pub taken: Vec<(String, Vec<u8>)>,
+    pub taken_bytes: Vec<(String, Vec<u8>)>,
     /// Changes that are not in the plan, with the reason: a path that a plan cannot name, or too
     /// many actions.
     pub left_out: Vec<(Vec<u8>, String)>,
 }
 
 /// Writes the plan for an agent's changes.
-pub fn plan_of(changes: &[MadeChange], author: &AgentWords<'_>) -> WrittenPlan {
-    plan_taking(changes, author, &BTreeSet::new())
+pub fn plan_of(changes: &[MadeChange], author: &AgentText<'_>) -> WrittenPlan {
+    plan_with_takes(changes, author, &BTreeSet::new())
 }
 
 /// Like [`plan_of`], with a TAKE for each path of `whole`. The caller lists paths for which
 /// validation in the project rejected CREATE or EDIT.
-pub fn plan_taking(
+pub fn plan_with_takes(
     changes: &[MadeChange],
-    author: &AgentWords<'_>,
-    whole: &BTreeSet<Vec<u8>>,
+    author: &AgentText<'_>,
+    take_paths: &BTreeSet<Vec<u8>>,
 ) -> WrittenPlan {
-    write::written(changes, author, whole)
+    generate::write_plan(changes, author, take_paths)
 }
 
 /// Content of a plan's artifacts, by name.

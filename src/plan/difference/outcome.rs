@@ -14,22 +14,22 @@ struct FilesBefore<'a> {
     plan: &'a Plan,
     state: &'a dyn Fn(&RepoPath) -> Option<FileState>,
     /// Directories of the files that the plan writes.
-    folders: HashSet<&'a str>,
-    taken: &'a TakenBytes,
+    dirs: HashSet<&'a str>,
+    taken_bytes: &'a TakenBytes,
 }
 
 /// Returns the state of each path that a plan writes, or the diagnostics of the plan. `before`
 /// returns the previous state of a path.
-pub fn outcome(
+pub fn files_after(
     plan: &Plan,
     before: &dyn Fn(&RepoPath) -> Option<FileState>,
-    taken: &TakenBytes,
+    taken_bytes: &TakenBytes,
 ) -> Result<BTreeMap<RepoPath, Option<FileState>>, Vec<Diagnostic>> {
     let facts = FilesBefore {
         plan,
         state: before,
-        folders: plan.targets().flat_map(RepoPath::ancestors).collect(),
-        taken,
+        dirs: plan.targets().flat_map(RepoPath::ancestors).collect(),
+        taken_bytes,
     };
     let (simulation, written) =
         written(plan, &facts).map_err(|error| vec![Diagnostic::new(1, format!("{error:#}"))])?;
@@ -43,19 +43,17 @@ pub fn outcome(
 impl Facts for FilesBefore<'_> {
     fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
         Ok(match (self.state)(path) {
-            None if self.folders.contains(path.as_str()) => Entry::Folder,
+            None if self.dirs.contains(path.as_str()) => Entry::Dir,
             None => Entry::Absent,
             Some(state) if state.mode == StateMode::Link => Entry::Link,
-            Some(state) => Entry::File {
-                bytes: state.content,
-            },
+            Some(state) => Entry::File { bytes: state.bytes },
         })
     }
 
     fn paths(&self) -> anyhow::Result<Vec<String>> {
         let targets = self.plan.targets();
-        let there = targets.filter(|path| (self.state)(path).is_some());
-        let mut paths: Vec<String> = there.map(ToString::to_string).collect();
+        let existing = targets.filter(|path| (self.state)(path).is_some());
+        let mut paths: Vec<String> = existing.map(ToString::to_string).collect();
         paths.sort();
         Ok(paths)
     }
@@ -68,7 +66,7 @@ impl Facts for FilesBefore<'_> {
         true
     }
 
-    fn is_made(&self) -> bool {
+    fn is_from_agent(&self) -> bool {
         true
     }
 
@@ -96,7 +94,7 @@ impl Facts for FilesBefore<'_> {
         Ok((self.state)(path))
     }
 
-    fn taken(&self, name: &str) -> Option<Vec<u8>> {
-        self.taken.get(name).cloned()
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {
+        self.taken_bytes.get(name).cloned()
     }
 }

@@ -42,7 +42,7 @@ struct LinedText<'a> {
 }
 
 /// Returns the pairs that turn `old` into `new`; `None` if no pairs can, or too many are needed.
-pub(super) fn pairs(old: &str, new: &str, budget: &mut SearchBudget) -> Option<Vec<Pair>> {
+pub(super) fn find_pairs(old: &str, new: &str, budget: &mut SearchBudget) -> Option<Vec<Pair>> {
     let is_ended = |text: &str| text.ends_with('\n');
     // The content of a block always ends with a newline, so no pair can add or remove the final
     // one.
@@ -59,14 +59,14 @@ pub(super) fn pairs(old: &str, new: &str, budget: &mut SearchBudget) -> Option<V
         return None;
     }
 
-    let mut done: Vec<(ChangedRun, Pair)> = Vec::new();
-    let mut rest = runs.into_iter().rev().collect::<Vec<_>>();
-    while let Some(run) = rest.pop() {
-        let pair = texts.place(run, (&mut done, &mut rest), budget)?;
-        done.push(pair);
+    let mut placed: Vec<(ChangedRun, Pair)> = Vec::new();
+    let mut pending = runs.into_iter().rev().collect::<Vec<_>>();
+    while let Some(run) = pending.pop() {
+        let pair = texts.find_pair(run, (&mut placed, &mut pending), budget)?;
+        placed.push(pair);
     }
 
-    let pairs: Vec<Pair> = done.into_iter().map(|(_, pair)| pair).collect();
+    let pairs: Vec<Pair> = placed.into_iter().map(|(_, pair)| pair).collect();
     let size: usize = pairs
         .iter()
         .map(|pair| pair.find.len() + pair.replace.len())
@@ -91,35 +91,37 @@ impl Texts<'_> {
 
     /// Creates the pair of a run. A run whose context reaches another run is merged with it: the
     /// user can deselect any pair, so no pair can depend on another.
-    fn place(
+    fn find_pair(
         &self,
         mut run: ChangedRun,
-        (done, rest): (&mut Vec<(ChangedRun, Pair)>, &mut Vec<ChangedRun>),
+        (placed, pending): (&mut Vec<(ChangedRun, Pair)>, &mut Vec<ChangedRun>),
         budget: &mut SearchBudget,
     ) -> Option<(ChangedRun, Pair)> {
         let mut around = 1;
         loop {
-            let above = run.new.start - done.last().map_or(0, |(last, _)| last.new.end);
-            let end = rest.last().map_or(self.old.count(), |next| next.old.start);
-            let below = end - run.old.end;
-            if around > above
-                && let Some((last, _)) = done.pop()
+            let lines_above = run.new.start - placed.last().map_or(0, |(last, _)| last.new.end);
+            let end = pending
+                .last()
+                .map_or(self.old.count(), |next| next.old.start);
+            let lines_below = end - run.old.end;
+            if around > lines_above
+                && let Some((last, _)) = placed.pop()
             {
                 run = last.with(&run);
                 continue;
             }
-            if around > below
-                && let Some(next) = rest.pop()
+            if around > lines_below
+                && let Some(next) = pending.pop()
             {
                 run = run.with(&next);
                 continue;
             }
 
-            let lines = (around.min(above), around.min(below));
+            let lines = (around.min(lines_above), around.min(lines_below));
             if let Some(pair) = self.pair(&run, lines, budget) {
                 return Some((run, pair));
             }
-            if lines == (above, below) || budget.0 == 0 {
+            if lines == (lines_above, lines_below) || budget.0 == 0 {
                 return None;
             }
             // Grows in proportion, so that long runs of similar lines take few searches.
@@ -132,31 +134,31 @@ impl Texts<'_> {
     fn pair(
         &self,
         run: &ChangedRun,
-        (above, below): (usize, usize),
+        (lines_above, lines_below): (usize, usize),
         budget: &mut SearchBudget,
     ) -> Option<Pair> {
-        let head = self.new.span(run.new.start - above..run.new.start);
-        let tail = self.old.span(run.old.end..run.old.end + below);
-        let (gone, come) = (
+        let head = self.new.span(run.new.start - lines_above..run.new.start);
+        let tail = self.old.span(run.old.end..run.old.end + lines_below);
+        let (removed, added) = (
             self.old.span(run.old.clone()),
             self.new.span(run.new.clone()),
         );
-        let find = ended([head, gone, tail].concat());
-        let replace = ended([head, come, tail].concat());
+        let find = ended([head, removed, tail].concat());
+        let replace = ended([head, added, tail].concat());
         if find.len() + replace.len() > MAX_PAIR_TEXT + self.old.text.len() {
             budget.0 = 0;
         }
 
         // The text to which the pair applies: earlier pairs are applied, later ones are not.
-        let done = self.new.span(0..run.new.start);
-        let text = [done, self.old.span(run.old.start..self.old.count())].concat();
-        let rest = self.old.span(run.old.end..self.old.count());
+        let applied = self.new.span(0..run.new.start);
+        let text = [applied, self.old.span(run.old.start..self.old.count())].concat();
+        let suffix = self.old.span(run.old.end..self.old.count());
         let is_right = |find: &str, replace: &str| {
             apply(&text, find, replace).is_ok_and(|(after, _)| {
                 after
-                    .strip_prefix(done)
-                    .and_then(|after| after.strip_prefix(come))
-                    == Some(rest)
+                    .strip_prefix(applied)
+                    .and_then(|after| after.strip_prefix(added))
+                    == Some(suffix)
             })
         };
         budget.0 = budget.0.saturating_sub(text.len());
@@ -183,10 +185,10 @@ impl Texts<'_> {
 
 impl ChangedRun {
     /// Merges a run with a later one, including the lines between them.
-    fn with(&self, below: &ChangedRun) -> ChangedRun {
+    fn with(&self, lower: &ChangedRun) -> ChangedRun {
         ChangedRun {
-            old: self.old.start..below.old.end,
-            new: self.new.start..below.new.end,
+            old: self.old.start..lower.old.end,
+            new: self.new.start..lower.new.end,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{MemoChange, Verb, is_break};
 use crate::text::yaml::{self, YamlError};
 
 /// Largest file that is read, in bytes.
-pub const MAX_FILE: usize = 64 << 10;
+pub const MAX_MEMO_FILE: usize = 64 << 10;
 
 /// Why a file could not be read as memos.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +29,8 @@ pub enum MemoError {
 
 /// Parses the file. An empty file, or one with only comments, has no memos. Anything but a list of
 /// single-line strings is an error: guessing could lose memos.
-pub fn read(file: &str) -> Result<Vec<String>, MemoError> {
-    yaml::guard(file, MAX_FILE)?;
+pub fn parse_file(file: &str) -> Result<Vec<String>, MemoError> {
+    yaml::guard(file, MAX_MEMO_FILE)?;
     let entries =
         match serde_yaml::from_str::<Value>(file.strip_prefix('\u{feff}').unwrap_or(file))? {
             Value::Null => return Ok(Vec::new()),
@@ -49,8 +49,8 @@ pub fn read(file: &str) -> Result<Vec<String>, MemoError> {
 
 /// Returns the file with the changes applied: an added memo becomes a line at the end, a removed
 /// one loses its lines. A file that [`read`] rejects is returned unchanged.
-pub fn apply(file: &str, changes: &[MemoChange]) -> String {
-    let Ok(mut memos) = read(file) else {
+pub fn apply_to_file(file: &str, changes: &[MemoChange]) -> String {
+    let Ok(mut memos) = parse_file(file) else {
         return file.to_owned();
     };
     let mut text = file.to_owned();
@@ -59,28 +59,28 @@ pub fn apply(file: &str, changes: &[MemoChange]) -> String {
         let next = match (change.verb, at) {
             (Verb::Add, None) => {
                 memos.push(change.text.clone());
-                append(&text, &change.text)
+                append_memo(&text, &change.text)
             }
             (Verb::Remove, Some(at)) => {
                 memos.remove(at);
-                remove(&text, at)
+                remove_memo(&text, at)
             }
             _ => continue,
         };
 
         // A flow list, or any other shape without a line per memo, is rewritten as a plain list.
-        let exact = read(&next).is_ok_and(|found| found == memos);
-        text = if exact { next } else { fresh(&memos) };
+        let exact = parse_file(&next).is_ok_and(|parsed| parsed == memos);
+        text = if exact { next } else { write_file(&memos) };
     }
 
     text
 }
 
-fn append(file: &str, memo: &str) -> String {
+fn append_memo(file: &str, memo: &str) -> String {
     let ending = if file.contains("\r\n") { "\r\n" } else { "\n" };
-    let indent = item_lines(file)
+    let indent = entry_ranges(file)
         .first()
-        .map_or("", |&(start, _)| leading(&file[start..]));
+        .map_or("", |&(start, _)| leading_space(&file[start..]));
     let mut text = file.to_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push_str(ending);
@@ -94,55 +94,55 @@ fn append(file: &str, memo: &str) -> String {
             .collect();
     }
 
-    text + &format!("{indent}- {}{ending}", scalar(memo))
+    text + &format!("{indent}- {}{ending}", yaml_scalar(memo))
 }
 
-fn remove(file: &str, index: usize) -> String {
-    match item_lines(file).get(index) {
+fn remove_memo(file: &str, index: usize) -> String {
+    match entry_ranges(file).get(index) {
         Some(&(start, end)) => format!("{}{}", &file[..start], &file[end..]),
         None => file.to_owned(),
     }
 }
 
-fn fresh(memos: &[String]) -> String {
+fn write_file(memos: &[String]) -> String {
     memos
         .iter()
-        .map(|memo| format!("- {}\n", scalar(memo)))
+        .map(|memo| format!("- {}\n", yaml_scalar(memo)))
         .collect()
 }
 
 /// Returns the byte range of each entry of a block list, without the comments and blank lines after
 /// it.
-fn item_lines(file: &str) -> Vec<(usize, usize)> {
-    let mut found: Vec<(usize, usize)> = Vec::new();
+fn entry_ranges(file: &str) -> Vec<(usize, usize)> {
+    let mut items: Vec<(usize, usize)> = Vec::new();
     let mut margin = None;
     let mut at = 0;
     for line in file.split_inclusive('\n') {
         let (start, text) = (at, line.trim());
         at += line.len();
-        let blanks = leading(line).len();
+        let blanks = leading_space(line).len();
         let entry = text == "-" || text.starts_with("- ");
         if entry && margin.is_none_or(|margin| margin == blanks) {
             margin = Some(blanks);
-            found.push((start, at));
+            items.push((start, at));
         } else if !text.is_empty()
             && !text.starts_with('#')
             && margin.is_some_and(|margin| blanks > margin)
         {
-            found.last_mut().expect("a margin comes with an entry").1 = at;
+            items.last_mut().expect("a margin comes with an entry").1 = at;
         }
     }
 
-    found
+    items
 }
 
-fn leading(line: &str) -> &str {
+fn leading_space(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t', '\u{feff}']).len()]
 }
 
 /// Writes a memo as a YAML scalar that every parser reads as this text.
-fn scalar(memo: &str) -> String {
-    if is_plain(memo) {
+fn yaml_scalar(memo: &str) -> String {
+    if is_plain_scalar(memo) {
         memo.to_owned()
     } else {
         format!("'{}'", memo.replace('\'', "''"))
@@ -150,8 +150,8 @@ fn scalar(memo: &str) -> String {
 }
 
 /// Returns whether YAML 1.1 and 1.2 read the unquoted text as this string.
-fn is_plain(memo: &str) -> bool {
-    const WORDS: [&str; 10] = [
+fn is_plain_scalar(memo: &str) -> bool {
+    const RESERVED: [&str; 10] = [
         "y", "n", "yes", "no", "on", "off", "true", "false", "null", "none",
     ];
 
@@ -162,7 +162,7 @@ fn is_plain(memo: &str) -> bool {
         memo.contains(": ") || memo.contains(" #") || memo.ends_with(':') || memo.contains('\t');
     safe && !digits
         && !marks
-        && !WORDS.contains(&memo.to_lowercase().as_str())
+        && !RESERVED.contains(&memo.to_lowercase().as_str())
         && first != '\u{feff}'
 }
 
@@ -171,31 +171,31 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::plan::memo::parse;
+    use crate::plan::memo::parse_section;
 
     /// Parses memo changes from lines of a section.
     fn changes(block: &str) -> Vec<MemoChange> {
-        parse(block, 1).0
+        parse_section(block, 1).0
     }
 
     #[test]
     fn m4_the_file_is_a_list_of_texts() {
-        assert_eq!(read("").unwrap(), Vec::<String>::new());
-        assert_eq!(read("# nothing yet\n").unwrap(), Vec::<String>::new());
+        assert_eq!(parse_file("").unwrap(), Vec::<String>::new());
+        assert_eq!(parse_file("# nothing yet\n").unwrap(), Vec::<String>::new());
         assert_eq!(
-            read("- a\n- 'b: c' # note\n- 42\n- yes\n").unwrap(),
+            parse_file("- a\n- 'b: c' # note\n- 42\n- yes\n").unwrap(),
             ["a", "b: c", "42", "yes"]
         );
         assert_eq!(
-            read("a: b\n").unwrap_err().to_string(),
+            parse_file("a: b\n").unwrap_err().to_string(),
             "the memos are not a list of texts, one `- memo` per line"
         );
         assert_eq!(
-            read("- a\n- [b]\n").unwrap_err().to_string(),
+            parse_file("- a\n- [b]\n").unwrap_err().to_string(),
             "memo 2 is not a single line of text"
         );
         assert!(
-            read("- 'a\n")
+            parse_file("- 'a\n")
                 .unwrap_err()
                 .to_string()
                 .starts_with("cannot read the memos: ")
@@ -205,7 +205,10 @@ mod tests {
     #[test]
     fn m5_a_change_touches_its_own_line_alone() {
         let file = "# ours\n\n- keep # why\n- 'drop: it'\n# about the next\n- last";
-        assert_eq!(apply(file, &changes("[+] new")), format!("{file}\n- new\n"));
+        assert_eq!(
+            apply_to_file(file, &changes("[+] new")),
+            format!("{file}\n- new\n")
+        );
     }
 
     #[test]
@@ -213,27 +216,30 @@ mod tests {
         let file =
             "# ours\n- keep # why\n- 'drop: it' # gone\n# about the next\n- two\n  lines\n- last\n";
         assert_eq!(
-            apply(file, &changes("[-] drop: it\n[-] two lines")),
+            apply_to_file(file, &changes("[-] drop: it\n[-] two lines")),
             "# ours\n- keep # why\n# about the next\n- last\n"
         );
-        assert_eq!(apply(file, &changes("[-] absent")), file);
+        assert_eq!(apply_to_file(file, &changes("[-] absent")), file);
     }
 
     #[test]
     fn m5_indentation_and_line_ends_of_the_file_are_kept() {
-        assert_eq!(apply("  - a\r\n", &changes("[+] b")), "  - a\r\n  - b\r\n");
-        assert_eq!(apply("[]\n", &changes("[+] b")), "- b\n");
-        assert_eq!(apply("# c\n", &changes("[+] b")), "# c\n- b\n");
-        assert_eq!(apply("- a\n", &changes("[-] a")), "");
+        assert_eq!(
+            apply_to_file("  - a\r\n", &changes("[+] b")),
+            "  - a\r\n  - b\r\n"
+        );
+        assert_eq!(apply_to_file("[]\n", &changes("[+] b")), "- b\n");
+        assert_eq!(apply_to_file("# c\n", &changes("[+] b")), "# c\n- b\n");
+        assert_eq!(apply_to_file("- a\n", &changes("[-] a")), "");
     }
 
     #[test]
     fn m6_a_list_of_another_shape_is_written_anew() {
         assert_eq!(
-            apply("[a, 'b: c']\n", &changes("[+] d\n[-] a")),
+            apply_to_file("[a, 'b: c']\n", &changes("[+] d\n[-] a")),
             "- 'b: c'\n- d\n"
         );
-        assert_eq!(apply("a: b\n", &changes("[+] d")), "a: b\n");
+        assert_eq!(apply_to_file("a: b\n", &changes("[+] d")), "a: b\n");
     }
 
     #[test]
@@ -274,8 +280,8 @@ mod tests {
             ".5",
             "-1",
         ] {
-            let file = apply("- first\n", &changes(&format!("[+] {memo}")));
-            assert_eq!(read(&file).unwrap(), ["first", memo], "{file:?}");
+            let file = apply_to_file("- first\n", &changes(&format!("[+] {memo}")));
+            assert_eq!(parse_file(&file).unwrap(), ["first", memo], "{file:?}");
             assert!(file.starts_with("- first\n"), "{file:?}");
         }
     }
@@ -292,11 +298,11 @@ mod tests {
                 }
             }
             let add = |text: &String| MemoChange { line: 1, verb: Verb::Add, text: text.clone(), comment: None };
-            let file = apply("# head\n", &unique.iter().map(add).collect::<Vec<_>>());
-            prop_assert_eq!(read(&file).unwrap(), unique.clone());
+            let file = apply_to_file("# head\n", &unique.iter().map(add).collect::<Vec<_>>());
+            prop_assert_eq!(parse_file(&file).unwrap(), unique.clone());
             prop_assert!(file.starts_with("# head\n"));
-            let gone: Vec<MemoChange> = unique.iter().map(|t| MemoChange { verb: Verb::Remove, ..add(t) }).collect();
-            prop_assert_eq!(apply(&file, &gone), "# head\n");
+            let removals: Vec<MemoChange> = unique.iter().map(|t| MemoChange { verb: Verb::Remove, ..add(t) }).collect();
+            prop_assert_eq!(apply_to_file(&file, &removals), "# head\n");
         }
     }
 }

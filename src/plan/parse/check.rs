@@ -6,7 +6,7 @@ use crate::text::lines::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
 /// Reports fenced blocks that are never closed, and the structure they swallow (P19).
-pub fn unclosed(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
+pub fn unclosed_fences(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
     let open = markdown::fenced(blocks)
         .into_iter()
         .filter(|(_, code)| !code.closed);
@@ -25,18 +25,20 @@ pub fn unclosed(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> 
             .unwrap_or_default();
         let message = format!("the code block that opens here is never closed{tail}");
 
-        Diagnostic::new(range.start, message)
-            .hint(format!("close it with {} alone on a line", fence(code)))
+        Diagnostic::new(range.start, message).hint(format!(
+            "close it with {} alone on a line",
+            fence_text(code)
+        ))
     })
     .collect()
 }
 
 /// Reports lines that look like the heading of an action or a section but that Markdown parses as
 /// something else (P18).
-pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
+pub fn hidden_headings(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
     let around = |line: usize| blocks[..blocks.partition_point(|block| block.first <= line)].last();
     let wrong = |line: usize| {
-        let whole = match around(line).map(|block| &block.node) {
+        let container = match around(line).map(|block| &block.node) {
             Some(BlockKind::Html) => "HTML",
             Some(BlockKind::List { .. }) => "a list",
             Some(BlockKind::Code(_)) => "indented code",
@@ -44,7 +46,7 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
             _ => "something else",
         };
         let message = format!(
-            "\"{}\" looks like a heading, but Markdown reads it as part of {whole}",
+            "\"{}\" looks like a heading, but Markdown reads it as part of {container}",
             quote(lines.get(line))
         );
         let hint = "start it in the first column, with one space after the `#` and an empty line above; or put it into a code block";
@@ -58,7 +60,7 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
 }
 
 /// Reports the first NUL (P21).
-pub fn nul(text: &str) -> Option<Diagnostic> {
+pub fn first_nul(text: &str) -> Option<Diagnostic> {
     let at = text.find('\0')?;
     let line =
         Lines::new(&text[..at]).len().max(1) + usize::from(text[..at].ends_with(['\n', '\r']));
@@ -68,6 +70,6 @@ pub fn nul(text: &str) -> Option<Diagnostic> {
     )
 }
 
-fn fence(code: &MarkdownCode) -> String {
+fn fence_text(code: &MarkdownCode) -> String {
     std::iter::repeat_n(code.fence_char.unwrap_or('`'), code.fence_len.min(80)).collect()
 }

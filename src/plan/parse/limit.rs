@@ -26,14 +26,14 @@ pub fn over_limit(text: &str) -> Option<Diagnostic> {
         .take(MAX_ACTIONS + 1)
         .count();
     if marks > MAX_ACTIONS {
-        actions(count(text))
+        too_many_actions(count_action_headings(text))
     } else {
         None
     }
 }
 
 /// Returns a diagnostic if there are too many actions.
-pub fn actions(number: usize) -> Option<Diagnostic> {
+pub fn too_many_actions(number: usize) -> Option<Diagnostic> {
     (number > MAX_ACTIONS).then(|| {
         Diagnostic::new(1, format!("the plan has over {MAX_ACTIONS} actions"))
             .hint("write several plans")
@@ -41,7 +41,7 @@ pub fn actions(number: usize) -> Option<Diagnostic> {
 }
 
 /// Returns a diagnostic if a document is nested too deeply or took too long to parse.
-pub fn structure(document: &Document) -> Option<Diagnostic> {
+pub fn over_structure_limit(document: &Document) -> Option<Diagnostic> {
     if document.abandoned {
         return Some(
             Diagnostic::new(1, "reading the plan's Markdown took too long")
@@ -59,11 +59,11 @@ pub fn structure(document: &Document) -> Option<Diagnostic> {
 }
 
 /// Counts action headings outside fences, judging by single lines. Stops beyond the limit.
-fn count(text: &str) -> usize {
+fn count_action_headings(text: &str) -> usize {
     let mut open: Option<(u8, usize)> = None;
-    let mut found = 0;
+    let mut total = 0;
     for line in split_lines(text) {
-        if found > MAX_ACTIONS {
+        if total > MAX_ACTIONS {
             break;
         }
 
@@ -74,14 +74,16 @@ fn count(text: &str) -> usize {
             {
                 open = None
             }
-            (None, None) if line.text.starts_with("###") && is_action(line.text) => found += 1,
+            (None, None) if line.text.starts_with("###") && is_action_heading(line.text) => {
+                total += 1
+            }
             _ => {}
         }
     }
 
-    found
+    total
 }
 
-fn is_action(line: &str) -> bool {
+fn is_action_heading(line: &str) -> bool {
     looks_like_border(line) && heading::action(heading_text(line)).is_some()
 }

@@ -51,20 +51,20 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
 
     let document = markdown::read(&text);
     let lines = Lines::new(&text);
-    let limit = limit::structure(&document);
-    let regions = region::split(&lines, &document.blocks);
+    let limit = limit::over_structure_limit(&document);
+    let regions = region::split_regions(&lines, &document.blocks);
     let actions = regions
         .iter()
         .filter(|r| matches!(r.border, Some(Border::Action(_))))
         .count();
 
-    if let Some(wrong) = limit.or(limit::actions(actions)) {
+    if let Some(wrong) = limit.or(limit::too_many_actions(actions)) {
         return (plan, vec![wrong]);
     }
 
-    let known = |region: &Region| !matches!(region.border, None | Some(Border::Unknown));
+    let is_known = |region: &Region| !matches!(region.border, None | Some(Border::Unknown));
     // A reply without any structure of a plan is probably meant for another tool.
-    if !regions.iter().any(known)
+    if !regions.iter().any(is_known)
         && let Some(wrong) = foreign::reply(&text)
     {
         return (plan, vec![wrong]);
@@ -83,9 +83,9 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     }
 
     reader.sections(&regions);
-    reader.found.extend(check::nul(&text));
-    let mut causes = check::unclosed(&lines, &document.blocks);
-    causes.extend(check::hidden(&lines, &document.blocks));
+    reader.found.extend(check::first_nul(&text));
+    let mut causes = check::unclosed_fences(&lines, &document.blocks);
+    causes.extend(check::hidden_headings(&lines, &document.blocks));
 
     // Other mistakes on such a line are consequences.
     let at: BTreeSet<usize> = causes.iter().map(|wrong| wrong.line).collect();
@@ -99,7 +99,7 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
 pub fn has_border_of_plan(text: &str) -> bool {
     let text = normal(text);
     let document = markdown::read(&text);
-    region::split(&Lines::new(&text), &document.blocks)
+    region::split_regions(&Lines::new(&text), &document.blocks)
         .iter()
         .any(|region| match region.border {
             Some(Border::Action(_)) => true,
@@ -144,14 +144,14 @@ impl Reader<'_> {
                 plan.title = region.text.clone();
                 plan.fields = section::header(self.lines, region, blocks, &mut self.found);
             }
-            Some(Border::Title) => self.wrong(
+            Some(Border::Title) => self.report(
                 region.line,
                 "a second level 1 heading",
                 "a plan has one title; use deeper headings in messages",
             ),
-            Some(Border::Section(found)) => {
-                self.enter(region.line, found);
-                match found {
+            Some(Border::Section(section)) => {
+                self.enter(region.line, section);
+                match section {
                     Section::Rationale => {
                         plan.rationale =
                             section::rationale(self.lines, region, blocks, &mut self.found)
@@ -159,7 +159,7 @@ impl Reader<'_> {
                     Section::Memos => {
                         plan.memos = section::memos(self.lines, region, blocks, &mut self.found)
                     }
-                    Section::Plan => section::stray(
+                    Section::Plan => section::report_unexpected(
                         self.lines,
                         blocks,
                         "expected an action's heading",
@@ -175,7 +175,7 @@ impl Reader<'_> {
     fn action(&mut self, row: &'static ActionRow, region: &Region, plan: &mut Plan) {
         let name = row.name;
         if self.section != Some(Section::Plan) {
-            self.wrong(
+            self.report(
                 region.line,
                 format!("{name}{OUTSIDE}"),
                 "put all actions under `## Action Plan`",
@@ -195,7 +195,7 @@ impl Reader<'_> {
         );
 
         self.labels.push((region.line..region.end, label));
-        self.found.append(&mut body.found);
+        self.found.append(&mut body.diagnostics);
         plan.actions.extend(kind.map(|kind| Action {
             line: region.line,
             fields: body.fields,
@@ -205,11 +205,11 @@ impl Reader<'_> {
 
     fn unknown(&mut self, region: &Region) {
         let text = quote(&heading::bare(&region.text).replace('`', ""));
-        let known = heading::action(&region.text).map(|row| row.name);
-        match (known, self.section) {
+        let action = heading::action(&region.text).map(|row| row.name);
+        match (action, self.section) {
             (Some(name), _) => {
                 let hint = format!("write ### `{name}`");
-                self.wrong(
+                self.report(
                     region.line,
                     format!(
                         "{name} is a level {} heading; actions are level 3",
@@ -225,12 +225,12 @@ impl Reader<'_> {
                     }
                     None => format!("the actions are {}", heading::allowed()),
                 };
-                self.wrong(region.line, format!("unknown action `{text}`"), hint);
+                self.report(region.line, format!("unknown action `{text}`"), hint);
                 self.labels.push((region.line..region.end, text));
             }
             _ => {
                 let hint = "a plan has `## Rationale`, `## Memos` if needed, and `## Action Plan`; put other headings into a code block";
-                self.wrong(
+                self.report(
                     region.line,
                     format!("unknown level {} heading \"{text}\"", region.level),
                     hint,
@@ -241,10 +241,10 @@ impl Reader<'_> {
 
     fn before_title(&mut self, blocks: &[MarkdownBlock]) {
         if let Some(block) = blocks.iter().find(|block| block.node != BlockKind::Rule) {
-            let what = quote(self.lines.get(block.first));
-            self.wrong(
+            let text = quote(self.lines.get(block.first));
+            self.report(
                 block.first,
-                format!("\"{what}\" is before the title"),
+                format!("\"{text}\" is before the title"),
                 "start the plan with `# Title`",
             );
         }
@@ -253,18 +253,14 @@ impl Reader<'_> {
     fn enter(&mut self, line: usize, section: Section) {
         let name = section.name();
         match self.section {
-            Some(before) if before == section => self.wrong(
+            Some(before) if before == section => self.report(
                 line,
                 format!("a second section `{name}`"),
                 "put both into one",
             ),
             Some(before) if before > section => {
                 let hint = "the order is Rationale, Memos, Action Plan";
-                self.wrong(
-                    line,
-                    format!("`{name}` is after `{}`", before.name()),
-                    hint,
-                );
+                self.report(line, format!("`{name}` is after `{}`", before.name()), hint);
             }
             _ => {}
         }
@@ -278,7 +274,7 @@ impl Reader<'_> {
             // Without a title, everything is "before the title".
             self.found
                 .retain(|wrong| !wrong.message.ends_with("stands before the title"));
-            self.lacks(
+            self.report_missing(
                 1,
                 "the plan has no level 1 heading",
                 "start the plan with `# Title`",
@@ -291,31 +287,31 @@ impl Reader<'_> {
             .map(|r| r.line);
         if !has(Border::Section(Section::Rationale)) {
             let hint = "add `## Rationale` with one code block before `## Action Plan`";
-            self.lacks(
+            self.report_missing(
                 plan_line.unwrap_or(1),
                 "the plan has no `## Rationale`",
                 hint,
             );
         }
 
-        let known = regions
+        let first_action = regions
             .iter()
             .find(|r| matches!(r.border, Some(Border::Action(_))));
-        let actions = known.is_some() || has(Border::Unknown);
+        let actions = first_action.is_some() || has(Border::Unknown);
         let none = "the plan has no `## Action Plan`";
 
-        match (plan_line, known) {
+        match (plan_line, first_action) {
             (None, Some(first)) => {
                 // Without an action plan, every action is outside of it.
                 self.found.retain(|wrong| !wrong.message.ends_with(OUTSIDE));
-                self.lacks(first.line, none, "write it above the first action");
+                self.report_missing(first.line, none, "write it above the first action");
             }
-            (None, None) => self.lacks(
+            (None, None) => self.report_missing(
                 self.lines.len(),
                 none,
                 "add `## Action Plan` and at least one action",
             ),
-            (Some(line), _) if !actions => self.lacks(
+            (Some(line), _) if !actions => self.report_missing(
                 line,
                 "the action plan is empty",
                 "add at least one action, as ### `READ`",
@@ -325,17 +321,17 @@ impl Reader<'_> {
     }
 
     /// Records a missing part of the plan as a whole, which belongs to no action.
-    fn lacks(&mut self, line: usize, what: &str, hint: &str) {
-        self.missing.push(Diagnostic::new(line, what).hint(hint));
+    fn report_missing(&mut self, line: usize, message: &str, hint: &str) {
+        self.missing.push(Diagnostic::new(line, message).hint(hint));
     }
 
-    fn wrong(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
+    fn report(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
         self.found.push(Diagnostic::new(line, message).hint(hint));
     }
 
     fn finish(self) -> Vec<Diagnostic> {
-        let mut found = self.found;
-        for wrong in &mut found {
+        let mut diagnostics = self.found;
+        for wrong in &mut diagnostics {
             // Regions, and therefore labels, are in line order.
             let above = self
                 .labels
@@ -347,8 +343,8 @@ impl Reader<'_> {
             wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
         }
 
-        found.extend(self.missing);
-        in_order(found)
+        diagnostics.extend(self.missing);
+        in_order(diagnostics)
     }
 }
 

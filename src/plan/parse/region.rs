@@ -27,7 +27,7 @@ pub struct Region {
 
 /// Splits a plan. Inside a message only the format's own headings are borders; elsewhere, any
 /// heading down to level 3.
-pub fn split(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
+pub fn split_regions(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
     let start = Region {
         border: None,
         text: String::new(),
@@ -50,18 +50,18 @@ pub fn split(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
             continue;
         };
 
-        let stray = (*level <= 3 && !is_message(open)).then_some(Border::Unknown);
-        let Some(found) = border(lines, blocks, index).or(stray) else {
+        let unknown = (*level <= 3 && !is_message_region(open)).then_some(Border::Unknown);
+        let Some(kind) = border(lines, blocks, index).or(unknown) else {
             open.blocks.end = index + 1;
             continue;
         };
 
         open.end = block.first;
         let first_title =
-            found == Border::Title && regions.iter().all(|r| r.border != Some(Border::Title));
+            kind == Border::Title && regions.iter().all(|r| r.border != Some(Border::Title));
         let (text, level) = (text.clone(), *level);
         regions.push(Region {
-            border: Some(found),
+            border: Some(kind),
             text,
             level,
             line: block.first,
@@ -75,6 +75,6 @@ pub fn split(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Region> {
     regions
 }
 
-fn is_message(region: &Region) -> bool {
+fn is_message_region(region: &Region) -> bool {
     matches!(region.border, Some(Border::Action(row)) if row.is_message())
 }

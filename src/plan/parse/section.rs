@@ -2,7 +2,7 @@
 
 use super::region::Region;
 use crate::plan::Field;
-use crate::plan::action::body::content;
+use crate::plan::action::body::block_text;
 use crate::plan::action::field::{self, Own};
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::memo;
@@ -14,10 +14,10 @@ pub fn header(
     lines: &Lines<'_>,
     region: &Region,
     blocks: &[MarkdownBlock],
-    found: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Field> {
     if region.text.trim().is_empty() {
-        found.push(
+        diagnostics.push(
             Diagnostic::new(region.line, "the title is empty")
                 .hint("write `# What this plan does`"),
         );
@@ -33,14 +33,16 @@ pub fn header(
                 for item in items {
                     match field::read(lines, item, Own::All) {
                         Some(entry) => fields.push(entry.field),
-                        None => {
-                            found.push(unexpected(lines, item.first, "expected `- **Key:** value`"))
-                        }
+                        None => diagnostics.push(unexpected(
+                            lines,
+                            item.first,
+                            "expected `- **Key:** value`",
+                        )),
                     }
                 }
             }
             BlockKind::Rule => {}
-            _ => found.push(unexpected(
+            _ => diagnostics.push(unexpected(
                 lines,
                 block.first,
                 "expected `- **Key:** value` or a section",
@@ -56,13 +58,13 @@ pub fn rationale(
     lines: &Lines<'_>,
     region: &Region,
     blocks: &[MarkdownBlock],
-    found: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> String {
-    let Some((_, text)) = one_block(lines, region, blocks, found) else {
+    let Some((_, text)) = one_block(lines, region, blocks, diagnostics) else {
         return String::new();
     };
     if text.trim().is_empty() {
-        found.push(
+        diagnostics.push(
             Diagnostic::new(region.line, "the rationale is empty")
                 .hint("say in the block why this plan is right"),
         );
@@ -76,28 +78,28 @@ pub fn memos(
     lines: &Lines<'_>,
     region: &Region,
     blocks: &[MarkdownBlock],
-    found: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<memo::MemoChange> {
     if blocks.iter().all(|block| block.node == BlockKind::Rule) {
         return Vec::new();
     }
 
-    let Some((line, text)) = one_block(lines, region, blocks, found) else {
+    let Some((line, text)) = one_block(lines, region, blocks, diagnostics) else {
         return Vec::new();
     };
-    let (changes, mut wrong) = memo::parse(&text, line + 1);
-    found.append(&mut wrong);
+    let (changes, mut wrong) = memo::parse_section(&text, line + 1);
+    diagnostics.append(&mut wrong);
     changes
 }
 
 /// Reports every block except rules as unexpected.
-pub fn stray(
+pub fn report_unexpected(
     lines: &Lines<'_>,
     blocks: &[MarkdownBlock],
     expected: &str,
-    found: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) {
-    found.extend(
+    diagnostics.extend(
         blocks
             .iter()
             .filter(|b| b.node != BlockKind::Rule)
@@ -109,20 +111,20 @@ fn one_block(
     lines: &Lines<'_>,
     region: &Region,
     blocks: &[MarkdownBlock],
-    found: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(usize, String)> {
     let name = region.text.trim();
     let mut first = None;
     for block in blocks {
         match &block.node {
             BlockKind::Code(code) if code.fence_char.is_some() && first.is_none() => {
-                let text = content(lines, code)
+                let text = block_text(lines, code)
                     .unwrap_or_else(|| lines.span(code.content.clone()).to_owned());
                 first = Some((block.first, text));
             }
             BlockKind::Code(code) if code.fence_char.is_some() => {
                 let hint = "put all of it into one block whose fence is longer than any run of backticks inside";
-                found.push(
+                diagnostics.push(
                     Diagnostic::new(
                         block.first,
                         format!("`{name}` has more than one code block"),
@@ -131,13 +133,13 @@ fn one_block(
                 );
             }
             BlockKind::Rule => {}
-            _ => found.push(unexpected(lines, block.first, "expected one code block")),
+            _ => diagnostics.push(unexpected(lines, block.first, "expected one code block")),
         }
     }
 
     if first.is_none() {
         let wrong = Diagnostic::new(region.line, format!("`{name}` has no code block"));
-        found.push(wrong.hint("put its text into one fenced code block"));
+        diagnostics.push(wrong.hint("put its text into one fenced code block"));
     }
 
     first

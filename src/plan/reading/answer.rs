@@ -27,43 +27,43 @@ pub fn read_answer(reply: &str, question: &str) -> Reading {
         .plan
         .actions
         .iter()
-        .filter(|action| !action.kind.only_tells());
-    let found: Vec<Diagnostic> = forbidden.map(mistake).collect();
-    reading.diagnostics.extend(found);
+        .filter(|action| !action.kind.is_informational());
+    let mistakes: Vec<Diagnostic> = forbidden.map(mistake).collect();
+    reading.diagnostics.extend(mistakes);
     if let Some(memo) = reading.plan.memos.first() {
-        let what = "a memo is not part of an answer";
-        let wrong = Diagnostic::new(memo.line, what).hint("leave out `## Memos`");
+        let message = "a memo is not part of an answer";
+        let wrong = Diagnostic::new(memo.line, message).hint("leave out `## Memos`");
         reading.diagnostics.push(wrong);
     }
     reading
 }
 
 fn mistake(action: &Action) -> Diagnostic {
-    let what = format!("{} is not part of an answer", action.kind.name());
+    let message = format!("{} is not part of an answer", action.kind.name());
     let hint = "answer in plain Markdown, or READ files of the project first";
     Diagnostic {
         action: action.kind.name().to_owned(),
-        ..Diagnostic::new(action.line, what).hint(hint)
+        ..Diagnostic::new(action.line, message).hint(hint)
     }
 }
 
 /// Returns Markdown as a plan with that message. If its code blocks are so broken that parts would
 /// be read as actions, the message becomes a code block.
 fn as_plan(reply: &str, question: &str) -> Reading {
-    let said = reply.trim();
-    if said.is_empty() {
+    let answer = reply.trim();
+    if answer.is_empty() {
         return read(reply);
     }
 
-    let reading = saying(said, question);
+    let reading = plan_with_answer(answer, question);
     if reading.diagnostics.is_empty() && reading.plan.actions.len() == 1 {
         return reading;
     }
-    let fence = fence_for(said, MIN_FENCE);
-    saying(&format!("{fence}text\n{said}\n{fence}"), question)
+    let fence = fence_for(answer, MIN_FENCE);
+    plan_with_answer(&format!("{fence}text\n{answer}\n{fence}"), question)
 }
 
-fn saying(said: &str, question: &str) -> Reading {
+fn plan_with_answer(answer: &str, question: &str) -> Reading {
     let plan = Plan {
         title: title(question),
         fields: vec![Field::new("Status", "Green 🟢")],
@@ -71,7 +71,7 @@ fn saying(said: &str, question: &str) -> Reading {
         actions: vec![Action {
             line: 0,
             fields: Vec::new(),
-            kind: conclude::saying(said),
+            kind: conclude::with_message(answer),
         }],
         ..Plan::default()
     };
@@ -94,7 +94,7 @@ mod tests {
 
     fn check(reply: &str, expected: &str) {
         let reading = read_answer(reply, "Why?\nReally?");
-        let said: Vec<&str> = reading
+        let messages: Vec<&str> = reading
             .plan
             .actions
             .iter()
@@ -105,7 +105,7 @@ mod tests {
             .iter()
             .map(|wrong| wrong.message.as_str())
             .collect();
-        assert_eq!([said, wrong].concat().join("; "), expected);
+        assert_eq!([messages, wrong].concat().join("; "), expected);
     }
 
     #[test]
@@ -126,7 +126,9 @@ mod tests {
             let reply = format!("Sure.\n\n{broken}{action}\n");
             let reading = read_answer(&reply, "Why?");
             let kinds = reading.plan.actions.iter();
-            let acts = kinds.filter(|action| !action.kind.only_tells()).count();
+            let acts = kinds
+                .filter(|action| !action.kind.is_informational())
+                .count();
             assert!(acts == 0 || !reading.diagnostics.is_empty(), "{reply}");
         }
 

@@ -12,7 +12,7 @@ use crate::text::markdown;
 /// Brackets of marks such as `<|eot_id|>`.
 const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
 /// Other marks behind a reply.
-const BEHIND: [&str; 5] = [
+const TRAILING: [&str; 5] = [
     "</s>",
     "<end_of_turn>",
     "<eos>",
@@ -20,7 +20,7 @@ const BEHIND: [&str; 5] = [
     "<end_of_utterance>",
 ];
 /// Other marks before a reply.
-const BEFORE: [&str; 7] = [
+const LEADING: [&str; 7] = [
     "<|start|>assistant",
     "<|im_start|>assistant",
     "<|start_header_id|>assistant<|end_header_id|>",
@@ -53,41 +53,41 @@ pub(super) fn inner(reply: &str) -> Range<usize> {
 
 /// Returns where a reply begins.
 fn start(reply: &str) -> usize {
-    let at = |rest: &str| reply.len() - rest.len();
+    let at = |tail: &str| reply.len() - tail.len();
     let text = reply.trim_start();
     if text.starts_with("<|")
-        && let Some((_, rest)) = text.split_once(FINAL)
-        && let Some((between, rest)) = rest.split_once(MESSAGE)
+        && let Some((_, tail)) = text.split_once(FINAL)
+        && let Some((between, tail)) = tail.split_once(MESSAGE)
         && between.len() <= MAX_MARK
     {
-        return at(rest);
+        return at(tail);
     }
 
     let bare = text
         .strip_prefix(BARE[0])
-        .and_then(|rest| rest.split_once(BARE[1]));
-    if let Some((_, rest)) = bare.filter(|(_, rest)| rest.trim_start().starts_with('#')) {
-        return at(rest);
+        .and_then(|tail| tail.split_once(BARE[1]));
+    if let Some((_, tail)) = bare.filter(|(_, tail)| tail.trim_start().starts_with('#')) {
+        return at(tail);
     }
 
-    let marked = BEFORE.iter().find_map(|mark| text.strip_prefix(mark));
-    marked.map_or(0, |rest| at(rest.strip_prefix(MESSAGE).unwrap_or(rest)))
+    let stripped = LEADING.iter().find_map(|mark| text.strip_prefix(mark));
+    stripped.map_or(0, |tail| at(tail.strip_prefix(MESSAGE).unwrap_or(tail)))
 }
 
 /// Returns where a reply ends. The end of its last line stays with it.
 fn end(reply: &str) -> usize {
     let mut text = reply.trim_end();
-    while let Some(rest) = without_mark(text).or_else(|| without_thoughts(text)) {
-        text = rest.trim_end();
+    while let Some(tail) = without_mark(text).or_else(|| without_thoughts(text)) {
+        text = tail.trim_end();
     }
 
     if text.len() == reply.trim_end().len() {
         return reply.len();
     }
-    let rest = &reply[text.len()..];
+    let tail = &reply[text.len()..];
     let line = ["\r\n", "\n", "\r"]
         .iter()
-        .find(|end| rest.starts_with(**end));
+        .find(|end| tail.starts_with(**end));
     text.len() + line.map_or(0, |line| line.len())
 }
 
@@ -96,7 +96,7 @@ fn without_mark(text: &str) -> Option<&str> {
     let last = text.rsplit('\n').next().unwrap_or_default();
     // The end of an element that the reply opens is not a mark.
     let opened = |mark: &str| mark.starts_with("</") && last.contains(&mark.replace('/', ""));
-    if let Some(mark) = BEHIND.iter().find(|mark| text.ends_with(**mark))
+    if let Some(mark) = TRAILING.iter().find(|mark| text.ends_with(**mark))
         && !opened(mark)
     {
         return text.strip_suffix(mark);

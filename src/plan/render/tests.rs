@@ -32,9 +32,9 @@ proptest! {
     #[test]
     fn p24_a_written_plan_is_read_as_the_same(plan in plan()) {
         let text = render(&plan);
-        let (found, wrong) = parse(&text);
+        let (parsed, wrong) = parse(&text);
         prop_assert_eq!(&wrong, &vec![], "{}", text);
-        prop_assert_eq!(unplaced(found), plan, "{}", text);
+        prop_assert_eq!(unplaced(parsed), plan, "{}", text);
     }
 
     #[test]
@@ -96,9 +96,9 @@ fn p24_no_text_of_a_changed_plan_gets_out_of_its_place() {
         actions: vec![action, find],
         ..Plan::default()
     };
-    let (found, wrong) = parse(&render(&plan));
+    let (parsed, wrong) = parse(&render(&plan));
     assert_eq!(
-        (found.actions.len(), found.actions[1].kind.name(), wrong),
+        (parsed.actions.len(), parsed.actions[1].kind.name(), wrong),
         (2, "READ", vec![]),
         "{}",
         render(&plan)

@@ -1,17 +1,17 @@
 //! Steps inside a block: a token is content, an inner fence, or the end of the block.
 
 use super::cost::{self, Cost};
-use super::event::{How, RepairEvent};
+use super::event::{CloserDeviation, RepairEvent};
 use super::grammar_step::GrammarStep;
 use super::line::{Fence, Info};
-use super::state::{GrammarPlace, GrammarState, Nesting, OpenBlock};
-use super::step::{outside, scope};
+use super::state::{GrammarPosition, GrammarState, Nesting, OpenBlock};
+use super::step::{scope, step_outside};
 use super::token::{Glued, Token, TokenKind};
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 
 /// Plan structure taken as content, as bits of [`OpenBlock::looks`].
-mod look {
+mod lookalike {
     /// `## Action Plan` outside inner fences.
     pub(super) const PLAN: u8 = 1;
     /// An action outside inner fences.
@@ -55,10 +55,10 @@ pub(super) fn inside(
             emit(GrammarStep::to(state.with(block.filled()), cost::INNER));
         }
         TokenKind::Fence(fence) => {
-            let outside = outside_of_spans(&block, fence);
+            let extra_cost = outside_of_spans(&block, fence);
             close(state, block, fence, emit);
-            keep(state, block, fence, &mut |step: GrammarStep| {
-                emit(step.plus(outside))
+            keep_as_content(state, block, fence, &mut |step: GrammarStep| {
+                emit(step.plus(extra_cost))
             });
         }
         TokenKind::Action(_) | TokenKind::Section(_) | TokenKind::Label(..) => {
@@ -111,9 +111,9 @@ fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl Fn
     let (how, price) = match () {
         () if trailing > 0 && fence.mark != block.mark => return,
         () if trailing == cost::TRAILING_WORD && fence.len < block.len => return,
-        () if fence.mark != block.mark => (How::OtherMark, cost::OTHER_MARK),
+        () if fence.mark != block.mark => (CloserDeviation::OtherMark, cost::OTHER_MARK),
         () if trailing > 0 => (
-            How::Trailing,
+            CloserDeviation::Trailing,
             trailing
                 + if fence.len < block.len {
                     cost::SHORTER_TOO
@@ -121,26 +121,26 @@ fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl Fn
                     0
                 },
         ),
-        () if fence.len < block.len => (How::Shorter, cost::SHORTER),
-        () if fence.len > block.len => (How::Proper, cost::LONGER),
-        () => (How::Proper, 0),
+        () if fence.len < block.len => (CloserDeviation::Shorter, cost::SHORTER),
+        () if fence.len > block.len => (CloserDeviation::Proper, cost::LONGER),
+        () => (CloserDeviation::Proper, 0),
     };
     let askew = match () {
         () if fence.indent == block.indent => 0,
         () if fence.indent <= block.indent.saturating_add(3) => cost::ASKEW,
         () => cost::ASKEW_FAR,
     };
-    let empty = if state.place == GrammarPlace::Label(Label::Find) && !block.solid {
+    let empty = if state.position == GrammarPosition::Label(Label::Find) && !block.solid {
         cost::EMPTY_FIND
     } else {
         0
     };
-    let next = state.closed(&block);
+    let next = state.after_block(&block);
     let price = price + askew + empty + left_open(state, block, how);
-    if state.place == GrammarPlace::Start {
+    if state.position == GrammarPosition::Start {
         return emit(GrammarStep::to(next, 0));
     }
-    emit(GrammarStep::doing(
+    emit(GrammarStep::with_event(
         RepairEvent::Close(scope(state), how),
         next,
         price,
@@ -148,15 +148,15 @@ fn close(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl Fn
 }
 
 /// Returns the cost if the content leaves an inner fence open.
-fn left_open(state: GrammarState, block: OpenBlock, how: How) -> Cost {
+fn left_open(state: GrammarState, block: OpenBlock, how: CloserDeviation) -> Cost {
     let Some(inner) = block.inner else { return 0 };
-    match state.place {
+    match state.position {
         _ if looks_like_plan(&block) => cost::DISORDER,
-        _ if inner.len < block.len && how == How::Proper => cost::OPEN_SHORTER,
-        GrammarPlace::Label(Label::Replace) if state.find_open => 0,
-        GrammarPlace::Label(_) if inner.info == Info::Bare => cost::OPEN_EDIT,
-        GrammarPlace::Label(_) => cost::OPEN_EDIT_TAGGED,
-        GrammarPlace::Message => cost::OPEN_MESSAGE,
+        _ if inner.len < block.len && how == CloserDeviation::Proper => cost::OPEN_SHORTER,
+        GrammarPosition::Label(Label::Replace) if state.find_open => 0,
+        GrammarPosition::Label(_) if inner.info == Info::Bare => cost::OPEN_EDIT,
+        GrammarPosition::Label(_) => cost::OPEN_EDIT_TAGGED,
+        GrammarPosition::Message => cost::OPEN_MESSAGE,
         _ if block.document && inner.info == Info::Bare => cost::OPEN_BARE,
         _ if block.document => cost::OPEN_DOCUMENT,
         _ => cost::OPEN_CODE,
@@ -165,18 +165,23 @@ fn left_open(state: GrammarState, block: OpenBlock, how: How) -> Cost {
 
 /// Returns whether an action was taken as content outside a document's fence.
 fn looks_like_plan(block: &OpenBlock) -> bool {
-    block.looks & !(look::LABEL | look::DOCUMENT) != 0
+    block.lookalikes & !(lookalike::LABEL | lookalike::DOCUMENT) != 0
 }
 
 /// Emits the steps in which a fence is content.
-fn keep(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
-    let content = state.with(block.filled());
+fn keep_as_content(
+    state: GrammarState,
+    block: OpenBlock,
+    fence: Fence,
+    emit: &mut impl FnMut(GrammarStep),
+) {
+    let filled = state.with(block.filled());
     let tagged = matches!(fence.info, Info::Document | Info::Code);
     let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
         let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
         let query = matches!(
-            state.place,
-            GrammarPlace::Action(BodyShape::Queries) | GrammarPlace::Tail(BodyShape::Queries)
+            state.position,
+            GrammarPosition::Action(BodyShape::Queries) | GrammarPosition::Tail(BodyShape::Queries)
         );
         let price =
             cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + rivalry(&block, fence);
@@ -188,11 +193,11 @@ fn keep(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnM
         return emit(if opens {
             GrammarStep::to(state.with(block.nested(fence)), price)
         } else {
-            GrammarStep::to(content, odd)
+            GrammarStep::to(filled, odd)
         });
     };
     if fence.len < inner.len || fence.info == Info::Odd {
-        return emit(GrammarStep::to(content, 0));
+        return emit(GrammarStep::to(filled, 0));
     }
     if fence.info == Info::Bare {
         let askew = if fence.indent == inner.indent {
@@ -215,7 +220,7 @@ fn keep(state: GrammarState, block: OpenBlock, fence: Fence, emit: &mut impl FnM
     } else {
         0
     };
-    emit(GrammarStep::to(content, as_text));
+    emit(GrammarStep::to(filled, as_text));
     if block.depth < MAX_DEPTH {
         emit(GrammarStep::to(
             state.with(block.nested(fence)),
@@ -236,34 +241,35 @@ fn rivalry(block: &OpenBlock, fence: Fence) -> Cost {
 
 /// Returns the step in which plan structure is content.
 fn look_alike(state: GrammarState, block: OpenBlock, token: &Token) -> GrammarStep {
-    let (bit, price) = match (state.place, token.kind) {
-        (GrammarPlace::Start, _) => (0, 0),
+    let (bit, price) = match (state.position, token.kind) {
+        (GrammarPosition::Start, _) => (0, 0),
         // A block where none belongs is as likely a second plan as anything else.
         (
-            GrammarPlace::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
+            GrammarPosition::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
             TokenKind::Section(Section::Plan),
-        ) => (look::PLAN, 0),
+        ) => (lookalike::PLAN, 0),
         (
-            GrammarPlace::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
+            GrammarPosition::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
             TokenKind::Section(_),
         ) => (0, 0),
         (_, TokenKind::Action(_)) => action_look(state, block),
         (_, TokenKind::Section(Section::Plan)) => plan_look(state, block),
-        (GrammarPlace::Head(_), TokenKind::Section(_)) => (0, cost::LOOK_SECTION_IN_SECTION),
+        (GrammarPosition::Head(_), TokenKind::Section(_)) => (0, cost::LOOK_SECTION_IN_SECTION),
         (_, TokenKind::Section(_)) => (0, cost::LOOK_SECTION),
-        (GrammarPlace::Label(_), _) => (look::LABEL, cost::LOOK_LABEL),
+        (GrammarPosition::Label(_), _) => (lookalike::LABEL, cost::LOOK_LABEL),
         _ => (0, 0),
     };
-    let known = bit != 0 && block.looks & bit != 0;
-    let whole_edit = bit != look::LABEL && bit != 0 && block.looks & look::LABEL != 0;
-    let price = if known {
+    let is_known = bit != 0 && block.lookalikes & bit != 0;
+    let whole_edit =
+        bit != lookalike::LABEL && bit != 0 && block.lookalikes & lookalike::LABEL != 0;
+    let price = if is_known {
         0
     } else {
         price + if whole_edit { cost::LOOK_EDIT } else { 0 }
     };
     GrammarStep::to(
         state.with(OpenBlock {
-            looks: block.looks | bit,
+            lookalikes: block.lookalikes | bit,
             solid: true,
             ..block
         }),
@@ -273,8 +279,8 @@ fn look_alike(state: GrammarState, block: OpenBlock, token: &Token) -> GrammarSt
 
 /// Returns kind and cost of an action heading as content.
 fn action_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
-    let around = match state.place {
-        GrammarPlace::Message => Some(block.inner.map_or(block.info, |inner| inner.info)),
+    let around = match state.position {
+        GrammarPosition::Message => Some(block.inner.map_or(block.info, |inner| inner.info)),
         _ => block.inner.map(|inner| inner.info),
     };
     let in_code = if block.document {
@@ -283,17 +289,17 @@ fn action_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
         cost::LOOK_IN_CODE
     };
     match around {
-        Some(Info::Document) => (look::DOCUMENT, cost::LOOK_DOCUMENT),
-        Some(Info::Bare) => (look::BARE, cost::LOOK_BARE + in_code),
-        Some(Info::Code | Info::Odd) => (look::CODE, cost::LOOK_CODE),
-        None if block.looks & look::PLAN != 0 => (look::RAW, 0),
-        None => (look::RAW, cost::LOOK_RAW + in_code),
+        Some(Info::Document) => (lookalike::DOCUMENT, cost::LOOK_DOCUMENT),
+        Some(Info::Bare) => (lookalike::BARE, cost::LOOK_BARE + in_code),
+        Some(Info::Code | Info::Odd) => (lookalike::CODE, cost::LOOK_CODE),
+        None if block.lookalikes & lookalike::PLAN != 0 => (lookalike::RAW, 0),
+        None => (lookalike::RAW, cost::LOOK_RAW + in_code),
     }
 }
 
 /// Returns kind and cost of `## Action Plan` as content.
 fn plan_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
-    if block.inner.is_some() || matches!(state.place, GrammarPlace::Message) {
+    if block.inner.is_some() || matches!(state.position, GrammarPosition::Message) {
         return action_look(state, block);
     }
     let in_code = if block.document {
@@ -301,12 +307,12 @@ fn plan_look(state: GrammarState, block: OpenBlock) -> (u8, Cost) {
     } else {
         cost::LOOK_IN_CODE
     };
-    let price = if matches!(state.place, GrammarPlace::Head(_)) {
+    let price = if matches!(state.position, GrammarPosition::Head(_)) {
         cost::LOOK_PLAN_IN_SECTION
     } else {
         cost::LOOK_PLAN
     };
-    (look::PLAN, price + in_code)
+    (lookalike::PLAN, price + in_code)
 }
 
 /// Emits the step in which the block ended before this token and its closing fence is missing.
@@ -317,7 +323,7 @@ fn forget(
     emit: &mut impl FnMut(GrammarStep),
 ) {
     // RP7: a block without content is never closed like this.
-    let unsaid = !block.solid || state.place == GrammarPlace::Start;
+    let unsaid = !block.solid || state.position == GrammarPosition::Start;
     if unsaid {
         return;
     }
@@ -330,20 +336,20 @@ fn forget(
     let open = if disorder {
         0
     } else {
-        left_open(state, block, How::Shorter)
+        left_open(state, block, CloserDeviation::Shorter)
     };
     // The closing fence inserted before a label separates it from the text above.
     let kind = match token.kind {
         TokenKind::Label(label, _) => TokenKind::Label(label, Glued::No),
         kind => kind,
     };
-    outside(
-        state.closed(&block),
+    step_outside(
+        state.after_block(&block),
         &Token { kind, ..*token },
         &mut |next| {
             let wrapped = matches!(token.kind, TokenKind::End) && next.cost == cost::WRAPPER_OPEN;
             if next.cost == 0 || wrapped {
-                emit(GrammarStep::doing(
+                emit(GrammarStep::with_event(
                     RepairEvent::Forgotten(scope(state)),
                     next.state,
                     price + open + next.cost,

@@ -4,7 +4,7 @@ use super::Level::{self, Clean, Doubtful, Hopeless, Refenced, Repaired};
 use super::repair;
 
 /// Placeholders of the cases: the part above the actions, and actions.
-const WORDS: [(&str, &str); 9] = [
+const PLACEHOLDERS: [(&str, &str); 9] = [
     (
         "{head}",
         "{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n",
@@ -38,7 +38,7 @@ const READ: &str = "### `READ`\n- **Resource:** [second](/second)\n- **Descripti
 
 /// Expands the placeholders of a case; `{crlf}` selects CRLF line endings.
 pub(super) fn expand(case: &str) -> String {
-    let text = WORDS
+    let text = PLACEHOLDERS
         .iter()
         .fold(case.replace("{read}", READ), |text, (word, part)| {
             text.replace(word, part)
@@ -63,7 +63,7 @@ pub(super) fn check(name: &str, reply: &str, level: Level, expected: &str) {
 
 /// Replies that are not changed.
 #[rustfmt::skip]
-pub(super) const KEPT: [(&str, &str, Level); 46] = [
+pub(super) const UNCHANGED: [(&str, &str, Level); 46] = [
     ("F03: queries that follow each other are not joined", "{head}{research}```text\nq1\n```\n```text\nq2\n```\n", Clean),
     ("F05: a label behind a blank line", "{head}{edit}\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n", Clean),
     ("F08: a closer may be longer", "{head}{execute}```shell\nmake\n`````\n\n{read}", Clean),
@@ -114,7 +114,7 @@ pub(super) const KEPT: [(&str, &str, Level); 46] = [
 
 /// Replies that are changed, with the result.
 #[rustfmt::skip]
-pub(super) const MENDED: [(&str, &str, Level, &str); 31] = [
+pub(super) const REPAIRED: [(&str, &str, Level, &str); 31] = [
     ("F01: a fence with a language inside one of the same length", "{head}{create}```markdown\n# A\n```shell\nmake all\n```\nafter\n```\n", Refenced, "{head}{create}````markdown\n# A\n```shell\nmake all\n```\nafter\n````\n"),
     ("F02: a pair of bare fences inside a bare one", "{head}{create}```\nx\n```\ny\n```\nz\n```\n", Refenced, "{head}{create}````\nx\n```\ny\n```\nz\n````\n"),
     ("F04: a label right below the list", "{head}{edit}`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n", Refenced, "{head}{edit}\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n"),
@@ -150,14 +150,14 @@ pub(super) const MENDED: [(&str, &str, Level, &str); 31] = [
 
 #[test]
 fn what_is_right_or_beyond_repair_stays_as_it_is() {
-    for (name, reply, level) in KEPT {
+    for (name, reply, level) in UNCHANGED {
         check(name, reply, level, reply);
     }
 }
 
 #[test]
 fn what_is_damaged_becomes_what_was_meant() {
-    for (name, reply, level, expected) in MENDED {
+    for (name, reply, level, expected) in REPAIRED {
         check(name, reply, level, expected);
     }
 }

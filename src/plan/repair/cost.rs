@@ -112,9 +112,9 @@ pub(super) const SURPLUS: Cost = 50 * UNIT;
 /// Added for the opening fence of a complete block that the grammar expects.
 pub(super) const SURPLUS_OPENER: Cost = 60 * UNIT;
 /// A block where none belongs: after stray text, elsewhere.
-pub(super) const STRAY_AFTER_PROSE: Cost = 20 * UNIT;
+pub(super) const MISPLACED_BLOCK_AFTER_PROSE: Cost = 20 * UNIT;
 /// See [`STRAY_AFTER_PROSE`].
-pub(super) const STRAY: Cost = 60 * UNIT;
+pub(super) const MISPLACED_BLOCK: Cost = 60 * UNIT;
 /// Text where none belongs.
 pub(super) const PROSE: Cost = 40 * UNIT;
 /// Text between the title and the first section.

@@ -6,24 +6,26 @@
 
 use std::ops::Range;
 
+use super::almost_fence::{self, is_nearly_fence};
+use super::analysis::Analysis;
 use super::cost::MARGIN;
-use super::cut;
 use super::emit::BlockSpan;
-use super::event::{FenceScope, How, RepairEvent};
+use super::event::{CloserDeviation, FenceScope, RepairEvent};
 use super::line::{self, Fence, Info, LineKind, ReplyLine};
-use super::near::{self, nearly_fence};
 use super::note::{self, note};
 use super::state::Nesting;
 use super::token::{Token, TokenKind};
-use super::view::View;
+use super::truncation;
 use super::{Note, check};
 use crate::plan::action::heading::Label;
 use crate::plan::spelling;
 
-impl View<'_> {
+impl Analysis<'_> {
     /// Returns all doubts, at most one per line.
     pub fn doubts(&self) -> Vec<Note> {
-        let mut doubts: Vec<Note> = cut::doubts(self).into_iter().collect();
+        let mut doubts: Vec<Note> = truncation::truncation_of_reading(self)
+            .into_iter()
+            .collect();
         doubts.extend(self.spans.iter().filter_map(|span| self.of_block(span)));
         doubts.extend(self.pairs());
         doubts.extend(
@@ -42,8 +44,8 @@ impl View<'_> {
             doubts.extend(self.rival());
         }
 
-        let mut said = std::collections::BTreeSet::new();
-        doubts.retain(|doubt| said.insert(doubt.line));
+        let mut reported = std::collections::BTreeSet::new();
+        doubts.retain(|doubt| reported.insert(doubt.line));
         doubts
     }
 
@@ -52,7 +54,7 @@ impl View<'_> {
         let first = &self.best.first;
         let second = self.best.second.as_ref()?;
         let near = second.cost < first.cost + MARGIN;
-        near.then(|| note::parting(self.lines, first, second))
+        near.then(|| note::ambiguity_note(self.lines, first, second))
     }
 
     fn of_block(&self, span: &BlockSpan) -> Option<Note> {
@@ -62,18 +64,18 @@ impl View<'_> {
         }
 
         self.remarks(span)
-            .or_else(|| longer(self.lines, &(span.content.start..span.close?)))
+            .or_else(|| longer_closer(self.lines, &(span.body.start..span.close?)))
             .or_else(|| self.stray_fence(span))
             .or_else(|| self.closer(span))
-            .or_else(|| self.words(span))
+            .or_else(|| self.check_trailing_text(span))
             .or_else(|| self.blanks(span))
             .or_else(|| self.opener(span))
     }
 
     /// Reports that a block can end at its first closing fence, with remarks after it.
     fn remarks(&self, span: &BlockSpan) -> Option<Note> {
-        let closer = self.token(span.open)?.whole?;
-        let end = span.close.unwrap_or(span.content.end);
+        let closer = self.token(span.open)?.complete_until?;
+        let end = span.close.unwrap_or(span.body.end);
         if span.nesting == Nesting::Unknown && closer < end {
             return Some(two_ways(closer, end));
         }
@@ -87,8 +89,8 @@ impl View<'_> {
     /// content.
     fn last_of_remarks(&self, span: &BlockSpan, closer: usize) -> Option<usize> {
         let opener = self.fence(span.open)?;
-        let behind = self.tokens.partition_point(|token| token.line <= closer);
-        let region = self.tokens[behind..].iter().take_while(|token| {
+        let following = self.tokens.partition_point(|token| token.line <= closer);
+        let region = self.tokens[following..].iter().take_while(|token| {
             matches!(
                 token.kind,
                 TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. }
@@ -113,14 +115,16 @@ impl View<'_> {
     fn stray_fence(&self, span: &BlockSpan) -> Option<Note> {
         let opener = self.fence(span.open)?;
         let fences = || {
-            span.content
+            span.body
                 .clone()
                 .filter_map(|at| Some((at, self.fence(at)?)))
         };
         let is_rival = |fence: Fence| fence.mark == opener.mark && fence.len >= opener.len;
-        let closed = span.close.is_some() && span.how == How::Proper;
+        let is_closed = span.close.is_some() && span.how == CloserDeviation::Proper;
 
-        if span.nesting != Nesting::Spans || closed && !fences().any(|(_, fence)| is_rival(fence)) {
+        if span.nesting != Nesting::Spans
+            || is_closed && !fences().any(|(_, fence)| is_rival(fence))
+        {
             return None;
         }
 
@@ -142,23 +146,30 @@ impl View<'_> {
     /// Reports a missing or malformed closing fence next to an almost correct one.
     fn closer(&self, span: &BlockSpan) -> Option<Note> {
         let opened = span.open + 1;
-        let content = || span.content.clone();
+        let body = || span.body.clone();
         match (span.close, span.how) {
-            (Some(_), How::Proper) => None,
-            (Some(at), How::OtherMark) => Some(note(
+            (Some(_), CloserDeviation::Proper) => None,
+            (Some(at), CloserDeviation::OtherMark) => Some(note(
                 at,
                 &format!(
                     "the block that opens at line {opened} is closed with the other character"
                 ),
             )),
-            (Some(at), How::Trailing) if !near::is_remark(self.lines[at].text) => Some(note(
-                at,
-                &format!("this closes the block that opens at line {opened}, or is a line of it"),
-            )),
+            (Some(at), CloserDeviation::Trailing)
+                if !almost_fence::is_remark_after_fence(self.lines[at].text) =>
+            {
+                Some(note(
+                    at,
+                    &format!(
+                        "this closes the block that opens at line {opened}, or is a line of it"
+                    ),
+                ))
+            }
             (close, _) => {
-                let near = content().find(|&at| nearly_fence(self.lines[at].text));
+                let near = body().find(|&at| is_nearly_fence(self.lines[at].text));
                 let last = || self.last_fence(span).filter(|_| close.is_none());
-                let open = || near::left_open(self.lines, content()).filter(|_| close.is_none());
+                let open =
+                    || almost_fence::unclosed_fence(self.lines, body()).filter(|_| close.is_none());
                 let at = near.or_else(last).or_else(open)?;
                 Some(note(
                     at,
@@ -170,14 +181,14 @@ impl View<'_> {
 
     /// Reports that the last lines of a code block without a closing fence are a sentence, which
     /// could follow the block.
-    fn words(&self, span: &BlockSpan) -> Option<Note> {
+    fn check_trailing_text(&self, span: &BlockSpan) -> Option<Note> {
         if span.close.is_some() || span.nesting == Nesting::Anywhere {
             return None;
         }
 
         let blank = |at: &usize| self.lines[*at].kind == LineKind::Blank;
-        let last = span.content.clone().rev().find(|at| !blank(at))?;
-        let above = (span.content.start..last).rev().find(|at| blank(at))?;
+        let last = span.body.clone().rev().find(|at| !blank(at))?;
+        let above = (span.body.start..last).rev().find(|at| blank(at))?;
         let text = self.lines[above + 1].text;
         let opened = span.open + 1;
         (text.starts_with(char::is_alphabetic) && spelling::is_prose(text)).then(|| {
@@ -191,7 +202,7 @@ impl View<'_> {
     /// Reports more blank lines than usual after a block without a closing fence: they could be its
     /// last lines.
     fn blanks(&self, span: &BlockSpan) -> Option<Note> {
-        let behind = |end: usize| {
+        let label_after = |end: usize| {
             let lines = self.lines[end..].iter();
             let count = lines
                 .take_while(|line| line.kind == LineKind::Blank)
@@ -199,13 +210,13 @@ impl View<'_> {
             let next = self.lines.get(end + count)?;
             Some((matches!(next.kind, LineKind::Label(_)), count))
         };
-        let (labelled, count) = behind(span.content.end).filter(|_| span.close.is_none())?;
-        let closed = self
+        let (labelled, count) = label_after(span.body.end).filter(|_| span.close.is_none())?;
+        let closed_spans = self
             .spans
             .iter()
             .filter(|other| other.scope == FenceScope::Content);
-        let usual = closed
-            .filter_map(|other| behind(other.close? + 1))
+        let usual = closed_spans
+            .filter_map(|other| label_after(other.close? + 1))
             .filter(|(other, _)| *other == labelled)
             .map(|(_, count)| count)
             .max();
@@ -213,7 +224,7 @@ impl View<'_> {
 
         (count > usual.unwrap_or(if labelled { 0 } else { 2 })).then(|| {
             note(
-                span.content.end,
+                span.body.end,
                 &format!("the blank lines here can belong to the block that opens at line {opened}, whose closing fence is missing"),
             )
         })
@@ -222,17 +233,17 @@ impl View<'_> {
     /// Returns the last line of a content if it is a fence that could close the block.
     fn last_fence(&self, span: &BlockSpan) -> Option<usize> {
         let opener = self.fence(span.open)?;
-        let last = span.content.clone().last()?;
+        let last = span.body.clone().last()?;
         let fence = self.fence(last)?;
         (fence.mark == opener.mark && fence.len >= opener.len).then_some(last)
     }
 
     /// Reports an opening fence that occurs twice.
     fn opener(&self, span: &BlockSpan) -> Option<Note> {
-        let first = self.lines.get(span.content.start)?;
+        let first = self.lines.get(span.body.start)?;
         let same = first.text.trim() == self.lines[span.open].text.trim();
         let why = "the opening fence is repeated; the second can be a slip, or content";
-        (same && span.anew && span.content.len() > 1).then(|| note(span.content.start, why))
+        (same && span.anew && span.body.len() > 1).then(|| note(span.body.start, why))
     }
 
     /// Reports that only one of FIND and REPLACE leaves a fence open: its closing fence could be
@@ -246,17 +257,18 @@ impl View<'_> {
                 continue;
             }
 
-            let open = |span: &BlockSpan| near::left_open(self.lines, span.content.clone());
+            let open =
+                |span: &BlockSpan| almost_fence::unclosed_fence(self.lines, span.body.clone());
             let (lone, at) = match (open(find), open(replace)) {
                 (Some(at), None) => (find, at),
                 (None, Some(at)) => (replace, at),
                 _ => continue,
             };
-            let told = note::swallowed(self.lines, lone).is_some();
+            let is_reported = note::swallowed(self.lines, lone).is_some();
             let end = lone
                 .close
-                .filter(|_| lone.anew && lone.how == How::Proper && !told);
-            let inside = at + 1..lone.content.end;
+                .filter(|_| lone.anew && lone.how == CloserDeviation::Proper && !is_reported);
+            let inside = at + 1..lone.body.end;
             if let Some(end) = end.filter(|_| !inside.is_empty()) {
                 pairs.push(two_closers(end, lone.open));
             }
@@ -317,16 +329,16 @@ impl View<'_> {
 /// Reports a closing fence longer than its opening one, with an action before it or after a fence
 /// that stays open. Two mistakes could cancel out: a missing closing fence, and one further down
 /// that is too long. Or the last line of the content is joined to its closing fence.
-pub(super) fn longer(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<Note> {
-    let what = if note::swallowed_action(lines, content).is_some() {
+pub(super) fn longer_closer(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<Note> {
+    let detail = if note::swallowed_action(lines, body).is_some() {
         "an action is between them"
     } else {
-        near::left_open(lines, content.clone())?;
+        almost_fence::unclosed_fence(lines, body.clone())?;
         "a fence between them is never closed"
     };
 
-    let why = format!("this closing fence is longer than its opener, and {what}");
-    check::is_closed_longer(lines, content).then(|| note(content.end, &why))
+    let why = format!("this closing fence is longer than its opener, and {detail}");
+    check::is_closed_longer(lines, body).then(|| note(body.end, &why))
 }
 
 /// Reports that a block can end at either of two lines.

@@ -6,16 +6,16 @@ use super::repair;
 
 /// Compares the doubts about a reply, each as `line: message`.
 fn check_doubts(reply: &str, expected: &[&str]) {
-    let found = repair(&expand(reply));
-    let doubts: Vec<_> = found
+    let repaired = repair(&expand(reply));
+    let doubts: Vec<_> = repaired
         .notes
         .iter()
         .filter(|note| note.doubt)
         .map(|note| format!("{}: {}", note.line, note.message))
         .collect();
-    assert_eq!(doubts, expected, "{:?}: {}", found.level, found.text);
+    assert_eq!(doubts, expected, "{:?}: {}", repaired.level, repaired.text);
 
-    assert_eq!(found.level == Doubtful, !expected.is_empty());
+    assert_eq!(repaired.level == Doubtful, !expected.is_empty());
 }
 
 #[test]
@@ -46,14 +46,14 @@ fn rp15_a_remark_behind_a_command_or_the_memos_is_no_part_of_it() {
             "{first}: the fences can be read in two ways: line {first} closes its block, and a remark with a block of its own follows, or line {last} closes it"
         )
     };
-    let remark = "Or:\n```\nrm a\n```\n";
+    let comment = "Or:\n```\nrm a\n```\n";
     check_doubts(
-        &format!("{{head}}{{execute}}```\nls\n```\n{remark}"),
+        &format!("{{head}}{{execute}}```\nls\n```\n{comment}"),
         &[&two(17, 21)],
     );
     check_doubts(
         &format!(
-            "{{title}}\n## Rationale\n~~~\nr\n~~~\n\n## Memos\n```\n[+] a\n```\n{remark}\n## Action Plan\n\n{{read}}"
+            "{{title}}\n## Rationale\n~~~\nr\n~~~\n\n## Memos\n```\n[+] a\n```\n{comment}\n## Action Plan\n\n{{read}}"
         ),
         &[&two(14, 18)],
     );
@@ -64,11 +64,11 @@ fn rp15_a_remark_behind_a_command_or_the_memos_is_no_part_of_it() {
 
 #[test]
 fn rp16_what_could_be_the_closer_is_told_by_its_line() {
-    let block = |content: &str| format!("{{head}}{{execute}}```sh\n{content}\n{{read}}");
+    let block = |code: &str| format!("{{head}}{{execute}}```sh\n{code}\n{{read}}");
     let can = |line| format!("{line}: this can be meant to close the block that opens at line 15");
-    for content in ["ls```\n", "ls\n\u{a0}```\n", "ls\n``\n", "ls\n> ```\n"] {
-        let line = if content.starts_with("ls`") { 16 } else { 17 };
-        check_doubts(&block(content), &[&can(line)]);
+    for code in ["ls```\n", "ls\n\u{a0}```\n", "ls\n``\n", "ls\n> ```\n"] {
+        let line = if code.starts_with("ls`") { 16 } else { 17 };
+        check_doubts(&block(code), &[&can(line)]);
     }
 
     check_doubts(
@@ -86,7 +86,7 @@ fn rp16_what_could_be_the_closer_is_told_by_its_line() {
 fn rp17_where_an_answer_ends_shows_that_it_was_cut_off() {
     let inside = "the answer was cut off: it ends inside the block that starts here";
     let partial = "the answer was cut off: its last line is not complete";
-    let at = |line: usize, what: &str| format!("{line}: {what}");
+    let at = |line: usize, message: &str| format!("{line}: {message}");
     check_doubts("{head}{execute}```sh\nls", &[&at(15, inside)]);
     check_doubts("{head}{execute}````sh\nls\n```", &[&at(15, inside)]);
     check_doubts("```md\n{head}{execute}~~~sh\nls\n~~~\n", &[&at(1, inside)]);

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::check::{indent_of, is_indented};
-use super::event::{FenceScope, How, RepairEvent};
+use super::check::{indent_of, is_indented_like};
+use super::event::{CloserDeviation, FenceScope, RepairEvent};
 use super::line::{LineKind, ReplyLine};
 use super::pass::ReadingStep;
 use super::state::Nesting;
@@ -14,10 +14,10 @@ pub(super) struct BlockSpan {
     /// Line index of the opening fence.
     pub open: usize,
     /// Lines of the content.
-    pub content: Range<usize>,
+    pub body: Range<usize>,
     /// Line index of the closing fence; `None` if missing.
     pub close: Option<usize>,
-    pub how: How,
+    pub how: CloserDeviation,
     /// Whether its fences must be rewritten.
     pub anew: bool,
     pub scope: FenceScope,
@@ -43,7 +43,7 @@ pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[ReadingStep]) -> Vec<Block
             step.event,
             RepairEvent::Action | RepairEvent::Forgotten(_) | RepairEvent::Unwrap
         );
-        let closed = match step.event {
+        let closing = match step.event {
             RepairEvent::Open(_, inside) => {
                 (open, nesting) = (step.line, inside);
                 None
@@ -53,7 +53,7 @@ pub(super) fn spans(lines: &[ReplyLine<'_>], steps: &[ReadingStep]) -> Vec<Block
             _ => None,
         };
 
-        if let Some((scope, how)) = closed {
+        if let Some((scope, how)) = closing {
             let span = BlockSpan {
                 scope,
                 nesting,
@@ -115,7 +115,7 @@ fn is_closed(lines: &[ReplyLine<'_>]) -> bool {
 fn span(
     lines: &[ReplyLine<'_>],
     Range { start: open, end }: Range<usize>,
-    how: Option<How>,
+    how: Option<CloserDeviation>,
 ) -> BlockSpan {
     let trailing = lines[open + 1..end]
         .iter()
@@ -123,20 +123,20 @@ fn span(
         .take_while(|l| l.kind == LineKind::Blank)
         .count();
     // RP7: a missing closing fence goes above the blank lines.
-    let content = open + 1..if how.is_some() { end } else { end - trailing };
+    let body = open + 1..if how.is_some() { end } else { end - trailing };
     let LineKind::Fence(fence) = lines[open].kind else {
         unreachable!("a block opens at a fence")
     };
 
     let inside = |line: &ReplyLine<'_>| matches!(line.kind, LineKind::Fence(f) if f.mark == fence.mark && f.len >= fence.len);
-    let ambiguous = lines[content.clone()].iter().any(inside);
+    let ambiguous = lines[body.clone()].iter().any(inside);
     let askew = how.is_some() && matches!(lines[end].kind, LineKind::Fence(f) if f.indent != 0);
-    let anew = ambiguous || askew || fence.indent > 0 || how != Some(How::Proper);
+    let anew = ambiguous || askew || fence.indent > 0 || how != Some(CloserDeviation::Proper);
     BlockSpan {
         open,
-        content,
+        body,
         close: how.map(|_| end),
-        how: how.unwrap_or(How::Proper),
+        how: how.unwrap_or(CloserDeviation::Proper),
         anew,
         scope: FenceScope::Content,
         nesting: Nesting::Anywhere,
@@ -185,7 +185,7 @@ fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Re
     let body = opener.trim_start_matches([' ', '\t']);
     let mark = char::from(body.as_bytes()[0]);
     let own = body.len() - body.trim_start_matches(mark).len();
-    let run = lines[span.content.clone()]
+    let run = lines[span.body.clone()]
         .iter()
         .map(|l| fence::longest_run(l.text, mark))
         .max()
@@ -197,14 +197,14 @@ fn refence(lines: &[ReplyLine<'_>], span: &BlockSpan, edits: &mut Vec<(usize, Re
         RepairEdit::Replace(format!("{fence}{}", &body[own..])),
     ));
     let indent = indent_of(opener);
-    if !indent.is_empty() && is_indented(&lines[span.content.clone()], opener) {
+    if !indent.is_empty() && is_indented_like(&lines[span.body.clone()], opener) {
         let dedent = |at: usize| (at, RepairEdit::Dedent(common(lines[at].text, indent)));
-        edits.extend(span.content.clone().map(dedent));
+        edits.extend(span.body.clone().map(dedent));
     }
 
     edits.push(match span.close {
         Some(line) => (line, RepairEdit::Replace(fence)),
-        None => (span.content.end, RepairEdit::Insert(fence)),
+        None => (span.body.end, RepairEdit::Insert(fence)),
     });
 }
 
@@ -228,10 +228,10 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
     let mut edits = edits.iter().peekable();
 
     for at in 0..=lines.len() {
-        let (mut kept, mut own) = (true, lines.get(at).map_or("", |l| l.text));
+        let (mut keep, mut own) = (true, lines.get(at).map_or("", |l| l.text));
         while let Some((_, edit)) = edits.next_if(|(line, _)| *line == at) {
             match edit {
-                RepairEdit::Drop => kept = false,
+                RepairEdit::Drop => keep = false,
                 RepairEdit::Replace(other) => own = other,
                 RepairEdit::Dedent(bytes) => own = &own[*bytes..],
                 RepairEdit::Insert(line) => insert(
@@ -242,7 +242,7 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
             }
         }
 
-        if let Some(line) = lines.get(at).filter(|_| kept) {
+        if let Some(line) = lines.get(at).filter(|_| keep) {
             text.push_str(own);
             text.push_str(line.ending);
         }

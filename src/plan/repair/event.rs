@@ -9,7 +9,7 @@ pub(super) enum RepairEvent {
     Unwrap,
     Action,
     Open(FenceScope, Nesting),
-    Close(FenceScope, How),
+    Close(FenceScope, CloserDeviation),
     /// The open block ends before this line; its closing fence is missing.
     Forgotten(FenceScope),
     /// A fence that belongs to nothing.
@@ -36,7 +36,7 @@ pub(super) enum FenceScope {
 
 /// Deviation of a closing fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum How {
+pub(super) enum CloserDeviation {
     /// None, or only longer.
     Proper,
     Shorter,

@@ -22,7 +22,7 @@ impl GrammarStep {
         }
     }
 
-    pub fn doing(event: RepairEvent, state: GrammarState, cost: Cost) -> Self {
+    pub fn with_event(event: RepairEvent, state: GrammarState, cost: Cost) -> Self {
         GrammarStep {
             state,
             cost,

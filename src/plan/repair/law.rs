@@ -67,7 +67,7 @@ fn replies() -> impl Strategy<Value = String> {
     );
     let free = prop::collection::vec(line.clone(), 0..60);
     let body = prop::collection::vec(line, 0..40);
-    let join = |lines: Vec<(&str, &str)>| {
+    let concat = |lines: Vec<(&str, &str)>| {
         lines
             .into_iter()
             .map(|(text, end)| format!("{text}{end}"))
@@ -76,15 +76,15 @@ fn replies() -> impl Strategy<Value = String> {
 
     let head = "# T\n- **Status:** Green\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n";
     prop_oneof![
-        free.prop_map(join),
-        body.prop_map(move |lines| format!("{head}{}", join(lines)))
+        free.prop_map(concat),
+        body.prop_map(move |lines| format!("{head}{}", concat(lines)))
     ]
 }
 
 /// Returns the lines that repair must keep, except those above the title and after a fence around
 /// the plan.
-fn kept(text: &str) -> Vec<&str> {
-    let is_fence = |l: &str| matches!(line::kind(l), LineKind::Fence(_) | LineKind::Blank);
+fn content_lines(text: &str) -> Vec<&str> {
+    let is_fence = |l: &str| matches!(line::classify_line(l), LineKind::Fence(_) | LineKind::Blank);
     crate::text::fence::split_lines(text)
         .map(|l| l.text)
         .filter(|l| !is_fence(l))
@@ -93,7 +93,7 @@ fn kept(text: &str) -> Vec<&str> {
 }
 
 /// Returns the action headings outside CommonMark's fences, or all of them.
-fn actions(text: &str, outside: bool) -> Vec<&str> {
+fn actions(text: &str, outside_blocks: bool) -> Vec<&str> {
     let mut open: Option<line::Fence> = None;
     let mut visible = |l: &line::ReplyLine<'_>| {
         match (l.kind, open) {
@@ -108,9 +108,9 @@ fn actions(text: &str, outside: bool) -> Vec<&str> {
             _ => {}
         }
 
-        matches!(l.kind, LineKind::Action(_)) && (open.is_none() || !outside)
+        matches!(l.kind, LineKind::Action(_)) && (open.is_none() || !outside_blocks)
     };
-    super::lines::read(text, super::Spelling::Exact)
+    super::lines::read_lines(text, super::Spelling::Exact)
         .iter()
         .filter(|l| visible(l))
         .map(|l| l.text)
@@ -130,8 +130,8 @@ proptest! {
     #[test]
     fn rp3_every_line_survives_in_order(reply in replies()) {
         let repaired = repair(&reply);
-        let mut before = kept(&reply).into_iter();
-        for line in kept(&repaired.text) {
+        let mut before = content_lines(&reply).into_iter();
+        for line in content_lines(&repaired.text) {
             let line = line.strip_prefix("# ").unwrap_or(line);
             prop_assert!(before.any(|other| other == line || other.trim_start_matches('#').trim_start() == line), "{:?} is new", line);
         }
@@ -140,14 +140,14 @@ proptest! {
     #[test]
     fn rp3_nothing_but_a_preamble_and_a_tail_is_dropped(reply in replies()) {
         let repaired = repair(&reply);
-        let told = |what: &str| repaired.notes.iter().any(|note| note.message.starts_with(what));
-        if repaired.level < Level::Hopeless && !told("dropped the text") && !told("took the whole plan") && !told("add a space after") {
-            prop_assert_eq!(kept(&repaired.text), kept(&reply));
+        let has_note = |prefix: &str| repaired.notes.iter().any(|note| note.message.starts_with(prefix));
+        if repaired.level < Level::Hopeless && !has_note("dropped the text") && !has_note("took the whole plan") && !has_note("add a space after") {
+            prop_assert_eq!(content_lines(&repaired.text), content_lines(&reply));
         }
 
-        let mut known = actions(&reply, false).into_iter();
+        let mut originals = actions(&reply, false).into_iter();
         for action in actions(&repaired.text, true) {
-            prop_assert!(known.any(|other| other == action), "{:?} is no action of the reply", action);
+            prop_assert!(originals.any(|other| other == action), "{:?} is no action of the reply", action);
         }
     }
 
@@ -163,10 +163,10 @@ proptest! {
     fn rp1_a_plan_by_the_rule_stays_whatever_its_contents_are(contents in prop::collection::vec(prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..15), 1..5)) {
         let mut plan = String::from("# T\n- **Status:** Green\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n");
         for (number, lines) in contents.iter().enumerate() {
-            let content: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            let fence = crate::text::fence::fence_for(&content, 3);
+            let code: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let fence = crate::text::fence::fence_for(&code, 3);
             let info = ["md", "rust", ""][number % 3];
-            plan.push_str(&format!("\n### `CREATE`\n- **File Path:** [a](/a)\n{fence}{info}\n{content}{fence}\n"));
+            plan.push_str(&format!("\n### `CREATE`\n- **File Path:** [a](/a)\n{fence}{info}\n{code}{fence}\n"));
         }
 
         let repaired = repair(&plan);

@@ -65,7 +65,7 @@ pub(super) enum Info {
     Odd,
 }
 
-pub(super) fn kind(line: &str) -> LineKind {
+pub(super) fn classify_line(line: &str) -> LineKind {
     let (indent, body) = fence::split_indent(line);
     let Some(&first) = body.as_bytes().first() else {
         return LineKind::Blank;
@@ -73,7 +73,7 @@ pub(super) fn kind(line: &str) -> LineKind {
     if matches!(first, b'`' | b'~')
         && let Some(fence) = fence::read(line)
     {
-        return LineKind::Fence(of_fence(&fence));
+        return LineKind::Fence(reduce_fence(&fence));
     }
 
     if indent >= 4 {
@@ -81,30 +81,32 @@ pub(super) fn kind(line: &str) -> LineKind {
     }
 
     match first {
-        b'#' => headed(body, indent)
-            .or_else(|| label(body))
+        b'#' => heading_kind(body, indent)
+            .or_else(|| label_kind(body))
             .unwrap_or(LineKind::Text),
-        b'`' | b'F' | b'R' | b'_' => label(body).unwrap_or(LineKind::Text),
+        b'`' | b'F' | b'R' | b'_' => label_kind(body).unwrap_or(LineKind::Text),
         b'*' | b'-' if is_rule(body) => LineKind::Rule,
-        b'*' | b'-' | b'+' => item(body).or_else(|| label(body)).unwrap_or(LineKind::Text),
-        b'0'..=b'9' => numbered(body),
+        b'*' | b'-' | b'+' => item_kind(body)
+            .or_else(|| label_kind(body))
+            .unwrap_or(LineKind::Text),
+        b'0'..=b'9' => numbered_kind(body),
         _ if indent > 0 => LineKind::List,
         _ => LineKind::Text,
     }
 }
 
-fn of_fence(fence: &fence::FenceLine<'_>) -> Fence {
+fn reduce_fence(fence: &fence::FenceLine<'_>) -> Fence {
     let len = u16::try_from(fence.len).unwrap_or(u16::MAX);
     let indent = u8::try_from(fence.indent).unwrap_or(u8::MAX);
     Fence {
         mark: fence.mark,
         len,
         indent,
-        info: info(fence.info),
+        info: classify_info(fence.info),
     }
 }
 
-fn info(text: &str) -> Info {
+fn classify_info(text: &str) -> Info {
     let word = text.split([' ', '\t', ',']).next().unwrap_or_default();
     let Some(first) = word.chars().next() else {
         return Info::Bare;
@@ -132,22 +134,22 @@ pub(super) fn is_markdown(word: &str) -> bool {
     names.iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
-fn headed(body: &str, indent: usize) -> Option<LineKind> {
+fn heading_kind(body: &str, indent: usize) -> Option<LineKind> {
     let level = body.bytes().take_while(|&b| b == b'#').count();
-    let rest = &body[level..];
-    let spaced = rest.starts_with([' ', '\t']);
-    let name = rest.trim().trim_end_matches('#').trim_end();
+    let tail = &body[level..];
+    let spaced = tail.starts_with([' ', '\t']);
+    let name = tail.trim().trim_end_matches('#').trim_end();
     match level {
-        1 if !rest.is_empty() && indent == 0 => Some(LineKind::Title { spaced }),
+        1 if !tail.is_empty() && indent == 0 => Some(LineKind::Title { spaced }),
         2 if spaced => heading::section(name).map(LineKind::Section),
-        3 if spaced => action(name).map(LineKind::Action),
+        3 if spaced => parse_action_name(name).map(LineKind::Action),
         _ => None,
     }
 }
 
 /// Parses the name of an action like the parser. A name in backticks ends a block even if more text
 /// follows, which the parser then reports.
-fn action(text: &str) -> Option<&'static ActionRow> {
+fn parse_action_name(text: &str) -> Option<&'static ActionRow> {
     let unnumbered = text
         .trim_start_matches(|c: char| c.is_ascii_digit())
         .trim_start_matches(['.', ')', ' ']);
@@ -156,7 +158,7 @@ fn action(text: &str) -> Option<&'static ActionRow> {
 }
 
 /// Parses a label of EDIT: a heading, in backticks, bold, or plain with a colon.
-fn label(body: &str) -> Option<LineKind> {
+fn label_kind(body: &str) -> Option<LineKind> {
     if body.len() > 32 {
         return None;
     }
@@ -175,13 +177,13 @@ fn label(body: &str) -> Option<LineKind> {
     }
 }
 
-fn item(body: &str) -> Option<LineKind> {
+fn item_kind(body: &str) -> Option<LineKind> {
     matches!(body.as_bytes().get(1), None | Some(b' ' | b'\t')).then_some(LineKind::List)
 }
 
-fn numbered(body: &str) -> LineKind {
-    let rest = body.trim_start_matches(|c: char| c.is_ascii_digit());
-    if rest.starts_with(". ") || rest.starts_with(") ") {
+fn numbered_kind(body: &str) -> LineKind {
+    let tail = body.trim_start_matches(|c: char| c.is_ascii_digit());
+    if tail.starts_with(". ") || tail.starts_with(") ") {
         LineKind::List
     } else {
         LineKind::Text
@@ -201,7 +203,7 @@ mod tests {
 
     fn check(lines: &[&str], expected: LineKind) {
         for line in lines {
-            assert_eq!(kind(line), expected, "{line:?}");
+            assert_eq!(classify_line(line), expected, "{line:?}");
         }
     }
 
@@ -293,7 +295,7 @@ mod tests {
 
     #[test]
     fn an_info_string_that_is_no_language_is_odd() {
-        let info = |line| match kind(line) {
+        let info = |line| match classify_line(line) {
             LineKind::Fence(fence) => fence.info,
             other => panic!("{other:?}"),
         };

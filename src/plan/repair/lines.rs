@@ -1,12 +1,12 @@
 //! Classifies the lines of a whole reply: each on its own, then in context.
 
-use super::line::{LineKind, ReplyLine, kind};
+use super::line::{LineKind, ReplyLine, classify_line};
 use super::{Spelling, free};
 use crate::plan::action::heading;
 use crate::text::fence;
 
-pub(super) fn read(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
-    let read = |l: fence::TextLine<'_>| kind(l.text);
+pub(super) fn read_lines(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
+    let read = |l: fence::TextLine<'_>| classify_line(l.text);
     let line = |l| (l, read(l));
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
     lines.extend(
@@ -18,13 +18,13 @@ pub(super) fn read(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
                 kind,
             }),
     );
-    see_labels(&mut lines);
+    classify_labels(&mut lines);
     if spelling == Spelling::Free {
-        free::see(&mut lines);
+        free::classify_any_spelling(&mut lines);
     }
 
     // Structure inside the model's thoughts is not part of the plan.
-    let thoughts = thoughts(&lines);
+    let thoughts = thought_lines(&lines);
     lines[..thoughts]
         .iter_mut()
         .for_each(|line| line.kind = LineKind::Text);
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str, spelling: Spelling) -> Vec<ReplyLine<'_>> {
 
 /// Classifies a line as a label if only the fence below shows that it is one: `Find`, `- FIND:`.
 /// Without a fence it is ordinary text.
-fn see_labels(lines: &mut [ReplyLine<'_>]) {
+fn classify_labels(lines: &mut [ReplyLine<'_>]) {
     for fence in 1..lines.len() {
         if !matches!(lines[fence].kind, LineKind::Fence(_)) {
             continue;
@@ -57,7 +57,7 @@ fn see_labels(lines: &mut [ReplyLine<'_>]) {
 }
 
 /// Returns the number of leading lines that contain the model's thoughts, in `<think>` tags.
-pub(super) fn thoughts(lines: &[ReplyLine<'_>]) -> usize {
+pub(super) fn thought_lines(lines: &[ReplyLine<'_>]) -> usize {
     let Some(first) = lines.iter().find(|line| !line.text.trim().is_empty()) else {
         return 0;
     };

@@ -4,12 +4,15 @@
 //! endings are preserved, a valid plan is returned unchanged, and repairing a repaired plan changes
 //! nothing. The rules are in `docs/formats/repair.md`.
 
+mod almost_fence;
+mod analysis;
 mod block;
 #[cfg(test)]
 mod cases;
 mod check;
+mod code_spans;
+mod complete_blocks;
 mod cost;
-mod cut;
 #[cfg(test)]
 mod damage;
 mod doubt;
@@ -24,7 +27,6 @@ mod grammar_step;
 mod law;
 mod line;
 mod lines;
-mod near;
 mod note;
 #[cfg(test)]
 mod outcomes;
@@ -34,14 +36,12 @@ mod prefix;
 mod price_tests;
 #[cfg(test)]
 mod rules;
-mod spanned;
 mod state;
 mod step;
 #[cfg(test)]
 mod strict;
 mod token;
-mod view;
-mod whole;
+mod truncation;
 
 use std::ops::Range;
 
@@ -119,7 +119,7 @@ impl Note {
 
     /// Returns whether it reports a truncated reply.
     pub fn is_cut(&self) -> bool {
-        self.message.starts_with(cut::CUT)
+        self.message.starts_with(truncation::TRUNCATED)
     }
 
     #[must_use]
@@ -151,7 +151,7 @@ pub struct Repaired {
 
 /// Returns whether a reply is visibly truncated, regardless of its fences.
 pub fn is_cut_off(reply: &str) -> bool {
-    cut::end_of_text(&lines::read(reply, Spelling::Free)).is_some()
+    truncation::truncation_of_text(&lines::read_lines(reply, Spelling::Free)).is_some()
 }
 
 /// Repairs a reply. Pure. A reply that cannot be repaired is returned unchanged.
@@ -192,12 +192,12 @@ pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
 /// Returns the number of leading lines that contain the model's thoughts.
 pub(super) fn thoughts(reply: &str) -> usize {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
-    lines::thoughts(&lines::read(text, Spelling::Exact))
+    lines::thought_lines(&lines::read_lines(text, Spelling::Exact))
 }
 
 /// Returns the best reading of a text, written out.
 fn segment(text: &str, spelling: Spelling) -> Repaired {
-    let lines = lines::read(text, spelling);
+    let lines = lines::read_lines(text, spelling);
     if !lines.iter().any(|l| {
         matches!(
             l.kind,
@@ -205,19 +205,19 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
         )
     }) {
         let why = "there is no `## Action Plan` and no action";
-        return hopeless(text, 0, why).doubted(cut::open_end(&lines));
+        return hopeless(text, 0, why).doubted(truncation::truncation_without_plan(&lines));
     }
 
-    let mut tokens = token::tokens(&lines);
-    if let Some(contents) = check::clean(&lines, &tokens) {
+    let mut tokens = token::tokenize(&lines);
+    if let Some(contents) = check::unambiguous_blocks(&lines, &tokens) {
         return unchanged(text, &lines, &contents);
     }
 
-    whole::mark(&mut tokens);
-    spanned::mark(&lines, &mut tokens);
-    let Some(best) = pass::best(&tokens) else {
+    complete_blocks::mark_complete_blocks(&mut tokens);
+    code_spans::mark_code_spans(&lines, &mut tokens);
+    let Some(best) = pass::best_readings(&tokens) else {
         let why = "no reading fits the plan's grammar";
-        return hopeless(text, 0, why).doubted(cut::open_end(&lines));
+        return hopeless(text, 0, why).doubted(truncation::truncation_without_plan(&lines));
     };
 
     if let Some(step) = best
@@ -228,19 +228,19 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
     {
         let at = step.line.min(lines.len() - 1);
         let why = "what the grammar asks for before this line is missing";
-        return hopeless(text, at, why).doubted(cut::broken(&lines, step));
+        return hopeless(text, at, why).doubted(truncation::truncation_of_structure(&lines, step));
     }
 
     let spans = emit::spans(&lines, &best.first.steps);
     let repaired = emit::emit(&lines, &best.first.steps, &spans);
-    let view = view::View {
+    let analysis = analysis::Analysis {
         lines: &lines,
         tokens: &tokens,
         best: &best,
         spans: &spans,
     };
 
-    let doubts = view.doubts();
+    let doubts = analysis.doubts();
     let level = note::level(&best, &doubts, repaired != text);
     let mut notes = note::notes(&lines, &best, &spans);
     notes.extend(doubts.into_iter().map(Note::doubted));
@@ -254,7 +254,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
 
 /// Returns a plan that follows the fence rule, with notes about actions inside its contents.
 fn unchanged(text: &str, lines: &[line::ReplyLine<'_>], contents: &[Range<usize>]) -> Repaired {
-    let hidden = |content| note::hidden_action(lines, content);
+    let hidden = |body| note::hidden_action(lines, body);
     let repaired = Repaired {
         text: text.to_owned(),
         level: Level::Clean,
@@ -263,8 +263,8 @@ fn unchanged(text: &str, lines: &[line::ReplyLine<'_>], contents: &[Range<usize>
     let doubts = [
         contents
             .iter()
-            .find_map(|content| doubt::longer(lines, content)),
-        cut::end_of_text(lines),
+            .find_map(|body| doubt::longer_closer(lines, body)),
+        truncation::truncation_of_text(lines),
     ];
 
     doubts.into_iter().fold(repaired, Repaired::doubted)

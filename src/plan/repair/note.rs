@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use super::cost::REPAIR;
 use super::emit::BlockSpan;
-use super::event::{How, RepairEvent};
+use super::event::{CloserDeviation, RepairEvent};
 use super::line::{Info, LineKind, ReplyLine};
-use super::pass::{Best, ReadingStep, RepairReading};
+use super::pass::{BestReadings, ReadingStep, RepairReading};
 use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
 use crate::plan::action::heading::Section;
 use crate::plan::spelling;
 
 /// Returns the level of the best reading, given its doubts and whether it changes the text.
-pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
+pub(super) fn level(best: &BestReadings, doubts: &[Note], changed: bool) -> Level {
     // Text next to the blocks is not changed, so its cost does not count as a repair.
     let is_costly = |step: &ReadingStep| step.cost >= REPAIR && step.event != RepairEvent::Prose;
     match () {
@@ -25,7 +25,11 @@ pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
 }
 
 /// Returns notes about the repairs of each block, and about structure inside contents.
-pub(super) fn notes(lines: &[ReplyLine<'_>], best: &Best, spans: &[BlockSpan]) -> Vec<Note> {
+pub(super) fn notes(
+    lines: &[ReplyLine<'_>],
+    best: &BestReadings,
+    spans: &[BlockSpan],
+) -> Vec<Note> {
     let mut notes: Vec<Note> = best
         .first
         .steps
@@ -37,7 +41,7 @@ pub(super) fn notes(lines: &[ReplyLine<'_>], best: &Best, spans: &[BlockSpan]) -
     let open = spans
         .iter()
         .filter(|span| swallowed_by(lines, span).is_none());
-    notes.extend(open.filter_map(|span| hidden_action(lines, &span.content)));
+    notes.extend(open.filter_map(|span| hidden_action(lines, &span.body)));
 
     notes
 }
@@ -52,7 +56,7 @@ pub(super) fn second_plan(at: usize) -> Note {
 /// Reports the action or pair of an EDIT that a block's new fences would hide permanently.
 pub(super) fn swallowed(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<Note> {
     let at = swallowed_by(lines, span)?;
-    Some(hidden_note(lines, at, &span.content))
+    Some(hidden_note(lines, at, &span.body))
 }
 
 /// Returns a note for a line index.
@@ -81,8 +85,8 @@ fn step_note(lines: &[ReplyLine<'_>], at: usize, event: RepairEvent) -> Option<N
         _ => return None,
     };
     let mut dropped = lines[at + 1..].iter().map(|line| line.text);
-    let aside = event == RepairEvent::Unwrap && dropped.any(spelling::is_prose);
-    Some(note(at, message).as_aside(aside && follows_command(lines, at)))
+    let is_aside = event == RepairEvent::Unwrap && dropped.any(spelling::is_prose);
+    Some(note(at, message).as_aside(is_aside && follows_command(lines, at)))
 }
 
 /// Returns whether the nearest action above a line runs a command or reaches outside otherwise.
@@ -99,23 +103,23 @@ fn span_note(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Note {
     let opened = span.open + 1;
     match (span.close, span.how) {
         (None, _) => note(
-            span.content.end,
+            span.body.end,
             &format!("closed the block that opens at line {opened}; its closing fence was missing"),
         ),
-        (Some(at), How::Shorter) => note(
+        (Some(at), CloserDeviation::Shorter) => note(
             at,
             &format!("made the closing fence as long as the one that opens at line {opened}"),
         ),
-        (Some(at), How::Trailing) => {
-            let words = lines[at].text.trim_start().trim_start_matches(['`', '~']);
-            let aside = spelling::is_prose(words) && follows_command(lines, at);
-            note(at, "dropped the text behind the closing fence").as_aside(aside)
+        (Some(at), CloserDeviation::Trailing) => {
+            let text = lines[at].text.trim_start().trim_start_matches(['`', '~']);
+            let is_aside = spelling::is_prose(text) && follows_command(lines, at);
+            note(at, "dropped the text behind the closing fence").as_aside(is_aside)
         }
-        (Some(at), How::OtherMark) => note(
+        (Some(at), CloserDeviation::OtherMark) => note(
             at,
             &format!("closed with the character of the fence that opens at line {opened}"),
         ),
-        (Some(_), How::Proper) => note(
+        (Some(_), CloserDeviation::Proper) => note(
             span.open,
             "rewrote the fence, so that the fences inside cannot end its block",
         ),
@@ -123,11 +127,11 @@ fn span_note(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Note {
 }
 
 /// Warns about an action heading in a content, outside the content's own closed fences.
-pub(super) fn hidden_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<Note> {
+pub(super) fn hidden_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<Note> {
     let (mut open, mut hidden) = (None::<super::line::Fence>, None);
-    for at in content.clone() {
+    for at in body.clone() {
         match (lines[at].kind, open) {
-            (LineKind::Action(_), None) => return Some(hidden_note(lines, at, content)),
+            (LineKind::Action(_), None) => return Some(hidden_note(lines, at, body)),
             (LineKind::Action(_), Some(_)) => hidden = hidden.or(Some(at)),
             (LineKind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
             (LineKind::Fence(fence), Some(outer))
@@ -141,7 +145,7 @@ pub(super) fn hidden_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> 
         }
     }
 
-    hidden.map(|at| hidden_note(lines, at, content))
+    hidden.map(|at| hidden_note(lines, at, body))
 }
 
 /// Returns the index of the action, or of the label of an EDIT, that a block's new fences would
@@ -150,8 +154,8 @@ fn swallowed_by(lines: &[ReplyLine<'_>], span: &BlockSpan) -> Option<usize> {
     if !span.anew {
         return None;
     }
-    let label = || swallowed_label(lines, &span.content).filter(|_| is_labelled(lines, span.open));
-    swallowed_action(lines, &span.content).or_else(label)
+    let label = || swallowed_label(lines, &span.body).filter(|_| is_labelled(lines, span.open));
+    swallowed_action(lines, &span.body).or_else(label)
 }
 
 /// Returns whether a block follows a label.
@@ -164,26 +168,26 @@ fn is_labelled(lines: &[ReplyLine<'_>], open: usize) -> bool {
 }
 
 /// Returns the index of a label in a content, with a fence below it.
-fn swallowed_label(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<usize> {
-    let mut labels = content
+fn swallowed_label(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<usize> {
+    let mut labels = body
         .clone()
         .filter(|&at| matches!(lines[at].kind, LineKind::Label(_)));
     labels.find(|&at| {
-        let below = lines[at + 1..content.end]
+        let next = lines[at + 1..body.end]
             .iter()
             .find(|line| line.kind != LineKind::Blank);
-        below.is_some_and(|line| matches!(line.kind, LineKind::Fence(_)))
+        next.is_some_and(|line| matches!(line.kind, LineKind::Fence(_)))
     })
 }
 
 /// Returns the index of an action in a content that is neither in a document's fence nor below an
 /// `## Action Plan` of the content itself. New fences around it would hide it from every reader.
-pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], content: &Range<usize>) -> Option<usize> {
+pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Option<usize> {
     let (mut open, mut planned) = (None::<super::line::Fence>, false);
     let is_action = |line: &ReplyLine<'_>| {
         matches!(line.kind, LineKind::Action(_)) || looks_like_action(line.text)
     };
-    for at in content.clone() {
+    for at in body.clone() {
         match (lines[at].kind, open) {
             (LineKind::Section(Section::Plan), None) => planned = true,
             (_, None) if !planned && is_action(&lines[at]) => return Some(at),
@@ -208,8 +212,8 @@ pub(super) fn swallowed_action(lines: &[ReplyLine<'_>], content: &Range<usize>) 
 }
 
 /// Reports that a heading or label is content.
-fn hidden_note(lines: &[ReplyLine<'_>], at: usize, content: &Range<usize>) -> Note {
-    let what = if matches!(lines[at].kind, LineKind::Label(_)) {
+fn hidden_note(lines: &[ReplyLine<'_>], at: usize, body: &Range<usize>) -> Note {
+    let kind = if matches!(lines[at].kind, LineKind::Label(_)) {
         "label and its block"
     } else {
         "action's heading; it is not run"
@@ -217,14 +221,14 @@ fn hidden_note(lines: &[ReplyLine<'_>], at: usize, content: &Range<usize>) -> No
     note(
         at,
         &format!(
-            "the content that starts at line {} contains this {what}",
-            content.start + 1
+            "the content that starts at line {} contains this {kind}",
+            body.start + 1
         ),
     )
 }
 
 /// Reports where the two best readings differ.
-pub(super) fn parting(
+pub(super) fn ambiguity_note(
     lines: &[ReplyLine<'_>],
     first: &RepairReading,
     second: &RepairReading,
@@ -247,10 +251,16 @@ pub(super) fn parting(
         .into_iter()
         .flatten()
         .collect();
-    let at = ways.iter().map(|way| way.0).min().unwrap_or(0);
+    let at = ways.iter().map(|step| step.0).min().unwrap_or(0);
     let says: Vec<_> = ways
         .iter()
-        .map(|way| format!("line {} {}", way.0.min(lines.len() - 1) + 1, doing(way.1)))
+        .map(|step| {
+            format!(
+                "line {} {}",
+                step.0.min(lines.len() - 1) + 1,
+                describe_event(step.1)
+            )
+        })
         .collect();
 
     note(
@@ -259,7 +269,7 @@ pub(super) fn parting(
     )
 }
 
-fn doing(event: RepairEvent) -> &'static str {
+fn describe_event(event: RepairEvent) -> &'static str {
     match event {
         RepairEvent::Title => "is the title",
         RepairEvent::Wrap => "opens a fence around the plan",

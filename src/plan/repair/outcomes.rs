@@ -2,9 +2,9 @@
 //!
 //! Each row: number of the case, parsed actions, diagnostics with their lines.
 
-use super::cases::{KEPT, MENDED, expand};
+use super::cases::{REPAIRED, UNCHANGED, expand};
 use crate::plan::reading;
-use crate::plan::samples::say;
+use crate::plan::samples::describe;
 
 type OutcomeRow<'a> = (&'a str, &'a [&'a str]);
 
@@ -95,24 +95,24 @@ fn number(name: &str) -> &str {
 
 #[test]
 fn every_case_means_what_it_should() {
-    let replies = KEPT
+    let replies = UNCHANGED
         .iter()
         .map(|(name, reply, _)| (number(name), *reply))
         .chain(
-            MENDED
+            REPAIRED
                 .iter()
                 .map(|(name, reply, ..)| (number(name), *reply)),
         );
     let mut wrong = Vec::new();
     for (number, reply) in replies {
         let read = reading::read(&expand(reply));
-        let mut found: Vec<String> = read
+        let mut actual: Vec<String> = read
             .plan
             .actions
             .iter()
-            .map(|action| say(&action.kind))
+            .map(|action| describe(&action.kind))
             .collect();
-        found.extend(
+        actual.extend(
             read.diagnostics
                 .iter()
                 .map(|d| format!("{} {}", d.line, d.message)),
@@ -121,11 +121,11 @@ fn every_case_means_what_it_should() {
             .iter()
             .find(|(known, _)| *known == number)
             .map(|(_, expected)| *expected);
-        if expected.is_none_or(|expected| expected != found) {
-            wrong.push(format!("    ({number:?}, &{found:?}),"));
+        if expected.is_none_or(|expected| expected != actual) {
+            wrong.push(format!("    ({number:?}, &{actual:?}),"));
         }
     }
 
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-    assert_eq!(READ.len(), KEPT.len() + MENDED.len());
+    assert_eq!(READ.len(), UNCHANGED.len() + REPAIRED.len());
 }

@@ -8,13 +8,13 @@ use super::cost::Cost;
 use super::event::RepairEvent;
 use super::frontier::Frontier;
 use super::grammar_step::GrammarStep;
-use super::prefix::{Prefix, ROOT, Reached};
+use super::prefix::{BeamEntry, Prefix, ROOT_NODE};
 use super::state::GrammarState;
-use super::step::outside;
+use super::step::step_outside;
 use super::token::{Token, TokenKind};
 
 /// Stored steps at which unused ones are dropped.
-const FULL: usize = 1 << 21;
+const MAX_NODES: usize = 1 << 21;
 
 /// A reading of the reply: its effects by line.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +33,7 @@ pub(super) struct ReadingStep {
     pub cost: Cost,
 }
 
-pub(super) struct Best {
+pub(super) struct BestReadings {
     pub first: RepairReading,
     /// The cheapest reading that differs from the first.
     pub second: Option<RepairReading>,
@@ -50,8 +50,8 @@ struct PassNode {
 }
 
 /// Returns the best readings; `None` if no reading reaches the end.
-pub(super) fn best(tokens: &[Token]) -> Option<Best> {
-    let mut from = vec![Reached {
+pub(super) fn best_readings(tokens: &[Token]) -> Option<BestReadings> {
+    let mut from = vec![BeamEntry {
         state: GrammarState::start(),
         best: Prefix::start(),
         next: None,
@@ -59,28 +59,28 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
     let (mut frontier, mut nodes) = (Frontier::new(), Vec::new());
     for token in tokens {
         if matches!(token.kind, TokenKind::Gap(_)) {
-            from.iter_mut().for_each(|entry| cross(entry, token));
+            from.iter_mut().for_each(|entry| cross_gap(entry, token));
         } else {
             from.iter()
-                .for_each(|entry| advance(entry, token, &mut frontier));
-            frontier.take(&mut from);
+                .for_each(|entry| advance_entry(entry, token, &mut frontier));
+            frontier.take_entries(&mut from);
         }
 
         for entry in &mut from {
             entry
                 .paths()
-                .for_each(|path| store(path, token, &mut nodes));
+                .for_each(|path| store_node(path, token, &mut nodes));
         }
 
-        if nodes.len() > FULL {
-            compact(&mut nodes, &mut from);
+        if nodes.len() > MAX_NODES {
+            compact_nodes(&mut nodes, &mut from);
         }
     }
 
     // All complete readings end in the same state.
     let end = from.first()?;
-    let reading = |path: Prefix| trace(path, &nodes);
-    Some(Best {
+    let reading = |path: Prefix| trace_reading(path, &nodes);
+    Some(BestReadings {
         first: reading(end.best),
         second: end.next.map(reading),
     })
@@ -88,10 +88,10 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
 
 /// Takes the only step over a gap, in place. Different states can become equal; the next token
 /// merges them.
-fn cross(entry: &mut Reached, token: &Token) {
-    let (state, mut taken) = (entry.state, None);
-    steps(state, token, &mut |step| taken = Some(step));
-    if let Some(step) = taken {
+fn cross_gap(entry: &mut BeamEntry, token: &Token) {
+    let (state, mut chosen) = (entry.state, None);
+    emit_steps(state, token, &mut |step| chosen = Some(step));
+    if let Some(step) = chosen {
         entry.state = step.state;
         entry
             .paths()
@@ -99,8 +99,8 @@ fn cross(entry: &mut Reached, token: &Token) {
     }
 }
 
-fn advance(entry: &Reached, token: &Token, frontier: &mut Frontier) {
-    steps(entry.state, token, &mut |step| {
+fn advance_entry(entry: &BeamEntry, token: &Token, frontier: &mut Frontier) {
+    emit_steps(entry.state, token, &mut |step| {
         if frontier.admits(entry.best.cost + step.cost) {
             let best = entry.best.then(step, token.line);
             frontier.add(
@@ -114,15 +114,15 @@ fn advance(entry: &Reached, token: &Token, frontier: &mut Frontier) {
 
 /// Emits every possible step for a token.
 #[inline]
-fn steps(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
+fn emit_steps(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     match state.block {
         Some(block) => inside(state, block, token, emit),
-        None => outside(state, token, emit),
+        None => step_outside(state, token, emit),
     }
 }
 
 /// Stores the effect of a reading at a token.
-fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<PassNode>) {
+fn store_node(path: &mut Prefix, token: &Token, nodes: &mut Vec<PassNode>) {
     let Some(event) = path.event.take() else {
         return;
     };
@@ -139,49 +139,49 @@ fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<PassNode>) {
 }
 
 /// Drops stored steps that no reading uses.
-fn compact(nodes: &mut Vec<PassNode>, entries: &mut [Reached]) {
+fn compact_nodes(nodes: &mut Vec<PassNode>, entries: &mut [BeamEntry]) {
     let mut used = vec![false; nodes.len()];
-    for path in entries.iter_mut().flat_map(Reached::paths) {
+    for path in entries.iter_mut().flat_map(BeamEntry::paths) {
         let mut at = path.node;
-        while at != ROOT && !std::mem::replace(&mut used[at as usize], true) {
+        while at != ROOT_NODE && !std::mem::replace(&mut used[at as usize], true) {
             at = nodes[at as usize].parent;
         }
     }
 
-    let mut moved = vec![ROOT; nodes.len()];
-    let mut kept = 0u32;
+    let mut moved = vec![ROOT_NODE; nodes.len()];
+    let mut count = 0u32;
     for at in 0..nodes.len() {
         if used[at] {
             let mut node = nodes[at];
-            node.parent = if node.parent == ROOT {
-                ROOT
+            node.parent = if node.parent == ROOT_NODE {
+                ROOT_NODE
             } else {
                 moved[node.parent as usize]
             };
-            nodes[kept as usize] = node;
-            moved[at] = kept;
+            nodes[count as usize] = node;
+            moved[at] = count;
 
-            kept += 1;
+            count += 1;
         }
     }
 
-    nodes.truncate(kept as usize);
+    nodes.truncate(count as usize);
     for path in entries
         .iter_mut()
-        .flat_map(Reached::paths)
-        .filter(|path| path.node != ROOT)
+        .flat_map(BeamEntry::paths)
+        .filter(|path| path.node != ROOT_NODE)
     {
         path.node = moved[path.node as usize];
     }
 }
 
 /// Returns the steps of a complete reading.
-fn trace(path: Prefix, nodes: &[PassNode]) -> RepairReading {
+fn trace_reading(path: Prefix, nodes: &[PassNode]) -> RepairReading {
     let mut steps = Vec::new();
     let mut at = path.node;
-    while at != ROOT {
+    while at != ROOT_NODE {
         let node = nodes[at as usize];
-        let before = if node.parent == ROOT {
+        let before = if node.parent == ROOT_NODE {
             0
         } else {
             nodes[node.parent as usize].cost

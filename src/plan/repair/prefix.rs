@@ -6,7 +6,7 @@ use super::grammar_step::GrammarStep;
 use super::state::GrammarState;
 
 /// Marks the first step, which has no previous one.
-pub(super) const ROOT: u32 = u32::MAX;
+pub(super) const ROOT_NODE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Prefix {
@@ -19,7 +19,7 @@ pub(super) struct Prefix {
     pub event: Option<RepairEvent>,
 }
 
-pub(super) struct Reached {
+pub(super) struct BeamEntry {
     pub state: GrammarState,
     pub best: Prefix,
     /// The cheapest with other effects.
@@ -31,7 +31,7 @@ impl Prefix {
         Prefix {
             cost: 0,
             print: 0,
-            node: ROOT,
+            node: ROOT_NODE,
             event: None,
         }
     }
@@ -40,8 +40,8 @@ impl Prefix {
     pub(super) fn then(self, step: GrammarStep, line: usize) -> Prefix {
         let print = step
             .event
-            .and_then(print_of)
-            .map_or(self.print, |event| mix(self.print, event, line));
+            .and_then(fingerprint_of)
+            .map_or(self.print, |event| mix_fingerprint(self.print, event, line));
         Prefix {
             cost: self.cost + step.cost,
             print,
@@ -51,13 +51,13 @@ impl Prefix {
     }
 }
 
-impl Reached {
+impl BeamEntry {
     pub(super) fn paths(&mut self) -> impl Iterator<Item = &mut Prefix> {
         std::iter::once(&mut self.best).chain(self.next.as_mut())
     }
 
     /// Adds a reading that ends in the same state.
-    pub(super) fn join(&mut self, path: Prefix) {
+    pub(super) fn add_path(&mut self, path: Prefix) {
         if path.print == self.best.print {
             if path.cost < self.best.cost {
                 self.best = path;
@@ -72,7 +72,7 @@ impl Reached {
 
 /// Returns the part of an event that distinguishes readings. Ignored are the form of a closing
 /// fence, and the fences of messages and of the rationale, which affect only where those end.
-fn print_of(event: RepairEvent) -> Option<u64> {
+fn fingerprint_of(event: RepairEvent) -> Option<u64> {
     match event {
         RepairEvent::Title => Some(1),
         RepairEvent::Wrap => Some(2),
@@ -92,7 +92,7 @@ fn print_of(event: RepairEvent) -> Option<u64> {
     }
 }
 
-fn mix(print: u64, event: u64, line: usize) -> u64 {
+fn mix_fingerprint(print: u64, event: u64, line: usize) -> u64 {
     let word = (line as u64) << 4 | event;
     (print.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -86,7 +86,7 @@ fn rp5_the_prices_of_the_document_are_those_of_the_code() {
         ("text where none belongs", vec![cost::PROSE]),
         (
             "block where none belongs: behind such text / elsewhere",
-            vec![cost::STRAY_AFTER_PROSE, cost::STRAY],
+            vec![cost::MISPLACED_BLOCK_AFTER_PROSE, cost::MISPLACED_BLOCK],
         ),
         (
             "action as content: in a document's fence / bare / other",

@@ -7,7 +7,7 @@ use super::repair;
 #[test]
 fn rp4_every_later_spelling_of_an_edit_is_structure() {
     let block = "```md\n```sh\nold\n```\n```\n";
-    let mended = "````md\n```sh\nold\n```\n````\n";
+    let repaired = "````md\n```sh\nold\n```\n````\n";
     for [find, replace] in [
         ["#### FIND:", "#### REPLACE:"],
         ["#### `FIND:`", "#### `REPLACE:`"],
@@ -17,7 +17,7 @@ fn rp4_every_later_spelling_of_an_edit_is_structure() {
         let edit = |block: &str| {
             format!("{{head}}{{edit}}\n{find}\n{block}{replace}\n{block}\n### RETURN\nDone.\n")
         };
-        check(find, &edit(block), Refenced, &edit(mended));
+        check(find, &edit(block), Refenced, &edit(repaired));
     }
 }
 
@@ -114,8 +114,8 @@ fn rp9_a_heading_that_only_looks_like_one_is_not_hidden_either() {
         let reply = format!(
             "{{head}}{{create}}```\n# N\n```sh\nls\n```\nend\n```\n\n{heading}\n- **File Path:** [a](/a)\n\n{pair}{pair}"
         );
-        let found = repair(&expand(&reply));
-        assert_eq!(found.level, Doubtful, "{heading}: {:?}", found.notes);
+        let repaired = repair(&expand(&reply));
+        assert_eq!(repaired.level, Doubtful, "{heading}: {:?}", repaired.notes);
     }
 }
 
@@ -123,10 +123,10 @@ fn rp9_a_heading_that_only_looks_like_one_is_not_hidden_either() {
 fn rp9_new_fences_hide_no_pair_without_a_word() {
     let first = "`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n``\n";
     let second = "`FIND:`\n```\nc\n```\n    `REPLACE:`\n```\nd\n```\n";
-    let found = repair(&expand(&format!(
+    let repaired = repair(&expand(&format!(
         "{{head}}{{edit}}\n{first}{second}\n{{read}}"
     )));
-    let said: Vec<_> = found
+    let messages: Vec<_> = repaired
         .notes
         .iter()
         .filter(|note| note.doubt)
@@ -134,7 +134,7 @@ fn rp9_new_fences_hide_no_pair_without_a_word() {
         .collect();
 
     assert_eq!(
-        (found.level, said),
+        (repaired.level, messages),
         (
             Doubtful,
             vec!["the content that starts at line 23 contains this label and its block"]
@@ -267,8 +267,13 @@ fn rp8_an_action_in_code_of_a_message_is_never_hidden_without_a_word() {
         repaired.level,
         repaired.text
     );
-    let shown = "{head}### `CHAT_WITH_USER`\nStart.\n```md\n### `READ`\n```\nEnd.\n";
-    check("a document's fence shows an action", shown, Clean, shown);
+    let unchanged = "{head}### `CHAT_WITH_USER`\nStart.\n```md\n### `READ`\n```\nEnd.\n";
+    check(
+        "a document's fence shows an action",
+        unchanged,
+        Clean,
+        unchanged,
+    );
 }
 
 #[test]
@@ -323,9 +328,9 @@ fn rp11_of_two_plans_the_second_is_never_taken_for_content() {
         }
     }
 
-    let behind = format!("{first}\n````markdown\n{second}````\n");
+    let reply = format!("{first}\n````markdown\n{second}````\n");
     assert!(
-        repair(&expand(&behind))
+        repair(&expand(&reply))
             .text
             .contains("```\nx\n```\n\n````markdown\n"),
         "the reader says that the block is one too many"

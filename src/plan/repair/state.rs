@@ -8,7 +8,7 @@ use crate::plan::action::shape::BodyShape;
 /// A state of the pass. The possible next steps depend on nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrammarState {
-    pub place: GrammarPlace,
+    pub position: GrammarPosition,
     pub block: Option<OpenBlock>,
     /// Mark of the fence around the whole plan; 0 without one.
     pub wrap: u8,
@@ -25,7 +25,7 @@ pub(super) struct GrammarState {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GrammarPlace {
+pub(super) enum GrammarPosition {
     /// Before the title.
     Start,
     Wrapped,
@@ -39,7 +39,7 @@ pub(super) enum GrammarPlace {
     Between,
     Tail(BodyShape),
     Message,
-    Done,
+    Finished,
     End,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct OpenBlock {
     /// The outermost inner fence.
     pub inner: Option<InnerFence>,
     /// Kinds of plan structure taken as content (see `block::look`).
-    pub looks: u8,
+    pub lookalikes: u8,
 }
 
 /// Where lines of a content can be fences.
@@ -86,7 +86,7 @@ impl GrammarState {
     /// Returns the state before the first line.
     pub fn start() -> Self {
         GrammarState {
-            place: GrammarPlace::Start,
+            position: GrammarPosition::Start,
             block: None,
             wrap: 0,
             file: FileContent::Unknown,
@@ -98,27 +98,27 @@ impl GrammarState {
     }
 
     /// Returns the state at a new place of the same plan.
-    pub fn at(self, place: GrammarPlace) -> Self {
+    pub fn at(self, position: GrammarPosition) -> Self {
         GrammarState {
-            place,
+            position,
             wrap: self.wrap,
             ..GrammarState::start()
         }
     }
 
     /// Returns the state at a further place of the same action.
-    pub fn further(self, place: GrammarPlace) -> Self {
+    pub fn further(self, position: GrammarPosition) -> Self {
         GrammarState {
             file: self.file,
             find_open: self.find_open,
-            ..self.at(place)
+            ..self.at(position)
         }
     }
 
     /// Returns the state inside a block opened by this fence.
     pub fn opened(self, fence: Fence) -> Self {
         let document = match (fence.info, self.file) {
-            _ if self.place == GrammarPlace::Action(BodyShape::Script) => false,
+            _ if self.position == GrammarPosition::Action(BodyShape::Script) => false,
             (Info::Bare | Info::Odd, file) => {
                 !matches!(file, FileContent::Code | FileContent::Other)
             }
@@ -142,7 +142,7 @@ impl GrammarState {
             sure: false,
             depth: 0,
             inner: None,
-            looks: 0,
+            lookalikes: 0,
         };
 
         GrammarState {
@@ -161,27 +161,26 @@ impl GrammarState {
             }
             _ => Nesting::Unknown,
         };
-        match self.place {
-            GrammarPlace::Action(BodyShape::Script) | GrammarPlace::Head(Section::Memos) => {
+        match self.position {
+            GrammarPosition::Action(BodyShape::Script) | GrammarPosition::Head(Section::Memos) => {
                 Nesting::Spans
             }
-            GrammarPlace::Action(BodyShape::File) | GrammarPlace::Label(_) => of_file,
-            GrammarPlace::Action(BodyShape::Queries) | GrammarPlace::Tail(BodyShape::Queries) => {
-                Nesting::Unknown
-            }
+            GrammarPosition::Action(BodyShape::File) | GrammarPosition::Label(_) => of_file,
+            GrammarPosition::Action(BodyShape::Queries)
+            | GrammarPosition::Tail(BodyShape::Queries) => Nesting::Unknown,
             _ => Nesting::Anywhere,
         }
     }
 
     /// Returns the state after the block.
-    pub fn closed(self, block: &OpenBlock) -> Self {
-        let place = match self.place {
-            GrammarPlace::Head(section) => GrammarPlace::After(section),
-            GrammarPlace::Action(
+    pub fn after_block(self, block: &OpenBlock) -> Self {
+        let position = match self.position {
+            GrammarPosition::Head(section) => GrammarPosition::After(section),
+            GrammarPosition::Action(
                 shape @ (BodyShape::File | BodyShape::Script | BodyShape::Queries),
-            ) => GrammarPlace::Tail(shape),
-            GrammarPlace::Label(Label::Find) => GrammarPlace::Between,
-            GrammarPlace::Label(Label::Replace) => GrammarPlace::Tail(BodyShape::Pairs),
+            ) => GrammarPosition::Tail(shape),
+            GrammarPosition::Label(Label::Find) => GrammarPosition::Between,
+            GrammarPosition::Label(Label::Replace) => GrammarPosition::Tail(BodyShape::Pairs),
             same => {
                 return GrammarState {
                     block: None,
@@ -190,11 +189,11 @@ impl GrammarState {
                 };
             }
         };
-        let find_open = self.place == GrammarPlace::Label(Label::Find) && block.depth > 0;
+        let find_open = self.position == GrammarPosition::Label(Label::Find) && block.depth > 0;
         GrammarState {
             fresh: true,
             find_open,
-            ..self.further(place)
+            ..self.further(position)
         }
     }
 
@@ -232,10 +231,10 @@ impl GrammarState {
         let flags = flags
             .into_iter()
             .fold(0, |word, flag| word << 1 | u64::from(flag));
-        let [outer, inner] = self.block.map_or([0; 2], |block| block.words());
+        let [outer, inner] = self.block.map_or([0; 2], |block| block.pack());
 
         StateKey([
-            self.place.word() << 24
+            self.position.word() << 24
                 | u64::from(self.wrap) << 16
                 | (self.file as u64) << 8
                 | flags
@@ -245,23 +244,23 @@ impl GrammarState {
     }
 }
 
-impl GrammarPlace {
+impl GrammarPosition {
     /// Returns a unique number for every place.
     fn word(self) -> u64 {
         match self {
-            GrammarPlace::Start => 0,
-            GrammarPlace::Wrapped => 1,
-            GrammarPlace::Title => 2,
-            GrammarPlace::Top => 3,
-            GrammarPlace::Between => 4,
-            GrammarPlace::Done => 5,
-            GrammarPlace::End => 6,
-            GrammarPlace::Head(section) => 16 + section as u64,
-            GrammarPlace::After(section) => 32 + section as u64,
-            GrammarPlace::Action(shape) => 48 + shape as u64,
-            GrammarPlace::Label(label) => 64 + label as u64,
-            GrammarPlace::Tail(shape) => 80 + shape as u64,
-            GrammarPlace::Message => 7,
+            GrammarPosition::Start => 0,
+            GrammarPosition::Wrapped => 1,
+            GrammarPosition::Title => 2,
+            GrammarPosition::Top => 3,
+            GrammarPosition::Between => 4,
+            GrammarPosition::Finished => 5,
+            GrammarPosition::End => 6,
+            GrammarPosition::Head(section) => 16 + section as u64,
+            GrammarPosition::After(section) => 32 + section as u64,
+            GrammarPosition::Action(shape) => 48 + shape as u64,
+            GrammarPosition::Label(label) => 64 + label as u64,
+            GrammarPosition::Tail(shape) => 80 + shape as u64,
+            GrammarPosition::Message => 7,
         }
     }
 }
@@ -269,7 +268,7 @@ impl GrammarPlace {
 impl OpenBlock {
     /// Packs the block into two words, the second of 27 bits: the outer fence with its flags, and
     /// the inner fence.
-    fn words(&self) -> [u64; 2] {
+    fn pack(&self) -> [u64; 2] {
         let fence = |len: u16, indent: u8, info: Info| {
             u64::from(len) << 10 | u64::from(indent) << 2 | info as u64
         };
@@ -283,7 +282,7 @@ impl OpenBlock {
             | u64::from(self.document);
 
         [
-            outer << 24 | u64::from(self.looks) << 16 | u64::from(self.depth) << 8 | flags,
+            outer << 24 | u64::from(self.lookalikes) << 16 | u64::from(self.depth) << 8 | flags,
             inner,
         ]
     }

@@ -4,20 +4,24 @@ use super::cost::{self, Cost};
 use super::event::{FenceScope, RepairEvent};
 use super::grammar_step::GrammarStep;
 use super::line::{Fence, Info};
-use super::state::{GrammarPlace, GrammarState, Nesting};
+use super::state::{GrammarPosition, GrammarState, Nesting};
 use super::token::{FenceRule, FileContent, Gap, Glued, Token, TokenKind};
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 
 /// Emits every possible step for a token outside a block.
-pub(super) fn outside(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
+pub(super) fn step_outside(state: GrammarState, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     match token.kind {
         TokenKind::Gap(gap) => emit(over_gap(state, gap)),
         TokenKind::Fence(fence) => at_fence(state, fence, token, emit),
         TokenKind::Action(row) => emit(at_action(state, row.shape)),
         TokenKind::Section(section) => emit(at_section(state, section)),
         TokenKind::Label(label, glued) => emit(at_label(state, label, glued)),
-        TokenKind::Title { spaced, late, only } => at_title(state, [spaced, late, only], emit),
+        TokenKind::Title {
+            spaced,
+            after_text: late,
+            only,
+        } => at_title(state, [spaced, late, only], emit),
         TokenKind::End => emit(at_end(state)),
     }
 }
@@ -28,15 +32,16 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
         fresh: false,
         ..state
     };
-    if !gap.words {
+    if !gap.visible {
         return GrammarStep::to(state, 0);
     }
 
-    match state.place {
-        GrammarPlace::Start | GrammarPlace::Message | GrammarPlace::Done | GrammarPlace::End => {
-            GrammarStep::to(state, 0)
-        }
-        GrammarPlace::Title | GrammarPlace::Action(_) => {
+    match state.position {
+        GrammarPosition::Start
+        | GrammarPosition::Message
+        | GrammarPosition::Finished
+        | GrammarPosition::End => GrammarStep::to(state, 0),
+        GrammarPosition::Title | GrammarPosition::Action(_) => {
             let file = if gap.file == FileContent::Unknown {
                 state.file
             } else {
@@ -48,7 +53,7 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
                 file,
                 ..state
             };
-            let price = if state.place == GrammarPlace::Title {
+            let price = if state.position == GrammarPosition::Title {
                 cost::PROSE_IN_HEADER
             } else {
                 cost::PROSE
@@ -63,7 +68,7 @@ fn over_gap(state: GrammarState, gap: Gap) -> GrammarStep {
         }
         _ if gap.text || gap.list => prose(state, cost::PROSE),
         // After a document, a sentence could be part of it.
-        GrammarPlace::Tail(BodyShape::File | BodyShape::Pairs)
+        GrammarPosition::Tail(BodyShape::File | BodyShape::Pairs)
             if state.file != FileContent::Code =>
         {
             prose(state, cost::PROSE)
@@ -78,7 +83,7 @@ fn prose(state: GrammarState, price: Cost) -> GrammarStep {
         return GrammarStep::to(state, 0);
     }
 
-    GrammarStep::doing(
+    GrammarStep::with_event(
         RepairEvent::Prose,
         GrammarState {
             prose: true,
@@ -89,11 +94,11 @@ fn prose(state: GrammarState, price: Cost) -> GrammarStep {
 }
 
 /// Returns the cost of leaving a place, and whether the plan is broken there.
-fn leave(state: GrammarState) -> (Cost, bool) {
+fn exit_cost(state: GrammarState) -> (Cost, bool) {
     let unlisted = if state.listed { 0 } else { cost::MISSING };
-    match state.place {
-        GrammarPlace::Start | GrammarPlace::Wrapped => (cost::MISSING_BLOCK, false),
-        GrammarPlace::Title => (
+    match state.position {
+        GrammarPosition::Start | GrammarPosition::Wrapped => (cost::MISSING_BLOCK, false),
+        GrammarPosition::Title => (
             if state.listed {
                 0
             } else {
@@ -101,23 +106,23 @@ fn leave(state: GrammarState) -> (Cost, bool) {
             },
             false,
         ),
-        GrammarPlace::Head(_) if state.prose => (0, false),
-        GrammarPlace::Head(_) => (cost::MISSING, false),
-        GrammarPlace::Action(BodyShape::ListAlone) => (unlisted, false),
-        GrammarPlace::Action(_) => (cost::MISSING_BLOCK + unlisted, true),
-        GrammarPlace::Label(_) | GrammarPlace::Between => (cost::MISSING_BLOCK, true),
-        GrammarPlace::After(_)
-        | GrammarPlace::Top
-        | GrammarPlace::Tail(_)
-        | GrammarPlace::Message
-        | GrammarPlace::Done
-        | GrammarPlace::End => (0, false),
+        GrammarPosition::Head(_) if state.prose => (0, false),
+        GrammarPosition::Head(_) => (cost::MISSING, false),
+        GrammarPosition::Action(BodyShape::ListAlone) => (unlisted, false),
+        GrammarPosition::Action(_) => (cost::MISSING_BLOCK + unlisted, true),
+        GrammarPosition::Label(_) | GrammarPosition::Between => (cost::MISSING_BLOCK, true),
+        GrammarPosition::After(_)
+        | GrammarPosition::Top
+        | GrammarPosition::Tail(_)
+        | GrammarPosition::Message
+        | GrammarPosition::Finished
+        | GrammarPosition::End => (0, false),
     }
 }
 
 /// Returns the step to a new part of the plan, including the cost of leaving the current place.
 fn move_on(state: GrammarState, next: GrammarState, event: Option<RepairEvent>) -> GrammarStep {
-    let (cost, broken) = leave(state);
+    let (cost, broken) = exit_cost(state);
     let event = if broken {
         Some(RepairEvent::Broken)
     } else {
@@ -131,19 +136,19 @@ fn move_on(state: GrammarState, next: GrammarState, event: Option<RepairEvent>) 
 }
 
 fn at_action(state: GrammarState, shape: BodyShape) -> GrammarStep {
-    let place = match shape {
-        BodyShape::Message => GrammarPlace::Message,
-        other => GrammarPlace::Action(other),
+    let position = match shape {
+        BodyShape::Message => GrammarPosition::Message,
+        other => GrammarPosition::Action(other),
     };
     let early = matches!(
-        state.place,
-        GrammarPlace::Title | GrammarPlace::Head(_) | GrammarPlace::After(_)
+        state.position,
+        GrammarPosition::Title | GrammarPosition::Head(_) | GrammarPosition::After(_)
     );
-    if state.place == GrammarPlace::Done {
+    if state.position == GrammarPosition::Finished {
         return second_plan(state);
     }
 
-    move_on(state, state.at(place), Some(RepairEvent::Action)).plus(if early {
+    move_on(state, state.at(position), Some(RepairEvent::Action)).plus(if early {
         cost::MISSING
     } else {
         0
@@ -157,7 +162,7 @@ fn second_plan(state: GrammarState) -> GrammarStep {
         return GrammarStep::to(state, 0);
     }
 
-    GrammarStep::doing(
+    GrammarStep::with_event(
         RepairEvent::SecondPlan,
         GrammarState {
             prose: true,
@@ -168,34 +173,36 @@ fn second_plan(state: GrammarState) -> GrammarStep {
 }
 
 fn at_section(state: GrammarState, section: Section) -> GrammarStep {
-    let place = if section == Section::Plan {
-        GrammarPlace::Top
+    let position = if section == Section::Plan {
+        GrammarPosition::Top
     } else {
-        GrammarPlace::Head(section)
+        GrammarPosition::Head(section)
     };
 
-    let next = state.at(place);
-    let skipped = match (state.place, section) {
-        (GrammarPlace::Title, Section::Rationale)
-        | (GrammarPlace::Start | GrammarPlace::Wrapped, _) => 0,
+    let next = state.at(position);
+    let skipped = match (state.position, section) {
+        (GrammarPosition::Title, Section::Rationale)
+        | (GrammarPosition::Start | GrammarPosition::Wrapped, _) => 0,
         (
-            GrammarPlace::After(Section::Rationale) | GrammarPlace::Head(Section::Rationale),
+            GrammarPosition::After(Section::Rationale) | GrammarPosition::Head(Section::Rationale),
             Section::Memos | Section::Plan,
         ) => 0,
         (
-            GrammarPlace::After(Section::Memos) | GrammarPlace::Head(Section::Memos),
+            GrammarPosition::After(Section::Memos) | GrammarPosition::Head(Section::Memos),
             Section::Plan,
         ) => 0,
-        (GrammarPlace::Title | GrammarPlace::After(_) | GrammarPlace::Head(_), _) => cost::MISSING,
-        (GrammarPlace::Message, _) => return GrammarStep::to(state, cost::SECTION_IN_MESSAGE),
-        (GrammarPlace::Done, _) => return second_plan(state),
+        (GrammarPosition::Title | GrammarPosition::After(_) | GrammarPosition::Head(_), _) => {
+            cost::MISSING
+        }
+        (GrammarPosition::Message, _) => return GrammarStep::to(state, cost::SECTION_IN_MESSAGE),
+        (GrammarPosition::Finished, _) => return second_plan(state),
         _ => return prose(state, 2 * cost::PROSE),
     };
     move_on(state, next, None).plus(skipped)
 }
 
 fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
-    let next = state.further(GrammarPlace::Label(label));
+    let next = state.further(GrammarPosition::Label(label));
     let (price, event) = if glued == Glued::Yes {
         (cost::TRIFLE, Some(RepairEvent::Glued))
     } else {
@@ -203,26 +210,26 @@ fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
     };
 
     let unlisted = if state.listed { 0 } else { cost::MISSING };
-    match (state.place, label) {
-        (GrammarPlace::Action(BodyShape::Pairs), Label::Find) => GrammarStep {
+    match (state.position, label) {
+        (GrammarPosition::Action(BodyShape::Pairs), Label::Find) => GrammarStep {
             state: next,
             cost: price + unlisted,
             event,
         },
-        (GrammarPlace::Tail(BodyShape::Pairs), Label::Find)
-        | (GrammarPlace::Between, Label::Replace) => GrammarStep {
+        (GrammarPosition::Tail(BodyShape::Pairs), Label::Find)
+        | (GrammarPosition::Between, Label::Replace) => GrammarStep {
             state: next,
             cost: price,
             event,
         },
         (
-            GrammarPlace::Action(BodyShape::Pairs)
-            | GrammarPlace::Tail(BodyShape::Pairs)
-            | GrammarPlace::Between
-            | GrammarPlace::Label(_),
+            GrammarPosition::Action(BodyShape::Pairs)
+            | GrammarPosition::Tail(BodyShape::Pairs)
+            | GrammarPosition::Between
+            | GrammarPosition::Label(_),
             _,
-        ) => GrammarStep::doing(RepairEvent::Broken, next, cost::MISSING_BLOCK),
-        (GrammarPlace::Message | GrammarPlace::Done | GrammarPlace::Start, _) => {
+        ) => GrammarStep::with_event(RepairEvent::Broken, next, cost::MISSING_BLOCK),
+        (GrammarPosition::Message | GrammarPosition::Finished | GrammarPosition::Start, _) => {
             GrammarStep::to(state, 0)
         }
         _ => prose(state, cost::PROSE),
@@ -236,21 +243,21 @@ fn at_title(
     [spaced, late, only]: [bool; 3],
     emit: &mut impl FnMut(GrammarStep),
 ) {
-    match state.place {
-        GrammarPlace::Start | GrammarPlace::Wrapped => {
-            let preamble = if late && state.place == GrammarPlace::Start {
+    match state.position {
+        GrammarPosition::Start | GrammarPosition::Wrapped => {
+            let preamble = if late && state.position == GrammarPosition::Start {
                 cost::TRIFLE
             } else {
                 0
             };
 
             let squeezed = if spaced { 0 } else { cost::TRIFLE };
-            emit(GrammarStep::doing(
+            emit(GrammarStep::with_event(
                 RepairEvent::Title,
-                state.at(GrammarPlace::Title),
+                state.at(GrammarPosition::Title),
                 preamble + squeezed,
             ));
-            if state.place == GrammarPlace::Start && !only {
+            if state.position == GrammarPosition::Start && !only {
                 emit(GrammarStep::to(
                     state,
                     if spaced { cost::TITLE_SKIPPED } else { 0 },
@@ -260,7 +267,7 @@ fn at_title(
         _ => emit(over_gap(
             state,
             Gap {
-                words: true,
+                visible: true,
                 solid: true,
                 text: true,
                 ..Gap::default()
@@ -271,22 +278,25 @@ fn at_title(
 
 fn at_end(state: GrammarState) -> GrammarStep {
     let early = matches!(
-        state.place,
-        GrammarPlace::Top | GrammarPlace::Head(_) | GrammarPlace::After(_) | GrammarPlace::Title
+        state.position,
+        GrammarPosition::Top
+            | GrammarPosition::Head(_)
+            | GrammarPosition::After(_)
+            | GrammarPosition::Title
     );
-    let unclosed = if state.wrap != 0 && state.place != GrammarPlace::Done {
+    let unclosed = if state.wrap != 0 && state.position != GrammarPosition::Finished {
         cost::WRAPPER_OPEN
     } else {
         0
     };
 
-    let (cost, broken) = leave(state);
+    let (cost, broken) = exit_cost(state);
     // Treating the whole reply as text before the title means that no plan was found.
-    let event = (broken || state.place == GrammarPlace::Start).then_some(RepairEvent::Broken);
+    let event = (broken || state.position == GrammarPosition::Start).then_some(RepairEvent::Broken);
     GrammarStep {
         state: GrammarState {
             wrap: 0,
-            ..GrammarState::start().at(GrammarPlace::End)
+            ..GrammarState::start().at(GrammarPosition::End)
         },
         cost,
         event,
@@ -295,20 +305,20 @@ fn at_end(state: GrammarState) -> GrammarStep {
 }
 
 fn at_fence(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
-    match state.place {
-        GrammarPlace::Done => emit(GrammarStep::to(state, 0)),
-        GrammarPlace::Start => {
+    match state.position {
+        GrammarPosition::Finished => emit(GrammarStep::to(state, 0)),
+        GrammarPosition::Start => {
             emit(GrammarStep::to(state.opened(fence), 0));
             let wrapper = if fence.info == Info::Code {
                 cost::WRAPPER_CODE
             } else {
                 cost::WRAPPER
             };
-            emit(GrammarStep::doing(
+            emit(GrammarStep::with_event(
                 RepairEvent::Wrap,
                 GrammarState {
                     wrap: fence.mark,
-                    ..state.at(GrammarPlace::Wrapped)
+                    ..state.at(GrammarPosition::Wrapped)
                 },
                 wrapper,
             ));
@@ -322,9 +332,9 @@ fn at_fence(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl Fn
 
 /// Emits the step in which a fence closes the fence around the whole plan.
 fn end_wrapper(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarStep)) {
-    let complete = match state.place {
-        GrammarPlace::Tail(_) | GrammarPlace::Message => true,
-        GrammarPlace::Action(BodyShape::ListAlone) => state.listed,
+    let complete = match state.position {
+        GrammarPosition::Tail(_) | GrammarPosition::Message => true,
+        GrammarPosition::Action(BodyShape::ListAlone) => state.listed,
         _ => false,
     };
     let trailing = match fence.info {
@@ -333,9 +343,9 @@ fn end_wrapper(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarS
         Info::Document | Info::Code => return,
     };
     if complete && state.wrap == fence.mark {
-        emit(GrammarStep::doing(
+        emit(GrammarStep::with_event(
             RepairEvent::Unwrap,
-            state.at(GrammarPlace::Done),
+            state.at(GrammarPosition::Finished),
             trailing,
         ));
     }
@@ -345,33 +355,35 @@ fn end_wrapper(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarS
 /// follows the rule opens its block.
 fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(GrammarStep)) {
     let in_list = matches!(
-        state.place,
-        GrammarPlace::Action(_) | GrammarPlace::Message | GrammarPlace::Tail(BodyShape::Queries)
+        state.position,
+        GrammarPosition::Action(_)
+            | GrammarPosition::Message
+            | GrammarPosition::Tail(BodyShape::Queries)
     );
     // Markdown treats such a fence as text, except inside a list item.
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
         return emit(GrammarStep::to(state, 0));
     }
 
-    let price = match state.place {
-        GrammarPlace::Head(_) if state.prose => cost::STRAY_AFTER_PROSE,
-        GrammarPlace::Head(_)
-        | GrammarPlace::Label(_)
-        | GrammarPlace::Tail(BodyShape::Queries)
-        | GrammarPlace::Message => 0,
-        GrammarPlace::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries)
+    let price = match state.position {
+        GrammarPosition::Head(_) if state.prose => cost::MISPLACED_BLOCK_AFTER_PROSE,
+        GrammarPosition::Head(_)
+        | GrammarPosition::Label(_)
+        | GrammarPosition::Tail(BodyShape::Queries)
+        | GrammarPosition::Message => 0,
+        GrammarPosition::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries)
             if state.listed =>
         {
             0
         }
-        GrammarPlace::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries) => {
+        GrammarPosition::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries) => {
             cost::MISSING
         }
-        _ if state.prose => cost::STRAY_AFTER_PROSE,
-        _ => cost::STRAY,
+        _ if state.prose => cost::MISPLACED_BLOCK_AFTER_PROSE,
+        _ => cost::MISPLACED_BLOCK,
     };
     let odd = if fence.info == Info::Odd {
-        cost::STRAY_AFTER_PROSE
+        cost::MISPLACED_BLOCK_AFTER_PROSE
     } else {
         0
     };
@@ -381,8 +393,8 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
         .block
         .map_or(Nesting::Anywhere, |block| block.nesting);
     let event = RepairEvent::Open(scope(state), nesting);
-    let opened = GrammarStep::doing(event, inside, price + odd);
-    let rule = if opened.cost == 0 && !matches!(state.place, GrammarPlace::Message) {
+    let opened = GrammarStep::with_event(event, inside, price + odd);
+    let rule = if opened.cost == 0 && !matches!(state.position, GrammarPosition::Message) {
         token.rule
     } else {
         FenceRule::Broken
@@ -390,10 +402,10 @@ fn open(state: GrammarState, fence: Fence, token: &Token, emit: &mut impl FnMut(
 
     if rule != FenceRule::Plain {
         let is_asked = matches!(
-            state.place,
-            GrammarPlace::Action(_) | GrammarPlace::Label(_)
+            state.position,
+            GrammarPosition::Action(_) | GrammarPosition::Label(_)
         );
-        let lost = if is_asked && opened.cost == 0 && token.whole.is_some() {
+        let lost = if is_asked && opened.cost == 0 && token.complete_until.is_some() {
             cost::SURPLUS_OPENER
         } else {
             0
@@ -416,15 +428,15 @@ fn surplus(state: GrammarState, fence: Fence, emit: &mut impl FnMut(GrammarStep)
         } else {
             cost::SURPLUS
         };
-        emit(GrammarStep::doing(RepairEvent::Surplus, state, price));
+        emit(GrammarStep::with_event(RepairEvent::Surplus, state, price));
     }
 }
 
 /// Returns the owner of fences at a place.
 pub(super) fn scope(state: GrammarState) -> FenceScope {
-    match state.place {
-        GrammarPlace::Message => FenceScope::Message,
-        GrammarPlace::Head(Section::Rationale) => FenceScope::Rationale,
+    match state.position {
+        GrammarPosition::Message => FenceScope::Message,
+        GrammarPosition::Head(Section::Rationale) => FenceScope::Rationale,
         _ => FenceScope::Content,
     }
 }

@@ -10,7 +10,7 @@ use crate::plan::repair::line::{self, LineKind};
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Deed {
+pub(super) struct ParsedAction {
     /// As the format spells it.
     pub name: &'static str,
     /// Text of the link in the first item; empty without one.
@@ -20,14 +20,14 @@ pub(super) struct Deed {
 }
 
 /// Parses a plan. The error says why the text is not one.
-pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<ParsedAction>, String> {
     let lines: Vec<&str> = crate::text::fence::split_lines(text)
         .map(|l| l.text)
         .collect();
     let document = markdown::read(text);
     let mut blocks = document.blocks.as_slice();
     let kind = |block: &MarkdownBlock| match &block.node {
-        BlockKind::Heading { setext: false, .. } => line::kind(lines[block.first - 1]),
+        BlockKind::Heading { setext: false, .. } => line::classify_line(lines[block.first - 1]),
         _ => LineKind::Text,
     };
 
@@ -50,35 +50,35 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     }
 
     blocks = &blocks[start + 1..];
-    let mut deeds = Vec::new();
-    while let Some((head, rest)) = blocks.split_first() {
+    let mut actions = Vec::new();
+    while let Some((head, tail)) = blocks.split_first() {
         if matches!(head.node, BlockKind::Rule) {
-            blocks = rest;
+            blocks = tail;
             continue;
         }
 
         let LineKind::Action(row) = kind(head) else {
             return Err(format!("line {}: no action", head.first));
         };
-        let len = rest
+        let len = tail
             .iter()
             .position(|b| matches!(kind(b), LineKind::Action(_)))
-            .unwrap_or(rest.len());
-        let last = rest.get(len).map_or(lines.len(), |next| next.first - 1);
-        deeds.push(deed(text, row, &rest[..len], head.first..last)?);
+            .unwrap_or(tail.len());
+        let last = tail.get(len).map_or(lines.len(), |next| next.first - 1);
+        actions.push(parse_action(text, row, &tail[..len], head.first..last)?);
 
-        blocks = &rest[len..];
+        blocks = &tail[len..];
     }
 
-    Ok(deeds)
+    Ok(actions)
 }
 
-fn deed(
+fn parse_action(
     text: &str,
     row: &'static ActionRow,
     body: &[MarkdownBlock],
     span: std::ops::Range<usize>,
-) -> Result<Deed, String> {
+) -> Result<ParsedAction, String> {
     let name = row.name;
     if row.is_message() {
         let open = body.iter().any(
@@ -91,7 +91,7 @@ fn deed(
         return if open {
             Err(format!("{name}: open fence"))
         } else {
-            Ok(Deed {
+            Ok(ParsedAction {
                 name,
                 path: String::new(),
                 parts: vec![message],
@@ -115,7 +115,7 @@ fn deed(
 
     let parts = codes.into_iter().map(|(_, content)| content).collect();
     if fits {
-        Ok(Deed { name, path, parts })
+        Ok(ParsedAction { name, path, parts })
     } else {
         Err(format!("{name}: its blocks are {labels:?}"))
     }
@@ -128,19 +128,22 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
     let (mut path, mut label, mut codes) = (String::new(), None, Vec::new());
     for block in body {
         let line = cut(text, block.first - 1..block.first);
-        let found = if let LineKind::Label(found) = line::kind(line.trim_end_matches(['\n', '\r']))
+        let own_label = if let LineKind::Label(own_label) =
+            line::classify_line(line.trim_end_matches(['\n', '\r']))
         {
-            Some(found)
+            Some(own_label)
         } else {
             None
         };
 
         match &block.node {
-            BlockKind::Code(code) => codes.push((std::mem::take(&mut label), content(text, code)?)),
+            BlockKind::Code(code) => {
+                codes.push((std::mem::take(&mut label), block_text(text, code)?))
+            }
             BlockKind::List { items, .. } if path.is_empty() => {
                 path = line
                     .split_once("](/")
-                    .map_or("", |(_, rest)| rest.trim_end().trim_end_matches(')'))
+                    .map_or("", |(_, tail)| tail.trim_end().trim_end_matches(')'))
                     .to_owned();
                 path.push_str(if path.is_empty() { "-" } else { "" });
                 let nested = items.iter().flat_map(|item| &item.blocks);
@@ -152,14 +155,14 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
                         None
                     }
                 }) {
-                    codes.push((None, content(text, code)?));
+                    codes.push((None, block_text(text, code)?));
                 }
             }
             BlockKind::Rule => {}
             BlockKind::Paragraph | BlockKind::Heading { .. }
-                if found.is_some() && block.first == block.last =>
+                if own_label.is_some() && block.first == block.last =>
             {
-                label = found
+                label = own_label
             }
             other => return Err(format!("line {}: stray {other:?}", block.first)),
         }
@@ -173,15 +176,15 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
 }
 
 /// Returns the bytes of a content without the opener's indentation.
-fn content(text: &str, code: &MarkdownCode) -> Result<String, String> {
+fn block_text(text: &str, code: &MarkdownCode) -> Result<String, String> {
     if !code.closed {
         return Err(format!("line {}: open fence", code.content.start));
     }
 
     let opener = cut(text, code.content.start - 2..code.content.start - 1);
     let indent = &opener[..opener.len() - opener.trim_start_matches([' ', '\t']).len()];
-    let content = cut(text, code.content.start - 1..code.content.end - 1);
-    let lines = crate::text::fence::split_lines(content);
+    let raw = cut(text, code.content.start - 1..code.content.end - 1);
+    let lines = crate::text::fence::split_lines(raw);
     Ok(lines
         .map(|l| {
             format!(

@@ -17,7 +17,7 @@ pub(super) struct Token {
     pub rule: FenceRule,
     /// Line at which Markdown closes a block opened here, if only text and complete blocks follow
     /// up to the next structure.
-    pub whole: Option<usize>,
+    pub complete_until: Option<usize>,
     /// Whether the line is inside a comment, string or here-document of the surrounding code.
     pub spanned: bool,
 }
@@ -50,7 +50,7 @@ pub(super) enum TokenKind {
         /// Whether a space follows the `#`.
         spaced: bool,
         /// Whether a non-blank line precedes it.
-        late: bool,
+        after_text: bool,
         /// Whether no other line can be the title.
         only: bool,
     },
@@ -69,7 +69,7 @@ pub(super) enum Glued {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gap {
     /// A line that is neither blank nor a rule.
-    pub words: bool,
+    pub visible: bool,
     /// A non-blank line.
     pub solid: bool,
     pub list: bool,
@@ -96,26 +96,26 @@ pub(super) enum FileContent {
 }
 
 /// Returns the tokens of a reply; the last one is its end.
-pub(super) fn tokens(lines: &[ReplyLine<'_>]) -> Vec<Token> {
+pub(super) fn tokenize(lines: &[ReplyLine<'_>]) -> Vec<Token> {
     let mut tokens = Vec::with_capacity(lines.len() / 4 + 2);
-    let (mut open, mut preamble, mut late) = (None::<(usize, Gap)>, true, false);
+    let (mut open, mut preamble, mut after_text) = (None::<(usize, Gap)>, true, false);
     for (at, line) in lines.iter().enumerate() {
-        let known = match line.kind {
+        let structure = match line.kind {
             LineKind::Fence(fence) => Some(TokenKind::Fence(fence)),
             LineKind::Action(row) => Some(TokenKind::Action(row)),
             LineKind::Section(section) => Some(TokenKind::Section(section)),
             LineKind::Label(label) => Some(TokenKind::Label(label, glued(lines, at))),
             LineKind::Title { spaced } if preamble => Some(TokenKind::Title {
                 spaced,
-                late,
+                after_text,
                 only: false,
             }),
             _ => None,
         };
-        late |= line.kind != LineKind::Blank;
-        let Some(kind) = known else {
+        after_text |= line.kind != LineKind::Blank;
+        let Some(kind) = structure else {
             let (_, gap) = open.get_or_insert((at, Gap::default()));
-            extend(gap, lines, at);
+            extend_gap(gap, lines, at);
             continue;
         };
 
@@ -129,8 +129,8 @@ pub(super) fn tokens(lines: &[ReplyLine<'_>]) -> Vec<Token> {
 
     tokens.extend(open.map(|(line, gap)| Token::new(line, TokenKind::Gap(gap))));
     tokens.push(Token::new(lines.len(), TokenKind::End));
-    judge_title(&mut tokens);
-    judge(&mut tokens);
+    classify_title(&mut tokens);
+    classify_fences(&mut tokens);
     tokens
 }
 
@@ -141,7 +141,7 @@ impl Token {
             line,
             kind,
             rule: FenceRule::Broken,
-            whole: None,
+            complete_until: None,
             spanned: false,
         }
     }
@@ -156,9 +156,13 @@ impl Token {
 }
 
 /// Sets `only` if the reply starts with its only title.
-fn judge_title(tokens: &mut [Token]) {
+fn classify_title(tokens: &mut [Token]) {
     let mut titles = tokens.iter_mut().filter_map(|token| match &mut token.kind {
-        TokenKind::Title { late, only, .. } => Some((*late, only)),
+        TokenKind::Title {
+            after_text: late,
+            only,
+            ..
+        } => Some((*late, only)),
         _ => None,
     });
     let first = titles.next();
@@ -170,14 +174,14 @@ fn judge_title(tokens: &mut [Token]) {
 
 /// Sets the rule of every fence, from the last one to the first: each looks for the next fence of
 /// its kind that is long enough.
-fn judge(tokens: &mut [Token]) {
+fn classify_fences(tokens: &mut [Token]) {
     let mut waiting: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
     let (mut actions, mut structure) = (0, 0);
-    let mut seen = vec![(0u32, 0u32); tokens.len()];
+    let mut following = vec![(0u32, 0u32); tokens.len()];
     for at in (0..tokens.len()).rev() {
         actions += u32::from(matches!(tokens[at].kind, TokenKind::Action(_)));
         structure += u32::from(tokens[at].is_structure());
-        seen[at] = (actions, structure);
+        following[at] = (actions, structure);
         let TokenKind::Fence(fence) = tokens[at].kind else {
             continue;
         };
@@ -192,8 +196,8 @@ fn judge(tokens: &mut [Token]) {
             && closes_by_rule(&tokens[closer..], fence)
         {
             tokens[at].rule = match () {
-                () if seen[at].0 > seen[closer].0 => FenceRule::KeptOverAction,
-                () if seen[at].1 > seen[closer].1 => FenceRule::Kept,
+                () if following[at].0 > following[closer].0 => FenceRule::KeptOverAction,
+                () if following[at].1 > following[closer].1 => FenceRule::Kept,
                 () => FenceRule::Plain,
             };
         }
@@ -205,15 +209,15 @@ fn judge(tokens: &mut [Token]) {
 /// it.
 fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
     let proper = matches!(tokens[0].kind, TokenKind::Fence(closer) if closer == Fence { info: Info::Bare, ..opener } && closer.indent == 0);
-    let mut behind = tokens[1..]
+    let mut following = tokens[1..]
         .iter()
-        .filter(|token| !matches!(token.kind, TokenKind::Gap(gap) if !gap.words));
+        .filter(|token| !matches!(token.kind, TokenKind::Gap(gap) if !gap.visible));
     let wraps =
         |token: &Token| matches!(token.kind, TokenKind::Fence(fence) if fence.info == Info::Bare);
 
     // Before the end, the closing fence of a wrapper around the plan can follow.
-    match behind.next() {
-        Some(next) if proper && wraps(next) => behind
+    match following.next() {
+        Some(next) if proper && wraps(next) => following
             .next()
             .is_some_and(|last| matches!(last.kind, TokenKind::End)),
         Some(next) => proper && next.is_structure(),
@@ -221,22 +225,22 @@ fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
     }
 }
 
-fn extend(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
+fn extend_gap(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
     match lines[at].kind {
         LineKind::Blank => return,
         LineKind::Rule => {}
         LineKind::Sentence => {
-            gap.words = true;
+            gap.visible = true;
             gap.spoken |= !(gap.list && lines[at - 1].kind != LineKind::Blank);
         }
         LineKind::List => {
-            (gap.words, gap.list) = (true, true);
+            (gap.visible, gap.list) = (true, true);
             if gap.file == FileContent::Unknown {
-                gap.file = file(lines[at].text);
+                gap.file = file_content(lines[at].text);
             }
         }
         _ => {
-            gap.words = true;
+            gap.visible = true;
             gap.text |= !(gap.list && lines[at - 1].kind != LineKind::Blank);
         }
     }
@@ -248,8 +252,8 @@ fn extend(gap: &mut Gap, lines: &[ReplyLine<'_>], at: usize) {
 fn glued(lines: &[ReplyLine<'_>], at: usize) -> Glued {
     let above = at.checked_sub(1).map(|before| lines[before].kind);
     let own = lines[at].text.trim_start();
-    let apart = own.starts_with('#') || heading::unlisted(own) != own;
-    if !apart
+    let is_separate = own.starts_with('#') || heading::unlisted(own) != own;
+    if !is_separate
         && matches!(
             above,
             Some(LineKind::List | LineKind::Text | LineKind::Sentence)
@@ -262,8 +266,8 @@ fn glued(lines: &[ReplyLine<'_>], at: usize) -> Glued {
 }
 
 /// Returns the content type that a `File Path` item suggests.
-fn file(item: &str) -> FileContent {
-    match ending(item) {
+fn file_content(item: &str) -> FileContent {
+    match file_extension(item) {
         Some(ending) if is_markdown(ending) => FileContent::Markdown,
         Some(ending) if is_document(ending) => FileContent::Document,
         Some(ending) if language::is_known(ending) => FileContent::Code,
@@ -273,7 +277,7 @@ fn file(item: &str) -> FileContent {
 }
 
 /// Returns the extension of the file that a `File Path` item names.
-pub(super) fn ending(item: &str) -> Option<&str> {
+pub(super) fn file_extension(item: &str) -> Option<&str> {
     if !item.contains("Path") && !item.contains("path") {
         return None;
     }

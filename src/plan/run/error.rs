@@ -71,7 +71,7 @@ fn is_about_the_path(kind: io::ErrorKind) -> bool {
 }
 
 /// Passes a fault point. A failure injected by a test counts as the machine's.
-pub fn point(name: &str) -> Result<(), ActionError> {
+pub fn pass_fault_point(name: &str) -> Result<(), ActionError> {
     fault::point(name).map_err(|error| ActionError::World(io::Error::other(format!("{error:#}"))))
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     /// Names the side that an error from writing a file is attributed to.
-    fn whose(errno: i32) -> &'static str {
+    fn classify(errno: i32) -> &'static str {
         match ActionError::writing(io::Error::from_raw_os_error(errno)) {
             ActionError::Plan(_) => "plan",
             ActionError::World(_) => "world",
@@ -91,11 +91,11 @@ mod tests {
     fn what_the_machine_cannot_do_is_not_the_plans_fault() {
         // EINTR, EIO, ENOMEM, ENFILE, EMFILE, EFBIG, ENOSPC, EROFS, EDQUOT, ESTALE
         for errno in [4, 5, 12, 23, 24, 27, 28, 30, 122, 116] {
-            assert_eq!(whose(errno), "world", "{errno}");
+            assert_eq!(classify(errno), "world", "{errno}");
         }
         // ENOENT, EACCES, EEXIST, ENOTDIR, EISDIR, EINVAL, ENAMETOOLONG
         for errno in [2, 13, 17, 20, 21, 22, 36] {
-            assert_eq!(whose(errno), "plan", "{errno}");
+            assert_eq!(classify(errno), "plan", "{errno}");
         }
     }
 

@@ -21,7 +21,7 @@ use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;
 use crate::text::resource::{Artifact, Resource};
 use error::ActionError;
-pub use write::difference;
+pub use write::file_difference;
 
 /// Context in which a plan runs.
 pub struct Stage<'a> {
@@ -56,7 +56,7 @@ pub trait Tools {
     fn has_artifact(&self, artifact: &Artifact) -> bool;
 
     /// Returns the content of an artifact of this turn, for TAKE.
-    fn taken(&self, name: &str) -> Option<Vec<u8>>;
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>>;
 
     /// Returns whether the user asked to stop.
     fn interrupted(&self) -> bool;
@@ -132,9 +132,9 @@ pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
 /// Runs an action, measures its duration, and records whether the run can continue.
 fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) -> Outcome {
     stage.tools.started(index, action);
-    let begun = Instant::now();
-    let done = error::point("before-action").and_then(|()| action.kind.perform(stage));
-    let outcome = done.unwrap_or_else(|error| match error {
+    let start = Instant::now();
+    let result = error::pass_fault_point("before-action").and_then(|()| action.kind.perform(stage));
+    let outcome = result.unwrap_or_else(|error| match error {
         ActionError::Plan(why) => Outcome::failure(why),
         ActionError::World(error) => {
             let why = reason(&error);
@@ -152,7 +152,7 @@ fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) 
     }
 
     Outcome {
-        duration: begun.elapsed(),
+        duration: start.elapsed(),
         ..outcome
     }
 }
@@ -210,7 +210,7 @@ pub struct Outcome {
     /// EXECUTE: bytes of output beyond the capture limit.
     pub lost_output: u64,
     /// EDIT: where each pair matched.
-    pub places: Vec<MatchPlace>,
+    pub positions: Vec<MatchPlace>,
     /// CREATE and EDIT: unified diff of the file; empty if it is too large.
     pub difference: String,
     /// Files that the action itself wrote. They are in the snapshot even if an ignore rule covers
@@ -230,7 +230,7 @@ impl Outcome {
             exit_code: None,
             output: Vec::new(),
             lost_output: 0,
-            places: Vec::new(),
+            positions: Vec::new(),
             difference: String::new(),
             written: Vec::new(),
             effect: None,

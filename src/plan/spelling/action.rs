@@ -9,7 +9,7 @@ use super::edits::LineEdits;
 use super::extra::ExtraBlocks;
 use super::key::{self, COMMAND, KeyedLine};
 use super::name::{self, ActionHeading};
-use super::passage::{Passage, below};
+use super::passage::{Passage, text_below};
 use super::prose;
 use crate::plan::action::ActionRow;
 use crate::plan::action::field::{canonical, is_fence};
@@ -26,7 +26,7 @@ struct Speller<'a, 'b> {
     row: &'static ActionRow,
     edits: &'b mut LineEdits<'a>,
     /// Path or resource that a field names.
-    named: Option<String>,
+    target: Option<String>,
     /// Whether a field names the receiving agent.
     agent: bool,
     /// Texts from fields that become blocks.
@@ -41,7 +41,7 @@ struct Speller<'a, 'b> {
 }
 
 /// Position of an action.
-pub(super) struct ActionPlace<'a> {
+pub(super) struct ActionContext<'a> {
     pub heading: &'a ActionHeading,
     pub blocks: &'a [MarkdownBlock],
     pub proposed: bool,
@@ -53,27 +53,27 @@ pub(super) struct ActionPlace<'a> {
 pub(super) fn respell<'a>(
     lines: &'a Lines<'a>,
     passage: &Passage,
-    place: ActionPlace<'_>,
+    context: ActionContext<'_>,
     edits: &mut LineEdits<'a>,
 ) {
-    let ActionPlace {
+    let ActionContext {
         heading,
         blocks,
         proposed,
         is_last,
-    } = place;
+    } = context;
     let extra = ExtraBlocks {
         lines,
         row: heading.row,
         blocks,
         is_last,
     };
-    let left = extra.respell(passage, edits);
+    let remaining = extra.respell(passage, edits);
     let mut speller = Speller {
         lines,
         row: heading.row,
         edits,
-        named: None,
+        target: None,
         agent: false,
         blocks: Vec::new(),
         fenced: blocks.iter().filter_map(code_of).collect(),
@@ -81,7 +81,7 @@ pub(super) fn respell<'a>(
         proposed,
     };
 
-    for (index, block) in blocks[..left].iter().enumerate() {
+    for (index, block) in blocks[..remaining].iter().enumerate() {
         let above = index.checked_sub(1).map(|above| &blocks[above]);
         if above.is_some_and(|above| speller.nests(above, block)) {
             continue;
@@ -106,8 +106,8 @@ fn code_of(block: &MarkdownBlock) -> Option<Range<usize>> {
 
 /// Returns whether FIND and REPLACE occur in the format's own words.
 fn own_labels(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> [bool; 2] {
-    let words = blocks.iter().filter(|block| code_of(block).is_none());
-    let labels: Vec<Label> = words
+    let text_blocks = blocks.iter().filter(|block| code_of(block).is_none());
+    let labels: Vec<Label> = text_blocks
         .flat_map(|block| block.first..=block.last)
         .filter_map(|line| name::own_label(lines.get(line)))
         .collect();
@@ -214,17 +214,20 @@ impl Speller<'_, '_> {
     /// Respells an item with an unknown key. The only link of an action without a path is its path.
     fn unknown_item(&mut self, line: usize) -> bool {
         let text = self.lines.get(line);
-        let Some(wanted) = self.row.target_key() else {
+        let Some(target_key) = self.row.target_key() else {
             return false;
         };
         let linked = key::split(text).filter(|(key, value)| {
             canonical(key).is_none() && value.starts_with('[') && link::read(value).is_ok()
         });
-        let Some((_, value)) = linked.filter(|_| self.named.is_none()) else {
+        let Some((_, value)) = linked.filter(|_| self.target.is_none()) else {
             return false;
         };
 
-        let field = KeyedLine { key: wanted, value };
+        let field = KeyedLine {
+            key: target_key,
+            value,
+        };
         self.field(line, field, None);
         true
     }
@@ -256,21 +259,21 @@ impl Speller<'_, '_> {
 
             if until <= last {
                 self.edits.insert(until, "");
-                self.words(until, last);
+                self.respell_text(until, last);
             }
 
             return until > last;
         }
 
         if !self.row.is_message() {
-            self.words(first, last);
+            self.respell_text(first, last);
         }
 
         false
     }
 
     /// Respells lines of text: labels are written exactly, sentences are removed.
-    fn words(&mut self, first: usize, last: usize) {
+    fn respell_text(&mut self, first: usize, last: usize) {
         let mut start = first;
         for line in first..=last + 1 {
             let label = (line <= last).then(|| self.label(line)).flatten();
@@ -295,9 +298,10 @@ impl Speller<'_, '_> {
     /// output, and after an action that a message announces they can belong to the message.
     fn leave_out_words(&mut self, first: usize, last: usize) {
         let texts: Vec<&str> = (first..=last).map(|line| self.lines.get(line)).collect();
-        let behind = self.fenced.iter().all(|block| block.start < first);
-        let shown = self.row.shape == BodyShape::Script && !behind && is_output(&texts.join(" "));
-        if shown || (behind && self.proposed) {
+        let follows_code = self.fenced.iter().all(|block| block.start < first);
+        let is_output_text =
+            self.row.shape == BodyShape::Script && !follows_code && is_output(&texts.join(" "));
+        if is_output_text || (follows_code && self.proposed) {
             return;
         }
 
@@ -316,7 +320,7 @@ impl Speller<'_, '_> {
             && prose::is_sentence_of_its_own(self.lines.get(line - 1), text);
         if own {
             let message = format!("took \"{}\" for more of the field above", quote(text));
-            self.edits.tell_aside(line, message);
+            self.edits.add_aside(line, message);
         }
     }
 
@@ -326,7 +330,7 @@ impl Speller<'_, '_> {
             Some(_) if is_read => {}
             Some(label) => self.write_label(line, "", label),
             None if is_aside(self.lines.get(line)) || is_output(self.lines.get(line)) => {}
-            None if is_fence(below(self.lines, line)) || self.label_follows(line) => {
+            None if is_fence(text_below(self.lines, line)) || self.label_follows(line) => {
                 self.edits.leave_out(line..=line, "the heading");
             }
             None => {}
@@ -357,14 +361,14 @@ impl Speller<'_, '_> {
         }
 
         let text = self.lines.get(line);
-        let words = unlisted(text).trim_start_matches('#');
+        let plain = unlisted(text).trim_start_matches('#');
         let other = || {
-            let label = name::label(text, below(self.lines, line))?;
-            let named = self.labelled[usize::from(label == Label::Replace)];
-            (!named || name::own_label(text).is_some()).then_some(label)
+            let label = name::label(text, text_below(self.lines, line))?;
+            let has_label = self.labelled[usize::from(label == Label::Replace)];
+            (!has_label || name::own_label(text).is_some()).then_some(label)
         };
 
-        heading::label(words).or_else(other)
+        heading::label(plain).or_else(other)
     }
 
     /// Returns whether the next non-blank line is a label.
@@ -381,8 +385,9 @@ impl Speller<'_, '_> {
             "REPLACE"
         };
 
-        let words = self.lines.get(line).trim();
-        self.edits.tell(line, format!("read `{words}` as {name}"));
+        let original = self.lines.get(line).trim();
+        self.edits
+            .add_note(line, format!("read `{original}` as {name}"));
         let marks = if before.is_empty() { "`" } else { "" };
         self.edits
             .replace(line, format!("{before}{marks}{name}:{marks}"));

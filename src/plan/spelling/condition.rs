@@ -73,7 +73,7 @@ const DEPENDING: [&str; 33] = [
     "example of",
 ];
 /// Words in a heading that mean that the text below is not a step.
-const ASIDE: [&str; 21] = [
+const ASIDE_WORDS: [&str; 21] = [
     "no", "not", "nothing", "none", "never", "done", "later", "example", "examples", "previous",
     "old", "draft", "history", "appendix", "future", "backlog", "archive", "archived", "or",
     "failed", "aborted",
@@ -101,7 +101,7 @@ const OUTPUT: [&str; 19] = [
     "show",
 ];
 /// Words before an `if` that is not a condition.
-const ASKING: [&str; 10] = [
+const QUERY_VERBS: [&str; 10] = [
     "check",
     "checks",
     "see",
@@ -118,34 +118,36 @@ const CROSSES: [char; 8] = ['❌', '🚫', '⛔', '✗', '✘', '✖', '❎', '�
 
 /// Returns whether text can be removed: it retracts nothing, and, if the plan continues below
 /// (`goes_on`), makes nothing conditional.
-pub fn says_nothing_of_it(words: &str, goes_on: bool) -> bool {
-    let words = spaced(words);
-    let ruled_out = is_against(&words) || (goes_on && is_depending(&words));
+pub fn is_removable(text: &str, continues: bool) -> bool {
+    let text = spaced(text);
+    let ruled_out = is_against(&text) || (continues && is_depending(&text));
     !ruled_out
 }
 
 /// Returns whether a text makes the following block conditional.
-pub fn makes_depend(words: &str) -> bool {
-    is_depending(&spaced(words))
+pub fn makes_depend(text: &str) -> bool {
+    is_depending(&spaced(text))
 }
 
 /// Returns whether the words beside the name of an action say that it is not simply to be done.
-pub fn is_condition(words: &str) -> bool {
-    let words = spaced(words);
-    let first = words.split_whitespace().next().unwrap_or_default();
-    is_against(&words) || is_depending(&words) || ASIDE.contains(&first)
+pub fn is_condition(text: &str) -> bool {
+    let text = spaced(text);
+    let first = text.split_whitespace().next().unwrap_or_default();
+    is_against(&text) || is_depending(&text) || ASIDE_WORDS.contains(&first)
 }
 
 /// Returns whether a heading says that the text below is not a step of the plan.
 pub fn is_aside(title: &str) -> bool {
-    let words = spaced(title);
-    let aside = words.split_whitespace().any(|word| ASIDE.contains(&word));
-    aside || is_against(&words) || is_depending(&words)
+    let text = spaced(title);
+    let starts_aside = text
+        .split_whitespace()
+        .any(|word| ASIDE_WORDS.contains(&word));
+    starts_aside || is_against(&text) || is_depending(&text)
 }
 
 /// Returns whether text above a block says that it shows output.
-pub fn is_output(words: &str) -> bool {
-    spaced(words)
+pub fn is_output(text: &str) -> bool {
+    spaced(text)
         .split_whitespace()
         .any(|word| OUTPUT.contains(&word))
 }
@@ -162,15 +164,15 @@ pub fn is_struck_out(value: &str) -> bool {
         .is_some_and(|struck| struck.contains("~~"))
 }
 
-fn is_against(words: &str) -> bool {
-    let first = words.split_whitespace().next().unwrap_or_default();
-    TAKING_BACK.contains(&first) || has_any(words, &AGAINST)
+fn is_against(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    TAKING_BACK.contains(&first) || has_any(text, &AGAINST)
 }
 
-fn is_depending(words: &str) -> bool {
-    let all: Vec<&str> = words.split_whitespace().collect();
+fn is_depending(text: &str) -> bool {
+    let all: Vec<&str> = text.split_whitespace().collect();
     let word = |at: usize| all.get(at).copied().unwrap_or_default();
-    let asked = |at: usize| at > 0 && ASKING.contains(&word(at - 1));
+    let asked = |at: usize| at > 0 && QUERY_VERBS.contains(&word(at - 1));
     let depends = |at: usize| match word(at) {
         "if" => !asked(at),
         "instead" => word(at + 1) != "of",
@@ -181,38 +183,37 @@ fn is_depending(words: &str) -> bool {
         _ => false,
     };
 
-    has_any(words, &DEPENDING) || (0..all.len()).any(depends)
+    has_any(text, &DEPENDING) || (0..all.len()).any(depends)
 }
 
-fn has_any(words: &str, phrases: &[&str]) -> bool {
+fn has_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| {
-        words
-            .match_indices(phrase)
-            .any(|(at, _)| is_whole(words, at, at + phrase.len()))
+        text.match_indices(phrase)
+            .any(|(at, _)| is_whole(text, at, at + phrase.len()))
     })
 }
 
-fn is_whole(words: &str, start: usize, end: usize) -> bool {
-    words[..start].ends_with(' ') && words[end..].starts_with(' ')
+fn is_whole(text: &str, start: usize, end: usize) -> bool {
+    text[..start].ends_with(' ') && text[end..].starts_with(' ')
 }
 
 /// Returns a text in lower case with each word between spaces.
 fn spaced(text: &str) -> String {
-    let mut words = String::with_capacity(text.len() + 2);
-    words.push(' ');
+    let mut normalized = String::with_capacity(text.len() + 2);
+    normalized.push(' ');
     for letter in text.chars().filter(|letter| !matches!(letter, '\'' | '’')) {
         if letter.is_alphanumeric() {
-            words.extend(letter.to_lowercase());
-        } else if !words.ends_with(' ') {
-            words.push(' ');
+            normalized.extend(letter.to_lowercase());
+        } else if !normalized.ends_with(' ') {
+            normalized.push(' ');
         }
     }
 
-    if !words.ends_with(' ') {
-        words.push(' ');
+    if !normalized.ends_with(' ') {
+        normalized.push(' ');
     }
 
-    words
+    normalized
 }
 
 #[cfg(test)]
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn p35_words_that_condition_what_follows_are_kept() {
-        for words in [
+        for text in [
             "Only if the tests fail, run this instead:",
             "Otherwise, revert everything.",
             "**Option A: minimal change**",
@@ -230,45 +231,45 @@ mod tests {
             "For example:",
             "You can undo it like this:",
         ] {
-            assert!(!says_nothing_of_it(words, true), "{words}");
-            assert!(says_nothing_of_it(words, false), "{words}");
+            assert!(!is_removable(text, true), "{text}");
+            assert!(is_removable(text, false), "{text}");
         }
-        for words in [
+        for text in [
             "Don’t run this yet.",
             "Wait, that deletes too much.",
             "Please ignore the above.",
         ] {
-            assert!(!says_nothing_of_it(words, false), "{words}");
+            assert!(!is_removable(text, false), "{text}");
         }
-        for words in [
+        for text in [
             "First we check if the tests pass.",
             "This returns `Hello` instead of `hi`.",
             "We add the option `--x`.",
             "The notification is sent.",
         ] {
-            assert!(says_nothing_of_it(words, true), "{words}");
+            assert!(is_removable(text, true), "{text}");
         }
     }
 
     #[test]
     fn p26_words_that_make_an_action_none_are_told_from_others() {
-        for words in [
+        for text in [
             "(optional)",
             "later, if needed",
             "[SKIPPED]",
             "✅ (done)",
             "nothing",
         ] {
-            assert!(is_condition(words), "{words}");
+            assert!(is_condition(text), "{text}");
         }
-        for words in [
+        for text in [
             "the tests",
             "src/old.rs",
             "a note",
             "noto.py",
             "`if` in `a.rs`",
         ] {
-            assert_eq!(is_condition(words), words.contains("if"), "{words}");
+            assert_eq!(is_condition(text), text.contains("if"), "{text}");
         }
     }
 }

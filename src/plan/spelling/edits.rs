@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Remark;
+use super::SpellingNote;
 use super::condition;
 use super::name;
 use super::prose::{is_ended, is_prose};
@@ -10,18 +10,18 @@ use crate::plan::action::field::is_fence;
 use crate::plan::diagnostic::quote;
 use crate::text::lines::Lines;
 
-const WORDS: &str = "the words";
+const TEXT_PART: &str = "the words";
 /// What is left out that can say something about the action beside it.
-const SAYING: [&str; 3] = [WORDS, "the heading", "the section"];
+const NOTED_PARTS: [&str; 3] = [TEXT_PART, "the heading", "the section"];
 
 pub(super) struct LineEdits<'a> {
     lines: &'a Lines<'a>,
     changed: BTreeMap<usize, LineEdit>,
-    remarks: Vec<Remark>,
+    notes: Vec<SpellingNote>,
     /// Whether text next to the blocks was removed.
     pub spoken: bool,
     /// The lines at which words for a person are left out.
-    said: Vec<usize>,
+    text_lines: Vec<usize>,
     /// The last line that is a heading or a fence. Text after it precedes nothing.
     last_part: usize,
 }
@@ -42,9 +42,9 @@ impl<'a> LineEdits<'a> {
         LineEdits {
             lines,
             changed: BTreeMap::new(),
-            remarks: Vec::new(),
+            notes: Vec::new(),
             spoken: false,
-            said: Vec::new(),
+            text_lines: Vec::new(),
             last_part: (1..=lines.len()).rev().find(is_part).unwrap_or_default(),
         }
     }
@@ -63,8 +63,8 @@ impl<'a> LineEdits<'a> {
         edit.before.push(text.into());
     }
 
-    pub fn tell(&mut self, line: usize, message: impl Into<String>) {
-        self.remarks.push(Remark {
+    pub fn add_note(&mut self, line: usize, message: impl Into<String>) {
+        self.notes.push(SpellingNote {
             line,
             message: message.into(),
             aside: false,
@@ -72,8 +72,8 @@ impl<'a> LineEdits<'a> {
     }
 
     /// Tells what was done at a line with words that belong to a command.
-    pub fn tell_aside(&mut self, line: usize, message: impl Into<String>) {
-        self.remarks.push(Remark {
+    pub fn add_aside(&mut self, line: usize, message: impl Into<String>) {
+        self.notes.push(SpellingNote {
             line,
             message: message.into(),
             aside: true,
@@ -81,14 +81,14 @@ impl<'a> LineEdits<'a> {
     }
 
     /// Notes that words for a person are left out at a line.
-    pub fn note_words(&mut self, line: usize) {
-        self.said.push(line);
+    pub fn mark_text(&mut self, line: usize) {
+        self.text_lines.push(line);
     }
 
     /// Marks the remarks on words that are left out beside commands.
     pub fn mark_asides(&mut self, is_beside_command: &dyn Fn(usize) -> bool) {
-        for remark in &mut self.remarks {
-            remark.aside |= self.said.contains(&remark.line) && is_beside_command(remark.line);
+        for note in &mut self.notes {
+            note.aside |= self.text_lines.contains(&note.line) && is_beside_command(note.line);
         }
     }
 
@@ -96,7 +96,7 @@ impl<'a> LineEdits<'a> {
     /// not in any case; `texts` has them without their marks.
     pub fn leave_out_words(&mut self, lines: std::ops::RangeInclusive<usize>, texts: &[&str]) {
         let goes_on = *lines.end() < self.last_part;
-        if condition::says_nothing_of_it(&texts.join(" "), goes_on) {
+        if condition::is_removable(&texts.join(" "), goes_on) {
             self.leave_out_sentences(lines, texts);
         }
     }
@@ -116,26 +116,26 @@ impl<'a> LineEdits<'a> {
         let is_last = *lines.end() == self.lines.len();
         let cut = is_last && ending(self.lines.raw(*lines.end())).is_empty() && !is_ended(texts);
         if is_prose(texts) && !cut {
-            self.leave_out(lines, WORDS);
+            self.leave_out(lines, TEXT_PART);
         }
     }
 
     /// Removes lines and adds a remark.
-    pub fn leave_out(&mut self, lines: std::ops::RangeInclusive<usize>, what: &str) {
+    pub fn leave_out(&mut self, lines: std::ops::RangeInclusive<usize>, part: &str) {
         let first = *lines.start();
-        let words = quote(self.lines.get(first));
-        self.spoken |= what == WORDS;
-        if SAYING.contains(&what) {
-            self.said.push(first);
+        let quoted = quote(self.lines.get(first));
+        self.spoken |= part == TEXT_PART;
+        if NOTED_PARTS.contains(&part) {
+            self.text_lines.push(first);
         }
-        self.tell(first, format!("left out {what} \"{words}\""));
+        self.add_note(first, format!("left out {part} \"{quoted}\""));
         // The first line becomes blank, so that the text around stays separate.
         self.replace(first, "");
         lines.skip(1).for_each(|line| self.remove(line));
     }
 
     /// Returns the new text and the remarks.
-    pub fn finish(mut self) -> (String, Vec<Remark>) {
+    pub fn finish(mut self) -> (String, Vec<SpellingNote>) {
         let usual = (1..=self.lines.len())
             .map(|line| ending(self.lines.raw(line)))
             .find(|end| !end.is_empty())
@@ -165,8 +165,8 @@ impl<'a> LineEdits<'a> {
             }
         }
 
-        self.remarks.sort_by_key(|remark| remark.line);
-        (text, self.remarks)
+        self.notes.sort_by_key(|note| note.line);
+        (text, self.notes)
     }
 }
 

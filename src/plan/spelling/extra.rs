@@ -51,27 +51,27 @@ impl ExtraBlocks<'_, '_> {
     /// Leaves out or joins what has one clear meaning. Returns how many of the blocks are left to be
     /// read, from the first one.
     pub fn respell(&self, passage: &Passage, edits: &mut LineEdits<'_>) -> usize {
-        let mut left = self.blocks.len();
+        let mut end = self.blocks.len();
         if self.is_last && self.is_footer() {
-            left -= 1;
-            self.leave_out(left..left + 1, "the footer", edits);
+            end -= 1;
+            self.leave_out(end..end + 1, "the footer", edits);
         }
 
         if self.row.shape == BodyShape::Script {
-            if let Some(output) = self.output(left).filter(|_| self.is_last) {
+            if let Some(output) = self.output(end).filter(|_| self.is_last) {
                 self.leave_out(output.clone(), "the output", edits);
-                left = output.start;
+                end = output.start;
             }
-            left = self.join(passage, left, edits);
-            self.take_prompts_off(edits);
+            end = self.merge_blocks(passage, end, edits);
+            self.remove_prompts(edits);
         }
-        left
+        end
     }
 
     /// Leaves out some blocks.
-    fn leave_out(&self, blocks: Range<usize>, what: &str, edits: &mut LineEdits<'_>) {
+    fn leave_out(&self, blocks: Range<usize>, part: &str, edits: &mut LineEdits<'_>) {
         let [first, last] = [blocks.start, blocks.end - 1].map(|at| &self.blocks[at]);
-        edits.leave_out(first.first..=last.last, what);
+        edits.leave_out(first.first..=last.last, part);
     }
 
     /// Returns whether the last block is an object for a program, behind an action that is complete.
@@ -148,48 +148,46 @@ impl ExtraBlocks<'_, '_> {
     }
 
     /// Returns the label and the block of what the command prints, at the end of the first blocks.
-    fn output(&self, left: usize) -> Option<Range<usize>> {
-        let start = left.checked_sub(2)?;
-        let [label, block] = &self.blocks[start..left] else {
+    fn output(&self, end: usize) -> Option<Range<usize>> {
+        let start = end.checked_sub(2)?;
+        let [label, block] = &self.blocks[start..end] else {
             return None;
         };
-        let words = label_of(self.lines, label)?;
+        let caption = label_of(self.lines, label)?;
         let code = code_of(block)?;
         let printed = PRINTED.contains(&&*code.info.trim().to_lowercase()) && code.closed;
         let script = self.blocks[..start].iter().rev().find_map(code_of)?;
-        let shown = OUTPUT.contains(&&*words) && printed;
-        (shown && self.is_over(script, block.first)).then_some(start..left)
+        let is_printed = OUTPUT.contains(&&*caption) && printed;
+        (is_printed && self.is_over(script, block.first)).then_some(start..end)
     }
 
     /// Joins blocks of one shell that follow each other directly. Returns how many of the first blocks
     /// are left.
-    fn join(&self, passage: &Passage, left: usize, edits: &mut LineEdits<'_>) -> usize {
-        let first = self.blocks[..left]
+    fn merge_blocks(&self, passage: &Passage, end: usize, edits: &mut LineEdits<'_>) -> usize {
+        let first = self.blocks[..end]
             .iter()
             .position(|block| code_of(block).is_some());
-        let Some(first) = first.filter(|first| first + 1 < left) else {
-            return left;
+        let Some(first) = first.filter(|first| first + 1 < end) else {
+            return end;
         };
-        let codes: Vec<&MarkdownCode> = self.blocks[first..left]
-            .iter()
-            .filter_map(code_of)
-            .collect();
+        let codes: Vec<&MarkdownCode> =
+            self.blocks[first..end].iter().filter_map(code_of).collect();
         let info = codes[0].info.trim().to_lowercase();
         let alike = codes.iter().all(|code| {
             let same = code.info.trim().eq_ignore_ascii_case(&info);
             same && code.closed && code.indent == 0
         });
-        let is_script = SHELLS.contains(&&*info) && codes.len() == left - first;
-        let more = &self.blocks[first + 1..left];
+        let is_script = SHELLS.contains(&&*info) && codes.len() == end - first;
+        let more = &self.blocks[first + 1..end];
         let own = |(code, next): (&&MarkdownCode, &MarkdownBlock)| self.is_over(code, next.first);
         let begins =
             |code: &&MarkdownCode| !self.lines.span(code.content.clone()).starts_with("#!");
-        let whole = is_script && alike && codes.iter().zip(more).all(own);
-        if !whole || !codes[1..].iter().all(begins) {
-            return left;
+        let is_one_script = is_script && alike && codes.iter().zip(more).all(own);
+        if !is_one_script || !codes[1..].iter().all(begins) {
+            return end;
         }
 
-        let last = &self.blocks[left - 1];
+        let last = &self.blocks[end - 1];
         let text = self.lines.span(self.blocks[first].first..last.last + 1);
         let fence = fence_for(text, 4);
         edits.replace(self.blocks[first].first, format!("{fence}{info}"));
@@ -198,7 +196,7 @@ impl ExtraBlocks<'_, '_> {
             (code.content.end..=next.first).for_each(|line| edits.remove(line));
         }
         let number = codes.len();
-        edits.tell(
+        edits.add_note(
             passage.line,
             format!("joined the {number} code blocks of the command in their order"),
         );
@@ -206,7 +204,7 @@ impl ExtraBlocks<'_, '_> {
     }
 
     /// Takes the prompts off a script in which every command has one.
-    fn take_prompts_off(&self, edits: &mut LineEdits<'_>) {
+    fn remove_prompts(&self, edits: &mut LineEdits<'_>) {
         let mut codes = self.blocks.iter().filter_map(code_of);
         let (Some(code), None) = (codes.next(), codes.next()) else {
             return;
@@ -235,7 +233,7 @@ impl ExtraBlocks<'_, '_> {
         }
 
         let first = code.content.start;
-        edits.tell(first, "took the prompts off the commands");
+        edits.add_note(first, "took the prompts off the commands");
         changes
             .into_iter()
             .for_each(|(line, text)| edits.replace(line, text));
@@ -258,8 +256,8 @@ fn label_of(lines: &Lines<'_>, block: &MarkdownBlock) -> Option<String> {
     }
 
     let text = lines.get(block.first).trim();
-    let marked = text.starts_with(['#', '*', '_', '`']) || text.ends_with([':', '：']);
-    let words = text.trim_matches(|c: char| !c.is_alphanumeric());
-    let plain = fence::read(text).is_none() && marked;
-    plain.then(|| words.to_lowercase())
+    let is_marked = text.starts_with(['#', '*', '_', '`']) || text.ends_with([':', '：']);
+    let title = text.trim_matches(|c: char| !c.is_alphanumeric());
+    let plain = fence::read(text).is_none() && is_marked;
+    plain.then(|| title.to_lowercase())
 }

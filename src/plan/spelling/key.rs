@@ -65,7 +65,7 @@ pub struct KeyedLine<'a> {
 /// Parses a line as a field of an action, or of the header if `row` is `None`.
 pub fn field<'a>(line: &'a str, row: Option<&'static ActionRow>) -> Option<KeyedLine<'a>> {
     let (key, value) = split(line)?;
-    let key = known(key, row)?;
+    let key = resolve(key, row)?;
     // An unticked box means `false`.
     let unticked =
         unlisted(line).starts_with("[ ]") && matches!(key, "Overwrite" | "Allow Failure");
@@ -82,10 +82,10 @@ pub fn unlisted_field<'a>(line: &'a str, row: &'static ActionRow) -> Option<Keye
     if unlisted(line) != line {
         return None;
     }
-    let found = field(line, Some(row))?;
+    let keyed = field(line, Some(row))?;
     let own =
-        line.starts_with(MARKS) || (has_weight(found.key) && line.starts_with(char::is_alphabetic));
-    own.then_some(found)
+        line.starts_with(MARKS) || (has_weight(keyed.key) && line.starts_with(char::is_alphabetic));
+    own.then_some(keyed)
 }
 
 /// Returns a line's key and value, ignoring anything before the key.
@@ -103,11 +103,11 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
     let inner = text.trim_start_matches(MARKS);
     let (key, value) = if inner.len() < text.len() {
         let mark = text[..text.len() - inner.len()].chars().next_back()?;
-        let (key, rest) = inner.split_at(inner.find(mark)?);
-        let rest = rest.trim_start_matches(MARKS);
+        let (key, tail) = inner.split_at(inner.find(mark)?);
+        let tail = tail.trim_start_matches(MARKS);
         match key.trim_end().strip_suffix([':', '：']) {
-            Some(key) => (key, rest),
-            None => (key, rest.trim_start().strip_prefix(SEPARATORS)?),
+            Some(key) => (key, tail),
+            None => (key, tail.trim_start().strip_prefix(SEPARATORS)?),
         }
     } else {
         inner.split_once([':', '：'])?
@@ -120,7 +120,7 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the format's key for another key of an action, or of the header if `row` is `None`.
-pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str> {
+pub fn resolve(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str> {
     let own = canonical(key);
     let Some(row) = row else {
         return own.filter(|key| HEADER.contains(key));
@@ -137,10 +137,10 @@ pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str>
     let other = row.other_keys.iter();
     let mut same = other.filter(|(_, keys)| keys.contains(&&*plain));
     let translated = || {
-        let found = translation::KEYS
+        let entry = translation::TRANSLATED_KEYS
             .iter()
             .find(|(_, keys)| keys.contains(&&*plain));
-        found
+        entry
             .map(|(key, _)| *key)
             .filter(|key| row.keys.contains(key))
     };
@@ -148,10 +148,10 @@ pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str>
 }
 
 fn unnumbered(text: &str) -> &str {
-    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let after = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "));
+    let tail = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let after = tail.strip_prefix(". ").or_else(|| tail.strip_prefix(") "));
     after
-        .filter(|_| rest.len() < text.len())
+        .filter(|_| tail.len() < text.len())
         .map_or(text, str::trim_start)
 }
 
@@ -161,9 +161,9 @@ mod tests {
 
     /// Compares the parsed field of a line in an EXECUTE.
     fn check(line: &str, expected: Option<(&str, &str)>) {
-        let found = field(line, Some(&crate::plan::action::execute::ROW))
-            .map(|found| (found.key, found.value));
-        assert_eq!(found, expected, "{line:?}");
+        let actual = field(line, Some(&crate::plan::action::execute::ROW))
+            .map(|keyed| (keyed.key, keyed.value));
+        assert_eq!(actual, expected, "{line:?}");
     }
 
     #[test]

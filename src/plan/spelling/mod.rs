@@ -12,8 +12,8 @@ mod action;
 mod condition;
 mod edits;
 mod extra;
-mod html;
 pub(super) mod key;
+mod markup;
 pub mod name;
 mod passage;
 pub(super) mod prose;
@@ -35,14 +35,14 @@ use crate::plan::action::shape::BodyShape;
 use crate::text::lines::Lines;
 use crate::text::markdown;
 use edits::LineEdits;
-pub use unwrap::unwrapped;
+pub use unwrap::unwrapped_plan;
 
 /// Longest value that is searched for a further field, in bytes.
 const MAX_VALUE: usize = 4096;
 
 /// A respelled or removed part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remark {
+pub struct SpellingNote {
     /// Line in the given text, from 1.
     pub line: usize,
     /// Description, without a full stop.
@@ -59,25 +59,25 @@ pub struct Respelled {
     /// The text that the remarks' lines refer to: the given one, with some lines separated.
     pub source: String,
     /// Changes made.
-    pub remarks: Vec<Remark>,
+    pub notes: Vec<SpellingNote>,
     /// Whether text next to the blocks was removed. The extent of blocks then depends on the fences
     /// alone.
     pub spoken: bool,
 }
 
 /// Respells a plan wherever its meaning is unambiguous.
-pub fn respell(given: &str) -> Respelled {
-    let (text, mut remarks) = html::without_tags(&passage::apart(given));
+pub fn respell(original: &str) -> Respelled {
+    let (text, mut notes) = markup::without_tags(&passage::separate_headings(original));
     let (text, more) = passage::with_headings(&text);
-    remarks.extend(more);
+    notes.extend(more);
     let lines = Lines::new(&text);
     let blocks = markdown::blocks(&text);
     let mut passages = passage::cut(&lines, &blocks);
     if !passage::is_plan(&lines, &passages) {
         return Respelled {
-            text: given.to_owned(),
-            source: given.to_owned(),
-            remarks: Vec::new(),
+            text: original.to_owned(),
+            source: original.to_owned(),
+            notes: Vec::new(),
             spoken: false,
         };
     }
@@ -90,13 +90,13 @@ pub fn respell(given: &str) -> Respelled {
         let own = &blocks[passage.blocks.clone()];
         match &passage.role {
             passage::PassageRole::Action(heading) => {
-                let place = action::ActionPlace {
+                let context = action::ActionContext {
                     heading,
                     blocks: own,
                     proposed,
                     is_last: last == Some(index),
                 };
-                action::respell(&lines, passage, place, &mut edits);
+                action::respell(&lines, passage, context, &mut edits);
                 proposed |= passage.is_message() && passage::is_proposed(&lines, passage.end);
             }
             _ => section::respell(&lines, passage, own, &mut edits),
@@ -106,11 +106,11 @@ pub fn respell(given: &str) -> Respelled {
     edits.mark_asides(&|line| passage::is_beside_command(&passages, line));
     let spoken = edits.spoken;
     let (respelled, more) = edits.finish();
-    remarks.extend(more);
+    notes.extend(more);
     Respelled {
         text: respelled,
         source: text,
-        remarks,
+        notes,
         spoken,
     }
 }
@@ -122,8 +122,8 @@ pub fn is_field(line: &str, row: Option<&'static ActionRow>) -> bool {
 
 /// Returns whether a line is a field that changes what an action does, and could be incomplete.
 pub fn is_open_setting(line: &str, row: &'static ActionRow) -> bool {
-    let found = key::field(line, Some(row)).filter(|found| field::has_weight(found.key));
-    found.is_some_and(|found| !found.value.ends_with([')', '`', '"', '>']))
+    let keyed = key::field(line, Some(row)).filter(|keyed| field::has_weight(keyed.key));
+    keyed.is_some_and(|keyed| !keyed.value.ends_with([')', '`', '"', '>']))
 }
 
 /// Returns whether the parser misreads a field: a setting of a command under another key, a path in
@@ -135,9 +135,9 @@ pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
     }
 
     let other = field::canonical(&field.key).is_none() && row.shape == BodyShape::Script;
-    let known = key::known(&field.key, Some(row)).is_some_and(field::has_weight);
+    let is_weighted = key::resolve(&field.key, Some(row)).is_some_and(field::has_weight);
     let path = matches!(field.key.as_str(), "File Path" | "Resource");
-    (other && known) || (path && field.value.starts_with(['"', '\'', '“']))
+    (other && is_weighted) || (path && field.value.starts_with(['"', '\'', '“']))
 }
 
 /// Returns whether a value goes on with a field that changes what its action does; a longer one is
@@ -147,19 +147,19 @@ fn holds_field(value: &str, row: &'static ActionRow) -> bool {
         && value
             .match_indices(' ')
             .filter_map(|(at, _)| key::unlisted_field(&value[at + 1..], row))
-            .any(|found| field::has_weight(found.key))
+            .any(|keyed| field::has_weight(keyed.key))
 }
 
 /// Returns whether a heading is that of an action in any spelling, by its name alone or by a field of
 /// the action below it.
 pub fn is_action(lines: &Lines<'_>, line: usize) -> bool {
-    let below = passage::below(lines, line);
-    let Some(heading) = name::action(lines.get(line), below) else {
+    let next_text = passage::text_below(lines, line);
+    let Some(heading) = name::action(lines.get(line), next_text) else {
         return false;
     };
-    let field = key::field(below, Some(heading.row));
+    let field = key::field(next_text, Some(heading.row));
     heading.sure
-        || field.is_some_and(|found| field::has_weight(found.key) || found.key == "Description")
+        || field.is_some_and(|keyed| field::has_weight(keyed.key) || keyed.key == "Description")
 }
 
 /// Returns whether the words above a line announce it, or say what would be done.

@@ -61,7 +61,7 @@ pub struct ActionHeading {
     /// The action.
     pub row: &'static ActionRow,
     /// Text after the name.
-    pub rest: String,
+    pub suffix: String,
     /// Whether the parser accepts it unchanged.
     pub exact: bool,
     /// Whether the name alone suffices: it is the format's own, in upper case or backticks.
@@ -71,39 +71,39 @@ pub struct ActionHeading {
 impl ActionHeading {
     /// Returns the path or URL after the action's name.
     pub fn target(&self) -> Option<String> {
-        target(&self.rest)
+        target(&self.suffix)
     }
 }
 
 /// Parses a line as the heading of an action. `below` is the next non-blank line.
-pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
+pub fn action(line: &str, next_text: &str) -> Option<ActionHeading> {
     let (level, text) = heading_of(line).filter(|(_, text)| !text.contains("<!--"))?;
     if level == 3 && line.contains("### ") && heading::action(text).is_some() {
         let row = heading::action(text)?;
         return Some(ActionHeading {
             row,
-            rest: String::new(),
+            suffix: String::new(),
             exact: true,
             sure: true,
         });
     }
 
     let text = plain(text);
-    let found = named(without_ordinal(&text))?;
-    if is_crossed_out(line) || is_condition(found.rest) {
+    let matched = match_name(without_ordinal(&text))?;
+    if is_crossed_out(line) || is_condition(matched.suffix) {
         return None;
     }
 
-    let alone = found.own && found.rest.is_empty() && level > 0;
-    let sure = alone && (found.loud || found.row.is_message_alone());
+    let alone = matched.own && matched.suffix.is_empty() && level > 0;
+    let sure = alone && (matched.loud || matched.row.is_message_alone());
     let heading = ActionHeading {
-        row: found.row,
-        rest: found.rest.to_owned(),
+        row: matched.row,
+        suffix: matched.suffix.to_owned(),
         exact: false,
         sure,
     };
 
-    let fits = level != 1 && (sure || is_spoken(&found, level) || confirms(&heading, below));
+    let fits = level != 1 && (sure || is_spoken(&matched, level) || confirms(&heading, next_text));
     fits.then_some(heading)
 }
 
@@ -117,18 +117,18 @@ pub fn section(line: &str) -> Option<(Section, usize)> {
         .next()
         .unwrap_or_default()
         .trim_matches(|c: char| !c.is_alphanumeric());
-    let same = |known: &&Section| known.name().eq_ignore_ascii_case(name);
-    let found = [Section::Rationale, Section::Memos, Section::Plan]
+    let same = |candidate: &&Section| candidate.name().eq_ignore_ascii_case(name);
+    let section = [Section::Rationale, Section::Memos, Section::Plan]
         .into_iter()
-        .find(|known| same(&known))
+        .find(|candidate| same(&candidate))
         .or_else(|| name.eq_ignore_ascii_case("memo").then_some(Section::Memos))?;
 
-    Some((found, level))
+    Some((section, level))
 }
 
 /// Parses a line as a label of an EDIT. `below` is the next non-blank line, which must be a fence.
-pub fn label(line: &str, below: &str) -> Option<Label> {
-    if line.len() > MAX_LABEL || !is_fence(below) {
+pub fn label(line: &str, next_text: &str) -> Option<Label> {
+    if line.len() > MAX_LABEL || !is_fence(next_text) {
         return None;
     }
     named_label(line)
@@ -138,8 +138,8 @@ pub fn label(line: &str, below: &str) -> Option<Label> {
 pub fn own_label(line: &str) -> Option<Label> {
     let own = ["find", "replace"];
     let text = line.to_lowercase();
-    let named = line.len() <= MAX_LABEL && own.iter().any(|name| text.contains(name));
-    named.then(|| named_label(line)).flatten()
+    let may_be_label = line.len() <= MAX_LABEL && own.iter().any(|name| text.contains(name));
+    may_be_label.then(|| named_label(line)).flatten()
 }
 
 fn named_label(line: &str) -> Option<Label> {
@@ -149,27 +149,27 @@ fn named_label(line: &str) -> Option<Label> {
 
     let text = unlisted(line).trim_start_matches('#');
     let text = plain(text);
-    let words = without_ordinal(&text);
-    let (words, place) = words.split_once('(').unwrap_or((words, ""));
-    if is_aside(place) || changes_the_search(place) {
+    let label = without_ordinal(&text);
+    let (label, comment) = label.split_once('(').unwrap_or((label, ""));
+    if is_aside(comment) || changes_the_search(comment) {
         return None;
     }
 
-    let words = words
+    let label = label
         .trim_end_matches(|c: char| !c.is_alphabetic())
         .to_uppercase();
-    let words = words.trim();
-    if FIND.contains(&words) || translation::FIND.contains(&words) {
+    let label = label.trim();
+    if FIND.contains(&label) || translation::TRANSLATED_FIND.contains(&label) {
         return Some(Label::Find);
     }
 
-    let replace = REPLACE.contains(&words) || translation::REPLACE.contains(&words);
+    let replace = REPLACE.contains(&label) || translation::TRANSLATED_REPLACE.contains(&label);
     replace.then_some(Label::Replace)
 }
 
 /// Returns whether the text after a label asks for another kind of search than the format's.
-fn changes_the_search(words: &str) -> bool {
-    let words = words.to_lowercase();
+fn changes_the_search(text: &str) -> bool {
+    let text = text.to_lowercase();
     let kinds = [
         "all",
         "every",
@@ -182,14 +182,14 @@ fn changes_the_search(words: &str) -> bool {
         "occurrence",
         "times",
     ];
-    let mut words = words.split(|c: char| !c.is_alphanumeric());
-    words.any(|word| kinds.contains(&word.trim_end_matches('s')) || kinds.contains(&word))
+    let mut tokens = text.split(|c: char| !c.is_alphanumeric());
+    tokens.any(|word| kinds.contains(&word.trim_end_matches('s')) || kinds.contains(&word))
 }
 
 /// Returns whether a line is entirely bold and starts with the name of an action.
 pub fn is_bold_action(line: &str) -> bool {
     let bold = heading_of(line).filter(|(level, _)| *level == 0);
-    bold.is_some_and(|(_, text)| named(without_ordinal(&plain(text))).is_some())
+    bold.is_some_and(|(_, text)| match_name(without_ordinal(&plain(text))).is_some())
 }
 
 /// Returns level and text of a heading. A line that is entirely bold has level 0.
@@ -211,17 +211,17 @@ pub fn heading_of(line: &str) -> Option<(usize, &str)> {
 }
 
 /// An action's name at the start of a heading.
-struct FoundName<'a> {
+struct MatchedName<'a> {
     row: &'static ActionRow,
     /// Whether it is the format's own name.
     own: bool,
     /// Whether it is in upper case or backticks.
     loud: bool,
     /// Text after the name.
-    rest: &'a str,
+    suffix: &'a str,
 }
 
-fn named(text: &str) -> Option<FoundName<'_>> {
+fn match_name(text: &str) -> Option<MatchedName<'_>> {
     let own = ROWS.iter().flat_map(|row| {
         let names = std::iter::once(&row.name).chain(row.aliases);
         names.map(|name| (*row, *name, true))
@@ -233,14 +233,14 @@ fn named(text: &str) -> Option<FoundName<'_>> {
 
     let names = own.chain(other);
     let fits = names.filter_map(|(row, name, own)| Some((row, own, strip_name(text, name)?)));
-    let (row, own, rest) = fits.min_by_key(|(_, _, rest)| rest.len())?;
-    let name = &text[..text.len() - rest.len()];
-    let quoted = rest.starts_with('`');
-    Some(FoundName {
+    let (row, own, suffix) = fits.min_by_key(|(_, _, suffix)| suffix.len())?;
+    let name = &text[..text.len() - suffix.len()];
+    let quoted = suffix.starts_with('`');
+    Some(MatchedName {
         row,
         own,
         loud: quoted || !name.chars().any(char::is_lowercase),
-        rest: rest
+        suffix: suffix
             .trim_start_matches(['`', '*', '_', ']', ')'])
             .trim_start_matches(SEPARATORS)
             .trim_end_matches(['*', '_', ' ', ':']),
@@ -248,41 +248,43 @@ fn named(text: &str) -> Option<FoundName<'_>> {
 }
 
 /// Returns the text after an action's name, ignoring case and how the name's words are joined.
-fn strip_name<'a>(words: &'a str, name: &str) -> Option<&'a str> {
-    let mut rest = words;
-    for wanted in name.chars() {
-        if wanted == '_' {
-            rest = rest.trim_start_matches(['_', '-', ' ']);
+fn strip_name<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut tail = text;
+    for expected in name.chars() {
+        if expected == '_' {
+            tail = tail.trim_start_matches(['_', '-', ' ']);
             continue;
         }
 
-        let next = rest.chars().next()?;
-        if !next.eq_ignore_ascii_case(&wanted) {
+        let next = tail.chars().next()?;
+        if !next.eq_ignore_ascii_case(&expected) {
             return None;
         }
-        rest = &rest[next.len_utf8()..];
+        tail = &tail[next.len_utf8()..];
     }
 
-    let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-    ends.then_some(rest)
+    let ends = !tail.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    ends.then_some(tail)
 }
 
 /// Returns whether a heading alone starts a message to the user.
-fn is_spoken(found: &FoundName<'_>, level: usize) -> bool {
-    let alone = found.rest.is_empty() && (found.own || found.loud);
-    found.row.is_message_alone() && (2..=4).contains(&level) && (alone || (found.own && found.loud))
+fn is_spoken(matched: &MatchedName<'_>, level: usize) -> bool {
+    let alone = matched.suffix.is_empty() && (matched.own || matched.loud);
+    matched.row.is_message_alone()
+        && (2..=4).contains(&level)
+        && (alone || (matched.own && matched.loud))
 }
 
 /// Returns whether the line below a heading fits its action.
-fn confirms(heading: &ActionHeading, below: &str) -> bool {
-    let field = key::field(below, Some(heading.row)).is_some();
+fn confirms(heading: &ActionHeading, next_text: &str) -> bool {
+    let field = key::field(next_text, Some(heading.row)).is_some();
     let target = heading.target().is_some();
     let fits = match heading.row.shape {
         BodyShape::ListAlone => target,
-        BodyShape::File => target && is_fence(below),
-        BodyShape::Pairs => target && (is_fence(below) || heading::label(below).is_some()),
-        BodyShape::Queries => is_fence(below) && !is_output(&heading.rest),
-        BodyShape::Script => is_command(&heading.rest, below),
+        BodyShape::File => target && is_fence(next_text),
+        BodyShape::Pairs => target && (is_fence(next_text) || heading::label(next_text).is_some()),
+        BodyShape::Queries => is_fence(next_text) && !is_output(&heading.suffix),
+        BodyShape::Script => is_command(&heading.suffix, next_text),
         BodyShape::Message => false,
     };
 
@@ -291,76 +293,75 @@ fn confirms(heading: &ActionHeading, below: &str) -> bool {
 
 /// Returns whether the block below a heading is a command, judging by its fence: its language is a
 /// shell's or missing. If the heading says that it shows output, it is not a command.
-fn is_command(words: &str, below: &str) -> bool {
-    let language = below.trim().trim_start_matches(['`', '~']).trim();
+fn is_command(text: &str, next_text: &str) -> bool {
+    let language = next_text.trim().trim_start_matches(['`', '~']).trim();
     let shell = language
         .split_whitespace()
         .next()
         .is_none_or(|word| SHELLS.contains(&&*word.to_lowercase()));
-    is_fence(below) && shell && !is_output(words)
+    is_fence(next_text) && shell && !is_output(text)
 }
 
 /// Returns the path or URL that some words name, ignoring words such as `file`.
-pub fn target(words: &str) -> Option<String> {
-    let mut rest = words.trim();
-    while let Some((word, after)) = rest.split_once(' ') {
+pub fn target(text: &str) -> Option<String> {
+    let mut tail = text.trim();
+    while let Some((word, after)) = tail.split_once(' ') {
         let word = word.trim_end_matches(SEPARATORS).to_lowercase();
         if !FILLERS.contains(&word.as_str()) {
             break;
         }
-        rest = after.trim_start_matches(SEPARATORS);
+        tail = after.trim_start_matches(SEPARATORS);
     }
 
-    let inner = rest
+    let inner = tail
         .strip_prefix('(')
-        .and_then(|rest| rest.strip_suffix(')'))
-        .unwrap_or(rest);
+        .and_then(|tail| tail.strip_suffix(')'))
+        .unwrap_or(tail);
     let name = value::path(inner).or_else(|| link::read(inner).ok())?;
-    let marked = inner.starts_with(['`', '[', '<']);
+    let is_marked = inner.starts_with(['`', '[', '<']);
 
-    (marked || name.contains('/') || name.contains('.')).then_some(name)
+    (is_marked || name.contains('/') || name.contains('.')).then_some(name)
 }
 
 /// Returns text without decoration: backslash escapes, and emoji and marks at the start.
 pub fn plain(text: &str) -> String {
-    let mut words = String::with_capacity(text.len());
+    let mut out = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         let escapes = letter == '\\' && letters.peek().is_some_and(char::is_ascii_punctuation);
         if !escapes {
-            words.push(letter);
+            out.push(letter);
         }
     }
 
-    words
-        .trim_start_matches(|c: char| {
-            !c.is_alphanumeric() && (!c.is_ascii() || DECORATION.contains(&c))
-        })
-        .trim_end()
-        .to_owned()
+    out.trim_start_matches(|c: char| {
+        !c.is_alphanumeric() && (!c.is_ascii() || DECORATION.contains(&c))
+    })
+    .trim_end()
+    .to_owned()
 }
 
 /// Removes the number of an action: `1.`, `2)`, `Step 3 -`, `Action:`.
 fn without_ordinal(text: &str) -> &str {
     let counted = COUNTED.iter().find_map(|word| {
         let head = text.get(..word.len())?;
-        let rest = &text[word.len()..];
-        (head.eq_ignore_ascii_case(word) && !rest.starts_with(char::is_alphanumeric))
-            .then_some(rest)
+        let tail = &text[word.len()..];
+        (head.eq_ignore_ascii_case(word) && !tail.starts_with(char::is_alphanumeric))
+            .then_some(tail)
     });
     let after = counted.unwrap_or(text).trim_start_matches(['#', ' ', '\t']);
     let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | '/');
-    let rest = if after.starts_with(|c: char| c.is_ascii_digit()) {
+    let tail = if after.starts_with(|c: char| c.is_ascii_digit()) {
         after.trim_start_matches(digits)
     } else {
         after
     };
 
-    let numbered = rest.len() < after.len();
+    let numbered = tail.len() < after.len();
     // `Action Plan` and `Task list` have no number and no colon.
-    let named = counted.is_some() && after.starts_with([':', '-', '–', '—']);
-    if numbered || named {
-        rest.trim_start_matches(|c: char| !c.is_alphanumeric())
+    let is_label = counted.is_some() && after.starts_with([':', '-', '–', '—']);
+    if numbered || is_label {
+        tail.trim_start_matches(|c: char| !c.is_alphanumeric())
     } else {
         text
     }

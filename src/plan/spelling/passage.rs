@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Remark;
+use super::SpellingNote;
 use super::condition::{self, is_condition};
 use super::edits::LineEdits;
 use super::key;
@@ -104,19 +104,19 @@ pub(super) fn is_plan(lines: &Lines<'_>, passages: &[Passage]) -> bool {
 }
 
 /// Separates every line that is a heading without its marks or its space from the lines below.
-pub(super) fn apart(text: &str) -> String {
+pub(super) fn separate_headings(text: &str) -> String {
     let lines = Lines::new(text);
     let mut edits = LineEdits::new(&lines);
     let blocks = markdown::blocks(text);
     let longer =
         |block: &&MarkdownBlock| block.node == BlockKind::Paragraph && block.first < block.last;
     let passages = cut(&lines, &blocks);
-    let outside = passages.iter().filter(|passage| !passage.is_message());
-    let outside = outside.flat_map(|passage| &blocks[passage.blocks.clone()]);
-    for block in outside.filter(longer) {
+    let outside_messages = passages.iter().filter(|passage| !passage.is_message());
+    let outside_messages = outside_messages.flat_map(|passage| &blocks[passage.blocks.clone()]);
+    for block in outside_messages.filter(longer) {
         let line = lines.get(block.first);
-        let below = lines.get(block.first + 1);
-        if name::action(line, below).is_some() || name::section(line).is_some() {
+        let next_line = lines.get(block.first + 1);
+        if name::action(line, next_line).is_some() || name::section(line).is_some() {
             edits.insert(block.first + 1, "");
         }
     }
@@ -126,7 +126,7 @@ pub(super) fn apart(text: &str) -> String {
 
 /// Returns a text in which a list that begins with `- **Action:** EDIT` has the heading of that action:
 /// in the place of the heading above it, if there is one.
-pub(super) fn with_headings(text: &str) -> (String, Vec<Remark>) {
+pub(super) fn with_headings(text: &str) -> (String, Vec<SpellingNote>) {
     let lines = Lines::new(text);
     let blocks = markdown::blocks(text);
     let mut edits = LineEdits::new(&lines);
@@ -161,10 +161,10 @@ pub(super) fn with_headings(text: &str) -> (String, Vec<Remark>) {
                 continue;
             }
 
-            let words = lines.get(block.first).trim();
-            edits.tell(
+            let original = lines.get(block.first).trim();
+            edits.add_note(
                 block.first,
-                format!("read `{words}` as the action {}", row.name),
+                format!("read `{original}` as the action {}", row.name),
             );
             edits.replace(above.unwrap_or(block.first), format!("### `{}`", row.name));
             if above.is_some() {
@@ -187,7 +187,7 @@ fn named_action(item: &str) -> Option<&'static ActionRow> {
 
 /// Returns the sections in a spelling that the parser reads.
 fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
-    let found: Vec<Section> = blocks
+    let sections: Vec<Section> = blocks
         .iter()
         .filter_map(|block| match &block.node {
             BlockKind::Heading {
@@ -201,7 +201,7 @@ fn exact_sections(blocks: &[MarkdownBlock]) -> Vec<Section> {
     // Each section once, in order.
     let all = [Section::Rationale, Section::Memos, Section::Plan];
     all.into_iter()
-        .filter(|section| found.contains(section))
+        .filter(|section| sections.contains(section))
         .collect()
 }
 
@@ -214,17 +214,17 @@ fn role(
     (titled, exact): (bool, &[Section]),
 ) -> Option<PassageRole> {
     let line = lines.get(block.first);
-    let below = below(lines, block.last);
+    let next_text = text_below(lines, block.last);
     let section = |level: usize| {
-        let (found, _) = name::section(line)?;
-        let free = !exact.contains(&found) && (level != 1 || titled);
-        free.then_some(PassageRole::Section(found))
+        let (named_section, _) = name::section(line)?;
+        let free = !exact.contains(&named_section) && (level != 1 || titled);
+        free.then_some(PassageRole::Section(named_section))
     };
 
     // Below a part of the rationale a block shows something.
     let keyed = |action: &ActionHeading| {
         let sure = action.exact || action.sure;
-        sure || !open.is(Section::Rationale) || key::field(below, Some(action.row)).is_some()
+        sure || !open.is(Section::Rationale) || key::field(next_text, Some(action.row)).is_some()
     };
 
     match &block.node {
@@ -233,24 +233,24 @@ fn role(
             setext: false,
             text,
         } => {
-            let known = heading::section(text).filter(|_| *level == 2);
+            let exact_section = heading::section(text).filter(|_| *level == 2);
             let level = usize::from(*level);
-            if let Some(known) = known {
-                return Some(PassageRole::Section(known));
+            if let Some(exact_section) = exact_section {
+                return Some(PassageRole::Section(exact_section));
             }
 
             if open.is_message() {
-                let action = name::action(line, below).filter(|action| action.exact);
+                let action = name::action(line, next_text).filter(|action| action.exact);
                 let action = action.map(PassageRole::Action);
                 return action.or((level == 1).then_some(PassageRole::Unknown(1)));
             }
 
-            if let Some(action) = name::action(line, below).filter(keyed) {
+            if let Some(action) = name::action(line, next_text).filter(keyed) {
                 return Some(PassageRole::Action(action));
             }
 
             match level {
-                _ if open.is_edit() && is_label(line, below) => None,
+                _ if open.is_edit() && is_label(line, next_text) => None,
                 1 if !titled => Some(PassageRole::Title),
                 _ => section(level).or_else(|| unknown(level, open)),
             }
@@ -261,7 +261,7 @@ fn role(
         // A bold line, or marks of a heading without their blank. In a message it is text.
         BlockKind::Paragraph if block.first == block.last && !open.is_message() => {
             name::heading_of(line)?;
-            let action = name::action(line, below).filter(keyed);
+            let action = name::action(line, next_text).filter(keyed);
             action.map(PassageRole::Action).or_else(|| section(0))
         }
         _ => None,
@@ -300,13 +300,13 @@ fn command(passage: &Passage) -> Option<&ActionHeading> {
 /// an action can be a proposal.
 pub(super) fn is_proposed(lines: &Lines<'_>, line: usize) -> bool {
     let mut above = (1..line).rev().map(|line| lines.get(line));
-    let words = above.find(|text| !text.trim().is_empty());
-    let words = words.filter(|text| name::heading_of(text).is_none());
-    words.is_some_and(|text| text.trim_end().ends_with(':') || is_condition(text))
+    let last_text = above.find(|text| !text.trim().is_empty());
+    let last_text = last_text.filter(|text| name::heading_of(text).is_none());
+    last_text.is_some_and(|text| text.trim_end().ends_with(':') || is_condition(text))
 }
 
-fn is_label(line: &str, below: &str) -> bool {
-    name::label(line, below).is_some()
+fn is_label(line: &str, next_text: &str) -> bool {
+    name::label(line, next_text).is_some()
 }
 
 /// Returns the role of an unknown heading; `None` for a part of the rationale.
@@ -316,7 +316,7 @@ fn unknown(level: usize, open: &Passage) -> Option<PassageRole> {
 }
 
 /// Returns the next non-blank line.
-pub(super) fn below<'a>(lines: &Lines<'a>, line: usize) -> &'a str {
+pub(super) fn text_below<'a>(lines: &Lines<'a>, line: usize) -> &'a str {
     (line + 1..=lines.len())
         .map(|number| lines.get(number))
         .find(|text| !text.trim().is_empty())

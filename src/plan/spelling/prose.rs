@@ -16,9 +16,9 @@ const MIN_WORDS: usize = 3;
 pub fn is_prose(lines: &[&str]) -> bool {
     let text = lines.join(" ");
     let text = text.trim();
-    let words = without_code(text);
+    let plain = without_code(text);
     let structured = lines.iter().any(|line| is_structure(line));
-    !structured && begins(text) && ends(text) && !words.contains(CODE) && !words.contains("--")
+    !structured && begins(text) && ends(text) && !plain.contains(CODE) && !plain.contains("--")
 }
 
 /// Returns whether a line could be part of the format.
@@ -27,9 +27,13 @@ fn is_structure(line: &str) -> bool {
     let listed = heading::unlisted(line) != line;
     let fenced = line.contains("```") || line.contains("~~~");
     let labelled = heading::label(line).is_some() || fenced;
-    let marked = line.starts_with(['#', '>', '+', '$', '@']) || line.ends_with([';', ',', '{']);
-    let named = name::is_bold_action(line);
-    named || listed || labelled || marked || key::split(line).is_some_and(|(key, _)| is_key(key))
+    let is_marked = line.starts_with(['#', '>', '+', '$', '@']) || line.ends_with([';', ',', '{']);
+    let is_bold_action = name::is_bold_action(line);
+    is_bold_action
+        || listed
+        || labelled
+        || is_marked
+        || key::split(line).is_some_and(|(key, _)| is_key(key))
 }
 
 fn is_key(key: &str) -> bool {
@@ -49,9 +53,9 @@ fn ends(text: &str) -> bool {
     let last = text.trim_end_matches(|c: char| {
         "*_\"'”’`".contains(c) || (!c.is_ascii() && !c.is_alphanumeric() && !ENDS.contains(&c))
     });
-    let words = text.split_whitespace().count();
-    let spaced = words >= 2 || !text.is_ascii();
-    (last.ends_with(ENDS) && spaced) || words >= MIN_WORDS
+    let count = text.split_whitespace().count();
+    let spaced = count >= 2 || !text.is_ascii();
+    (last.ends_with(ENDS) && spaced) || count >= MIN_WORDS
 }
 
 /// Returns whether lines end like a sentence.
@@ -76,8 +80,8 @@ fn without_code(text: &str) -> String {
 /// Returns whether lines say "none", as in an empty section.
 pub fn says_nothing(lines: &[&str]) -> bool {
     let text = lines.join(" ");
-    let words = heading::unlisted(&text).trim().to_lowercase();
-    let words = words.trim_matches(|c: char| !c.is_alphanumeric());
+    let lower = heading::unlisted(&text).trim().to_lowercase();
+    let lower = lower.trim_matches(|c: char| !c.is_alphanumeric());
     let plain = [
         "no memos",
         "no memo",
@@ -93,7 +97,7 @@ pub fn says_nothing(lines: &[&str]) -> bool {
         "empty",
     ];
 
-    value::is_nothing(words) || plain.contains(&words)
+    value::is_nothing(lower) || plain.contains(&lower)
 }
 
 #[cfg(test)]

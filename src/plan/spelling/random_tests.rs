@@ -15,14 +15,14 @@ use crate::text::resource::Resource;
 struct Choices {
     all: Vec<usize>,
     /// Whether text next to the blocks is added.
-    words: bool,
-    made: usize,
+    with_text: bool,
+    count: usize,
 }
 
 impl Choices {
     fn of<'a>(&mut self, spellings: &[&'a str]) -> &'a str {
-        self.made += 1;
-        spellings[self.all[self.made % self.all.len()] % spellings.len()]
+        self.count += 1;
+        spellings[self.all[self.count % self.all.len()] % spellings.len()]
     }
 }
 
@@ -95,10 +95,10 @@ fn headings(row: &'static crate::plan::action::ActionRow) -> &'static [&'static 
 }
 
 /// Writes a field; a value with items keeps its bullet.
-fn field(key: &str, value: &str, way: &str, out: &mut String) {
+fn field(key: &str, value: &str, style: &str, out: &mut String) {
     // Without a list, the backslash would be a line break.
-    let way = if value.ends_with('\\') { "list" } else { way };
-    let line = match way {
+    let style = if value.ends_with('\\') { "list" } else { style };
+    let line = match style {
         "bold" => format!("**{key}:** {value}  \n"),
         "plain" => format!("{key}: {value}\n"),
         "numbered" => format!("1. **{key}:** {value}\n"),
@@ -149,7 +149,7 @@ fn resource(resource: &Resource, choices: &mut Choices) -> String {
 /// Writes an action.
 fn action(action: &Action, exact: bool, choices: &mut Choices, out: &mut String) {
     let kind = &action.kind;
-    let way = choices.of(&["list", "bold", "plain", "numbered", "star", "box"]);
+    let style = choices.of(&["list", "bold", "plain", "numbered", "star", "box"]);
     match headings(kind.row()) {
         // Behind a message only the heading of the format is one.
         _ if exact => out.push_str(&format!("### `{}`", kind.name())),
@@ -183,22 +183,22 @@ fn action(action: &Action, exact: bool, choices: &mut Choices, out: &mut String)
     };
 
     if let Some((key, value)) = &key {
-        field(key, value, way, out);
+        field(key, value, style, out);
     }
 
     for own in kind.fields() {
         match own.key.as_str() {
             "File Path" | "Resource" => {}
             "Description" if kind.message().is_some() => {}
-            "Description" => field("Description", "What it does.", way, out),
+            "Description" => field("Description", "What it does.", style, out),
             "Timeout" => field(
                 "Timeout",
                 &format!("{} {}", own.value, choices.of(&["", "s", "seconds"])),
-                way,
+                style,
                 out,
             ),
             "env" | "Handoff Resources" => nested(&own, out),
-            key => field(key, &own.value, way, out),
+            key => field(key, &own.value, style, out),
         }
     }
 
@@ -208,12 +208,12 @@ fn action(action: &Action, exact: bool, choices: &mut Choices, out: &mut String)
         field(
             "cwd",
             choices.of(&["None", "n/a", "project root"]),
-            way,
+            style,
             out,
         );
     }
 
-    if choices.of(&["no", "yes"]) == "yes" && choices.words && kind.message().is_none() {
+    if choices.of(&["no", "yes"]) == "yes" && choices.with_text && kind.message().is_none() {
         out.push_str("\nThis is how it goes:\n\n");
     }
 
@@ -250,7 +250,7 @@ fn body(kind: &ActionKind, choices: &mut Choices, out: &mut String) {
                 out.push_str(&format!("{find}\n"));
                 write_block(&pair.find, &pair.language, out);
                 let between = ["", "\n", "\nIt becomes this.\n\n"];
-                out.push_str(choices.of(&between[..2 + usize::from(choices.words)]));
+                out.push_str(choices.of(&between[..2 + usize::from(choices.with_text)]));
                 out.push_str(&format!("{replace}\n"));
                 write_block(&pair.replace, &pair.language, out);
                 out.push('\n');
@@ -264,15 +264,15 @@ fn body(kind: &ActionKind, choices: &mut Choices, out: &mut String) {
 }
 
 fn spell(plan: &Plan, choices: &mut Choices) -> String {
-    let closed = if plan.title.ends_with('#') { " #" } else { "" };
-    let mut out = format!("# {}{closed}\n", plan.title);
-    let way = choices.of(&["list", "bold"]);
-    if way == "bold" {
+    let closing = if plan.title.ends_with('#') { " #" } else { "" };
+    let mut out = format!("# {}{closing}\n", plan.title);
+    let style = choices.of(&["list", "bold"]);
+    if style == "bold" {
         out.push('\n');
     }
 
     for own in &plan.fields {
-        field(&own.key, &own.value, way, &mut out);
+        field(&own.key, &own.value, style, &mut out);
     }
 
     out.push_str(&format!(
@@ -293,7 +293,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
         let mut lines = String::new();
         plan.memos
             .iter()
-            .for_each(|change| memo::write(change, &mut lines));
+            .for_each(|change| memo::write_change(change, &mut lines));
 
         match choices.of(&["block", "list", "lines"]) {
             "list" => lines
@@ -317,7 +317,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
     ));
     let mut spoken = false;
     for each in &plan.actions {
-        if !spoken && choices.words {
+        if !spoken && choices.with_text {
             out.push_str(choices.of(&[
                 "",
                 "",
@@ -333,10 +333,10 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
     }
 
     match choices.of(&["", "words", "plan", "quote"]) {
-        "words" if !spoken && choices.words => {
+        "words" if !spoken && choices.with_text => {
             format!("{out}\nThat is all. Tell me what you think!\n")
         }
-        "plan" if choices.words => format!("<plan>\n{out}</plan>\n"),
+        "plan" if choices.with_text => format!("<plan>\n{out}</plan>\n"),
         _ => out,
     }
 }
@@ -357,23 +357,23 @@ fn meaning(plan: &Plan) -> (Vec<ActionKind>, Vec<(bool, String)>, String, String
 
 /// Returns a plan without contents that resemble parts of a plan.
 fn tame(mut plan: Plan) -> Plan {
-    let words = |text: &str| format!("{} words\n", text.len());
-    plan.rationale = words(&plan.rationale);
+    let describe = |text: &str| format!("{} words\n", text.len());
+    plan.rationale = describe(&plan.rationale);
     for action in &mut plan.actions {
         match &mut action.kind {
-            ActionKind::Create(create) => create.content = words(&create.content),
+            ActionKind::Create(create) => create.text = describe(&create.text),
             ActionKind::Edit(edit) => edit.pairs.iter_mut().for_each(|pair| {
-                pair.find = words(&pair.find);
-                pair.replace = format!("new {}", words(&pair.replace));
+                pair.find = describe(&pair.find);
+                pair.replace = format!("new {}", describe(&pair.replace));
             }),
-            ActionKind::Execute(execute) => execute.command = words(&execute.command),
+            ActionKind::Execute(execute) => execute.command = describe(&execute.command),
             ActionKind::Research(research) => research
                 .queries
                 .iter_mut()
-                .for_each(|query| *query = words(query).trim_end().to_owned()),
-            ActionKind::ChatWithUser(chat) => chat.message = quiet(&chat.message),
-            ActionKind::Invoke(invoke) => invoke.message = quiet(&invoke.message),
-            ActionKind::Conclude(conclude) => conclude.message = quiet(&conclude.message),
+                .for_each(|query| *query = describe(query).trim_end().to_owned()),
+            ActionKind::ChatWithUser(chat) => chat.message = without_markup(&chat.message),
+            ActionKind::Invoke(invoke) => invoke.message = without_markup(&invoke.message),
+            ActionKind::Conclude(conclude) => conclude.message = without_markup(&conclude.message),
             _ => {}
         }
     }
@@ -383,7 +383,7 @@ fn tame(mut plan: Plan) -> Plan {
 
 /// Removes code from a message: a heading in it is never trusted, and its fences can be confused
 /// with those of other blocks.
-fn quiet(message: &str) -> String {
+fn without_markup(message: &str) -> String {
     message
         .replace("### `READ`", "make")
         .replace("# x", "x")
@@ -400,20 +400,20 @@ proptest! {
 
     #[test]
     fn promise_d10_a_plan_is_the_same_in_every_spelling(plan in plan().prop_map(tame), all in choices()) {
-        let text = spell(&plan, &mut Choices { all, words: true, made: 0 });
-        let found = read(&text);
-        prop_assert_eq!(&found.diagnostics, &vec![], "{}", text);
-        prop_assert_eq!(meaning(&found.plan), meaning(&plan), "{}", text);
+        let text = spell(&plan, &mut Choices { all, with_text: true, count: 0 });
+        let reading = read(&text);
+        prop_assert_eq!(&reading.diagnostics, &vec![], "{}", text);
+        prop_assert_eq!(meaning(&reading.plan), meaning(&plan), "{}", text);
     }
 
     #[test]
     fn promise_d10_no_spelling_of_a_hostile_plan_is_misread(plan in plan(), all in choices()) {
         // If repair changes or doubts even the exact spelling, the fences are ambiguous.
         prop_assume!(repair(&render(&plan)).level == Level::Clean);
-        let text = spell(&plan, &mut Choices { all, words: false, made: 0 });
-        let found = read(&text);
-        if found.diagnostics.is_empty() {
-            prop_assert_eq!(meaning(&found.plan), meaning(&plan), "{}", text);
+        let text = spell(&plan, &mut Choices { all, with_text: false, count: 0 });
+        let reading = read(&text);
+        if reading.diagnostics.is_empty() {
+            prop_assert_eq!(meaning(&reading.plan), meaning(&plan), "{}", text);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::plan::action::ActionKind;
 use crate::plan::reading::{preprocess, read};
-use crate::plan::samples::say;
+use crate::plan::samples::describe;
 
 /// Everything above the actions.
 const HEAD: &str = "# T\n\n## Rationale\n```text\nr\n```\n\n## Action Plan\n\n";
@@ -11,22 +11,22 @@ const PLAIN: &str = "### `EXECUTE`\n- **Description:** d\n```sh\nls\n```\n\n";
 
 /// Returns what a plan does unattended, one action a line; `None` if it is refused, or waits for a
 /// person.
-fn done(actions: &str) -> Option<Vec<String>> {
-    let found = read(&format!("{HEAD}{actions}"));
-    if found.repaired.asides().next().is_some() {
+fn run_actions(actions: &str) -> Option<Vec<String>> {
+    let reading = read(&format!("{HEAD}{actions}"));
+    if reading.repaired.asides().next().is_some() {
         return None;
     }
     let says = || {
-        let actions = found.plan.actions.iter();
-        actions.map(|action| say(&action.kind)).collect()
+        let actions = reading.plan.actions.iter();
+        actions.map(|action| describe(&action.kind)).collect()
     };
-    found.diagnostics.is_empty().then(says)
+    reading.diagnostics.is_empty().then(says)
 }
 
 fn check_refused<'a>(plans: impl IntoIterator<Item = &'a str>, wrap: impl Fn(&str) -> String) {
     for part in plans {
         let plan = wrap(part);
-        assert_eq!(done(&plan), None, "{plan}");
+        assert_eq!(run_actions(&plan), None, "{plan}");
     }
 }
 
@@ -70,16 +70,24 @@ fn p26_a_block_that_shows_what_a_command_says_is_no_command() {
     });
 
     let run = "### Run `make test`\n```sh\nmake test -j4\n```\n";
-    assert_eq!(done(run), Some(vec!["EXECUTE \"make test -j4\\n\"".into()]));
-    let shown = "- **Command:** `make`\n\n#### Expected output\n```\nok\n```\n";
-    assert_eq!(done(&format!("### Execute\n{shown}")), None);
+    assert_eq!(
+        run_actions(run),
+        Some(vec!["EXECUTE \"make test -j4\\n\"".into()])
+    );
+    let fields = "- **Command:** `make`\n\n#### Expected output\n```\nok\n```\n";
+    assert_eq!(run_actions(&format!("### Execute\n{fields}")), None);
 }
 
 #[test]
 fn p26_a_block_in_the_rationale_is_no_command() {
     let text = "# T\n\n## Rationale\nWe saw this:\n\n### Run\n```\nrm x\n```\n\n### Execute\n- **Description:** d\n```sh\nls\n```\n";
-    let found = read(text);
-    let kinds: Vec<String> = found.plan.actions.iter().map(|a| say(&a.kind)).collect();
+    let reading = read(text);
+    let kinds: Vec<String> = reading
+        .plan
+        .actions
+        .iter()
+        .map(|a| describe(&a.kind))
+        .collect();
     assert_eq!(kinds, ["EXECUTE \"ls\\n\""]);
 }
 
@@ -95,7 +103,8 @@ fn p26_an_action_that_a_message_proposes_is_not_run() {
         let plan = format!(
             "### `CHAT_WITH_USER`\nI would do this next:\n\n{head}\n- **Description:** d\n```sh\nrm x\n```\n\nShall I go ahead?\n"
         );
-        let runs = done(&plan).is_some_and(|all| all.iter().any(|one| one.starts_with("EXEC")));
+        let runs =
+            run_actions(&plan).is_some_and(|all| all.iter().any(|one| one.starts_with("EXEC")));
         assert!(!runs, "{plan}");
     }
 }
@@ -125,7 +134,7 @@ const ASIDES: [&str; 20] = [
 ];
 
 /// A command between its heading and its end, with a place for words.
-const PLACES: [&str; 12] = [
+const TEMPLATES: [&str; 12] = [
     "### `EXECUTE`\n- **Description:** d\n\n@\n\n```sh\nrm x\n```\n",
     "### `EXECUTE`\n\n@\n\n- **Description:** d\n```sh\nrm x\n```\n",
     "### `EXECUTE`\n- **Description:** Clean up.\n@\n\n```sh\nrm x\n```\n",
@@ -142,12 +151,12 @@ const PLACES: [&str; 12] = [
 
 #[test]
 fn p35_words_beside_a_command_make_the_plan_doubtful_in_every_language() {
-    for words in ASIDES {
-        for place in PLACES {
-            let plan = format!("{HEAD}{}", place.replace('@', words));
-            let found = read(&plan);
-            let waits = found.repaired.asides().next().is_some();
-            assert!(waits || !found.diagnostics.is_empty(), "{plan}");
+    for text in ASIDES {
+        for template in TEMPLATES {
+            let plan = format!("{HEAD}{}", template.replace('@', text));
+            let reading = read(&plan);
+            let waits = reading.repaired.asides().next().is_some();
+            assert!(waits || !reading.diagnostics.is_empty(), "{plan}");
 
             // What only repair or the speller would take off stays for a person to see.
             let again = preprocess(&plan);
@@ -158,7 +167,7 @@ fn p35_words_beside_a_command_make_the_plan_doubtful_in_every_language() {
         }
 
         let wrapped = format!(
-            "`````markdown\n{HEAD}### `EXECUTE`\n- **Description:** d\n```sh\nrm x\n```\n`````\n\n{words}\n"
+            "`````markdown\n{HEAD}### `EXECUTE`\n- **Description:** d\n```sh\nrm x\n```\n`````\n\n{text}\n"
         );
         assert!(
             read(&wrapped).repaired.asides().next().is_some(),
@@ -169,12 +178,17 @@ fn p35_words_beside_a_command_make_the_plan_doubtful_in_every_language() {
 
 #[test]
 fn p35_a_reviewed_plan_keeps_its_command_whatever_stands_beside_it() {
-    for words in ASIDES {
-        let plan = format!("{HEAD}{}", PLACES[4].replace('@', words));
-        let found = read(&plan);
-        let kinds: Vec<String> = found.plan.actions.iter().map(|a| say(&a.kind)).collect();
+    for text in ASIDES {
+        let plan = format!("{HEAD}{}", TEMPLATES[4].replace('@', text));
+        let reading = read(&plan);
+        let kinds: Vec<String> = reading
+            .plan
+            .actions
+            .iter()
+            .map(|a| describe(&a.kind))
+            .collect();
         assert_eq!(
-            (kinds, found.diagnostics),
+            (kinds, reading.diagnostics),
             (vec!["EXECUTE \"rm x\\n\"".to_owned()], vec![])
         );
     }
@@ -192,7 +206,7 @@ fn p35_what_a_command_says_of_itself_is_no_word_beside_it() {
         "### `READ`\n- **Resource:** a\n\nThen we run the tests.\n\n### `EXECUTE`\n- **Description:** d\n```sh\nls\n```\n",
     ] {
         assert!(
-            done(plan).is_some(),
+            run_actions(plan).is_some(),
             "{plan}: {:?}",
             read(&format!("{HEAD}{plan}"))
         );
@@ -201,7 +215,7 @@ fn p35_what_a_command_says_of_itself_is_no_word_beside_it() {
 
 #[test]
 fn p25_only_the_heading_of_the_format_starts_an_action_in_a_message() {
-    for words in ASIDES {
+    for text in ASIDES {
         for head in [
             "**EXECUTE**",
             "**EXECUTE:**",
@@ -220,12 +234,12 @@ fn p25_only_the_heading_of_the_format_starts_an_action_in_a_message() {
         ] {
             for list in ["- **Description:** d\n", ""] {
                 let plan = format!(
-                    "{HEAD}### `CHAT_WITH_USER`\n{words}\n\n{head}\n{list}```sh\nrm x\n```\n"
+                    "{HEAD}### `CHAT_WITH_USER`\n{text}\n\n{head}\n{list}```sh\nrm x\n```\n"
                 );
-                let found = read(&plan);
-                let mut kinds = found.plan.actions.iter().map(|action| action.kind.name());
+                let reading = read(&plan);
+                let mut kinds = reading.plan.actions.iter().map(|action| action.kind.name());
                 let runs = kinds.any(|kind| kind == "EXECUTE");
-                assert!(!runs || !found.diagnostics.is_empty(), "{plan}");
+                assert!(!runs || !reading.diagnostics.is_empty(), "{plan}");
             }
         }
     }
@@ -264,10 +278,10 @@ fn p31_a_field_that_is_struck_out_or_not_ticked_is_none() {
     check_refused(["- **cwd:** ~~src~~", "- ~~**cwd:**~~ src"], |field| {
         format!("### Execute\n- **Description:** d\n{field}\n```sh\nls\n```\n")
     });
-    let folder = PLAIN.replace("```sh", "- **cwd:** `default`\n```sh");
+    let with_cwd = PLAIN.replace("```sh", "- **cwd:** `default`\n```sh");
 
     assert_eq!(
-        done(&folder),
+        run_actions(&with_cwd),
         Some(vec!["EXECUTE \"ls\\n\" in default".into()])
     );
 }
@@ -278,9 +292,9 @@ fn p31_tildes_and_crosses_in_the_text_of_a_field_strike_nothing_out() {
         let text = format!(
             "{HEAD}### `EXECUTE`\n**Description:** What it does.\n**Expected Outcome:** {value}\n\n```sh\nls\n```\n"
         );
-        let found = read(&text);
-        assert_eq!(found.diagnostics, vec![], "{text}");
-        let ActionKind::Execute(execute) = &found.plan.actions[0].kind else {
+        let reading = read(&text);
+        assert_eq!(reading.diagnostics, vec![], "{text}");
+        let ActionKind::Execute(execute) = &reading.plan.actions[0].kind else {
             panic!("{text}");
         };
 
@@ -302,7 +316,7 @@ fn p32_a_path_is_never_two_and_never_has_its_quotes() {
     for path in ["*src/a.py*", "***src/a.py***", "`\"src/a.py\"`"] {
         let plan = format!("### `READ`\n- **Resource:** {path}\n");
         let expected = (!path.starts_with('`')).then(|| vec!["READ src/a.py".to_owned()]);
-        assert_eq!(done(&plan), expected, "{path}");
+        assert_eq!(run_actions(&plan), expected, "{path}");
     }
 }
 
@@ -330,7 +344,7 @@ fn p33_words_about_a_command_are_none() {
 #[test]
 fn p34_a_label_that_shows_something_or_asks_for_another_search_is_none() {
     let pair = "`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n\n";
-    let shown = |find: &str, replace: &str| {
+    let edit = |find: &str, replace: &str| {
         format!(
             "### `EDIT`\n- **File Path:** a.py\n\n{pair}{find}\n```\nhi\n```\n{replace}\n```\nHello\n```\n"
         )
@@ -343,36 +357,40 @@ fn p34_a_label_that_shows_something_or_asks_for_another_search_is_none() {
         ("FIND (regex)", "REPLACE"),
         ("Find (example):", "Replace (do not apply):"),
     ] {
-        let plan = shown(find, replace);
-        assert_eq!(done(&plan), None, "{plan}");
+        let plan = edit(find, replace);
+        assert_eq!(run_actions(&plan), None, "{plan}");
     }
 }
 
 #[test]
 fn promise_a2_a_plan_in_any_spelling_that_was_cut_off_is_not_run() {
     let command = "### Run\n- **Command:** `rm -rf build`\n";
-    for rest in [
+    for suffix in [
         "- **cwd:",
         "- **cwd:**",
         "- **cwd:** su",
         "cwd: sub/d",
         "- Timeout: 1",
     ] {
-        assert_eq!(done(&format!("{command}{rest}")), None, "{rest}");
+        assert_eq!(run_actions(&format!("{command}{suffix}")), None, "{suffix}");
     }
 
-    let whole = format!("{command}- **cwd:** `sub/dir`");
+    let complete = format!("{command}- **cwd:** `sub/dir`");
     assert_eq!(
-        done(&whole),
+        run_actions(&complete),
         Some(vec!["EXECUTE \"rm -rf build\\n\" in sub/dir".into()])
     );
-    assert_eq!(done(&format!("{PLAIN}Now we chan")), None);
+    assert_eq!(run_actions(&format!("{PLAIN}Now we chan")), None);
 
     for tag in ["plan", "response", "think"] {
         let opened = read(&format!("<{tag}>\n{HEAD}{PLAIN}"));
         assert!(!opened.diagnostics.is_empty(), "{opened:?}");
-        let closed = read(&format!("<{tag}>\n{HEAD}{PLAIN}</{tag}>\n"));
-        assert_eq!(closed.diagnostics.is_empty(), tag != "think", "{closed:?}");
+        let reading = read(&format!("<{tag}>\n{HEAD}{PLAIN}</{tag}>\n"));
+        assert_eq!(
+            reading.diagnostics.is_empty(),
+            tag != "think",
+            "{reading:?}"
+        );
     }
 }
 
@@ -381,16 +399,16 @@ fn rp16_a_sentence_in_front_of_a_missing_closer_is_not_written_into_code() {
     for head in ["### Create a.py", "### `CREATE`\n- **File Path:** a.py"] {
         let open = format!("{head}\n```python\nx = 1\n");
         assert_eq!(
-            done(&format!("{open}\nNow we run the tests.\n\n{PLAIN}")),
+            run_actions(&format!("{open}\nNow we run the tests.\n\n{PLAIN}")),
             None
         );
-        assert!(done(&format!("{open}\ny = 2\n\n{PLAIN}")).is_some());
+        assert!(run_actions(&format!("{open}\ny = 2\n\n{PLAIN}")).is_some());
     }
 }
 
 #[test]
 fn p35_words_that_say_when_an_action_is_done_are_not_left_out() {
-    let words = [
+    let texts = [
         "Only if the above fails, run this instead:",
         "Do not run this one:",
         "**Option A: minimal change**",
@@ -406,13 +424,13 @@ fn p35_words_that_say_when_an_action_is_done_are_not_left_out() {
         "<div hidden>",
         "<details>\n<summary>Rejected alternative</summary>",
     ];
-    check_refused(words, |words| format!("{PLAIN}{words}\n\n{PLAIN}"));
-    check_refused(["This should print:", "Expected output:"], |words| {
-        format!("### `EXECUTE`\n- **Description:** d\n\n{words}\n\n```sh\nls\n```\n")
+    check_refused(texts, |text| format!("{PLAIN}{text}\n\n{PLAIN}"));
+    check_refused(["This should print:", "Expected output:"], |text| {
+        format!("### `EXECUTE`\n- **Description:** d\n\n{text}\n\n```sh\nls\n```\n")
     });
 
     check_refused(
         ["Please don't run this yet.", "Wait, that is wrong."],
-        |words| format!("{PLAIN}{words}\n"),
+        |text| format!("{PLAIN}{text}\n"),
     );
 }

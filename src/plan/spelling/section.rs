@@ -79,7 +79,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
         if !lines.get(line).trim_start().starts_with('#') {
             edits.replace(line, format!("# {}", lines.get(line).trim()));
             edits.remove(line + 1);
-            edits.tell(line, "read the underlined line as the title");
+            edits.add_note(line, "read the underlined line as the title");
         }
         return;
     }
@@ -91,7 +91,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
         let text = name::heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
         passage.role = PassageRole::Title;
         edits.replace(passage.line, format!("# {text}"));
-        edits.tell(passage.line, "read the first heading as the title");
+        edits.add_note(passage.line, "read the first heading as the title");
         return;
     }
 
@@ -99,7 +99,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
     let title = at.and_then(|line| Some((line, title_of(lines.get(line))?)));
     if let Some((line, title)) = title {
         edits.replace(line, format!("# {title}\n"));
-        edits.tell(line, "read the first line as the title");
+        edits.add_note(line, "read the first line as the title");
         return;
     }
 
@@ -108,7 +108,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
             at.unwrap_or(1).min(passages[1].line),
             format!("# {}\n", action.row.name),
         );
-        edits.tell(
+        edits.add_note(
             1,
             "the plan has no title; it is called after its first action",
         );
@@ -135,7 +135,7 @@ fn memos(
         return;
     }
 
-    let found = passages.iter_mut().find(|passage| {
+    let matching = passages.iter_mut().find(|passage| {
         let own = &blocks[passage.blocks.clone()];
         let solid: Vec<&str> = own
             .iter()
@@ -143,13 +143,13 @@ fn memos(
             .map(|line| lines.get(line).trim())
             .filter(|text| !text.is_empty() && !is_fence(text))
             .collect();
-        let marked = |text: &&str| memo(text).is_some();
+        let is_memo = |text: &&str| memo(text).is_some();
 
         matches!(passage.role, PassageRole::Unknown(_))
             && !solid.is_empty()
-            && solid.iter().all(marked)
+            && solid.iter().all(is_memo)
     });
-    if let Some(passage) = found {
+    if let Some(passage) = matching {
         rename(lines, passage, Section::Memos, edits);
     }
 }
@@ -184,8 +184,8 @@ fn rationale(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<
 fn rename(lines: &Lines<'_>, passage: &mut Passage, section: Section, edits: &mut LineEdits<'_>) {
     let name = section.name();
     edits.replace(passage.line, format!("## {name}"));
-    let words = lines.get(passage.line).trim();
-    edits.tell(passage.line, format!("read `{words}` as `## {name}`"));
+    let original = lines.get(passage.line).trim();
+    edits.add_note(passage.line, format!("read `{original}` as `## {name}`"));
     passage.role = PassageRole::Section(section);
 }
 
@@ -197,8 +197,8 @@ fn respell_headings(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut Lin
         let line = lines.get(passage.line);
         let (level, text) = name::heading_of(line).unwrap_or_default();
         let spaced = line.contains("## ");
-        let known = level == 2 && spaced && heading::section(text) == Some(section);
-        if !known && name::section(line).is_some_and(|(found, _)| found == section) {
+        let is_exact = level == 2 && spaced && heading::section(text) == Some(section);
+        if !is_exact && name::section(line).is_some_and(|(other, _)| other == section) {
             rename(lines, passage, section, edits);
         }
     }
@@ -225,13 +225,13 @@ fn add_missing(passages: &[Passage], first: usize, edits: &mut LineEdits<'_>) {
         for text in ["````text", NO_RATIONALE, "````", ""] {
             edits.insert(at, text);
         }
-        edits.tell(at, "the plan gives no rationale");
+        edits.add_note(at, "the plan gives no rationale");
     }
 
     if plan.is_none() {
         edits.insert(line, "## Action Plan");
         edits.insert(line, "");
-        edits.tell(line, "put `## Action Plan` above the first action");
+        edits.add_note(line, "put `## Action Plan` above the first action");
     }
 }
 
@@ -270,7 +270,7 @@ fn put_in_block(
         for text in ["````text", NO_RATIONALE, "````"] {
             edits.insert(passage.line + 1, text);
         }
-        edits.tell(passage.line, "the plan gives no rationale");
+        edits.add_note(passage.line, "the plan gives no rationale");
         return;
     };
 
@@ -283,7 +283,7 @@ fn put_in_block(
     edits.insert(first.first, format!("{fence}text"));
     edits.insert(last.last + 1, fence);
 
-    edits.tell(first.first, "put the rationale into a code block");
+    edits.add_note(first.first, "put the rationale into a code block");
 }
 
 /// Moves memos into a code block, without bullets.
@@ -327,14 +327,14 @@ fn respell_memos(
     for (line, memo) in solid.iter().zip(&memos) {
         if lines.get(*line).trim() != memo {
             edits.replace(*line, memo.as_str());
-            edits.tell(*line, "read the item as a memo");
+            edits.add_note(*line, "read the item as a memo");
         }
     }
 
     if code.is_none() {
         edits.insert(first.first, "````");
         edits.insert(last.last + 1, "````");
-        edits.tell(passage.line, "put the memos into a code block");
+        edits.add_note(passage.line, "put the memos into a code block");
     }
 }
 
@@ -342,8 +342,8 @@ fn respell_memos(
 fn memo(line: &str) -> Option<String> {
     let text = unlisted(line).trim_start_matches(['*', '`', '_']);
     let sign = text.get(..3).filter(|sign| ["[+]", "[-]"].contains(sign))?;
-    let rest = text[3..].trim_start_matches(['*', '`', '_', ':']).trim();
-    (!rest.is_empty()).then(|| format!("{sign} {}", rest.trim_end_matches('`')))
+    let body = text[3..].trim_start_matches(['*', '`', '_', ':']).trim();
+    (!body.is_empty()).then(|| format!("{sign} {}", body.trim_end_matches('`')))
 }
 
 /// Removes sentences between a heading and the first action.
@@ -384,7 +384,7 @@ fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>
             let (key, value) = key::split(lines.get(line)).unwrap_or_default();
             let value = value.trim_end_matches('\\').trim_end();
             edits.replace(line, format!("- **{key}:** {value}"));
-            edits.tell(line, format!("read the line as the field `{key}`"));
+            edits.add_note(line, format!("read the line as the field `{key}`"));
         }
     }
 }
@@ -397,9 +397,9 @@ fn closing(
     edits: &mut LineEdits<'_>,
 ) {
     let text = name::heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
-    let words = name::plain(text).to_lowercase();
-    let words = words.trim_matches(|c: char| !c.is_alphanumeric());
-    if level == 2 && CLOSING.contains(&words) && is_words(lines, blocks) {
+    let title = name::plain(text).to_lowercase();
+    let title = title.trim_matches(|c: char| !c.is_alphanumeric());
+    if level == 2 && CLOSING.contains(&title) && is_words(lines, blocks) {
         edits.leave_out(passage.line..=passage.end - 1, "the section");
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::plan::reading::{Reading, read};
 use crate::plan::repair::Level;
-use crate::plan::samples::say;
+use crate::plan::samples::describe;
 
 /// Formats the reading of each plan in `fixtures/spellings`: notes, actions, diagnostics.
 fn meanings() -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/spellings");
-    let mut names: Vec<String> = std::fs::read_dir(folder)
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/spellings");
+    let mut names: Vec<String> = std::fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.ends_with(".md"))
@@ -16,17 +16,17 @@ fn meanings() -> String {
     let mut out = String::new();
 
     for name in &names {
-        let found = read(&std::fs::read_to_string(format!("{folder}/{name}")).unwrap());
+        let reading = read(&std::fs::read_to_string(format!("{dir}/{name}")).unwrap());
         out.push_str(&format!("== {}\n", name.trim_end_matches(".md")));
-        for note in &found.repaired.notes {
+        for note in &reading.repaired.notes {
             out.push_str(&format!("note {}: {}\n", note.line, note.message));
         }
 
-        for action in &found.plan.actions {
-            out.push_str(&format!("{}\n", say(&action.kind)));
+        for action in &reading.plan.actions {
+            out.push_str(&format!("{}\n", describe(&action.kind)));
         }
 
-        for wrong in &found.diagnostics {
+        for wrong in &reading.diagnostics {
             let message = wrong.message.replace('\n', "\n  ");
             out.push_str(&format!("wrong {}: {message}\n", wrong.line));
         }
@@ -38,19 +38,19 @@ fn meanings() -> String {
 #[test]
 fn promise_d10_plans_in_the_manner_of_models_are_read_as_they_are_meant() {
     let expected = include_str!("../../../fixtures/spellings/meanings.txt");
-    let found = meanings();
-    let differs = found
+    let actual = meanings();
+    let differs = actual
         .lines()
         .zip(expected.lines())
         .position(|(a, b)| a != b);
     let from = differs.unwrap_or_default().saturating_sub(3);
-    let shown: Vec<&str> = found.lines().skip(from).take(12).collect();
+    let excerpt: Vec<&str> = actual.lines().skip(from).take(12).collect();
 
     assert!(
-        found == expected,
+        actual == expected,
         "from line {}:\n{}",
         from + 1,
-        shown.join("\n")
+        excerpt.join("\n")
     );
 }
 
@@ -81,9 +81,9 @@ fn p25_words_and_an_action_without_any_part_of_a_plan_are_no_plan() {
 /// Checks each plan in `fixtures/spellings` whose name has this prefix: it has no diagnostics, has
 /// notes, and satisfies `fits`.
 fn check(start: &str, fits: impl Fn(&Reading) -> bool) {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/spellings");
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/spellings");
     let mut checked = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
         if !name.starts_with(start) {
@@ -91,12 +91,12 @@ fn check(start: &str, fits: impl Fn(&Reading) -> bool) {
         }
 
         let text = std::fs::read_to_string(&path).unwrap();
-        let found = read(&text);
-        assert_eq!(found.diagnostics, vec![], "{name}");
-        let noted =
-            found.repaired.text == text || found.repaired.notes.iter().any(|note| note.spelling);
+        let reading = read(&text);
+        assert_eq!(reading.diagnostics, vec![], "{name}");
+        let noted = reading.repaired.text == text
+            || reading.repaired.notes.iter().any(|note| note.spelling);
 
-        assert!(noted && fits(&found), "{name}: {found:?}");
+        assert!(noted && fits(&reading), "{name}: {reading:?}");
         checked += 1;
     }
 
@@ -104,29 +104,29 @@ fn check(start: &str, fits: impl Fn(&Reading) -> bool) {
 }
 
 /// Returns whether a plan has the single EDIT of the fixtures.
-fn edits(found: &Reading) -> bool {
+fn edits(reading: &Reading) -> bool {
     let edit = "EDIT src/app.py [(\"    return \\\"hi\\\"\\n\", \"    return \\\"Hello\\\"\\n\")]";
-    found
+    reading
         .plan
         .actions
         .first()
-        .is_some_and(|action| say(&action.kind) == edit)
+        .is_some_and(|action| describe(&action.kind) == edit)
 }
 
 #[test]
 fn p25_what_the_parser_reads_stays_and_what_it_does_not_is_noted() {
     let text = "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n### READ\n- Resource: a\n";
-    let found = read(text);
+    let reading = read(text);
     assert_eq!(
         (
-            found.repaired.text.as_str(),
-            found.repaired.level,
-            found.repaired.notes.len()
+            reading.repaired.text.as_str(),
+            reading.repaired.level,
+            reading.repaired.notes.len()
         ),
         (text, Level::Clean, 0)
     );
-    let found = read(&text.replace("### READ", "### Read"));
-    let notes: Vec<(usize, &str, bool)> = found
+    let reading = read(&text.replace("### READ", "### Read"));
+    let notes: Vec<(usize, &str, bool)> = reading
         .repaired
         .notes
         .iter()
@@ -135,14 +135,14 @@ fn p25_what_the_parser_reads_stays_and_what_it_does_not_is_noted() {
 
     assert_eq!(notes, [(10, "read `### Read` as the action READ", true)]);
     assert_eq!(
-        (found.repaired.text, found.repaired.level),
+        (reading.repaired.text, reading.repaired.level),
         (text.replace("### READ", "### `READ`"), Level::Refenced)
     );
 }
 
 #[test]
 fn p26_the_heading_of_an_action_is_known_with_what_is_around_its_name() {
-    check("heading-", |found| !found.plan.actions.is_empty());
+    check("heading-", |reading| !reading.plan.actions.is_empty());
     check("heading-title", edits);
     check("heading-number", edits);
     check("heading-bold", edits);
@@ -150,25 +150,25 @@ fn p26_the_heading_of_an_action_is_known_with_what_is_around_its_name() {
 
 #[test]
 fn p27_sections_are_known_by_their_place() {
-    check("sections-", |found| {
-        edits(found) && found.plan.rationale.contains("curt")
+    check("sections-", |reading| {
+        edits(reading) && reading.plan.rationale.contains("curt")
     });
     check("action-plan-", edits);
-    check("memos-in-german", |found| found.plan.memos.len() == 1);
+    check("memos-in-german", |reading| reading.plan.memos.len() == 1);
 }
 
 #[test]
 fn p28_a_rationale_without_a_block_is_put_into_one() {
-    check("rationale-", |found| {
-        edits(found) && !found.plan.rationale.trim().is_empty()
+    check("rationale-", |reading| {
+        edits(reading) && !reading.plan.rationale.trim().is_empty()
     });
 }
 
 #[test]
 fn p29_memos_may_be_a_list_or_none() {
-    check("memos-list", |found| found.plan.memos.len() == 2);
-    check("memos-lines", |found| found.plan.memos.len() == 2);
-    check("memos-no", |found| found.plan.memos.is_empty());
+    check("memos-list", |reading| reading.plan.memos.len() == 2);
+    check("memos-lines", |reading| reading.plan.memos.len() == 2);
+    check("memos-no", |reading| reading.plan.memos.is_empty());
 }
 
 #[test]
@@ -182,10 +182,10 @@ fn p29_a_memo_with_its_mark_is_one_whatever_it_says() {
 
 #[test]
 fn p30_the_header_may_be_lines_and_the_title_another_heading() {
-    check("header-lines", |found| {
-        found.plan.field("Agent") == Some("Developer")
+    check("header-lines", |reading| {
+        reading.plan.field("Agent") == Some("Developer")
     });
-    check("title-", |found| !found.plan.title.is_empty());
+    check("title-", |reading| !reading.plan.title.is_empty());
 }
 
 #[test]
@@ -197,32 +197,36 @@ fn p31_fields_are_known_without_bullets_and_by_other_keys() {
 
 #[test]
 fn p33_commands_and_queries_may_stand_in_fields() {
-    check("command-", |found| {
-        say(&found.plan.actions[0].kind) == "EXECUTE \"make test\\n\""
+    check("command-", |reading| {
+        describe(&reading.plan.actions[0].kind) == "EXECUTE \"make test\\n\""
     });
-    check("query-", |found| {
-        say(&found.plan.actions[0].kind) == "RESEARCH [\"rust diff crates\", \"myers diff\"]"
+    check("query-", |reading| {
+        describe(&reading.plan.actions[0].kind) == "RESEARCH [\"rust diff crates\", \"myers diff\"]"
     });
 }
 
 #[test]
 fn p34_labels_are_known_above_their_blocks() {
-    check("labels-", |found| {
-        found.plan.actions.len() == 1
-            && say(&found.plan.actions[0].kind).starts_with("EDIT src/app.py [(\"    return \\\"hi")
+    check("labels-", |reading| {
+        reading.plan.actions.len() == 1
+            && describe(&reading.plan.actions[0].kind)
+                .starts_with("EDIT src/app.py [(\"    return \\\"hi")
     });
 }
 
 #[test]
 fn p37_the_forms_of_other_tools_are_named_and_never_read() {
-    for (name, what) in [
+    for (name, message) in [
         ("no-diff-in-edit", "is a diff"),
         ("no-conflict-markers", "has conflict markers"),
         ("no-json", "the reply is JSON"),
         ("no-tool-call", "a call of a tool"),
     ] {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/spellings");
-        let found = read(&std::fs::read_to_string(format!("{folder}/{name}.md")).unwrap());
-        assert!(found.diagnostics[0].message.contains(what), "{found:?}");
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/spellings");
+        let reading = read(&std::fs::read_to_string(format!("{dir}/{name}.md")).unwrap());
+        assert!(
+            reading.diagnostics[0].message.contains(message),
+            "{reading:?}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use crate::plan::action::OtherKeys;
 
 /// What models write instead of a key, in small letters and without spaces and marks.
-pub(super) const KEYS: [OtherKeys; 5] = [
+pub(super) const TRANSLATED_KEYS: [OtherKeys; 5] = [
     (
         "File Path",
         &[
@@ -112,7 +112,7 @@ pub(super) const KEYS: [OtherKeys; 5] = [
     ),
 ];
 /// Labels of the lines to find, in capitals.
-pub(super) const FIND: [&str; 22] = [
+pub(super) const TRANSLATED_FIND: [&str; 22] = [
     "SUCHEN",
     "SUCHE",
     "FINDEN",
@@ -137,7 +137,7 @@ pub(super) const FIND: [&str; 22] = [
     "검색",
 ];
 /// Labels of the replacement, in capitals.
-pub(super) const REPLACE: [&str; 26] = [
+pub(super) const TRANSLATED_REPLACE: [&str; 26] = [
     "ERSETZEN",
     "ERSETZEN DURCH",
     "ERSETZE",

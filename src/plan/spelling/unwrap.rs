@@ -1,18 +1,20 @@
 //! Unwraps a plan that is quoted or indented as a whole.
 
-use super::Remark;
+use super::SpellingNote;
 use crate::text::fence::split_lines;
 
 /// Removes the quotation marks or the indentation that every line has; `None` without either. Line
 /// numbers are preserved.
-pub fn unwrapped(text: &str) -> Option<(String, Remark)> {
+pub fn unwrapped_plan(text: &str) -> Option<(String, SpellingNote)> {
     let (strip, message): (fn(&str) -> Option<&str>, _) = match () {
-        () if every_line(text, unquoted) => (unquoted, "took the plan out of its quotation"),
-        () if every_line(text, |line| line.strip_prefix("    ")) => (
+        () if every_line_strips(text, without_quote_mark) => {
+            (without_quote_mark, "took the plan out of its quotation")
+        }
+        () if every_line_strips(text, |line| line.strip_prefix("    ")) => (
             |line| line.strip_prefix("    "),
             "took the indentation off the plan",
         ),
-        () if every_line(text, |line| line.strip_prefix('\t')) => (
+        () if every_line_strips(text, |line| line.strip_prefix('\t')) => (
             |line| line.strip_prefix('\t'),
             "took the indentation off the plan",
         ),
@@ -26,24 +28,24 @@ pub fn unwrapped(text: &str) -> Option<(String, Remark)> {
         .concat()
     });
 
-    let remark = Remark {
+    let note = SpellingNote {
         line: 1,
         message: message.to_owned(),
         aside: false,
     };
-    Some((lines.collect(), remark))
+    Some((lines.collect(), note))
 }
 
 /// Returns whether every non-blank line has a prefix, and there is such a line.
-fn every_line(text: &str, strip: fn(&str) -> Option<&str>) -> bool {
+fn every_line_strips(text: &str, strip: fn(&str) -> Option<&str>) -> bool {
     let mut solid = split_lines(text).filter(|line| !line.text.trim().is_empty());
     let first = solid.next().is_some_and(|line| strip(line.text).is_some());
     first && solid.all(|line| strip(line.text).is_some())
 }
 
-fn unquoted(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix('>')?;
-    Some(rest.strip_prefix(' ').unwrap_or(rest))
+fn without_quote_mark(line: &str) -> Option<&str> {
+    let tail = line.strip_prefix('>')?;
+    Some(tail.strip_prefix(' ').unwrap_or(tail))
 }
 
 #[cfg(test)]
@@ -59,7 +61,10 @@ mod tests {
             ("# T\n> x\n", None),
             ("", None),
         ] {
-            assert_eq!(unwrapped(text).map(|(text, _)| text).as_deref(), expected);
+            assert_eq!(
+                unwrapped_plan(text).map(|(text, _)| text).as_deref(),
+                expected
+            );
         }
     }
 }

@@ -80,11 +80,11 @@ const UNITS: [(&str, u64); 14] = [
 
 /// Returns whether a value means "none".
 pub fn is_nothing(value: &str) -> bool {
-    let words = value
+    let text = value
         .trim_matches(|c: char| " \t*_`\"'()[].".contains(c))
         .to_lowercase();
-    let marks = words.is_empty() && !value.trim().is_empty() && !value.contains("..");
-    NOTHING.contains(&&*words) || marks
+    let marks = text.is_empty() && !value.trim().is_empty() && !value.contains("..");
+    NOTHING.contains(&&*text) || marks
 }
 
 /// Returns whether a field's value means "none". `Final Newline: none` has another meaning, and a
@@ -103,8 +103,8 @@ pub fn is_nothing_for(key: &str, value: &str) -> bool {
 
 /// Returns whether a value spells out the project root.
 pub fn is_root(value: &str) -> bool {
-    let words = value.trim_matches(['`', '*', '.', ' ']).to_lowercase();
-    ROOTS.contains(&&*words)
+    let text = value.trim_matches(['`', '*', '.', ' ']).to_lowercase();
+    ROOTS.contains(&&*text)
 }
 
 /// Returns the path or artifact that a value names, in exact or other spellings; `None` if there is
@@ -137,8 +137,8 @@ fn other_path(value: &str) -> Option<String> {
 /// Returns whether a name is a path from the project root without decoration.
 fn is_path(name: &str) -> bool {
     let bare = !name.starts_with("./") && !name.starts_with(['"', '\'', '“']);
-    let known = RepoPath::parse(name).is_ok() || Resource::parse(name).is_ok();
-    bare && known && !name.starts_with('/') && !is_url(name)
+    let is_valid = RepoPath::parse(name).is_ok() || Resource::parse(name).is_ok();
+    bare && is_valid && !name.starts_with('/') && !is_url(name)
 }
 
 /// Returns a time with its unit in seconds.
@@ -173,7 +173,7 @@ fn bare(value: &str) -> &str {
 
         let inside = value
             .strip_prefix(open)
-            .and_then(|rest| rest.strip_suffix(close));
+            .and_then(|tail| tail.strip_suffix(close));
         if let Some(inside) = inside.filter(|inside| !inside.is_empty()) {
             return inside.trim();
         }
@@ -185,7 +185,7 @@ fn bare(value: &str) -> &str {
 fn is_quoted(value: &str) -> bool {
     let inner = value
         .strip_prefix('`')
-        .and_then(|rest| rest.strip_suffix('`'));
+        .and_then(|tail| tail.strip_suffix('`'));
     inner.is_some_and(|inner| !inner.contains('`'))
 }
 
@@ -209,7 +209,7 @@ pub fn unmentioned(path: &str) -> &str {
         text.split('-').count() <= 2 && text.split('-').all(numbers)
     };
     match path.rsplit_once(['#', ':']) {
-        Some((file, place)) if lines(place) && !file.is_empty() => file,
+        Some((file, position)) if lines(position) && !file.is_empty() => file,
         _ => path,
     }
 }
@@ -219,16 +219,16 @@ fn from_root(text: &str) -> Option<&str> {
     let text = text.trim();
     let text = text
         .strip_prefix('<')
-        .and_then(|rest| rest.strip_suffix('>'))
+        .and_then(|tail| tail.strip_suffix('>'))
         .unwrap_or(text)
         .trim_matches('`');
     let text = text.trim_start_matches("./");
-    let Some(rest) = text.strip_prefix('/') else {
+    let Some(tail) = text.strip_prefix('/') else {
         return Some(text);
     };
 
-    let first = rest.split('/').next().unwrap_or_default();
-    (!rest.starts_with('/') && !SYSTEM.contains(&first)).then_some(rest)
+    let first = tail.split('/').next().unwrap_or_default();
+    (!tail.starts_with('/') && !SYSTEM.contains(&first)).then_some(tail)
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use super::Mistake;
 use crate::plan::diagnostic::quote;
 
 /// Returns the mistake of a line in some text of a plan.
-pub fn elision(what: &str, line: &str) -> Mistake {
+pub fn elision_mistake(subject: &str, line: &str) -> Mistake {
     Mistake::new(
-        format!("{what} leaves out code: \"{}\"", quote(line)),
+        format!("{subject} leaves out code: \"{}\"", quote(line)),
         "the text is written as it is; write out every line, or FIND only the lines that change",
     )
 }

@@ -1,12 +1,12 @@
 //! Finds a content that git refuses in a file of this name (P45).
 
-use super::{Judge, Mistake};
+use super::{Mistake, Validator};
 use crate::plan::action::Action;
 use crate::text::git_file::refused;
 use crate::text::visible::visible;
 
 /// A file that git refuses already can be changed.
-pub(super) fn check(judge: &mut Judge<'_>, action: &Action) {
+pub(super) fn check(judge: &mut Validator<'_>, action: &Action) {
     let Some(path) = action.kind.path() else {
         return;
     };
@@ -16,6 +16,6 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action) {
     if let Some(why) = why {
         let message = format!("`{}`: {why}", visible(path.as_str()));
         let hint = "`git fsck --strict` and servers refuse such a file; write another content";
-        judge.miss(action, action.line, Mistake::new(message, hint));
+        judge.refuse_unless_fixable(action, action.line, Mistake::new(message, hint));
     }
 }

@@ -10,6 +10,7 @@
 //! blank FIND, a REPLACE that equals it, a file of the snapshot that is in no context list, a
 //! forbidden variable, memos, agents, a search without an engine, an action after a hand-over.
 
+mod case_collision;
 pub mod elision;
 mod git_file;
 mod memo;
@@ -17,8 +18,7 @@ mod name;
 mod nul;
 mod order;
 pub mod resource;
-mod twin;
-pub mod world;
+pub mod simulated_files;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,10 +30,10 @@ use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
-use world::World;
+use simulated_files::SimulatedFiles;
 
 /// Characters of the target in a diagnostic's label.
-const LABEL: usize = 80;
+const MAX_LABEL: usize = 80;
 
 /// Entry of the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum Entry {
         bytes: Vec<u8>,
     },
     /// A directory.
-    Folder,
+    Dir,
     /// A symbolic link.
     Link,
     /// A submodule or an embedded repository.
@@ -68,7 +68,7 @@ pub trait Facts {
     fn in_turn_context(&self, resource: &Resource) -> bool;
     /// Returns whether the plan was generated from an agent's changes, so that its targets exist
     /// already in the agent's files.
-    fn is_made(&self) -> bool {
+    fn is_from_agent(&self) -> bool {
         false
     }
     /// Returns the current memos.
@@ -89,7 +89,7 @@ pub trait Facts {
         Ok(false)
     }
     /// Returns the content of an artifact of the plan's own turn, for TAKE.
-    fn taken(&self, name: &str) -> Option<Vec<u8>>;
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>>;
 }
 
 /// Result of the simulation.
@@ -109,14 +109,14 @@ pub struct Step {
     /// Content after; `None` if the action writes no file or is wrong.
     pub after: Option<Vec<u8>>,
     /// EDIT: place of each matching pair, by its index.
-    pub places: Vec<(usize, MatchPlace)>,
+    pub positions: Vec<(usize, MatchPlace)>,
     /// Set if an earlier EXECUTE could have changed the file. The action is checked again when it
     /// runs.
     pub provisional: bool,
     /// TAKE: the path no longer exists afterwards.
     pub removed: bool,
     /// In a plan from an agent's changes: a name that some file systems treat as the same file.
-    pub twin: Option<String>,
+    pub case_collision: Option<String>,
     /// The file is in no context list.
     pub outside_context: bool,
     /// The action has a mistake.
@@ -139,10 +139,10 @@ impl Simulation {
         static NOTHING: Step = Step {
             before: None,
             after: None,
-            places: Vec::new(),
+            positions: Vec::new(),
             provisional: false,
             removed: false,
-            twin: None,
+            case_collision: None,
             outside_context: false,
             wrong: false,
         };
@@ -151,13 +151,13 @@ impl Simulation {
     }
 
     /// Returns the labels of the correct actions, which the model is asked to repeat unchanged.
-    pub fn right(&self, plan: &Plan) -> Vec<String> {
-        let right = plan
+    pub fn correct_actions(&self, plan: &Plan) -> Vec<String> {
+        let correct = plan
             .actions
             .iter()
             .zip(&self.steps)
             .filter(|(_, step)| !step.wrong);
-        right.map(|(action, _)| label(action)).collect()
+        correct.map(|(action, _)| label(action)).collect()
     }
 }
 
@@ -174,7 +174,7 @@ pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
 /// Like [`validate`], for a plan that the user changed and that the parser has not seen.
 pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     let mut simulation = simulate(plan, facts)?;
-    nul::check(plan, &mut simulation);
+    nul::check_nul(plan, &mut simulation);
     Ok(Simulation {
         diagnostics: in_order(simulation.diagnostics),
         ..simulation
@@ -182,7 +182,7 @@ pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simula
 }
 
 fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    Ok(judged(plan, facts)?.simulation)
+    Ok(validate_actions(plan, facts)?.simulation)
 }
 
 /// Like [`validate`], and also returns the final state of each path that the plan writes.
@@ -190,39 +190,44 @@ pub fn written(
     plan: &Plan,
     facts: &dyn Facts,
 ) -> anyhow::Result<(Simulation, BTreeMap<RepoPath, Option<FileState>>)> {
-    let judge = judged(plan, facts)?;
-    Ok((judge.simulation, judge.world.into_written()))
+    let validator = validate_actions(plan, facts)?;
+    Ok((validator.simulation, validator.files.into_written()))
 }
 
-fn judged<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Judge<'a>> {
-    let mut judge = Judge {
+fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Validator<'a>> {
+    let mut validator = Validator {
         plan,
-        world: World::new(facts, plan)?,
+        files: SimulatedFiles::new(facts, plan)?,
         simulation: Simulation::default(),
     };
-    memo::check(&mut judge);
+    memo::check_memos(&mut validator);
     for action in &plan.actions {
-        judge.simulation.steps.push(Step {
-            provisional: judge.world.shaken && action.kind.worktree_path().is_some(),
+        validator.simulation.steps.push(Step {
+            provisional: validator.files.unknown_after_command
+                && action.kind.worktree_path().is_some(),
             ..Step::default()
         });
-        if name::check(&mut judge, action)? {
-            action.kind.check(&mut judge, action)?;
-            git_file::check(&mut judge, action);
+        if name::check_name(&mut validator, action)? {
+            action.kind.check(&mut validator, action)?;
+            git_file::check(&mut validator, action);
         }
     }
 
-    order::check(&mut judge);
-    Ok(judge)
+    order::check_handover_order(&mut validator);
+    Ok(validator)
 }
 
 /// Returns the name of an action for messages: `EDIT src/a.rs`.
 pub fn label(action: &Action) -> String {
     let target = action.kind.target();
-    let shown = visible(&target);
-    let short: String = shown.chars().take(LABEL).collect();
-    let rest = if short.len() < shown.len() { "…" } else { "" };
-    format!("{} {short}{rest}", action.kind.name())
+    let rendered = visible(&target);
+    let short: String = rendered.chars().take(MAX_LABEL).collect();
+    let ellipsis = if short.len() < rendered.len() {
+        "…"
+    } else {
+        ""
+    };
+    format!("{} {short}{ellipsis}", action.kind.name())
         .trim_end()
         .to_owned()
 }
@@ -244,16 +249,16 @@ impl Mistake {
 }
 
 /// State of the simulation.
-pub struct Judge<'a> {
+pub struct Validator<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The simulated files.
-    pub world: World<'a>,
+    pub files: SimulatedFiles<'a>,
     /// Results so far.
     pub simulation: Simulation,
 }
 
-impl Judge<'_> {
+impl Validator<'_> {
     /// Returns the step of the current action.
     pub fn step(&mut self) -> &mut Step {
         self.simulation
@@ -275,8 +280,8 @@ impl Judge<'_> {
     }
 
     /// Reports a mistake unless an earlier EXECUTE could fix it.
-    pub fn miss(&mut self, action: &Action, line: usize, mistake: Mistake) {
-        if self.world.shaken {
+    pub fn refuse_unless_fixable(&mut self, action: &Action, line: usize, mistake: Mistake) {
+        if self.files.unknown_after_command {
             self.step().provisional = true;
         } else {
             self.refuse(action, line, mistake);

@@ -3,14 +3,14 @@
 use super::{Diagnostic, Simulation, label};
 use crate::plan::Plan;
 
-pub(super) fn check(plan: &Plan, simulation: &mut Simulation) {
+pub(super) fn check_nul(plan: &Plan, simulation: &mut Simulation) {
     for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
-        let Some(what) = action.kind.text_with_nul() else {
+        let Some(part) = action.kind.text_with_nul() else {
             continue;
         };
         step.wrong = true;
         step.after = None;
-        let message = format!("{what} has a NUL character");
+        let message = format!("{part} has a NUL character");
         let hint = Some("make binary files with EXECUTE, as with `base64 -d`".to_owned());
 
         simulation.diagnostics.push(Diagnostic {

@@ -1,16 +1,16 @@
 //! Hand-overs: at most one, as the last action.
 
-use super::{Diagnostic, Judge, label};
+use super::{Diagnostic, Validator, label};
 
-pub(super) fn check(judge: &mut Judge<'_>) {
-    let plan = judge.plan;
+pub(super) fn check_handover_order(validator: &mut Validator<'_>) {
+    let plan = validator.plan;
     let leaving: Vec<usize> = (0..plan.actions.len())
         .filter(|&n| plan.actions[n].kind.hands_over())
         .collect();
     let mut refuse = |n: usize, message: String, hint: &str| {
         let action = &plan.actions[n];
-        judge.simulation.steps[n].wrong = true;
-        judge.simulation.diagnostics.push(Diagnostic {
+        validator.simulation.steps[n].wrong = true;
+        validator.simulation.diagnostics.push(Diagnostic {
             line: action.line,
             action: label(action),
             message,

@@ -1,32 +1,32 @@
 //! Checks that the resources of an action exist.
 
-use super::world::Found;
-use super::{Judge, Mistake};
+use super::simulated_files::Lookup;
+use super::{Mistake, Validator};
 use crate::plan::action::Action;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
 /// Hint if no similar name exists.
-const UNKNOWN: &str = "the project structure in the input lists what exists";
+const STRUCTURE_HINT: &str = "the project structure in the input lists what exists";
 
 /// Reports a missing resource. Whether a page is reachable shows only when it is fetched.
-pub fn check_there(
-    judge: &mut Judge<'_>,
+pub fn check_resource_exists(
+    validator: &mut Validator<'_>,
     action: &Action,
     resource: &Resource,
 ) -> anyhow::Result<()> {
     match resource {
         Resource::Url(_) => {}
         Resource::File(path) => {
-            if let Some(mistake) = absent(judge, path)? {
-                judge.miss(action, action.line, mistake);
+            if let Some(mistake) = missing_resource(validator, path)? {
+                validator.refuse_unless_fixable(action, action.line, mistake);
             }
         }
-        Resource::Artifact(_) if judge.world.facts.has_artifact(resource) => {}
+        Resource::Artifact(_) if validator.files.facts.has_artifact(resource) => {}
         Resource::Artifact(_) => {
             let message = format!("there is no artifact `{}`", visible(&resource.to_string()));
-            judge.refuse(
+            validator.refuse(
                 action,
                 action.line,
                 Mistake::new(message, "name an executed turn and one of its files"),
@@ -37,33 +37,33 @@ pub fn check_there(
     Ok(())
 }
 
-fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>> {
-    let shown = visible(path.as_str());
-    let found = judge.world.look(path)?;
-    Ok(match found {
-        Found::File(_) | Found::Folder => None,
-        Found::Absent => {
-            let names = judge.world.names_like(path)?;
+fn missing_resource(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>> {
+    let rendered = visible(path.as_str());
+    let entry = validator.files.look_up(path)?;
+    Ok(match entry {
+        Lookup::File(_) | Lookup::Dir => None,
+        Lookup::Absent => {
+            let names = validator.files.names_like(path)?;
             let names: Vec<String> = names
                 .iter()
                 .map(|name| format!("`{}`", visible(name)))
                 .collect();
             let hint = if names.is_empty() {
-                UNKNOWN.to_owned()
+                STRUCTURE_HINT.to_owned()
             } else {
                 format!("there is {}", names.join(" and "))
             };
 
-            Some(Mistake::new(format!("there is no file `{shown}`"), hint))
+            Some(Mistake::new(format!("there is no file `{rendered}`"), hint))
         }
-        Found::Other(_) | Found::Below(..) => {
-            let obstacle = judge.world.obstacle(path, &found)?.unwrap_or_default();
-            let destination = judge.world.destination(path, &found)?;
+        Lookup::Other(_) | Lookup::Blocked(..) => {
+            let obstacle = validator.files.obstacle(path, &entry)?.unwrap_or_default();
+            let destination = validator.files.destination(path, &entry)?;
             let hint = destination.map_or_else(
                 || "name the file itself".to_owned(),
                 |path| format!("name `{}`, to which it leads", visible(path.as_str())),
             );
-            Some(Mistake::new(format!("`{shown}` {obstacle}"), hint))
+            Some(Mistake::new(format!("`{rendered}` {obstacle}"), hint))
         }
     })
 }

@@ -1,27 +1,27 @@
 //! Renders the project's files as a tree with a bounded number of lines.
 
-use super::line;
+use super::write_line;
 use crate::text::visible::visible;
 
 /// Maximum number of lines. Larger trees show deep directories as file counts.
 pub const MAX_STRUCTURE: usize = 3000;
 
 #[derive(Default)]
-struct StructureFolder<'a> {
-    folders: Vec<(&'a str, StructureFolder<'a>)>,
+struct StructureDir<'a> {
+    dirs: Vec<(&'a str, StructureDir<'a>)>,
     files: Vec<&'a str>,
 }
 
-impl<'a> StructureFolder<'a> {
+impl<'a> StructureDir<'a> {
     /// Builds the tree from sorted paths. The first `skip` bytes of each path are the directory's
     /// own.
-    fn of(paths: &[&'a str], skip: usize) -> StructureFolder<'a> {
-        let mut folder = StructureFolder::default();
+    fn of(paths: &[&'a str], skip: usize) -> StructureDir<'a> {
+        let mut dir = StructureDir::default();
         let mut at = 0;
         while at < paths.len() {
             let path = paths[at];
             let Some(end) = path[skip..].find('/') else {
-                folder.files.push(&path[skip..]);
+                dir.files.push(&path[skip..]);
                 at += 1;
                 continue;
             };
@@ -29,18 +29,18 @@ impl<'a> StructureFolder<'a> {
             // Paths are sorted, so those below one directory are adjacent.
             let inside = &path[..=skip + end];
             let length = paths[at..].partition_point(|path| path.starts_with(inside));
-            let inner = StructureFolder::of(&paths[at..at + length], inside.len());
-            folder.folders.push((&path[skip..skip + end], inner));
+            let inner = StructureDir::of(&paths[at..at + length], inside.len());
+            dir.dirs.push((&path[skip..skip + end], inner));
             at += length;
         }
 
-        folder.folders.sort_unstable_by_key(|(name, _)| *name);
-        folder
+        dir.dirs.sort_unstable_by_key(|(name, _)| *name);
+        dir
     }
 
     fn depth(&self) -> usize {
-        let below = self.folders.iter().map(|(_, inner)| 1 + inner.depth());
-        below.max().unwrap_or(0)
+        let depths = self.dirs.iter().map(|(_, inner)| 1 + inner.depth());
+        depths.max().unwrap_or(0)
     }
 }
 
@@ -50,54 +50,54 @@ pub fn structure(paths: &[impl AsRef<str>]) -> String {
     let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
     sorted.sort_unstable();
     sorted.dedup();
-    let root = StructureFolder::of(&sorted, 0);
-    let fits = |depth: &usize| lines(&root, *depth) <= MAX_STRUCTURE;
+    let root = StructureDir::of(&sorted, 0);
+    let fits = |depth: &usize| count_lines(&root, *depth) <= MAX_STRUCTURE;
     let depth = (0..=root.depth()).rev().find(fits).unwrap_or(0);
     let mut text = String::new();
 
-    write_folder(&mut text, &root, 0, depth);
+    write_dir(&mut text, &root, 0, depth);
     text
 }
 
-fn lines(folder: &StructureFolder<'_>, depth: usize) -> usize {
-    let below = |inner: &StructureFolder<'_>| {
+fn count_lines(dir: &StructureDir<'_>, depth: usize) -> usize {
+    let nested_lines = |inner: &StructureDir<'_>| {
         if depth == 0 {
             0
         } else {
-            lines(inner, depth - 1)
+            count_lines(inner, depth - 1)
         }
     };
-    folder.files.len()
-        + folder
-            .folders
+    dir.files.len()
+        + dir
+            .dirs
             .iter()
-            .map(|(_, inner)| 1 + below(inner))
+            .map(|(_, inner)| 1 + nested_lines(inner))
             .sum::<usize>()
 }
 
-fn write_folder(text: &mut String, folder: &StructureFolder<'_>, indent: usize, depth: usize) {
-    for (name, inner) in &folder.folders {
+fn write_dir(text: &mut String, dir: &StructureDir<'_>, indent: usize, depth: usize) {
+    for (name, inner) in &dir.dirs {
         let pad = "  ".repeat(indent);
         if depth == 0 {
-            line(
+            write_line(
                 text,
-                format_args!("{pad}{}/ ({} files)", visible(name), count(inner)),
+                format_args!("{pad}{}/ ({} files)", visible(name), count_files(inner)),
             );
         } else {
-            line(text, format_args!("{pad}{}/", visible(name)));
-            write_folder(text, inner, indent + 1, depth - 1);
+            write_line(text, format_args!("{pad}{}/", visible(name)));
+            write_dir(text, inner, indent + 1, depth - 1);
         }
     }
 
-    for name in &folder.files {
-        line(
+    for name in &dir.files {
+        write_line(
             text,
             format_args!("{}{}", "  ".repeat(indent), visible(name)),
         );
     }
 }
 
-fn count(folder: &StructureFolder<'_>) -> usize {
-    let folders = folder.folders.iter();
-    folder.files.len() + folders.map(|(_, inner)| count(inner)).sum::<usize>()
+fn count_files(dir: &StructureDir<'_>) -> usize {
+    let dirs = dir.dirs.iter();
+    dir.files.len() + dirs.map(|(_, inner)| count_files(inner)).sum::<usize>()
 }

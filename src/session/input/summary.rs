@@ -2,7 +2,7 @@
 //!
 //! Skips fenced blocks, because resource contents can contain the same headings.
 
-const MOST: usize = 10_000;
+const MAX_SUMMARY_RESOURCES: usize = 10_000;
 
 /// A resource in the model's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,10 +16,10 @@ pub struct ResourceTokens {
 }
 
 /// Returns the resources of the section "Context Summary", in order.
-pub fn resources(input: &str) -> Vec<ResourceTokens> {
+pub fn read_summary(input: &str) -> Vec<ResourceTokens> {
     let mut fence = 0;
     let mut is_inside = false;
-    let mut found = Vec::new();
+    let mut entries = Vec::new();
     for line in input.lines() {
         let run = line.bytes().take_while(|byte| *byte == b'`').count();
         if fence > 0 {
@@ -38,18 +38,18 @@ pub fn resources(input: &str) -> Vec<ResourceTokens> {
                 break;
             }
             is_inside = line.ends_with(" Context Summary");
-        } else if is_inside && found.len() < MOST {
-            found.extend(resource(line));
+        } else if is_inside && entries.len() < MAX_SUMMARY_RESOURCES {
+            entries.extend(parse_resource(line));
         }
     }
 
-    found
+    entries
 }
 
 /// Parses a line such as `- [a.md](/a.md) (5 tokens)`.
-fn resource(line: &str) -> Option<ResourceTokens> {
-    let rest = line.strip_prefix("- [")?;
-    let (link, note) = rest.rsplit_once(" (")?;
+fn parse_resource(line: &str) -> Option<ResourceTokens> {
+    let tail = line.strip_prefix("- [")?;
+    let (link, note) = tail.rsplit_once(" (")?;
     let note = note.strip_suffix(')')?;
     let (name, _) = link.split_once("](")?;
     let tokens = note.strip_suffix(" tokens").and_then(|n| n.parse().ok());
@@ -62,14 +62,14 @@ fn resource(line: &str) -> Option<ResourceTokens> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ListScope, Material, ResourceBody, Shown, render};
+    use super::super::{InputResource, ListScope, Material, ResourceBody, render};
     use super::*;
 
     /// Compares each resource by name and by its tokens or note.
     #[track_caller]
     fn check(input: &str, expected: &[(&str, &str)]) {
-        let found = resources(input);
-        let found: Vec<(&str, String)> = found
+        let actual = read_summary(input);
+        let actual: Vec<(&str, String)> = actual
             .iter()
             .map(|one| {
                 let tokens = one.tokens.map(|tokens| tokens.to_string());
@@ -79,13 +79,14 @@ mod tests {
                 )
             })
             .collect();
-        let found: Vec<(&str, &str)> = found.iter().map(|(name, n)| (*name, n.as_str())).collect();
-        assert_eq!(found, expected);
+        let actual: Vec<(&str, &str)> =
+            actual.iter().map(|(name, n)| (*name, n.as_str())).collect();
+        assert_eq!(actual, expected);
     }
 
     #[test]
     fn what_an_input_lists_is_read_back() {
-        let shown = |resource: &str, body, tokens| Shown {
+        let entry = |resource: &str, body, tokens| InputResource {
             scope: ListScope::Turn,
             resource: resource.to_owned(),
             body,
@@ -94,9 +95,9 @@ mod tests {
         let material = Material {
             memos: Some("## 4. Context Summary\n- [not this](/x) (9 tokens)\n".to_owned()),
             resources: vec![
-                shown("src/a b.rs", ResourceBody::Text("x".to_owned()), 1),
-                shown("https://example.org/(1)", ResourceBody::Missing, 0),
-                shown("logo.png", ResourceBody::Binary { bytes: 3 }, 0),
+                entry("src/a b.rs", ResourceBody::Text("x".to_owned()), 1),
+                entry("https://example.org/(1)", ResourceBody::Missing, 0),
+                entry("logo.png", ResourceBody::Binary { bytes: 3 }, 0),
             ],
             ..Material::default()
         };

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::{Modification, block, item};
+use super::{Modification, write_block, write_item};
 use crate::plan::action::Action;
 use crate::plan::action::behavior::ReportPart;
 use crate::plan::run::{Ending, Outcome};
@@ -12,7 +12,7 @@ use crate::text::redact::redact;
 use crate::text::visible::{excerpt, strip_ansi, visible};
 
 // In characters. Applies to lines of diffs, and to lines of output if the report would be too long.
-const MAX_LINE: usize = 500;
+const MAX_DIFF_LINE: usize = 500;
 
 #[derive(Clone, Copy)]
 pub(super) struct ActionFacts<'a> {
@@ -25,22 +25,22 @@ pub(super) struct ActionFacts<'a> {
     pub index: usize,
 }
 
-pub(super) fn write(text: &mut String, action: &Action, told: ActionFacts<'_>) {
-    let mark = if told.modification.is_some() {
+pub(super) fn write_action(text: &mut String, action: &Action, facts: ActionFacts<'_>) {
+    let mark = if facts.modification.is_some() {
         " (user modified)"
     } else {
         ""
     };
 
     writeln!(text, "\n#### `{}`{mark}", action.kind.name()).expect("writing to a string");
-    match told.outcome {
-        None => item(text, "Status", "Not run"),
-        Some(outcome) => ending(text, outcome),
+    match facts.outcome {
+        None => write_item(text, "Status", "Not run"),
+        Some(outcome) => write_ending(text, outcome),
     }
 
     for field in &action.fields {
         if field.items.is_empty() {
-            item(text, &visible(&field.key), &visible(&field.value));
+            write_item(text, &visible(&field.key), &visible(&field.value));
         } else {
             writeln!(
                 text,
@@ -55,34 +55,34 @@ pub(super) fn write(text: &mut String, action: &Action, told: ActionFacts<'_>) {
         }
     }
 
-    if let Some(outcome) = told.outcome {
-        details(text, action, outcome, told);
+    if let Some(outcome) = facts.outcome {
+        write_details(text, action, outcome, facts);
     }
 
-    let (caption, change, name) = match told.modification {
+    let (caption, change, name) = match facts.modification {
         Some(Modification::File(change)) => (
             "The user changed this action. As proposed it would have been:",
             change,
-            proposed_name(told.index),
+            proposed_name(facts.index),
         ),
         Some(Modification::Action(change)) => (
             "The user changed this action:",
             change,
-            proposed_name(told.index),
+            proposed_name(facts.index),
         ),
         None => return,
     };
-    difference(text, caption, change, (&name, told.limit));
+    write_difference(text, caption, change, (&name, facts.limit));
 }
 
-fn difference(text: &mut String, caption: &str, change: &str, (name, limit): (&str, usize)) {
+fn write_difference(text: &mut String, caption: &str, change: &str, (name, limit): (&str, usize)) {
     writeln!(text, "\n{caption}").expect("writing to a string");
     // Redact first: a key that is cut in half is not recognized.
     let change = redact(change);
-    match bounded(&change, limit) {
-        None => block(text, "diff", &change),
+    match bounded_difference(&change, limit) {
+        None => write_block(text, "diff", &change),
         Some(part) => {
-            block(text, "diff", &part);
+            write_block(text, "diff", &part);
             writeln!(text, "\nThe whole difference is `{name}`.").expect("writing to a string");
         }
     }
@@ -90,9 +90,9 @@ fn difference(text: &mut String, caption: &str, change: &str, (name, limit): (&s
 
 /// Returns the head and tail of a diff with more than `limit` lines or with long lines. `None` if
 /// it can be shown in full.
-pub fn bounded(difference: &str, limit: usize) -> Option<String> {
+pub fn bounded_difference(difference: &str, limit: usize) -> Option<String> {
     let lines: Vec<&str> = difference.split_inclusive('\n').collect();
-    let is_long = |line: &&str| line.chars().nth(MAX_LINE).is_some();
+    let is_long = |line: &&str| line.chars().nth(MAX_DIFF_LINE).is_some();
     if lines.len() <= limit && !lines.iter().any(is_long) {
         return None;
     }
@@ -101,25 +101,28 @@ pub fn bounded(difference: &str, limit: usize) -> Option<String> {
         if !is_long(line) {
             return (*line).to_owned();
         }
-        line.chars().take(MAX_LINE).chain("…\n".chars()).collect()
+        line.chars()
+            .take(MAX_DIFF_LINE)
+            .chain("…\n".chars())
+            .collect()
     };
     let (head, tail) = (limit / 2, limit - limit / 2);
     if lines.len() <= limit {
         return Some(lines.iter().map(short).collect());
     }
 
-    let left = lines.len() - limit;
+    let omitted = lines.len() - limit;
     let first: String = lines[..head].iter().map(short).collect();
     let last: String = lines[lines.len() - tail..].iter().map(short).collect();
-    Some(format!("{first}... {left} lines left out ...\n{last}"))
+    Some(format!("{first}... {omitted} lines left out ...\n{last}"))
 }
 
-fn ending(text: &mut String, outcome: &Outcome) {
+fn write_ending(text: &mut String, outcome: &Outcome) {
     match outcome.ending {
-        Ending::Skipped => item(text, "Status", "Skipped 🟡"),
+        Ending::Skipped => write_item(text, "Status", "Skipped 🟡"),
         Ending::Success | Ending::Failure => {
-            item(text, "Status", "Approved ✅");
-            item(
+            write_item(text, "Status", "Approved ✅");
+            write_item(
                 text,
                 "Execution",
                 if outcome.ending == Ending::Success {
@@ -128,7 +131,7 @@ fn ending(text: &mut String, outcome: &Outcome) {
                     "Failure 🔴"
                 },
             );
-            item(
+            write_item(
                 text,
                 "Duration",
                 &format!("{}ms", outcome.duration.as_millis()),
@@ -137,17 +140,17 @@ fn ending(text: &mut String, outcome: &Outcome) {
     }
 
     if !outcome.detail.is_empty() {
-        item(text, "Outcome", &visible(&outcome.detail));
+        write_item(text, "Outcome", &visible(&outcome.detail));
     }
 
     if let Some(code) = outcome.exit_code {
-        item(text, "Exit Code", &code.to_string());
+        write_item(text, "Exit Code", &code.to_string());
     }
 }
 
-fn details(text: &mut String, action: &Action, outcome: &Outcome, told: ActionFacts<'_>) {
-    for (number, place) in outcome.places.iter().enumerate() {
-        let tier = match place.tier {
+fn write_details(text: &mut String, action: &Action, outcome: &Outcome, facts: ActionFacts<'_>) {
+    for (number, position) in outcome.positions.iter().enumerate() {
+        let tier = match position.tier {
             Tier::Lines => "whole lines",
             Tier::LineEnds => "whole lines, line ends of the file",
             Tier::Inline => "inside a line",
@@ -156,14 +159,14 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: ActionFa
             text,
             "- **Match {}:** line {}, {tier}",
             number + 1,
-            place.line
+            position.line
         )
         .expect("writing to a string");
     }
 
     if !outcome.difference.is_empty() {
-        let place = (&*difference_name(told.index), told.limit);
-        difference(text, "Change of the file:", &outcome.difference, place);
+        let artifact = (&*difference_name(facts.index), facts.limit);
+        write_difference(text, "Change of the file:", &outcome.difference, artifact);
     }
 
     for part in action.kind.report(outcome) {
@@ -171,56 +174,60 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: ActionFa
             ReportPart::Block {
                 caption,
                 language,
-                text: content,
+                text: contents,
             } => {
                 if let Some(caption) = caption {
                     writeln!(text, "\n{caption}:").expect("writing to a string");
                 }
-                block(text, language, content);
+                write_block(text, language, contents);
             }
-            ReportPart::Output => output(text, outcome, told),
-            ReportPart::Sentence(words) => {
-                writeln!(text, "\n{words}").expect("writing to a string");
+            ReportPart::Output => write_output(text, outcome, facts),
+            ReportPart::Sentence(sentence) => {
+                writeln!(text, "\n{sentence}").expect("writing to a string");
             }
         }
     }
 }
 
-fn output(text: &mut String, outcome: &Outcome, told: ActionFacts<'_>) {
+fn write_output(text: &mut String, outcome: &Outcome, facts: ActionFacts<'_>) {
     if outcome.output.is_empty() {
         return;
     }
 
     let raw = String::from_utf8_lossy(&outcome.output);
     let clean = strip_ansi(&raw);
-    let clean = match told.are_lines_cut {
+    let clean = match facts.are_lines_cut {
         // Redact first: a key that is cut in half is not recognized.
         true => redact(&clean),
         false => Cow::Borrowed(&*clean),
     };
-    let most = if told.are_lines_cut {
-        MAX_LINE
+    let most = if facts.are_lines_cut {
+        MAX_DIFF_LINE
     } else {
         usize::MAX
     };
     let lines: Vec<Cow<'_, str>> = clean.lines().map(|line| excerpt(line, most)).collect();
     text.push_str("\nOutput:\n");
-    if lines.len() <= told.limit {
-        block(text, "text", &shown(&lines));
+    if lines.len() <= facts.limit {
+        write_block(text, "text", &render_lines(&lines));
     } else {
-        let (head, tail) = (told.limit / 2, told.limit - told.limit / 2);
-        let left = lines.len() - told.limit;
+        let (head, tail) = (facts.limit / 2, facts.limit - facts.limit / 2);
+        let omitted = lines.len() - facts.limit;
         let cut = format!(
-            "{}... {left} lines left out ...\n{}",
-            shown(&lines[..head]),
-            shown(&lines[lines.len() - tail..])
+            "{}... {omitted} lines left out ...\n{}",
+            render_lines(&lines[..head]),
+            render_lines(&lines[lines.len() - tail..])
         );
 
-        block(text, "text", &cut);
+        write_block(text, "text", &cut);
     }
 
-    writeln!(text, "\nThe whole output is `{}`.", output_name(told.index))
-        .expect("writing to a string");
+    writeln!(
+        text,
+        "\nThe whole output is `{}`.",
+        output_name(facts.index)
+    )
+    .expect("writing to a string");
     if outcome.lost_output > 0 {
         writeln!(
             text,
@@ -250,7 +257,7 @@ pub fn proposed_name(index: usize) -> String {
     )
 }
 
-fn shown(lines: &[Cow<'_, str>]) -> String {
+fn render_lines(lines: &[Cow<'_, str>]) -> String {
     lines
         .iter()
         .map(|line| format!("{}\n", visible(line)))

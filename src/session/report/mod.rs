@@ -3,7 +3,7 @@
 //! Pure. Shows the changes of files, not their content, which is in the input of the next turn.
 
 pub mod action;
-pub mod read;
+pub mod reading;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -113,11 +113,11 @@ impl Report<'_> {
 
         if let Some(outline) = self.outline {
             text.push_str("\n## How the Plan Was Read\n");
-            block(&mut text, "text", outline);
+            write_block(&mut text, "text", outline);
         }
 
         text.push_str("\n## 1. Rationale\n");
-        block(&mut text, "text", &self.plan.rationale);
+        write_block(&mut text, "text", &self.plan.rationale);
         text.push_str("\n## 2. Execution Summary\n\n### Applied State Changes\n");
         self.state_changes(&mut text);
         text.push_str("\n### Action Log\n");
@@ -128,7 +128,7 @@ impl Report<'_> {
                 .iter()
                 .find(|(at, _)| *at == index)
                 .map(|(_, modification)| modification);
-            action::write(
+            action::write_action(
                 &mut text,
                 action,
                 action::ActionFacts {
@@ -151,35 +151,39 @@ impl Report<'_> {
             .filter(|o| o.ending == Ending::Skipped)
             .count();
         let count = |ending: Ending| self.outcomes.iter().filter(|o| o.ending == ending).count();
-        item(
+        write_item(
             text,
             "Overall Status",
-            &format!("{} {}", overall(self.status).0, overall(self.status).1),
+            &format!(
+                "{} {}",
+                status_label(self.status).0,
+                status_label(self.status).1
+            ),
         );
 
         if let Some(why) = self.interruption {
             let why = visible(why);
-            item(
+            write_item(
                 text,
                 "Interrupted",
                 &format!("{why}; the user's files are unchanged"),
             );
         }
 
-        if let Some(who) = self.approved_by {
-            item(text, "Approved By", who.words());
+        if let Some(approver) = self.approved_by {
+            write_item(text, "Approved By", approver.describe());
         }
 
-        item(
+        write_item(
             text,
             "Original Plan",
             &format!("[{0}](/{0})", self.plan_name),
         );
-        item(text, "Start Time", self.started);
-        item(text, "End Time", self.ended);
+        write_item(text, "Start Time", self.started);
+        write_item(text, "End Time", self.ended);
         let total = self.plan.actions.len();
 
-        item(
+        write_item(
             text,
             "Actions",
             &format!(
@@ -188,7 +192,7 @@ impl Report<'_> {
                 total - (self.outcomes.len() - skipped)
             ),
         );
-        item(
+        write_item(
             text,
             "Outcomes",
             &format!(
@@ -199,7 +203,7 @@ impl Report<'_> {
         );
         if !self.user_prompt.trim().is_empty() {
             writeln!(text, "\n## {PROMPT}").expect("writing to a string");
-            block(text, "text", self.user_prompt);
+            write_block(text, "text", self.user_prompt);
         }
     }
 
@@ -235,7 +239,7 @@ impl Report<'_> {
             "Not Captured",
             self.not_captured
                 .iter()
-                .map(|left| format!("`{}`: {}", visible(&left.path), left.reason))
+                .map(|entry| format!("`{}`: {}", visible(&entry.path), entry.reason))
                 .collect(),
         );
 
@@ -243,7 +247,7 @@ impl Report<'_> {
             "Repository Changes",
             self.repository_changes
                 .iter()
-                .map(|what| visible(what).into_owned())
+                .map(|change| visible(change).into_owned())
                 .collect(),
         );
     }
@@ -284,12 +288,12 @@ fn memo_line(memo: &MemoChange) -> String {
         Verb::Add => "[+]",
         Verb::Remove => "[-]",
     };
-    let shown = visible(&memo.text);
-    let ticks = "`".repeat(crate::text::fence::longest_run(&shown, '`') + 1);
-    format!("{ticks} {mark} {shown} {ticks}")
+    let rendered = visible(&memo.text);
+    let ticks = "`".repeat(crate::text::fence::longest_run(&rendered, '`') + 1);
+    format!("{ticks} {mark} {rendered} {ticks}")
 }
 
-fn overall(status: Status) -> (&'static str, &'static str) {
+fn status_label(status: Status) -> (&'static str, &'static str) {
     match status {
         Status::Executed => ("Completed", "🟢"),
         Status::Failed => ("Failed", "🔴"),
@@ -308,7 +312,7 @@ fn overall(status: Status) -> (&'static str, &'static str) {
 pub fn errors(diagnostics: &[Diagnostic]) -> String {
     let mut text = String::new();
     for diagnostic in diagnostics {
-        let place = if diagnostic.action.is_empty() {
+        let label = if diagnostic.action.is_empty() {
             String::new()
         } else {
             format!("{}: ", visible(&diagnostic.action))
@@ -316,12 +320,12 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
 
         let mut lines = diagnostic.message.lines();
         let first = visible(lines.next().unwrap_or_default());
-        writeln!(text, "- line {}: {place}{first}", diagnostic.line).expect("writing to a string");
-        let rest: Vec<_> = lines.map(visible_text).collect();
-        if !rest.is_empty() {
-            let rest = format!("{}\n", rest.join("\n"));
-            let fence = fence_for(&rest, 4);
-            let indented: String = rest.lines().map(|line| format!("  {line}\n")).collect();
+        writeln!(text, "- line {}: {label}{first}", diagnostic.line).expect("writing to a string");
+        let details: Vec<_> = lines.map(visible_text).collect();
+        if !details.is_empty() {
+            let details = format!("{}\n", details.join("\n"));
+            let fence = fence_for(&details, 4);
+            let indented: String = details.lines().map(|line| format!("  {line}\n")).collect();
             write!(text, "\n  {fence}text\n{indented}  {fence}\n").expect("writing to a string");
         }
 
@@ -333,18 +337,18 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
     text
 }
 
-fn item(text: &mut String, key: &str, value: &str) {
+fn write_item(text: &mut String, key: &str, value: &str) {
     writeln!(text, "- **{key}:** {value}").expect("writing to a string");
 }
 
-fn block(text: &mut String, language: &str, content: &str) {
-    let content = visible_text(content);
-    let fence = fence_for(&content, 4);
-    let end = if content.is_empty() || content.ends_with('\n') {
+fn write_block(text: &mut String, language: &str, contents: &str) {
+    let contents = visible_text(contents);
+    let fence = fence_for(&contents, 4);
+    let end = if contents.is_empty() || contents.ends_with('\n') {
         ""
     } else {
         "\n"
     };
 
-    write!(text, "{fence}{language}\n{content}{end}{fence}\n").expect("writing to a string");
+    write!(text, "{fence}{language}\n{contents}{end}{fence}\n").expect("writing to a string");
 }

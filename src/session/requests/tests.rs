@@ -1,6 +1,6 @@
 //! Tests of request lists.
 
-use super::limit::HEADING;
+use super::limit::HEADING_SIZE;
 use super::*;
 
 fn request(turn: u64, text: &str) -> UserRequest {
@@ -23,7 +23,7 @@ fn list(texts: &[&str]) -> Requests {
 }
 
 /// Renders turn, text and state of each request.
-fn shown(requests: &Requests) -> String {
+fn render(requests: &Requests) -> String {
     let mark = |state| match state {
         RequestState::Open => "",
         RequestState::Undone => "-",
@@ -65,11 +65,11 @@ fn q1_a_newer_version_is_refused_by_its_number() {
 #[test]
 fn q4_a_session_that_goes_back_keeps_later_requests_as_undone() {
     let tip = list(&["a", "b", "c"]);
-    assert_eq!(shown(&tip.clone().back_to(list(&["a"]))), "1a -2b -3c +0");
+    assert_eq!(render(&tip.clone().back_to(list(&["a"]))), "1a -2b -3c +0");
     // The redo.
     let back = tip.clone().back_to(list(&["a"]));
-    assert_eq!(shown(&back.back_to(list(&["a", "b"]))), "1a 2b -3c +0");
-    assert_eq!(shown(&tip.back_to(Requests::default())), "-1a -2b -3c +0");
+    assert_eq!(render(&back.back_to(list(&["a", "b"]))), "1a 2b -3c +0");
+    assert_eq!(render(&tip.back_to(Requests::default())), "-1a -2b -3c +0");
 }
 
 #[test]
@@ -83,27 +83,27 @@ fn q5_a_piece_of_work_takes_the_place_of_the_one_before_it() {
     requests.push(work(3, "c"));
     requests.push(request(4, "d"));
 
-    assert_eq!(shown(&requests), "1a 3c 4d +0");
+    assert_eq!(render(&requests), "1a 3c 4d +0");
 }
 
 #[test]
 fn q6_the_oldest_ones_behind_the_first_are_left_out() {
-    let four = 4 * (HEADING + 2);
+    let four = 4 * (HEADING_SIZE + 2);
     let few = list(&["a", "b", "c", "d"]);
-    assert_eq!(shown(&few.within(four)), "1a 2b 3c 4d +0");
+    assert_eq!(render(&few.limited_to(four)), "1a 2b 3c 4d +0");
     let many: Vec<&str> = vec!["xx"; 9];
-    assert_eq!(shown(&list(&many).within(four)), "1xx 7xx 8xx 9xx +5");
+    assert_eq!(render(&list(&many).limited_to(four)), "1xx 7xx 8xx 9xx +5");
     let mut undone = list(&many);
 
     undone.requests[0].state = RequestState::Undone;
     // The first open request is kept.
-    assert_eq!(shown(&undone.within(four)), "2xx 7xx 8xx 9xx +5");
+    assert_eq!(render(&undone.limited_to(four)), "2xx 7xx 8xx 9xx +5");
 }
 
 #[test]
 fn q6_a_long_request_is_cut_before_another_is_left_out() {
     let long = "ä".repeat(400);
-    let cut = list(&[&long, "b", "c"]).within(400);
+    let cut = list(&[&long, "b", "c"]).limited_to(400);
     let [first, b, c] = cut.requests.as_slice() else {
         panic!("{cut:?}")
     };
@@ -134,15 +134,15 @@ fn q6_a_long_request_is_cut_before_another_is_left_out() {
 /// Copies the requests through many turns, and returns the cumulative bytes read and written.
 fn handed_on(turns: u64, limit: usize, text: impl Fn(u64) -> String) -> Vec<usize> {
     // Upper bound on the YAML around the messages.
-    let most = (limit / HEADING + 2) * 256 + 4 * limit;
+    let most = (limit / HEADING_SIZE + 2) * 256 + 4 * limit;
     let (mut file, mut sums) = (Requests::default().write(), vec![0]);
     for turn in 1..=turns {
         let mut requests = Requests::read(&file).unwrap();
         requests.push(request(turn, &text(turn)));
-        let requests = requests.within(limit);
-        let kept = requests.requests.len() as u64;
+        let requests = requests.limited_to(limit);
+        let retained = requests.requests.len() as u64;
         assert!(requests.size() <= limit, "turn {turn}");
-        assert_eq!(kept + requests.left_out, turn, "none is lost uncounted");
+        assert_eq!(retained + requests.left_out, turn, "none is lost uncounted");
 
         let before = file.len();
         file = requests.write();
@@ -171,7 +171,7 @@ fn promise_c1_whatever_the_limit_is_the_list_can_be_read_again() {
     for turn in 1..=40 {
         requests.push(request(turn, &"\u{1}".repeat(64 << 10)));
     }
-    let text = requests.within(usize::MAX).write();
+    let text = requests.limited_to(usize::MAX).write();
     assert!(Requests::read(&text).is_ok(), "{}", text.len());
 }
 
@@ -182,7 +182,7 @@ fn q6_the_first_and_the_newest_stay_however_small_the_limit_is() {
         let mut requests = list(&[&long, &long, &long]);
         requests.requests[2].question = Some(long.clone());
         let turns: Vec<u64> = requests
-            .within(limit)
+            .limited_to(limit)
             .requests
             .iter()
             .map(|r| r.turn)

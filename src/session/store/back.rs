@@ -53,15 +53,15 @@ impl TurnsBack<'_> {
         if back == 0 {
             return Ok(tip.clone());
         }
-        if let Some(known) = self.read.borrow().get(&number) {
-            return Ok(known.clone());
+        if let Some(cached) = self.read.borrow().get(&number) {
+            return Ok(cached.clone());
         }
 
         let back = usize::try_from(back)?;
         self.walk(back + 1)?;
-        let found = self.walked.borrow().get(back).map(|commit| commit.id);
-        let found = found.with_context(|| format!("the session ends before turn {number}"))?;
-        let turn = Turn::read(self.repository, &tip.session, found)?;
+        let id = self.walked.borrow().get(back).map(|commit| commit.id);
+        let id = id.with_context(|| format!("the session ends before turn {number}"))?;
+        let turn = Turn::read(self.repository, &tip.session, id)?;
         self.read.borrow_mut().insert(number, turn.clone());
         Ok(turn)
     }
@@ -92,7 +92,7 @@ impl TurnsBack<'_> {
             walked.push(WalkedCommit {
                 id,
                 previous: commit.parents.first().copied(),
-                is_landing: says_landed(&commit.message),
+                is_landing: is_landed_message(&commit.message),
             });
         }
 
@@ -100,7 +100,7 @@ impl TurnsBack<'_> {
     }
 }
 
-fn says_landed(message: &str) -> bool {
+fn is_landed_message(message: &str) -> bool {
     let mut lines = message.lines().rev();
     let status = lines.find_map(|line| line.strip_prefix("Teddy-Status: "));
     status == Some(Status::Landed.word())
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_landing_says_so_in_its_last_status() {
         let check = |message: &str, expected: bool| {
-            assert_eq!(says_landed(message), expected, "{message}");
+            assert_eq!(is_landed_message(message), expected, "{message}");
         };
         check(
             "Land 1\n\nTeddy-Turn: 2\nTeddy-Status: landed\nTeddy-Agent: a\n",

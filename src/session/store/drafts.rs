@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 use uuid::Uuid;
 
-use crate::git::keep::hold;
-use crate::git::keep::hold::Older;
+use crate::git::keep::protect;
+use crate::git::keep::protect::MergePolicy;
 use crate::git::object::batch;
 use crate::git::object::{Commit, CommitId};
 use crate::git::refs::{self, Expected};
@@ -75,7 +75,7 @@ impl Store<'_> {
                 artifact::SESSION_CONTEXT.to_owned(),
             ),
         ] {
-            artifacts.put(
+            artifacts.insert(
                 name,
                 self.repository.file(tip.tree, &from)?.unwrap_or_default(),
             );
@@ -105,7 +105,7 @@ impl Store<'_> {
         let new = NewTurn {
             session: &tip.session,
             title: &title,
-            done: &[],
+            results: &[],
             artifacts: draft.artifacts.clone(),
             meta: &draft.meta,
             previous: Some(tip.commit),
@@ -113,7 +113,7 @@ impl Store<'_> {
             publication: None,
         };
 
-        let commit = write_into(batch::batch(self.repository), new)?;
+        let commit = write_into(batch::begin_batch(self.repository), new)?;
         let name = tip.session.draft_reference();
         let stale = refs::read(self.repository, &name)?;
         let expected = match (draft.commit, stale) {
@@ -123,15 +123,20 @@ impl Store<'_> {
         };
 
         // Before the ref moves, because a plan with an unrecorded origin does not run.
-        Journal::new(&self.repository.teddy_dir()).keep_draft(&tip.session, commit, stale)?;
-        let held = hold::hold(self.repository, &[commit], &[tip.tree], Older::Stay)?
-            .context("`git gc` removed objects of the draft; try again")?;
+        Journal::new(&self.repository.teddy_dir()).record_draft(&tip.session, commit, stale)?;
+        let protected = protect::protect_commits(
+            self.repository,
+            &[commit],
+            &[tip.tree],
+            MergePolicy::Separate,
+        )?
+        .context("`git gc` removed objects of the draft; try again")?;
         fault::point("before-draft-ref")?;
         refs::move_to(self.repository, (&name, expected), commit, "teddy: draft")?;
 
         // The answer was paid for, so it must survive a power cut.
         refs::sync(self.repository, &name)?;
-        hold::settle(self.repository, &held)?;
+        protect::release_protected(self.repository, &protected)?;
         draft.commit = Some(commit);
         Ok(())
     }

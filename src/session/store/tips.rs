@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 
 use super::Store;
 use crate::git::object::{Commit, CommitId};
+use crate::git::parallel::map_parallel;
 use crate::git::repository::Repository;
-use crate::git::spread::spread;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 
@@ -34,10 +34,10 @@ impl Store<'_> {
         &self,
         sessions: Vec<(SessionName, CommitId)>,
     ) -> anyhow::Result<Vec<SessionTip>> {
-        let parts = spread(self.repository, sessions, |repository, _, part| {
+        let parts = map_parallel(self.repository, sessions, |repository, _, part| {
             let tips = part
                 .into_iter()
-                .filter_map(|(session, id)| tip(repository, session, id));
+                .filter_map(|(session, id)| read_session_tip(repository, session, id));
             Ok(tips.collect::<Vec<_>>())
         })?;
         let mut tips: Vec<SessionTip> = parts.into_iter().flatten().collect();
@@ -46,9 +46,13 @@ impl Store<'_> {
     }
 }
 
-fn tip(repository: &Repository, session: SessionName, id: CommitId) -> Option<SessionTip> {
+fn read_session_tip(
+    repository: &Repository,
+    session: SessionName,
+    id: CommitId,
+) -> Option<SessionTip> {
     let commit = repository.commit(id).ok()?;
-    let number = match number(&commit) {
+    let number = match turn_number_of(&commit) {
         Some(number) => number,
         // Without trailers, the commit can still be a turn.
         None => Turn::read(repository, &session, id).ok()?.number(),
@@ -72,12 +76,12 @@ fn tip(repository: &Repository, session: SessionName, id: CommitId) -> Option<Se
 
 /// Returns the turn number from the trailers. Also requires a status, because workspace commits and
 /// landed commits have a `Teddy-Turn` too.
-fn number(commit: &Commit) -> Option<u64> {
+fn turn_number_of(commit: &Commit) -> Option<u64> {
     let lines = commit.message.trim_end().lines().rev();
     let trailers: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
     let value = |key: &str| {
-        let mut found = trailers.iter().filter_map(|line| line.strip_prefix(key));
-        found.next()
+        let mut values = trailers.iter().filter_map(|line| line.strip_prefix(key));
+        values.next()
     };
     value("Teddy-Status: ")?;
     value("Teddy-Turn: ")?.parse().ok()

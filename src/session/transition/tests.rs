@@ -58,7 +58,7 @@ fn check(context: &[&str], effects: &[Effect], expected: &str) {
     );
     let list: Vec<String> = next.context.iter().map(ListEntry::name).collect();
     let id = |id: Option<Uuid>| id.map_or_else(|| "none".to_owned(), |id| id.as_u128().to_string());
-    let found = format!(
+    let actual = format!(
         "{} {} parent {} caller {}: {}",
         next.agent,
         next.system_prompt,
@@ -67,7 +67,7 @@ fn check(context: &[&str], effects: &[Effect], expected: &str) {
         list.join(" ")
     );
 
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
 }
 
 fn read(entry: &str) -> Effect {

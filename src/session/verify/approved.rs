@@ -1,20 +1,24 @@
 //! Compares a plan that ran with the approved actions in its report.
 
 use crate::plan::Plan;
-use crate::session::report::read;
+use crate::session::report::reading;
 use crate::text::redact::redact;
 use crate::text::visible::visible_text;
 
 /// Returns `true` if a plan has no effects on files or memos.
-pub(super) fn only_tells(plan: &Plan) -> bool {
+pub(super) fn is_informational(plan: &Plan) -> bool {
     let mut actions = plan.actions.iter();
-    plan.memos.is_empty() && actions.all(|action| action.kind.only_tells())
+    plan.memos.is_empty() && actions.all(|action| action.kind.is_informational())
 }
 
 /// Returns the differences between the plan and the approved actions of its report. If an action
 /// failed, `whole` is `false`, and the report can end early.
-pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) -> Vec<String> {
-    let is_approved = |action: &&read::ReportAction| {
+pub(super) fn approval_differences(
+    plan: &Plan,
+    report: &reading::ReportFacts,
+    is_complete: bool,
+) -> Vec<String> {
+    let is_approved = |action: &&reading::ReportAction| {
         let status = action.field("Status").unwrap_or_default();
         status.starts_with("Approved")
     };
@@ -29,12 +33,12 @@ pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) 
         .iter()
         .map(|action| action.kind.name())
         .collect();
-    let found: Vec<&str> = reported.iter().map(|action| action.name.as_str()).collect();
-    if !planned.starts_with(&found) || (whole && planned.len() > found.len()) {
+    let approved: Vec<&str> = reported.iter().map(|action| action.name.as_str()).collect();
+    if !planned.starts_with(&approved) || (is_complete && planned.len() > approved.len()) {
         return vec![format!(
             "the plan that ran has the actions {}, and the report says that these were approved: {}",
             names(planned),
-            names(found)
+            names(approved)
         )];
     }
 
@@ -47,7 +51,8 @@ pub(super) fn differences(plan: &Plan, report: &read::ReportFacts, whole: bool) 
             .blocks
             .iter()
             .find(|block| block.caption == "Command:");
-        if command.is_some_and(|block| reported_as(&block.content) != reported_as(&execute.command))
+        if command
+            .is_some_and(|block| reported_as(&block.contents) != reported_as(&execute.command))
         {
             wrong.push(format!(
                 "the command of action {} in the report is not that of the plan that ran",
@@ -74,28 +79,28 @@ mod tests {
         let plan = format!(
             "# T\n## Rationale\n````text\nx\n````\n## Action Plan\n### `EXECUTE`\n````shell\n{command}\n````\n"
         );
-        let status = read::ReportField {
+        let status = reading::ReportField {
             key: "Status".to_owned(),
             value: "Approved".to_owned(),
-            ..read::ReportField::default()
+            ..reading::ReportField::default()
         };
-        let block = read::CodeBlock {
+        let block = reading::CodeBlock {
             caption: "Command:".to_owned(),
-            content: format!("{reported}\n"),
-            ..read::CodeBlock::default()
+            contents: format!("{reported}\n"),
+            ..reading::CodeBlock::default()
         };
-        let action = read::ReportAction {
+        let action = reading::ReportAction {
             name: "EXECUTE".to_owned(),
             fields: vec![status],
             blocks: vec![block],
-            ..read::ReportAction::default()
+            ..reading::ReportAction::default()
         };
-        let report = read::ReportFacts {
+        let report = reading::ReportFacts {
             actions: vec![action],
-            ..read::ReportFacts::default()
+            ..reading::ReportFacts::default()
         };
-        let found = differences(&crate::plan::parse(&plan).0, &report, true);
-        assert_eq!(found.is_empty(), is_same, "{command:?}: {found:?}");
+        let actual = approval_differences(&crate::plan::parse(&plan).0, &report, true);
+        assert_eq!(actual.is_empty(), is_same, "{command:?}: {actual:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::TurnCheck;
 use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, EntryMode, Leaf};
-use crate::session::artifact::{self, MAX_REPORT, MAX_SAID};
+use crate::session::artifact::{self, MAX_MODEL_MESSAGE, MAX_REPORT};
 use crate::session::turn::in_next;
 use crate::text::path::lossy;
 
@@ -12,7 +12,7 @@ const MAX_ARTIFACT: u64 = 256 << 20;
 // In bytes, for all files together.
 const MAX_ARTIFACTS: u64 = 1 << 30;
 // Maximum number of files that are reported for one kind of fault.
-const MAX_NAMED: usize = 10;
+const MAX_NAMED_ARTIFACTS: usize = 10;
 
 impl TurnCheck<'_> {
     /// Checks the tree and `next/meta.yaml`. Returns `false` if the files are too large to be read.
@@ -23,7 +23,7 @@ impl TurnCheck<'_> {
         {
             Ok(leaves) => {
                 let odd = leaves.iter().filter(|leaf| leaf.mode != EntryMode::File);
-                for leaf in odd.take(MAX_NAMED) {
+                for leaf in odd.take(MAX_NAMED_ARTIFACTS) {
                     let name = lossy(&leaf.path);
                     self.fault("T5", format!("`{name}` is not a plain file"));
                 }
@@ -63,8 +63,8 @@ impl TurnCheck<'_> {
             };
             all = all.saturating_add(size);
             let name = lossy(&leaf.path);
-            let most = most(&name);
-            if size > most && large < MAX_NAMED {
+            let most = max_artifact_size(&name);
+            if size > most && large < MAX_NAMED_ARTIFACTS {
                 large += 1;
                 self.fault(
                     "T5",
@@ -84,11 +84,11 @@ impl TurnCheck<'_> {
     }
 }
 
-fn most(name: &str) -> u64 {
-    let said = [artifact::QUESTION, artifact::CONCLUSION].map(in_next);
+fn max_artifact_size(name: &str) -> u64 {
+    let messages = [artifact::QUESTION, artifact::CONCLUSION].map(in_next);
     match name {
         artifact::REPORT => MAX_REPORT as u64,
-        name if said.iter().any(|said| said == name) => MAX_SAID as u64,
+        name if messages.iter().any(|message| message == name) => MAX_MODEL_MESSAGE as u64,
         _ => MAX_ARTIFACT,
     }
 }

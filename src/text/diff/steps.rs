@@ -19,7 +19,7 @@ pub(super) enum StepSearch {
 }
 
 /// Returns the edit script. After the deadline it is correct but not minimal.
-pub(super) fn steps<T: Eq + Hash + Copy>(
+pub(super) fn edit_script<T: Eq + Hash + Copy>(
     search: StepSearch,
     (old, new): (&[T], &[T]),
     deadline: Option<Instant>,
@@ -33,10 +33,10 @@ pub(super) fn steps<T: Eq + Hash + Copy>(
         sequence.iter().map(number).collect()
     };
     let (old, new) = (numbered(old), numbered(new));
-    found(search, (&old, &new), deadline)
+    run_search(search, (&old, &new), deadline)
 }
 
-fn found(
+fn run_search(
     search: StepSearch,
     (old, new): (&[u32], &[u32]),
     deadline: Option<Instant>,

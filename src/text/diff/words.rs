@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use similar::{DiffOp, DiffTag, DiffableStr as _};
 
-use super::steps::{StepSearch, steps};
+use super::steps::{StepSearch, edit_script};
 
 // Minimum similarity, from 0 to 1, for marking words.
-const ALIKE: f32 = 0.5;
+const MIN_SIMILARITY: f32 = 0.5;
 
 /// Pieces of a line. `true` marks a difference.
 pub(super) type LinePieces<'t> = Vec<(bool, &'t str)>;
 
-struct Words<'t> {
+struct WordPieces<'t> {
     lines: &'t [&'t str],
     words: Vec<&'t str>,
     /// For each word, its line and its range in that line.
@@ -23,26 +23,26 @@ struct Words<'t> {
 
 /// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, because almost
 /// everything would be marked.
-pub(super) fn marked<'t>(
+pub(super) fn mark_words<'t>(
     old: &'t [&'t str],
     new: &'t [&'t str],
     deadline: Option<Instant>,
 ) -> [Vec<LinePieces<'t>>; 2] {
     let whole = |lines: &[&'t str]| lines.iter().map(|&line| vec![(false, line)]).collect();
-    if share(old.len().min(new.len()), (old.len(), new.len())) < ALIKE {
+    if similarity(old.len().min(new.len()), (old.len(), new.len())) < MIN_SIMILARITY {
         return [whole(old), whole(new)];
     }
 
-    let (mut old_words, mut new_words) = (Words::of(old), Words::of(new));
+    let (mut old_words, mut new_words) = (WordPieces::of(old), WordPieces::of(new));
     let both = (&old_words.words[..], &new_words.words[..]);
-    let steps = steps(StepSearch::Readable, both, deadline);
+    let steps = edit_script(StepSearch::Readable, both, deadline);
     let is_same = |step: &&DiffOp| step.tag() == DiffTag::Equal;
     let same = steps
         .iter()
         .filter(is_same)
         .map(|step| step.old_range().len())
         .sum();
-    if share(same, (both.0.len(), both.1.len())) < ALIKE {
+    if similarity(same, (both.0.len(), both.1.len())) < MIN_SIMILARITY {
         return [whole(old), whole(new)];
     }
 
@@ -55,15 +55,15 @@ pub(super) fn marked<'t>(
 }
 
 /// Returns the similarity of two sequences, from 0 to 1.
-fn share(same: usize, lengths: (usize, usize)) -> f32 {
+fn similarity(same: usize, lengths: (usize, usize)) -> f32 {
     match lengths.0 + lengths.1 {
         0 => 1.0,
         all => 2.0 * same as f32 / all as f32,
     }
 }
 
-impl<'t> Words<'t> {
-    fn of(lines: &'t [&'t str]) -> Words<'t> {
+impl<'t> WordPieces<'t> {
+    fn of(lines: &'t [&'t str]) -> WordPieces<'t> {
         let (mut words, mut places) = (Vec::new(), Vec::new());
         for (number, line) in lines.iter().enumerate() {
             let mut start = 0;
@@ -73,7 +73,7 @@ impl<'t> Words<'t> {
                 start += word.len();
             }
         }
-        Words {
+        WordPieces {
             lines,
             words,
             places,

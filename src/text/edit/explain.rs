@@ -207,7 +207,7 @@ fn already(case: &FailedPair<'_>) -> Option<usize> {
         return None;
     }
 
-    match find::find(case.text, case.replace) {
+    match find::find_match(case.text, case.replace) {
         Ok(place) if place.tier != Tier::Inline => Some(place.line),
         Err(MatchError::Ambiguous { places })
             if places[0].tier != Tier::Inline && case.replace.lines().count() > 1 =>
@@ -219,7 +219,7 @@ fn already(case: &FailedPair<'_>) -> Option<usize> {
 }
 
 fn at(text: &str, find: &str) -> Option<usize> {
-    match find::find(text, find) {
+    match find::find_match(text, find) {
         Ok(place) => Some(place.line),
         Err(MatchError::Ambiguous { places }) => places.first().map(|p| p.line),
         Err(_) => None,

@@ -194,7 +194,7 @@ fn several_places_are_told_apart() {
 #[test]
 fn a_very_frequent_find_lists_a_few_lines() {
     let text = "x\n".repeat(5000);
-    let error = find(&text, "x\n").expect_err("the text is everywhere");
+    let error = find_match(&text, "x\n").expect_err("the text is everywhere");
     let case = FailedPair {
         path: "a",
         text: &text,
@@ -247,7 +247,7 @@ fn long_lines_are_cut_around_the_difference() {
     let (a, b) = ("a".repeat(500), "b".repeat(500));
     let text = format!("{a}1{b}\n");
     let wanted = format!("{a}2{b}\n");
-    let error = find(&text, &wanted).expect_err("the text is not there");
+    let error = find_match(&text, &wanted).expect_err("the text is not there");
     let case = FailedPair {
         path: "a",
         text: &text,

@@ -6,44 +6,48 @@ use memchr::memmem::Finder;
 use super::{MAX_HITS, MatchError, MatchPlace, Tier, core};
 
 // Limits the bytes that are compared in all matches of a long FIND.
-const MAX_COMPARED: usize = 64 << 20;
+const MAX_SEARCHED: usize = 64 << 20;
 // The byte order mark of some editors.
-const BOM: &str = "\u{feff}";
+const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Returns the unique match of a FIND. Fails with [`MatchError::Blank`], [`MatchError::Absent`] or
 /// [`MatchError::Ambiguous`].
-pub fn find(text: &str, find: &str) -> Result<MatchPlace, MatchError> {
+pub fn find_match(text: &str, find: &str) -> Result<MatchPlace, MatchError> {
     if find.trim().is_empty() {
         return Err(MatchError::Blank);
     }
 
-    let lines = whole_lines(text, find);
+    let lines = whole_line_matches(text, find);
     if !lines.is_empty() {
-        return only(text, Tier::Lines, lines);
+        return single_match(text, Tier::Lines, lines);
     }
 
     // A FIND with a CR is meant byte for byte.
     let tolerant = if find.contains('\r') {
         None
     } else {
-        Unix::of(text)
+        UnixText::of(text)
     };
 
     if let Some(unix) = &tolerant {
-        let hits = whole_lines(&unix.text, find);
+        let hits = whole_line_matches(&unix.text, find);
         if !hits.is_empty() {
-            return only(text, Tier::LineEnds, unix.back(hits));
+            return single_match(text, Tier::LineEnds, unix.back(hits));
         }
     }
 
     let hits = match &tolerant {
-        Some(unix) => unix.back(inside(&unix.text, find)),
-        None => inside(text, find),
+        Some(unix) => unix.back(inline_matches(&unix.text, find)),
+        None => inline_matches(text, find),
     };
-    only(text, Tier::Inline, hits)
+    single_match(text, Tier::Inline, hits)
 }
 
-fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<MatchPlace, MatchError> {
+fn single_match(
+    text: &str,
+    tier: Tier,
+    hits: Vec<(usize, usize)>,
+) -> Result<MatchPlace, MatchError> {
     let mut places: Vec<MatchPlace> = Vec::with_capacity(hits.len());
     let (mut line, mut counted) = (1, 0);
     for (start, end) in hits {
@@ -68,11 +72,11 @@ fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<MatchPlace,
 ///
 /// The needle includes the line feeds around FIND, so that a match inside a line costs no extra
 /// check.
-fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
+fn whole_line_matches(text: &str, find: &str) -> Vec<(usize, usize)> {
     let core = core(find);
     // A byte order mark is not part of the first line.
-    let first = if text.starts_with(BOM) && !core.starts_with(BOM) {
-        BOM.len()
+    let first = if text.starts_with(BYTE_ORDER_MARK) && !core.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len()
     } else {
         0
     };
@@ -85,12 +89,12 @@ fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
 
     let needle = format!("\n{core}\n");
     hits.extend(occurrences(text, &needle).map(|at| (at + 1, at + needle.len())));
-    hits.extend(last_lines(text, find, first));
+    hits.extend(last_line_match(text, find, first));
     hits
 }
 
 /// Matches FIND as the last lines of a text without a final line end.
-fn last_lines(text: &str, find: &str, first: usize) -> Option<(usize, usize)> {
+fn last_line_match(text: &str, find: &str, first: usize) -> Option<(usize, usize)> {
     let core = core(find);
     let start = text
         .strip_suffix(core)
@@ -102,7 +106,7 @@ fn last_lines(text: &str, find: &str, first: usize) -> Option<(usize, usize)> {
 
 /// Returns the matches inside lines. A FIND with a blank line at an edge only matches whole lines,
 /// which were searched before.
-fn inside(text: &str, find: &str) -> Vec<(usize, usize)> {
+fn inline_matches(text: &str, find: &str) -> Vec<(usize, usize)> {
     let core = core(find);
     if core.starts_with(['\n', '\r']) || core.ends_with(['\n', '\r']) {
         return Vec::new();
@@ -126,20 +130,20 @@ fn occurrences<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize
 
 // Lower for a long needle, because each match costs time in proportion to its length.
 pub(super) fn max_hits(length: usize) -> usize {
-    (MAX_COMPARED / length.max(1)).clamp(2, MAX_HITS)
+    (MAX_SEARCHED / length.max(1)).clamp(2, MAX_HITS)
 }
 
 /// A text with its CRLF converted to LF.
-struct Unix {
+struct UnixText {
     text: String,
     /// Offsets in `text` of the line feeds that followed a removed CR, ascending.
     missing: Vec<usize>,
 }
 
-impl Unix {
+impl UnixText {
     /// `None` if the text has no CRLF.
-    fn of(text: &str) -> Option<Unix> {
-        let mut unix = Unix {
+    fn of(text: &str) -> Option<UnixText> {
+        let mut unix = UnixText {
             text: String::new(),
             missing: Vec::new(),
         };

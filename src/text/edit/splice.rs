@@ -48,10 +48,10 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
     }
 
     let old: Vec<&str> = core(pair.0).split('\n').collect();
-    let ends: Vec<&str> = hit.split_inclusive('\n').map(end_of).collect();
-    let common = prefix(old.iter(), new.iter());
+    let ends: Vec<&str> = hit.split_inclusive('\n').map(line_end_of).collect();
+    let common = common_prefix(old.iter(), new.iter());
     let rest = old.len().min(new.len()) - common;
-    let tail = prefix(old.iter().rev().take(rest), new.iter().rev().take(rest));
+    let tail = common_prefix(old.iter().rev().take(rest), new.iter().rev().take(rest));
     let usual = if crlf_inside {
         most_frequent(&ends)
     } else {
@@ -80,11 +80,14 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
     out
 }
 
-fn prefix<'a>(a: impl Iterator<Item = &'a &'a str>, b: impl Iterator<Item = &'a &'a str>) -> usize {
+fn common_prefix<'a>(
+    a: impl Iterator<Item = &'a &'a str>,
+    b: impl Iterator<Item = &'a &'a str>,
+) -> usize {
     a.zip(b).take_while(|(x, y)| x == y).count()
 }
 
-fn end_of(line: &str) -> &'static str {
+fn line_end_of(line: &str) -> &'static str {
     if line.ends_with("\r\n") {
         "\r\n"
     } else if line.ends_with('\n') {

@@ -238,7 +238,7 @@ proptest! {
     fn the_matcher_agrees_with_the_plainest_one(text in "([ab]{0,2}(\n|\r\n)){0,6}[ab]{0,2}", find in "([ab]{0,2}\n){1,3}") {
         prop_assume!(!find.trim().is_empty());
         let (tier, lines) = reference(&text, &find);
-        let found = match super::find(&text, &find) {
+        let found = match super::find_match(&text, &find) {
             Ok(place) => (place.tier as usize, vec![place.line]),
             Err(MatchError::Ambiguous { places }) => (places[0].tier as usize, places.iter().map(|p| p.line).collect()),
             Err(_) => (0, Vec::new()),

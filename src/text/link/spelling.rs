@@ -48,19 +48,19 @@ fn revealed(text: &str) -> Cow<'_, str> {
 }
 
 /// Decodes escapes and entities; a path that has backslashes alone between its parts gets `/`.
-pub(super) fn decoded(text: &str) -> String {
+pub(super) fn decode_name(text: &str) -> String {
     let text = &*revealed(text);
-    let slashed = forward(text);
+    let slashed = with_forward_slashes(text);
     let escaped = text.contains("\\\\") && !text.replace("\\\\", "").contains('\\');
     match () {
         () if slashed != text => slashed,
-        () if escaped => forward(&unescape(text)),
+        () if escaped => with_forward_slashes(&unescape(text)),
         () => unescape(text),
     }
 }
 
 /// Converts a path with backslashes as its only separators.
-pub(super) fn forward(text: &str) -> String {
+pub(super) fn with_forward_slashes(text: &str) -> String {
     let text = &*revealed(text);
     let body = text.strip_prefix('/').unwrap_or(text);
     let separators = body.contains('\\')
@@ -104,7 +104,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
 }
 
 /// The inverse of [`decoded`].
-pub(super) fn escaped(name: &str) -> String {
+pub(super) fn escape_name(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for (at, c) in name.char_indices() {
         let next = name[at + c.len_utf8()..].chars().next();

@@ -12,7 +12,7 @@ use super::{DEADLINE, MAX_NESTING};
 
 /// Renders a text as HTML with headings from `level` on. `None` if that takes too long or the
 /// nesting is too deep.
-pub fn html(text: &str, level: u8) -> Option<String> {
+pub fn render_html(text: &str, level: u8) -> Option<String> {
     let arena = Arena::new();
     let mut options = Options::default();
     options.extension.table = true;
@@ -33,7 +33,7 @@ pub fn html(text: &str, level: u8) -> Option<String> {
     }
     // Raw HTML is escaped by `options.render.escape`, so only links and images can have an effect.
     for node in nodes {
-        disarm(node, level);
+        disarm_links(node, level);
     }
 
     let mut html = String::new();
@@ -42,13 +42,13 @@ pub fn html(text: &str, level: u8) -> Option<String> {
 }
 
 /// Removes an unsafe link or image, but keeps its content.
-fn disarm<'a>(node: &'a AstNode<'a>, first: u8) {
+fn disarm_links<'a>(node: &'a AstNode<'a>, first: u8) {
     let is_kept = match &mut node.data.borrow_mut().value {
         NodeValue::Heading(heading) => {
             heading.level = (heading.level + first - 1).min(6);
             true
         }
-        NodeValue::Link(link) => is_address(&link.url),
+        NodeValue::Link(link) => is_link_address(&link.url),
         NodeValue::Image(_) => false,
         _ => true,
     };
@@ -62,7 +62,7 @@ fn disarm<'a>(node: &'a AstNode<'a>, first: u8) {
     node.detach();
 }
 
-fn is_address(url: &str) -> bool {
+fn is_link_address(url: &str) -> bool {
     let plain = |c: char| !c.is_control() && !c.is_whitespace();
     let lower = url.to_ascii_lowercase();
     let starts = ["http://", "https://", "mailto:"];
@@ -75,7 +75,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(html(text, 3).as_deref(), Some(expected), "{text}");
+        assert_eq!(render_html(text, 3).as_deref(), Some(expected), "{text}");
     }
 
     #[test]
@@ -119,6 +119,6 @@ mod tests {
 
     #[test]
     fn what_nobody_means_is_left_alone() {
-        assert_eq!(html(&">".repeat(5000), 3), None);
+        assert_eq!(render_html(&">".repeat(5000), 3), None);
     }
 }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use self::wire::AcpWire;
 use super::notice;
 use super::progress::work::AgentWork;
-use super::room::TextArea;
 use super::summary::{Audience, Summary};
+use super::text_area::TextArea;
 use crate::plan::run::Ending;
 use crate::text::visible::visible_block;
 use crate::workflow::user::{
@@ -53,7 +53,7 @@ impl<'a> AcpUser<'a> {
     }
 
     /// Sends a Markdown message.
-    pub fn say(&mut self, text: &str) {
+    pub fn send_text(&mut self, text: &str) {
         self.chunk("agent_message_chunk", text);
     }
 
@@ -62,8 +62,8 @@ impl<'a> AcpUser<'a> {
             return;
         }
         let text = format!("{}\n\n", visible_block(text.trim_end()));
-        let content = json!({ "type": "text", "text": text });
-        self.update(&json!({ "sessionUpdate": kind, "content": content }));
+        let block = json!({ "type": "text", "text": text });
+        self.update(&json!({ "sessionUpdate": kind, "content": block }));
     }
 
     fn update(&mut self, update: &Value) {
@@ -116,7 +116,7 @@ impl<'a> AcpUser<'a> {
 impl User for AcpUser<'_> {
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         let plan = proposal.plan;
-        self.say(&plan.rationale);
+        self.send_text(&plan.rationale);
         let entries = plan.actions.iter();
         self.entries = entries
             .map(|action| {
@@ -126,17 +126,17 @@ impl User for AcpUser<'_> {
             .collect();
         self.send_entries();
 
-        let summary = Summary::new(proposal, Audience::Told);
+        let summary = Summary::new(proposal, Audience::Informed);
         let lines = summary.lines(TextArea::UNLIMITED);
         let text: String = lines.iter().map(|line| line.text() + "\n").collect();
-        let mut content =
+        let mut blocks =
             vec![json!({ "type": "content", "content": { "type": "text", "text": text } })];
-        content.extend(self.differences(proposal));
+        blocks.extend(self.differences(proposal));
         let call = format!("{}-{}", proposal.session, proposal.turn);
         self.call = Some(call.clone());
         self.update(&json!({
             "sessionUpdate": "tool_call", "toolCallId": call, "kind": "execute",
-            "title": visible_block(&plan.title), "status": "pending", "content": content,
+            "title": visible_block(&plan.title), "status": "pending", "content": blocks,
         }));
 
         let options = json!([
@@ -192,11 +192,11 @@ impl User for AcpUser<'_> {
     }
 
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
-        let what = format!("an editor cannot answer `{question}`");
-        Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
+        let message = format!("an editor cannot answer `{question}`");
+        Err(NobodyToAsk::new(message, format!("`{flag}` says yes")).into())
     }
 
-    fn tell(&mut self, event: Event<'_>) {
+    fn report(&mut self, event: Event<'_>) {
         match event {
             Event::Asking { model, tokens, .. } => {
                 let text = format!("Asking {model} with about {tokens} tokens.");
@@ -216,7 +216,7 @@ impl User for AcpUser<'_> {
             Event::Finished { index, outcome } => {
                 self.stand(index, "completed");
                 if outcome.ending == Ending::Failure {
-                    self.say(&format!("Failed: {}", outcome.detail));
+                    self.send_text(&format!("Failed: {}", outcome.detail));
                 }
             }
             Event::Notice(notice) => {

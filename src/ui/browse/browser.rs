@@ -5,12 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::deed::TurnAddress;
+use super::action::TurnAddress;
 use super::detail::DetailPane;
-use super::sheet::{FileSheet, TurnSheet};
-use super::source::{BrowseNews, BrowseWish};
+use super::source::{BrowseNews, BrowseRequest};
 use super::tabs::{self, BrowseTab, TabLine};
 use super::tree::BrowseTree;
+use super::turn_view::{FileDiffView, TurnView};
 use crate::git::object::CommitId;
 use crate::ui::search::Search;
 use crate::ui::style::{StyledLine, Tone};
@@ -54,9 +54,9 @@ pub struct Browser {
     pub text: Option<Viewer>,
     /// Whether all turns have been read.
     pub is_whole: bool,
-    found: Option<FoundTurns>,
+    search_results: Option<FoundTurns>,
     /// Turns read so far, the latest at the end.
-    sheets: Vec<(CommitId, Result<Box<TurnSheet>, String>)>,
+    turn_views: Vec<(CommitId, Result<Box<TurnView>, String>)>,
     /// The turn requested last. It is not requested twice.
     asked: Option<CommitId>,
     /// Indices of files that the user folded or unfolded.
@@ -84,16 +84,16 @@ impl Browser {
                 self.trouble = None;
                 self.forget_failures();
             }
-            BrowseNews::Sheet(commit, sheet) => {
-                self.sheets.retain(|(known, _)| *known != commit);
-                if self.sheets.len() >= MAX_SHEETS {
-                    let _oldest = self.sheets.remove(0);
+            BrowseNews::Turn(commit, turn_view) => {
+                self.turn_views.retain(|(other, _)| *other != commit);
+                if self.turn_views.len() >= MAX_SHEETS {
+                    let _oldest = self.turn_views.remove(0);
                 }
-                self.sheets.push((commit, sheet));
+                self.turn_views.push((commit, turn_view));
                 self.asked = self.asked.filter(|asked| *asked != commit);
                 self.is_stale = true;
             }
-            BrowseNews::Found(text, found) => self.take_found(text, found),
+            BrowseNews::Matches(text, result) => self.show_search_results(text, result),
             BrowseNews::Compared(names, Ok(lines)) => {
                 let title = format!("{} and {}", names[0], names[1]);
                 self.text = Some(Viewer::new(&title, lines));
@@ -111,19 +111,19 @@ impl Browser {
 
     /// Drops turns that could not be read, so they are requested again.
     fn forget_failures(&mut self) {
-        self.sheets.retain(|(_, sheet)| sheet.is_ok());
+        self.turn_views.retain(|(_, turn_view)| turn_view.is_ok());
         self.is_stale = true;
     }
 
     /// Returns the next read request. Each turn is requested once.
-    pub fn wish(&mut self) -> Option<BrowseWish> {
+    pub fn next_request(&mut self) -> Option<BrowseRequest> {
         let (lane, row) = self.tree.selected()?;
         let (session, commit) = (lane.name.clone(), row.commit);
-        if self.asked == Some(commit) || self.sheet_of(commit).is_some() {
+        if self.asked == Some(commit) || self.turn_view_of(commit).is_some() {
             return None;
         }
         self.asked = Some(commit);
-        Some(BrowseWish::Sheet(session, commit))
+        Some(BrowseRequest::Turn(session, commit))
     }
 
     /// Returns the address of the selected turn.
@@ -141,14 +141,14 @@ impl Browser {
     }
 
     /// Returns the contents of the selected turn, once they were read.
-    pub fn sheet(&self) -> Option<&TurnSheet> {
-        let sheet = self.sheet_of(self.commit()?)?;
-        sheet.as_deref().ok()
+    pub fn turn_view(&self) -> Option<&TurnView> {
+        let turn_view = self.turn_view_of(self.commit()?)?;
+        turn_view.as_deref().ok()
     }
 
     /// Returns the file under the cursor, or the turn's only file.
-    pub fn file(&self) -> Option<&FileSheet> {
-        let files = &self.sheet()?.files;
+    pub fn file(&self) -> Option<&FileDiffView> {
+        let files = &self.turn_view()?.files;
         let chosen = self.detail.file().filter(|_| self.has_cursor());
         match (chosen, files.as_slice()) {
             (Some(at), files) => files.get(at),
@@ -164,10 +164,10 @@ impl Browser {
 
     /// Folds or unfolds the file under the cursor, or all files.
     pub fn toggle_files(&mut self, all: bool) {
-        let (Some(commit), Some(sheet)) = (self.commit(), self.sheet()) else {
+        let (Some(commit), Some(turn_view)) = (self.commit(), self.turn_view()) else {
             return;
         };
-        let count = sheet.files.len();
+        let count = turn_view.files.len();
         let at = self.detail.file();
         let toggled = self.toggled.entry(commit).or_default();
         let chosen = if all {
@@ -184,7 +184,7 @@ impl Browser {
 
         self.is_stale = true;
         let width = self.made_for.map_or(1, |(.., width)| width);
-        self.fill(width);
+        self.refresh(width);
         // The lines have moved: keep the cursor on the file.
         if let Some(at) = at {
             self.detail.go_to_file(at);
@@ -192,17 +192,18 @@ impl Browser {
     }
 
     /// Renders the lines of the tab for a width, unless they are current.
-    pub fn fill(&mut self, width: usize) {
-        let wanted = (self.commit(), self.tab, width);
-        let before = self.made_for.replace(wanted);
-        if before == Some(wanted) && !self.is_stale {
+    pub fn refresh(&mut self, width: usize) {
+        let current = (self.commit(), self.tab, width);
+        let before = self.made_for.replace(current);
+        if before == Some(current) && !self.is_stale {
             return;
         }
 
         // Keep the scroll position if only the width or the contents changed.
-        let is_same = before.is_some_and(|(commit, tab, _)| (commit, tab) == (wanted.0, wanted.1));
+        let is_same =
+            before.is_some_and(|(commit, tab, _)| (commit, tab) == (current.0, current.1));
         let lines = self.lines(width);
-        self.detail.fill(lines, is_same);
+        self.detail.set_lines(lines, is_same);
         self.is_stale = false;
     }
 
@@ -217,20 +218,20 @@ impl Browser {
             return one(StyledLine::of(Tone::Faint, text)).collect();
         };
 
-        match self.sheet_of(commit) {
+        match self.turn_view_of(commit) {
             None => one(StyledLine::of(Tone::Faint, "Reading…")).collect(),
             Some(Err(why)) => one(StyledLine::of(Tone::Warning, &format!("! {why}"))).collect(),
-            Some(Ok(sheet)) => {
+            Some(Ok(turn_view)) => {
                 let toggled = self.toggled.get(&commit);
                 let is_toggled = |at| toggled.is_some_and(|toggled| toggled.contains(&at));
-                tabs::lines(sheet, self.tab, width, &is_toggled)
+                tabs::tab_lines(turn_view, self.tab, width, &is_toggled)
             }
         }
     }
 
-    fn sheet_of(&self, commit: CommitId) -> Option<&Result<Box<TurnSheet>, String>> {
-        let found = self.sheets.iter().find(|(known, _)| *known == commit);
-        found.map(|(_, sheet)| sheet)
+    fn turn_view_of(&self, commit: CommitId) -> Option<&Result<Box<TurnView>, String>> {
+        let entry = self.turn_views.iter().find(|(other, _)| *other == commit);
+        entry.map(|(_, turn_view)| turn_view)
     }
 
     /// Marks the selected turn, or removes its mark. A third mark replaces the oldest.
@@ -239,7 +240,7 @@ impl Browser {
             return;
         };
         let before = self.marks.len();
-        self.marks.retain(|(marked, _)| *marked != commit);
+        self.marks.retain(|(other, _)| *other != commit);
         if self.marks.len() == before {
             self.marks.push((commit, address));
         }
@@ -249,53 +250,57 @@ impl Browser {
     }
 
     /// Starts a search through the recorded sessions.
-    pub fn seek(&mut self, text: &str) -> BrowseWish {
+    pub fn seek(&mut self, text: &str) -> BrowseRequest {
         self.notice = Some(format!("searching for `{text}`…"));
-        BrowseWish::Find(text.to_owned())
+        BrowseRequest::Find(text.to_owned())
     }
 
     /// Stores the matches, adds turns whose title matches, and goes to the first one.
-    fn take_found(&mut self, text: String, found: Result<Vec<(CommitId, String)>, String>) {
-        let mut turns = match found {
+    fn show_search_results(
+        &mut self,
+        text: String,
+        result: Result<Vec<(CommitId, String)>, String>,
+    ) {
+        let mut turns = match result {
             Ok(turns) => turns,
             Err(why) => {
                 self.notice = Some(why);
                 return;
             }
         };
-        let known: HashSet<CommitId> = turns.iter().map(|(commit, _)| *commit).collect();
+        let matched: HashSet<CommitId> = turns.iter().map(|(commit, _)| *commit).collect();
         let titled = self
             .tree
             .titled(&text)
-            .filter(|commit| !known.contains(commit));
+            .filter(|commit| !matched.contains(commit));
         turns.extend(titled.map(|commit| (commit, "in the title".to_owned())));
 
         if turns.is_empty() {
             self.notice = Some(format!("`{text}` was found nowhere"));
-            self.found = None;
+            self.search_results = None;
             return;
         }
-        self.found = Some(FoundTurns { text, turns, at: 0 });
+        self.search_results = Some(FoundTurns { text, turns, at: 0 });
         self.go_to_found(0);
     }
 
     /// Moves by `by` among the matching turns, wrapping around.
     pub fn go_to_found(&mut self, by: isize) {
-        let Some(found) = &mut self.found else {
+        let Some(results) = &mut self.search_results else {
             self.notice = Some("nothing was searched for yet: / does".to_owned());
             return;
         };
-        let count = found.turns.len();
-        found.at = (found.at as isize + by).rem_euclid(count as isize) as usize;
-        let (commit, place) = &found.turns[found.at];
-        let number = found.at + 1;
-        let place = match self.tree.go_to(*commit) {
-            true => place.as_str(),
+        let count = results.turns.len();
+        results.at = (results.at as isize + by).rem_euclid(count as isize) as usize;
+        let (commit, location) = &results.turns[results.at];
+        let number = results.at + 1;
+        let location = match self.tree.go_to(*commit) {
+            true => location.as_str(),
             false => "in a session that is not shown",
         };
         self.notice = Some(format!(
-            "{number} of {count} turns with `{}`: {place}",
-            found.text
+            "{number} of {count} turns with `{}`: {location}",
+            results.text
         ));
     }
 }

@@ -19,7 +19,7 @@ pub struct DetailPane {
 
 impl DetailPane {
     /// Replaces the lines. Keeps the position if `is_same`.
-    pub fn fill(&mut self, lines: Vec<TabLine>, is_same: bool) {
+    pub fn set_lines(&mut self, lines: Vec<TabLine>, is_same: bool) {
         self.lines = lines;
         if !is_same {
             (self.top, self.cursor) = (0, 0);
@@ -34,7 +34,7 @@ impl DetailPane {
     }
 
     /// Returns the visible lines with their indices.
-    pub fn shown(&self) -> impl Iterator<Item = (usize, &TabLine)> {
+    pub fn visible_lines(&self) -> impl Iterator<Item = (usize, &TabLine)> {
         let lines = self.lines.iter().enumerate();
         lines.skip(self.top).take(self.height)
     }
@@ -45,7 +45,7 @@ impl DetailPane {
     }
 
     /// Returns the position as `last visible line/line count`.
-    pub fn place(&self) -> String {
+    pub fn position(&self) -> String {
         let end = (self.top + self.height).min(self.lines.len());
         format!("{end}/{}", self.lines.len())
     }
@@ -96,7 +96,7 @@ impl DetailPane {
     pub fn type_in(&mut self, key: &Key) -> Option<String> {
         self.search = self.search.take().and_then(|search| search.press(key));
         match self.search {
-            Some(Search::Known(_)) => self.find(SearchDirection::Here),
+            Some(Search::Submitted(_)) => self.find(SearchDirection::Here),
             _ => None,
         }
     }
@@ -125,7 +125,7 @@ mod tests {
         let line = |n| TabLine::of(StyledLine::plain(&format!("line {n}")));
         let mut pane = DetailPane::default();
         pane.fit(4);
-        pane.fill((0..10).map(line).collect(), false);
+        pane.set_lines((0..10).map(line).collect(), false);
         for (is_step, by) in moves {
             match is_step {
                 true => pane.step(*by),
@@ -150,14 +150,14 @@ mod tests {
     fn a_text_is_searched_from_the_cursor_on() {
         let mut pane = DetailPane::default();
         let lines = ["one", "two", "one"].map(|text| TabLine::of(StyledLine::plain(text)));
-        pane.fill(lines.to_vec(), false);
+        pane.set_lines(lines.to_vec(), false);
         pane.begin_search();
         for key in [Key::Char('O'), Key::Char('n'), Key::Char('e'), Key::Enter] {
             assert_eq!(pane.type_in(&key), None);
         }
         assert_eq!((pane.cursor, pane.find(SearchDirection::Next)), (0, None));
         assert_eq!(pane.cursor, 2);
-        pane.fill(lines[1..2].to_vec(), false);
+        pane.set_lines(lines[1..2].to_vec(), false);
         assert_eq!(pane.find(SearchDirection::Next), Some("One".to_owned()));
     }
 }

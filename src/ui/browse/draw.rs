@@ -36,14 +36,14 @@ const FRAME: u16 = 2;
 
 /// Fits the state to a screen size.
 pub fn fit(browser: &mut Browser, area: Rect) {
-    let panes = panes::split(area, browser.side, browser.is_zoomed);
+    let panes = panes::split_panes(area, browser.side, browser.is_zoomed);
     browser.tree.fit(usize::from(panes.tree.height));
     browser.detail.fit(usize::from(panes.detail.height));
     let (width, height) = (usize::from(area.width), area.height.saturating_sub(FRAME));
     let text = browser.text.take();
     browser.text = text.map(|text| text.fit(width, usize::from(height)));
     if panes.detail.width > 0 {
-        browser.fill(usize::from(panes.detail.width));
+        browser.refresh(usize::from(panes.detail.width));
     }
 }
 
@@ -53,7 +53,7 @@ pub fn draw(frame: &mut Frame<'_>, browser: &Browser, (title, paint): (&str, Pai
         return text(frame, viewer, paint);
     }
 
-    let panes = panes::split(frame.area(), browser.side, browser.is_zoomed);
+    let panes = panes::split_panes(frame.area(), browser.side, browser.is_zoomed);
     let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, title);
     put(frame, panes.title, &[title], paint);
     tree(frame, panes.tree, browser, paint);
@@ -72,10 +72,10 @@ pub fn draw(frame: &mut Frame<'_>, browser: &Browser, (title, paint): (&str, Pai
 
 fn tree(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
     let width = usize::from(area.width.saturating_sub(1));
-    let lines = browser.tree.shown().map(|(at, row)| {
+    let lines = browser.tree.visible_rows().map(|(at, row)| {
         let is_here = at == browser.tree.cursor;
         let mark = StyledLine::of(Tone::Accent, if is_here { "›" } else { " " });
-        let line = drawn(mark.join(rows::line(browser, row, width)), paint);
+        let line = drawn(mark.append(rows::tree_line(browser, row, width)), paint);
         match is_here && browser.side == BrowseSide::Tree {
             true => line.patch_style(Modifier::REVERSED),
             false => line,
@@ -86,7 +86,7 @@ fn tree(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
 
 fn detail(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
     let width = usize::from(area.width);
-    let lines = browser.detail.shown().map(|(at, line)| {
+    let lines = browser.detail.visible_lines().map(|(at, line)| {
         let is_here = browser.has_cursor() && at == browser.detail.cursor;
         let line = drawn(line.line.clone().cut(width), paint);
         match is_here {
@@ -133,10 +133,10 @@ fn status(browser: &Browser, panes: &BrowsePanes) -> StyledLine {
         line = line.with(Tone::Faint, &format!(" · {address}"));
     }
     if panes.detail.height > 0 {
-        line = line.with(Tone::Faint, &format!(" · {}", browser.detail.place()));
+        line = line.with(Tone::Faint, &format!(" · {}", browser.detail.position()));
     }
-    if let [(_, one), rest @ ..] = browser.marks.as_slice() {
-        let other = rest
+    if let [(_, one), others @ ..] = browser.marks.as_slice() {
+        let other = others
             .first()
             .map_or("…".to_owned(), |(_, other)| other.to_string());
         line = line.with(Tone::Warning, &format!(" · c compares {one} and {other}"));

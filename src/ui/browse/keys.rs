@@ -1,15 +1,15 @@
 //! Key bindings of the browser.
 
+use super::action::BrowseAction;
 use super::browser::{BrowseSide, Browser};
-use super::deed::BrowseDeed;
-use super::source::BrowseWish;
+use super::source::BrowseRequest;
 use super::tabs::BrowseTab;
 use super::tree::TreeItem;
 use crate::ui::key::Key;
 use crate::ui::search::{Search, SearchDirection};
 use crate::ui::viewer::{Viewer, ViewerCommand, key_lines};
 
-const HELP: [(&str, &str); 26] = [
+const KEY_HELP: [(&str, &str); 26] = [
     ("↑ ↓  k j", "up and down: in the tree, or in the turn"),
     ("PgUp PgDn", "by a page, as do ctrl-b and ctrl-f"),
     ("home end  g G", "to the start, to the end"),
@@ -48,22 +48,22 @@ pub enum BrowseCommand {
     /// Suspend the program.
     Suspend,
     /// Read data.
-    Read(BrowseWish),
+    Read(BrowseRequest),
     /// Run an action.
-    Do(BrowseDeed),
+    Do(BrowseAction),
 }
 
 impl Browser {
     /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Option<BrowseCommand> {
         match key {
-            Key::Closed => return Some(BrowseCommand::Quit),
+            Key::Terminate => return Some(BrowseCommand::Quit),
             Key::Ctrl('z') => return Some(BrowseCommand::Suspend),
             Key::Ctrl('l') | Key::Resize(..) | Key::Continued => return Some(BrowseCommand::Renew),
             _ => {}
         }
         if let Some(text) = self.text.take() {
-            self.text = read_on(text, key);
+            self.text = press_viewer(text, key);
             return None;
         }
         if self.search.is_some() {
@@ -83,7 +83,7 @@ impl Browser {
             }
             Key::Char('q' | 'h') | Key::Esc | Key::Left => self.back(key),
             _ if self.moves(key) || self.turns_to(key) => {}
-            Key::Char(c) => return self.wanted(*c),
+            Key::Char(c) => return self.command_for(*c),
             _ => {}
         }
         None
@@ -131,8 +131,8 @@ impl Browser {
 
     fn turns_to(&mut self, key: &Key) -> bool {
         match key {
-            Key::Tab => self.tab = self.tab.beside(1),
-            Key::BackTab => self.tab = self.tab.beside(-1),
+            Key::Tab => self.tab = self.tab.neighbor(1),
+            Key::BackTab => self.tab = self.tab.neighbor(-1),
             Key::Char(c @ '1'..='5') => self.tab = BrowseTab::ALL[*c as usize - '1' as usize],
             Key::Char('d') => {
                 self.tab = BrowseTab::Difference;
@@ -146,7 +146,7 @@ impl Browser {
             Key::Char('o') => self.toggle_files(true),
             Key::Char('n') => self.next_found(1),
             Key::Char('N') => self.next_found(-1),
-            Key::Char('?') => self.text = Some(Viewer::new("Keys", key_lines(&HELP))),
+            Key::Char('?') => self.text = Some(Viewer::new("Keys", key_lines(&KEY_HELP))),
             _ => return false,
         }
         true
@@ -163,7 +163,7 @@ impl Browser {
         }
 
         let row = self.tree.rows().get(self.tree.cursor);
-        let is_turn = row.is_some_and(|row| matches!(row.what, TreeItem::Turn(_)));
+        let is_turn = row.is_some_and(|row| matches!(row.item, TreeItem::Turn(_)));
         let open = (*key == Key::Right).then_some(true);
         let is_folded = self.tree.fold(open);
         if !is_folded && (is_turn || *key == Key::Right) && *key != Key::Char(' ') {
@@ -190,7 +190,7 @@ impl Browser {
 
     fn type_search(&mut self, key: &Key) -> Option<BrowseCommand> {
         self.search = self.search.take().and_then(|search| search.press(key));
-        if let Some(Search::Known(text)) = &self.search {
+        if let Some(Search::Submitted(text)) = &self.search {
             let text = text.clone();
             self.search = None;
             return Some(BrowseCommand::Read(self.seek(&text)));
@@ -198,7 +198,7 @@ impl Browser {
         None
     }
 
-    fn wanted(&mut self, key: char) -> Option<BrowseCommand> {
+    fn command_for(&mut self, key: char) -> Option<BrowseCommand> {
         match (key, self.side) {
             ('/', BrowseSide::Tree) => self.search = Some(Search::begin()),
             ('/', BrowseSide::Detail) => self.detail.begin_search(),
@@ -207,31 +207,31 @@ impl Browser {
             ('e', _) => return self.open_file(),
             ('y', _) => {
                 let id = self.commit()?.to_string();
-                return Some(BrowseCommand::Do(BrowseDeed::Copy(id)));
+                return Some(BrowseCommand::Do(BrowseAction::Copy(id)));
             }
-            ('b' | 'u' | 'r' | 'l', _) => return self.deed(key).map(BrowseCommand::Do),
+            ('b' | 'u' | 'r' | 'l', _) => return self.action_for(key).map(BrowseCommand::Do),
             _ => {}
         }
         None
     }
 
-    fn deed(&mut self, key: char) -> Option<BrowseDeed> {
+    fn action_for(&mut self, key: char) -> Option<BrowseAction> {
         let mut address = self.address()?;
         // A turn before the branch point belongs to the session in use, too. Address it there.
         let is_on_the_way = self.tree.is_before_in_use(&address.session, address.number);
         if let Some(in_use) = self.tree.in_use().filter(|_| is_on_the_way) {
             address.session = in_use.clone();
         }
-        let what = match key {
-            'b' => return Some(BrowseDeed::Branch(address)),
-            'r' => return Some(BrowseDeed::Restore(address)),
-            'u' if is_on_the_way => return Some(BrowseDeed::Undo(address)),
-            'l' if is_on_the_way => return Some(BrowseDeed::Land(address)),
+        let verb = match key {
+            'b' => return Some(BrowseAction::Branch(address)),
+            'r' => return Some(BrowseAction::Restore(address)),
+            'u' if is_on_the_way => return Some(BrowseAction::Undo(address)),
+            'l' if is_on_the_way => return Some(BrowseAction::Land(address)),
             'u' => "undone in it; r restores to any turn",
             _ => "landed; `teddy switch` goes to another session",
         };
         self.notice = Some(format!(
-            "turn {address} is not one of the session in use: only its turns can be {what}"
+            "turn {address} is not one of the session in use: only its turns can be {verb}"
         ));
         None
     }
@@ -247,16 +247,18 @@ impl Browser {
             }
         };
         self.notice = Some(format!("comparing {} and {}…", names[0], names[1]));
-        Some(BrowseCommand::Read(BrowseWish::Compare(names)))
+        Some(BrowseCommand::Read(BrowseRequest::Compare(names)))
     }
 
     fn open_file(&mut self) -> Option<BrowseCommand> {
         if let Some(file) = self.file() {
             let file = Box::new(file.file.clone());
-            return Some(BrowseCommand::Do(BrowseDeed::Open(file)));
+            return Some(BrowseCommand::Do(BrowseAction::Open(file)));
         }
 
-        let has_some = self.sheet().is_some_and(|sheet| !sheet.files.is_empty());
+        let has_some = self
+            .turn_view()
+            .is_some_and(|turn_view| !turn_view.files.is_empty());
         self.notice = Some(match has_some {
             true => {
                 self.tab = BrowseTab::Difference;
@@ -269,7 +271,7 @@ impl Browser {
     }
 }
 
-fn read_on(text: Viewer, key: &Key) -> Option<Viewer> {
+fn press_viewer(text: Viewer, key: &Key) -> Option<Viewer> {
     match text.press(key) {
         (_, Some(ViewerCommand::Close)) => None,
         (text, _) => Some(text),

@@ -6,17 +6,17 @@ mod command;
 
 use std::io::{self, BufRead, Write};
 
-use command::{HELP, LinearCommand};
+use command::{COMMAND_HELP, LinearCommand};
 
-use super::deed::{BrowseDeed, BrowseDeeds, TurnAddress};
-use super::sheet::{self, TurnSheet};
-use super::source::{compared, found};
+use super::action::{BrowseAction, BrowseActions, TurnAddress};
+use super::source::{compared, find_turns};
 use super::tabs::{self, BrowseTab};
+use super::turn_view::{self, TurnView};
 use crate::git::object::CommitId;
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::ui::log_row;
 use crate::ui::style::{self, Paint, StyledLine, Tone};
+use crate::ui::turn_text;
 use crate::ui::viewer::key_lines;
 use crate::workflow::project::Project;
 use crate::workflow::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
@@ -37,12 +37,12 @@ pub struct LinearBrowser<'a> {
     project: &'a Project,
     /// Restricts the browser to one session.
     only: Option<SessionName>,
-    deeds: &'a mut dyn BrowseDeeds,
+    actions: &'a mut dyn BrowseActions,
     out: &'a mut dyn Write,
     paint: Paint,
     timeline: Timeline,
     /// Fingerprint of `timeline`, to detect changes.
-    seen: Option<TimelineMark>,
+    last_mark: Option<TimelineMark>,
     /// Selected turn: index of its lane, and index in that lane.
     here: (usize, usize),
     listed: usize,
@@ -53,17 +53,17 @@ impl<'a> LinearBrowser<'a> {
     pub fn new(
         project: &'a Project,
         only: Option<SessionName>,
-        deeds: &'a mut dyn BrowseDeeds,
+        actions: &'a mut dyn BrowseActions,
         (out, paint): (&'a mut dyn Write, Paint),
     ) -> LinearBrowser<'a> {
         LinearBrowser {
             project,
             only,
-            deeds,
+            actions,
             out,
             paint,
             timeline: Timeline::default(),
-            seen: None,
+            last_mark: None,
             here: (0, 0),
             listed: 0,
         }
@@ -71,10 +71,10 @@ impl<'a> LinearBrowser<'a> {
 
     /// Runs commands until the input ends or the user quits.
     pub fn run(&mut self, input: LinearInput<'_>) -> anyhow::Result<()> {
-        self.look()?;
+        self.refresh()?;
         self.list(false)?;
         if input.is_typed {
-            self.say(StyledLine::of(Tone::Faint, "help lists the commands"))?;
+            self.print_line(StyledLine::of(Tone::Faint, "help lists the commands"))?;
         }
 
         loop {
@@ -86,7 +86,7 @@ impl<'a> LinearBrowser<'a> {
             if input.lines.read_until(b'\n', &mut line)? == 0 {
                 return Ok(());
             }
-            self.look()?;
+            self.refresh()?;
             match LinearCommand::read(&String::from_utf8_lossy(&line)) {
                 None => {}
                 Some(LinearCommand::Quit) => return Ok(()),
@@ -97,7 +97,7 @@ impl<'a> LinearBrowser<'a> {
     }
 
     fn carry_out(&mut self, command: LinearCommand) -> anyhow::Result<()> {
-        let done = match command {
+        let result = match command {
             LinearCommand::List => self.list(false),
             LinearCommand::More => self.list(true),
             LinearCommand::Turn(name) => self.turn(&name),
@@ -108,32 +108,34 @@ impl<'a> LinearBrowser<'a> {
                 compared(self.project, &names).and_then(|lines| Ok(self.print(&lines)?))
             }
             LinearCommand::Open(path) => self.open(&path),
-            LinearCommand::Do(key) => self.deed(key),
+            LinearCommand::Do(key) => self.run_action(key),
             LinearCommand::Copy => self.copy(),
-            LinearCommand::Help => Ok(self.print(&key_lines(&HELP))?),
+            LinearCommand::Help => Ok(self.print(&key_lines(&COMMAND_HELP))?),
             LinearCommand::Unknown(line) => {
                 let text = format!("there is no command `{line}`; help lists them");
-                Ok(self.say(StyledLine::of(Tone::Warning, &text))?)
+                Ok(self.print_line(StyledLine::of(Tone::Warning, &text))?)
             }
             LinearCommand::Quit => Ok(()),
         };
-        match done {
+        match result {
             // A closed output ends the browser. Any other error is only reported.
             Err(error) if error.downcast_ref::<io::Error>().is_some() => Err(error),
-            Err(error) => Ok(self.say(StyledLine::of(Tone::Warning, &format!("{error:#}")))?),
+            Err(error) => {
+                Ok(self.print_line(StyledLine::of(Tone::Warning, &format!("{error:#}")))?)
+            }
             Ok(()) => Ok(()),
         }
     }
 
     /// Reads the sessions again if they changed, and announces new turns.
-    fn look(&mut self) -> anyhow::Result<()> {
+    fn refresh(&mut self) -> anyhow::Result<()> {
         let now = mark(self.project, self.only.as_ref())?;
-        if self.seen.as_ref() == Some(&now) {
+        if self.last_mark.as_ref() == Some(&now) {
             return Ok(());
         }
 
         let here = self.selected().map(|(lane, row)| (lane.name.clone(), row));
-        let is_first = self.seen.replace(now).is_none();
+        let is_first = self.last_mark.replace(now).is_none();
         let before = std::mem::take(&mut self.timeline);
         self.timeline = timeline(self.project, self.only.as_ref())?;
         // The turn can have another index now.
@@ -145,13 +147,17 @@ impl<'a> LinearBrowser<'a> {
         }
 
         for lane in self.timeline.sessions.clone() {
-            let known = before.sessions.iter().find(|other| other.name == lane.name);
-            let known = known
+            let earlier_lane = before.sessions.iter().find(|other| other.name == lane.name);
+            let earlier_tip = earlier_lane
                 .and_then(|other| other.rows.first())
                 .map(|row| row.commit);
-            if let Some(row) = lane.rows.first().filter(|row| Some(row.commit) != known) {
+            if let Some(row) = lane
+                .rows
+                .first()
+                .filter(|row| Some(row.commit) != earlier_tip)
+            {
                 let text = format!("New: {}:{} {}", lane.name, row.number, row.title);
-                self.say(StyledLine::of(Tone::Added, &text))?;
+                self.print_line(StyledLine::of(Tone::Added, &text))?;
             }
         }
         Ok(())
@@ -161,24 +167,24 @@ impl<'a> LinearBrowser<'a> {
         if !more {
             self.listed = 0;
             for lane in self.timeline.sessions.clone() {
-                self.say(about(&lane))?;
+                self.print_line(about(&lane))?;
             }
         }
         let Some(lane) = self.timeline.sessions.get(self.here.0) else {
             let none = "There are no sessions; `teddy start '<what you want>'` starts one.";
-            return Ok(self.say(StyledLine::plain(none))?);
+            return Ok(self.print_line(StyledLine::plain(none))?);
         };
 
         let rows = lane.rows.iter().skip(self.listed).take(PAGE);
         let lines: Vec<StyledLine> = rows
-            .map(|row| log_row::line(&format!("{:>4}", row.number), row, None))
+            .map(|row| turn_text::log_line(&format!("{:>4}", row.number), row, None))
             .collect();
-        let left = lane.rows.len().saturating_sub(self.listed + lines.len());
+        let remaining = lane.rows.len().saturating_sub(self.listed + lines.len());
         self.listed += lines.len();
         self.print(&lines)?;
-        if left > 0 {
-            let text = format!("{} more: more", counted(left, "turn"));
-            self.say(StyledLine::of(Tone::Faint, &text))?;
+        if remaining > 0 {
+            let text = format!("{} more: more", counted(remaining, "turn"));
+            self.print_line(StyledLine::of(Tone::Faint, &text))?;
         }
         Ok(())
     }
@@ -193,15 +199,16 @@ impl<'a> LinearBrowser<'a> {
             Some(name) => lane.name.as_str() == name,
             None => *at == self.here.0,
         };
-        let mut meant = lanes.clone().find(is_meant);
+        let mut candidate = lanes.clone().find(is_meant);
         // A branch shares the turns up to its branch point with its parent.
-        while let Some((at, lane)) = meant {
+        while let Some((at, lane)) = candidate {
             if let Some(row) = lane.rows.iter().position(|row| row.number == number) {
                 self.here = (at, row);
-                return self.show(BrowseTab::Words);
+                return self.show(BrowseTab::Conversation);
             }
             let parent = lane.parent.as_ref().filter(|(_, last)| number <= *last);
-            meant = parent.and_then(|(name, _)| lanes.clone().find(|(_, lane)| lane.name == *name));
+            candidate =
+                parent.and_then(|(name, _)| lanes.clone().find(|(_, lane)| lane.name == *name));
         }
         anyhow::bail!("there is no turn `{name}`; list names them")
     }
@@ -216,44 +223,44 @@ impl<'a> LinearBrowser<'a> {
         match row.checked_add_signed(by).filter(|row| *row < count) {
             Some(row) => {
                 self.here = (lane, row);
-                self.show(BrowseTab::Words)
+                self.show(BrowseTab::Conversation)
             }
             None => anyhow::bail!("there is no further turn in this session"),
         }
     }
 
     fn show(&mut self, tab: BrowseTab) -> anyhow::Result<()> {
-        let sheet = self.sheet()?;
+        let turn_view = self.turn_view()?;
         // Unfold every file: there is no key for it here.
-        let is_few = tabs::are_open(&sheet);
-        let lines = tabs::lines(&sheet, tab, WIDTH, &|_| !is_few).into_iter();
+        let is_few = tabs::are_files_open(&turn_view);
+        let lines = tabs::tab_lines(&turn_view, tab, WIDTH, &|_| !is_few).into_iter();
         let lines: Vec<StyledLine> = lines.map(|line| line.line).collect();
         Ok(self.print(&lines)?)
     }
 
-    fn sheet(&self) -> anyhow::Result<TurnSheet> {
+    fn turn_view(&self) -> anyhow::Result<TurnView> {
         let Some((lane, commit)) = self.selected() else {
             anyhow::bail!("the session has no turns of its own");
         };
-        sheet::sheet(self.project, &lane.name, commit)
+        turn_view::read_turn_view(self.project, &lane.name, commit)
     }
 
     fn find(&mut self, text: &str) -> anyhow::Result<()> {
-        let turns = found(self.project, text)?;
+        let turns = find_turns(self.project, text)?;
         if turns.is_empty() {
             anyhow::bail!("`{text}` was found nowhere");
         }
 
         let mut is_elsewhere = true;
-        for (commit, place) in turns {
+        for (commit, location) in turns {
             let name = self.find_commit(commit).map(|(lane, row)| {
                 let lane = &self.timeline.sessions[lane];
                 format!("{}:{}", lane.name, lane.rows[row].number)
             });
             if let Some(name) = name {
                 is_elsewhere = false;
-                self.say(
-                    StyledLine::of(Tone::Strong, &name).with(Tone::Plain, &format!(" {place}")),
+                self.print_line(
+                    StyledLine::of(Tone::Strong, &name).with(Tone::Plain, &format!(" {location}")),
                 )?;
             }
         }
@@ -266,16 +273,18 @@ impl<'a> LinearBrowser<'a> {
     }
 
     fn open(&mut self, path: &str) -> anyhow::Result<()> {
-        let sheet = self.sheet()?;
-        let mut files = sheet.files.into_iter();
+        let turn_view = self.turn_view()?;
+        let mut files = turn_view.files.into_iter();
         let Some(file) = files.find(|file| path.is_empty() || file.path == path) else {
             anyhow::bail!("the turn did not change `{path}`");
         };
-        let said = self.deeds.carry_out(BrowseDeed::Open(Box::new(file.file)));
-        Ok(self.say(StyledLine::plain(&said))?)
+        let message = self
+            .actions
+            .carry_out(BrowseAction::Open(Box::new(file.file)));
+        Ok(self.print_line(StyledLine::plain(&message))?)
     }
 
-    fn deed(&mut self, key: char) -> anyhow::Result<()> {
+    fn run_action(&mut self, key: char) -> anyhow::Result<()> {
         let (lane, row) = self.here;
         let lane = self.timeline.sessions.get(lane);
         let Some((lane, row)) = lane.and_then(|lane| Some((lane, lane.rows.get(row)?))) else {
@@ -285,24 +294,26 @@ impl<'a> LinearBrowser<'a> {
             session: lane.name.clone(),
             number: row.number,
         };
-        let deed = match key {
-            'b' => BrowseDeed::Branch(address),
-            'u' => BrowseDeed::Undo(address),
-            'r' => BrowseDeed::Restore(address),
-            _ => BrowseDeed::Land(address),
+        let action = match key {
+            'b' => BrowseAction::Branch(address),
+            'u' => BrowseAction::Undo(address),
+            'r' => BrowseAction::Restore(address),
+            _ => BrowseAction::Land(address),
         };
         // The action can write to the terminal itself, so flush our output first.
         self.out.flush()?;
-        let said = self.deeds.carry_out(deed);
-        Ok(self.say(StyledLine::plain(&said))?)
+        let message = self.actions.carry_out(action);
+        Ok(self.print_line(StyledLine::plain(&message))?)
     }
 
     fn copy(&mut self) -> anyhow::Result<()> {
         let Some((_, commit)) = self.selected() else {
             anyhow::bail!("the session has no turns of its own");
         };
-        let said = self.deeds.carry_out(BrowseDeed::Copy(commit.to_string()));
-        Ok(self.say(StyledLine::plain(&said))?)
+        let message = self
+            .actions
+            .carry_out(BrowseAction::Copy(commit.to_string()));
+        Ok(self.print_line(StyledLine::plain(&message))?)
     }
 
     fn selected(&self) -> Option<(&SessionLane, CommitId)> {
@@ -326,7 +337,7 @@ impl<'a> LinearBrowser<'a> {
         })
     }
 
-    fn say(&mut self, line: StyledLine) -> io::Result<()> {
+    fn print_line(&mut self, line: StyledLine) -> io::Result<()> {
         self.print(&[line])
     }
 

@@ -5,8 +5,8 @@
 //! change something ([`deed`]) are run by the caller, with the same previews and questions as the
 //! commands.
 
+pub mod action;
 pub mod browser;
-pub mod deed;
 pub mod detail;
 pub mod draw;
 pub mod keys;
@@ -14,10 +14,10 @@ pub mod linear;
 mod panes;
 mod rows;
 pub mod screen;
-pub mod sheet;
 pub mod source;
 pub mod tabs;
 pub mod tree;
+pub mod turn_view;
 
 #[cfg(test)]
 mod sample;

@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 use super::browser::BrowseSide;
 
 /// Minimum width to show tree and turn side by side.
-const WIDE: u16 = 76;
+const MIN_WIDTH_COLUMNS: u16 = 76;
 /// Minimum height to stack them on a narrower screen.
-const HIGH: u16 = 14;
+const MIN_HEIGHT_ROWS: u16 = 14;
 /// Minimum height to show a title.
-const TITLED: u16 = 9;
+const MIN_HEIGHT_TITLE: u16 = 9;
 /// Minimum and maximum width of the tree next to a turn.
-const TREE: (u16, u16) = (30, 64);
+const TREE_WIDTH: (u16, u16) = (30, 64);
 
 /// Areas of the screen. An area that does not fit is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,9 +32,9 @@ pub struct BrowsePanes {
     pub keys: Rect,
 }
 
-pub(super) fn split(area: Rect, side: BrowseSide, is_zoomed: bool) -> BrowsePanes {
+pub(super) fn split_panes(area: Rect, side: BrowseSide, is_zoomed: bool) -> BrowsePanes {
     let line = |y: u16| Rect::new(area.x, y, area.width, 1).intersection(area);
-    let has_title = area.height >= TITLED;
+    let has_title = area.height >= MIN_HEIGHT_TITLE;
     let first = area.y + u16::from(has_title);
     let body = area.height.saturating_sub(2 + u16::from(has_title)).max(1);
     let body = Rect::new(area.x, first, area.width, body).intersection(area);
@@ -50,31 +50,31 @@ pub(super) fn split(area: Rect, side: BrowseSide, is_zoomed: bool) -> BrowsePane
         ..BrowsePanes::default()
     };
     match (is_zoomed, side) {
-        (false, _) if area.width >= WIDE => beside(&mut panes, body),
-        (false, _) if body.height >= HIGH => below(&mut panes, body),
+        (false, _) if area.width >= MIN_WIDTH_COLUMNS => split_columns(&mut panes, body),
+        (false, _) if body.height >= MIN_HEIGHT_ROWS => split_rows(&mut panes, body),
         (false, BrowseSide::Tree) => panes.tree = body,
-        _ => detail(&mut panes, body),
+        _ => split_detail(&mut panes, body),
     }
     panes
 }
 
-fn beside(panes: &mut BrowsePanes, body: Rect) {
-    let width = (body.width * 2 / 5).clamp(TREE.0, TREE.1);
+fn split_columns(panes: &mut BrowsePanes, body: Rect) {
+    let width = (body.width * 2 / 5).clamp(TREE_WIDTH.0, TREE_WIDTH.1);
     panes.tree = Rect { width, ..body };
     panes.divider = Rect {
         x: body.x + width,
         width: 1,
         ..body
     };
-    let right = Rect {
+    let detail_rect = Rect {
         x: body.x + width + 2,
         width: body.width - width - 2,
         ..body
     };
-    detail(panes, right);
+    split_detail(panes, detail_rect);
 }
 
-fn below(panes: &mut BrowsePanes, body: Rect) {
+fn split_rows(panes: &mut BrowsePanes, body: Rect) {
     let height = body.height * 2 / 5;
     panes.tree = Rect { height, ..body };
     let lower = Rect {
@@ -82,10 +82,10 @@ fn below(panes: &mut BrowsePanes, body: Rect) {
         height: body.height - height,
         ..body
     };
-    detail(panes, lower);
+    split_detail(panes, lower);
 }
 
-fn detail(panes: &mut BrowsePanes, area: Rect) {
+fn split_detail(panes: &mut BrowsePanes, area: Rect) {
     panes.tabs = Rect { height: 1, ..area }.intersection(area);
     panes.detail = Rect {
         y: area.y + 1,
@@ -101,9 +101,9 @@ mod tests {
     #[track_caller]
     fn check(size: (u16, u16), side: BrowseSide, expected: [(u16, u16); 2]) {
         let area = Rect::new(0, 0, size.0, size.1);
-        let panes = split(area, side, false);
-        let found = [panes.tree, panes.detail].map(|pane| (pane.width, pane.height));
-        assert_eq!(found, expected, "{size:?}");
+        let panes = split_panes(area, side, false);
+        let sizes = [panes.tree, panes.detail].map(|pane| (pane.width, pane.height));
+        assert_eq!(sizes, expected, "{size:?}");
         let all = [
             panes.title,
             panes.tree,
@@ -129,7 +129,7 @@ mod tests {
         for (width, height) in [(1, 1), (0, 0), (3, 2), (200, 1), (76, 3)] {
             let area = Rect::new(0, 0, width, height);
             for side in [BrowseSide::Tree, BrowseSide::Detail] {
-                let panes = split(area, side, false);
+                let panes = split_panes(area, side, false);
                 assert_eq!(panes.keys.intersection(area), panes.keys);
             }
         }

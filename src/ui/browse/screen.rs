@@ -4,8 +4,8 @@
 use std::io;
 use std::time::Duration;
 
+use super::action::{BrowseAction, BrowseActions};
 use super::browser::Browser;
-use super::deed::{BrowseDeed, BrowseDeeds};
 use super::draw;
 use super::keys::BrowseCommand;
 use super::source::BrowseSource;
@@ -28,7 +28,7 @@ pub struct BrowseFrame<'a> {
 /// Runs the browser until the user leaves.
 pub fn browse(
     source: &BrowseSource,
-    deeds: &mut dyn BrowseDeeds,
+    actions: &mut dyn BrowseActions,
     frame: &BrowseFrame<'_>,
 ) -> io::Result<()> {
     let mut browser = Browser::default();
@@ -47,12 +47,12 @@ pub fn browse(
             let size = full.screen.size()?;
             let area = ratatui::layout::Rect::new(0, 0, size.width, size.height);
             draw::fit(&mut browser, area);
-            let looks = (frame.title, frame.paint);
+            let header = (frame.title, frame.paint);
             full.screen
-                .draw(|frame| draw::draw(frame, &browser, looks))?;
+                .draw(|frame| draw::draw(frame, &browser, header))?;
         }
-        if let Some(wish) = browser.wish() {
-            source.ask(wish);
+        if let Some(request) = browser.next_request() {
+            source.ask(request);
         }
 
         is_stale = false;
@@ -65,11 +65,11 @@ pub fn browse(
                 Some(BrowseCommand::Quit) => return Ok(()),
                 Some(BrowseCommand::Renew) => full.renew()?,
                 Some(BrowseCommand::Suspend) => full.suspend()?,
-                Some(BrowseCommand::Read(wish)) => source.ask(wish),
-                Some(BrowseCommand::Do(deed)) => {
-                    browser.notice = Some(carry_out(&mut full, deeds, deed)?);
+                Some(BrowseCommand::Read(request)) => source.ask(request),
+                Some(BrowseCommand::Do(action)) => {
+                    browser.notice = Some(carry_out(&mut full, actions, action)?);
                     // Show a new turn without waiting for the next poll.
-                    source.look();
+                    source.poll_now();
                 }
             }
         }
@@ -77,12 +77,16 @@ pub fn browse(
 }
 
 /// Runs an action on the normal screen.
-fn carry_out(full: &mut Full, deeds: &mut dyn BrowseDeeds, deed: BrowseDeed) -> io::Result<String> {
+fn carry_out(
+    full: &mut Full,
+    actions: &mut dyn BrowseActions,
+    action: BrowseAction,
+) -> io::Result<String> {
     // The clipboard needs no terminal, so don't leave the full screen.
-    if matches!(deed, BrowseDeed::Copy(_)) {
-        return Ok(deeds.carry_out(deed));
+    if matches!(action, BrowseAction::Copy(_)) {
+        return Ok(actions.carry_out(action));
     }
-    let said = terminal::lend(|| deeds.carry_out(deed))?;
+    let message = terminal::lend(|| actions.carry_out(action))?;
     full.renew()?;
-    Ok(said)
+    Ok(message)
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use super::sheet::{self, TurnSheet};
+use super::turn_view::{self, TurnView};
 use crate::git::diff;
 use crate::git::object::CommitId;
 use crate::session::name::SessionName;
 use crate::text::redact::redact;
 use crate::ui::comparison::table;
-use crate::ui::progress::Manner;
-use crate::ui::quiet::{Approval, Quiet};
+use crate::ui::flag_user::{Approval, FlagUser};
+use crate::ui::progress::OutputStyle;
 use crate::ui::style::{Paint, StyledLine, Tone, block};
 use crate::workflow::compare::compare;
 use crate::workflow::find::{LinePattern, Query, TurnPart, find};
@@ -23,7 +23,7 @@ use crate::workflow::view::timeline::{Timeline, TimelineMark, mark, newest, time
 use crate::workflow::view::turn_page::ChangedFile;
 
 /// Polling interval for turns made by other processes.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Turns of each session in the first, partial timeline.
 const FIRST: usize = 60;
 /// Total size of the files compared between two turns.
@@ -31,9 +31,9 @@ const MAX_BYTES: usize = 8 << 20;
 
 /// A read request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BrowseWish {
+pub enum BrowseRequest {
     /// Read a turn.
-    Sheet(SessionName, CommitId),
+    Turn(SessionName, CommitId),
     /// Find the turns that contain a text.
     Find(String),
     /// Compare two turns, by name.
@@ -46,9 +46,9 @@ pub enum BrowseNews {
     /// The sessions, and whether they are complete.
     Timeline(Timeline, bool),
     /// A turn, or why it can't be read.
-    Sheet(CommitId, Result<Box<TurnSheet>, String>),
+    Turn(CommitId, Result<Box<TurnView>, String>),
     /// The searched text and the turns that contain it, newest first, each with a matching line.
-    Found(String, Result<Vec<(CommitId, String)>, String>),
+    Matches(String, Result<Vec<(CommitId, String)>, String>),
     /// The names and differences of two turns.
     Compared([String; 2], Result<Vec<StyledLine>, String>),
     /// Why the sessions can't be read. `None` once they can again.
@@ -61,35 +61,40 @@ pub type Opener = Arc<dyn Fn() -> anyhow::Result<Project> + Send + Sync>;
 /// Handle to the reader threads. They end when it is dropped.
 pub struct BrowseSource {
     news: Receiver<BrowseNews>,
-    wishes: Sender<BrowseWish>,
+    requests: Sender<BrowseRequest>,
     /// Wakes the polling thread early.
-    look: Sender<()>,
+    wake: Sender<()>,
 }
 
 impl BrowseSource {
     /// Starts the threads. `only` restricts them to one session.
     pub fn start(open: &Opener, only: Option<SessionName>) -> std::io::Result<BrowseSource> {
         let (sender, news) = channel();
-        let (wishes, wished) = channel();
-        let (look, looked) = channel();
+        let (requests, queued) = channel();
+        let (wake, wakeups) = channel();
         let (watching, reading) = (Arc::clone(open), Arc::clone(open));
-        let told = sender.clone();
+        let timeline_sender = sender.clone();
         let start = |name: &str| std::thread::Builder::new().name(name.to_owned());
 
-        start("timeline").spawn(move || watch(&watching, only.as_ref(), (&told, &looked)))?;
-        start("turns").spawn(move || read(&reading, &sender, &wished))?;
-        Ok(BrowseSource { news, wishes, look })
+        start("timeline")
+            .spawn(move || watch(&watching, only.as_ref(), (&timeline_sender, &wakeups)))?;
+        start("turns").spawn(move || read(&reading, &sender, &queued))?;
+        Ok(BrowseSource {
+            news,
+            requests,
+            wake,
+        })
     }
 
     /// Requests a read. A newer request for a turn replaces those still queued.
-    pub fn ask(&self, wish: BrowseWish) {
+    pub fn ask(&self, request: BrowseRequest) {
         // The send fails only if the thread has ended.
-        let _ = self.wishes.send(wish);
+        let _ = self.requests.send(request);
     }
 
     /// Polls the sessions immediately.
-    pub fn look(&self) {
-        let _ = self.look.send(());
+    pub fn poll_now(&self) {
+        let _ = self.wake.send(());
     }
 
     /// Returns the next result without waiting.
@@ -107,16 +112,16 @@ impl BrowseSource {
 fn watch(
     open: &Opener,
     only: Option<&SessionName>,
-    (told, looked): (&Sender<BrowseNews>, &Receiver<()>),
+    (sender, wakeups): (&Sender<BrowseNews>, &Receiver<()>),
 ) {
-    let pause = || looked.recv_timeout(LOOK) != Err(RecvTimeoutError::Disconnected);
+    let pause = || wakeups.recv_timeout(POLL_INTERVAL) != Err(RecvTimeoutError::Disconnected);
     let project = loop {
         let error = match open() {
             Ok(project) => break project,
             Err(error) => error,
         };
         let why = Some(format!("{error:#}"));
-        if told.send(BrowseNews::Trouble(why)).is_err() || !pause() {
+        if sender.send(BrowseNews::Trouble(why)).is_err() || !pause() {
             return;
         }
     };
@@ -124,22 +129,22 @@ fn watch(
     // Send the newest turns first: reading all of them takes much longer.
     let first = newest(&project, only, FIRST).ok();
     let mut is_told =
-        first.is_none_or(|timeline| told.send(BrowseNews::Timeline(timeline, false)).is_ok());
-    let (mut seen, mut trouble) = (None, None);
+        first.is_none_or(|timeline| sender.send(BrowseNews::Timeline(timeline, false)).is_ok());
+    let (mut last_mark, mut trouble) = (None, None);
     while is_told {
-        is_told = match state(&project, only, &seen) {
+        is_told = match state(&project, only, &last_mark) {
             Ok(None) if trouble.take().is_none() => true,
-            Ok(None) => told.send(BrowseNews::Trouble(None)).is_ok(),
+            Ok(None) => sender.send(BrowseNews::Trouble(None)).is_ok(),
             Ok(Some((now, timeline))) => {
-                (seen, trouble) = (Some(now), None);
-                told.send(BrowseNews::Timeline(timeline, true)).is_ok()
+                (last_mark, trouble) = (Some(now), None);
+                sender.send(BrowseNews::Timeline(timeline, true)).is_ok()
             }
             Err(error) => {
                 let why = Some(format!("{error:#}"));
                 // Report the same error only once, not on every poll.
                 let is_new = trouble != why;
                 trouble = why.clone();
-                !is_new || told.send(BrowseNews::Trouble(why)).is_ok()
+                !is_new || sender.send(BrowseNews::Trouble(why)).is_ok()
             }
         };
         is_told = is_told && pause();
@@ -150,27 +155,28 @@ fn watch(
 fn state(
     project: &Project,
     only: Option<&SessionName>,
-    seen: &Option<TimelineMark>,
+    last_mark: &Option<TimelineMark>,
 ) -> anyhow::Result<Option<(TimelineMark, Timeline)>> {
     let now = mark(project, only)?;
-    if seen.as_ref() == Some(&now) {
+    if last_mark.as_ref() == Some(&now) {
         return Ok(None);
     }
     Ok(Some((now, timeline(project, only)?)))
 }
 
-fn read(open: &Opener, told: &Sender<BrowseNews>, wished: &Receiver<BrowseWish>) {
+fn read(open: &Opener, sender: &Sender<BrowseNews>, queued: &Receiver<BrowseRequest>) {
     let mut opened = None;
-    while let Ok(first) = wished.recv() {
+    while let Ok(first) = queued.recv() {
         // A user who moves quickly needs only the last of the requested turns. Searches and
         // comparisons are all answered.
-        let wishes: Vec<BrowseWish> = [first].into_iter().chain(wished.try_iter()).collect();
-        let is_turn = |wish: &BrowseWish| matches!(wish, BrowseWish::Sheet(..));
-        let last = wishes.iter().rposition(is_turn);
-        let wishes = wishes.into_iter().enumerate();
-        for (_, wish) in wishes.filter(|(at, wish)| !is_turn(wish) || Some(*at) == last) {
-            if told
-                .send(answer(opened_once(&mut opened, open), wish))
+        let requests: Vec<BrowseRequest> = [first].into_iter().chain(queued.try_iter()).collect();
+        let is_turn = |request: &BrowseRequest| matches!(request, BrowseRequest::Turn(..));
+        let last = requests.iter().rposition(is_turn);
+        let requests = requests.into_iter().enumerate();
+        for (_, request) in requests.filter(|(at, request)| !is_turn(request) || Some(*at) == last)
+        {
+            if sender
+                .send(answer(opened_once(&mut opened, open), request))
                 .is_err()
             {
                 return;
@@ -188,27 +194,28 @@ fn opened_once<'a>(opened: &'a mut Option<Project>, open: &Opener) -> anyhow::Re
     Ok(opened.insert(project))
 }
 
-fn answer(project: anyhow::Result<&Project>, wish: BrowseWish) -> BrowseNews {
-    let said = |error: anyhow::Error| format!("{error:#}");
-    match wish {
-        BrowseWish::Sheet(session, commit) => {
-            let sheet = project.and_then(|project| sheet::sheet(project, &session, commit));
-            BrowseNews::Sheet(commit, sheet.map(Box::new).map_err(said))
+fn answer(project: anyhow::Result<&Project>, request: BrowseRequest) -> BrowseNews {
+    let to_message = |error: anyhow::Error| format!("{error:#}");
+    match request {
+        BrowseRequest::Turn(session, commit) => {
+            let turn_view =
+                project.and_then(|project| turn_view::read_turn_view(project, &session, commit));
+            BrowseNews::Turn(commit, turn_view.map(Box::new).map_err(to_message))
         }
-        BrowseWish::Find(text) => {
-            let found = project.and_then(|project| found(project, &text));
-            BrowseNews::Found(text, found.map_err(said))
+        BrowseRequest::Find(text) => {
+            let matches = project.and_then(|project| find_turns(project, &text));
+            BrowseNews::Matches(text, matches.map_err(to_message))
         }
-        BrowseWish::Compare(names) => {
+        BrowseRequest::Compare(names) => {
             let lines = project.and_then(|project| compared(project, &names));
-            let lines = lines.map_err(said);
+            let lines = lines.map_err(to_message);
             BrowseNews::Compared(names, lines)
         }
     }
 }
 
 /// Searches all sessions with smart case. An invalid pattern is searched literally.
-pub fn found(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId, String)>> {
+pub fn find_turns(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId, String)>> {
     let ignore_case = !text.chars().any(char::is_uppercase);
     let pattern = LinePattern::new(text, ignore_case, false)
         .or_else(|_| LinePattern::new(text, ignore_case, true))?;
@@ -230,8 +237,8 @@ pub fn found(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId, Str
         if turns.last().is_none_or(|(commit, _)| *commit != one.commit) {
             let line = one.line.map_or(String::new(), |line| format!(":{line}"));
             let text = one.text.unwrap_or_else(|| "binary".to_owned());
-            let place = format!("{}{line}: {}", one.file, redact(text.trim()));
-            turns.push((one.commit, place));
+            let location = format!("{}{line}: {}", one.file, redact(text.trim()));
+            turns.push((one.commit, location));
         }
     }
 
@@ -240,22 +247,27 @@ pub fn found(project: &Project, text: &str) -> anyhow::Result<Vec<(CommitId, Str
 
 /// Compares two turns: a table of facts, then the diff between their resulting files.
 pub fn compared(project: &Project, names: &[String; 2]) -> anyhow::Result<Vec<StyledLine>> {
-    let manner = Manner {
+    let style = OutputStyle {
         paint: Paint::Bare,
         width: || None,
-        quiet: true,
+        is_quiet: true,
     };
     // `compare` asks questions only about a command, and there is none.
-    let sides = compare(project, names, None, &mut Quiet::new(Approval::Ask, manner))?;
+    let sides = compare(
+        project,
+        names,
+        None,
+        &mut FlagUser::new(Approval::Ask, style),
+    )?;
     let mut lines = block(Tone::Plain, &table(&sides));
     let trees = (sides[0].tree, sides[1].tree);
-    let mut left = MAX_BYTES;
+    let mut remaining = MAX_BYTES;
     for change in diff::changes(&project.repository, trees.0, trees.1)? {
         let file = ChangedFile::of(change);
         lines.push(StyledLine::default());
         lines.push(StyledLine::of(Tone::Strong, &file.path));
-        lines.extend(sheet::difference(&project.repository, &file, &mut left).lines);
-        if left == 0 {
+        lines.extend(turn_view::difference(&project.repository, &file, &mut remaining).lines);
+        if remaining == 0 {
             lines.push(StyledLine::of(Tone::Faint, "… the rest is too much"));
             break;
         }
@@ -274,22 +286,22 @@ mod tests {
         let source = BrowseSource::start(&open, None).unwrap();
         let commit: CommitId = "8bd0eb0e4e1b4e3c9b6a8f9d3d2f1a0c7e6b5d4c".parse().unwrap();
         let session = SessionName::parse("demo").unwrap();
-        let turn = BrowseWish::Sheet(session, commit);
+        let turn = BrowseRequest::Turn(session, commit);
         let patience = Duration::from_secs(20);
 
-        for wish in [turn.clone(), BrowseWish::Find("x".to_owned()), turn] {
-            source.ask(wish);
+        for request in [turn.clone(), BrowseRequest::Find("x".to_owned()), turn] {
+            source.ask(request);
             let answered = std::iter::from_fn(|| source.wait(patience))
                 .find(|news| !matches!(news, BrowseNews::Trouble(_)));
             let why = match answered {
-                Some(BrowseNews::Sheet(_, Err(why)) | BrowseNews::Found(_, Err(why))) => why,
+                Some(BrowseNews::Turn(_, Err(why)) | BrowseNews::Matches(_, Err(why))) => why,
                 other => panic!("{other:?}"),
             };
             assert_eq!(why, "the repository is away");
         }
-        source.look();
-        let told = std::iter::from_fn(|| source.wait(patience))
+        source.poll_now();
+        let is_reported = std::iter::from_fn(|| source.wait(patience))
             .any(|news| matches!(news, BrowseNews::Trouble(Some(_))));
-        assert!(told);
+        assert!(is_reported);
     }
 }

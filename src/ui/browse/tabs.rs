@@ -1,25 +1,25 @@
 //! Renders the tabs of a turn for a width.
 
-use super::sheet::{FileSheet, TurnSheet};
+use super::turn_view::{FileDiffView, TurnView};
 use crate::text::counted;
 use crate::ui::diff::counted as counted_lines;
 use crate::ui::progress::grouped;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
-use crate::ui::turn_header::message_name;
+use crate::ui::turn_header::message_label;
 use crate::workflow::view::turn_page::PathChange;
 
 /// Minimum width to show the request next to the answer.
-const WIDE: usize = 76;
-const MAX_BAR: usize = 24;
+const MIN_WIDTH_COLUMNS: usize = 76;
+const MAX_BAR_WIDTH: usize = 24;
 /// Up to this many files are unfolded at first.
-const FEW: usize = 3;
+const MAX_OPEN_FILES: usize = 3;
 
 /// A part of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum BrowseTab {
     /// The request and the answer.
     #[default]
-    Words,
+    Conversation,
     /// Changed files.
     Difference,
     /// Output of commands, and the report.
@@ -44,7 +44,7 @@ pub struct TabLine {
 impl BrowseTab {
     /// All tabs, from left to right.
     pub const ALL: [BrowseTab; 5] = [
-        BrowseTab::Words,
+        BrowseTab::Conversation,
         BrowseTab::Difference,
         BrowseTab::Outputs,
         BrowseTab::Input,
@@ -54,7 +54,7 @@ impl BrowseTab {
     /// Returns the displayed name.
     pub fn name(self) -> &'static str {
         match self {
-            BrowseTab::Words => "turn",
+            BrowseTab::Conversation => "turn",
             BrowseTab::Difference => "diff",
             BrowseTab::Outputs => "outputs",
             BrowseTab::Input => "input",
@@ -64,7 +64,7 @@ impl BrowseTab {
 
     /// Returns the tab `by` places to the right, wrapping around.
     #[must_use]
-    pub fn beside(self, by: isize) -> BrowseTab {
+    pub fn neighbor(self, by: isize) -> BrowseTab {
         let count = BrowseTab::ALL.len() as isize;
         let at = (self as isize + by).rem_euclid(count);
         BrowseTab::ALL[at as usize]
@@ -84,56 +84,57 @@ impl TabLine {
 
 /// Returns the lines of a tab, wrapped to `width`. `is_toggled` returns whether the user folded or
 /// unfolded a file.
-pub fn lines(
-    sheet: &TurnSheet,
+pub fn tab_lines(
+    turn_view: &TurnView,
     tab: BrowseTab,
     width: usize,
     is_toggled: &dyn Fn(usize) -> bool,
 ) -> Vec<TabLine> {
     let lines = match tab {
-        BrowseTab::Words => words(sheet, width),
-        BrowseTab::Difference => return difference(sheet, width, is_toggled),
-        BrowseTab::Outputs => or_none(
-            &sheet.outputs,
+        BrowseTab::Conversation => conversation_lines(turn_view, width),
+        BrowseTab::Difference => return difference_lines(turn_view, width, is_toggled),
+        BrowseTab::Outputs => or_placeholder(
+            &turn_view.outputs,
             "no command printed anything, and there is no report",
         ),
-        BrowseTab::Input => input(sheet, width),
-        BrowseTab::Meta => sheet.meta.clone(),
+        BrowseTab::Input => input_lines(turn_view, width),
+        BrowseTab::Meta => turn_view.meta.clone(),
     };
-    let mut all = ailing(sheet);
+    let mut all = error_lines(turn_view);
     all.extend(lines);
     let lines = wrap_all(all, width).into_iter();
     lines.map(TabLine::of).collect()
 }
 
 /// Returns whether the files of a turn are unfolded at first.
-pub fn are_open(sheet: &TurnSheet) -> bool {
-    sheet.files.len() <= FEW
+pub fn are_files_open(turn_view: &TurnView) -> bool {
+    turn_view.files.len() <= MAX_OPEN_FILES
 }
 
-fn ailing(sheet: &TurnSheet) -> Vec<StyledLine> {
-    let said = sheet.ailing.iter();
-    said.map(|why| StyledLine::of(Tone::Warning, &format!("! {why}")))
+fn error_lines(turn_view: &TurnView) -> Vec<StyledLine> {
+    let errors = turn_view.errors.iter();
+    errors
+        .map(|why| StyledLine::of(Tone::Warning, &format!("! {why}")))
         .collect()
 }
 
-fn or_none(lines: &[StyledLine], none: &str) -> Vec<StyledLine> {
+fn or_placeholder(lines: &[StyledLine], none: &str) -> Vec<StyledLine> {
     match lines {
         [] => vec![StyledLine::of(Tone::Faint, none)],
         lines => lines.to_vec(),
     }
 }
 
-fn words(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
-    let message = or_none(&sheet.message, "no request");
-    let answer = or_none(&sheet.answer, "no answer");
-    let names = [message_name(sheet.origin), "Answer"];
+fn conversation_lines(turn_view: &TurnView, width: usize) -> Vec<StyledLine> {
+    let message = or_placeholder(&turn_view.message, "no request");
+    let answer = or_placeholder(&turn_view.answer, "no answer");
+    let names = [message_label(turn_view.origin), "Answer"];
     let [asked, answered] = names.map(|name| StyledLine::of(Tone::Strong, name));
 
-    let head = sheet.head.iter();
+    let head = turn_view.head.iter();
     let mut lines: Vec<StyledLine> = head.map(|line| line.clone().cut(width)).collect();
     lines.push(StyledLine::default());
-    if width < WIDE {
+    if width < MIN_WIDTH_COLUMNS {
         lines.push(asked);
         lines.extend(message);
         lines.extend([StyledLine::default(), answered]);
@@ -143,11 +144,11 @@ fn words(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
 
     let left = [asked].into_iter().chain(message).collect();
     let right = [answered].into_iter().chain(answer).collect();
-    lines.extend(columns(left, right, width));
+    lines.extend(side_by_side(left, right, width));
     lines
 }
 
-fn columns(left: Vec<StyledLine>, right: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
+fn side_by_side(left: Vec<StyledLine>, right: Vec<StyledLine>, width: usize) -> Vec<StyledLine> {
     let first = (width - 3) * 2 / 5;
     let left = wrap_all(left, first);
     let right = wrap_all(right, width - 3 - first);
@@ -159,39 +160,50 @@ fn columns(left: Vec<StyledLine>, right: Vec<StyledLine>, width: usize) -> Vec<S
         let gap = first - left.width().min(first);
         left.blanks(gap)
             .with(Tone::Faint, " │ ")
-            .join(right.next().unwrap_or_default())
+            .append(right.next().unwrap_or_default())
     };
     (0..count).map(row).collect()
 }
 
-fn difference(sheet: &TurnSheet, width: usize, is_toggled: &dyn Fn(usize) -> bool) -> Vec<TabLine> {
-    let mut lines: Vec<TabLine> = ailing(sheet).into_iter().map(TabLine::of).collect();
-    if sheet.files.is_empty() {
+fn difference_lines(
+    turn_view: &TurnView,
+    width: usize,
+    is_toggled: &dyn Fn(usize) -> bool,
+) -> Vec<TabLine> {
+    let mut lines: Vec<TabLine> = error_lines(turn_view)
+        .into_iter()
+        .map(TabLine::of)
+        .collect();
+    if turn_view.files.is_empty() {
         let none = StyledLine::of(Tone::Faint, "no file was changed");
         lines.push(TabLine::of(none));
     }
 
-    for (at, file) in sheet.files.iter().enumerate() {
-        let is_open = is_toggled(at) != are_open(sheet);
+    for (at, file) in turn_view.files.iter().enumerate() {
+        let is_open = is_toggled(at) != are_files_open(turn_view);
         lines.push(TabLine {
-            line: head(file, is_open).cut(width),
+            line: file_heading(file, is_open).cut(width),
             file: Some(at),
             is_head: true,
         });
         if is_open {
-            let below = |line| TabLine {
+            let file_line = |line| TabLine {
                 line,
                 file: Some(at),
                 is_head: false,
             };
-            lines.extend(wrap_all(file.lines.clone(), width).into_iter().map(below));
+            lines.extend(
+                wrap_all(file.lines.clone(), width)
+                    .into_iter()
+                    .map(file_line),
+            );
         }
     }
 
     lines
 }
 
-fn head(file: &FileSheet, is_open: bool) -> StyledLine {
+fn file_heading(file: &FileDiffView, is_open: bool) -> StyledLine {
     let (sign, tone) = match file.change {
         PathChange::Added => ("A", Tone::Added),
         PathChange::Removed => ("D", Tone::Removed),
@@ -200,22 +212,22 @@ fn head(file: &FileSheet, is_open: bool) -> StyledLine {
     StyledLine::of(Tone::Accent, if is_open { "▾ " } else { "▸ " })
         .with(tone, sign)
         .with(Tone::Strong, &format!(" {}  ", file.path))
-        .join(counted_lines(file.counts))
+        .append(counted_lines(file.counts))
 }
 
-fn input(sheet: &TurnSheet, width: usize) -> Vec<StyledLine> {
-    if sheet.input.is_empty() {
+fn input_lines(turn_view: &TurnView, width: usize) -> Vec<StyledLine> {
+    if turn_view.input.is_empty() {
         return vec![StyledLine::of(Tone::Faint, "no input is recorded")];
     }
 
-    let mut input: Vec<_> = sheet.input.iter().collect();
+    let mut input: Vec<_> = turn_view.input.iter().collect();
     input.sort_by_key(|(_, tokens, _)| std::cmp::Reverse(*tokens));
     let all: u64 = input.iter().filter_map(|(_, tokens, _)| *tokens).sum();
     let most = input
         .first()
         .and_then(|(_, tokens, _)| *tokens)
         .unwrap_or(0);
-    let bar = (width / 4).min(MAX_BAR);
+    let bar = (width / 4).min(MAX_BAR_WIDTH);
 
     let title = format!(
         "{}, {} tokens",
@@ -246,8 +258,8 @@ mod tests {
     use super::*;
     use crate::ui::style::block;
 
-    fn text(sheet: &TurnSheet, tab: BrowseTab, width: usize) -> Vec<String> {
-        let lines = lines(sheet, tab, width, &|_| false).into_iter();
+    fn text(turn_view: &TurnView, tab: BrowseTab, width: usize) -> Vec<String> {
+        let lines = tab_lines(turn_view, tab, width, &|_| false).into_iter();
         lines
             .map(|line| line.line.text().trim_end().to_owned())
             .collect()
@@ -255,14 +267,14 @@ mod tests {
 
     #[test]
     fn the_request_stands_beside_the_answer_where_there_is_room() {
-        let sheet = TurnSheet {
+        let turn_view = TurnView {
             head: vec![StyledLine::plain("turn demo:1")],
             message: block(Tone::Plain, "Greet everybody"),
             answer: block(Tone::Plain, "# Greet\nBy name"),
-            ..TurnSheet::default()
+            ..TurnView::default()
         };
         assert_eq!(
-            text(&sheet, BrowseTab::Words, 79),
+            text(&turn_view, BrowseTab::Conversation, 79),
             [
                 "turn demo:1",
                 "",
@@ -272,7 +284,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            text(&sheet, BrowseTab::Words, 40),
+            text(&turn_view, BrowseTab::Conversation, 40),
             [
                 "turn demo:1",
                 "",
@@ -289,16 +301,16 @@ mod tests {
     #[test]
     fn tokens_are_bars() {
         let resource = |name: &str, tokens| (name.to_owned(), tokens, None);
-        let sheet = TurnSheet {
+        let turn_view = TurnView {
             input: vec![
                 resource("a.rs", Some(10)),
                 resource("b.rs", Some(4000)),
                 ("c.png".to_owned(), None, Some("binary".to_owned())),
             ],
-            ..TurnSheet::default()
+            ..TurnView::default()
         };
         assert_eq!(
-            text(&sheet, BrowseTab::Input, 40),
+            text(&turn_view, BrowseTab::Input, 40),
             [
                 "3 resources, 4,010 tokens",
                 "    4,000 ██████████ b.rs",
@@ -311,11 +323,11 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said_and_what_is_damaged_is_said_first() {
         let check = |tab, expected: &[&str]| {
-            let sheet = TurnSheet {
-                ailing: vec!["`plan.md`: gone".to_owned()],
-                ..TurnSheet::default()
+            let turn_view = TurnView {
+                errors: vec!["`plan.md`: gone".to_owned()],
+                ..TurnView::default()
             };
-            assert_eq!(text(&sheet, tab, 40), expected);
+            assert_eq!(text(&turn_view, tab, 40), expected);
         };
         check(
             BrowseTab::Difference,
@@ -330,8 +342,8 @@ mod tests {
 
     #[test]
     fn tabs_go_around() {
-        assert_eq!(BrowseTab::Words.beside(-1), BrowseTab::Meta);
-        assert_eq!(BrowseTab::Meta.beside(1), BrowseTab::Words);
-        assert_eq!(BrowseTab::Words.beside(1), BrowseTab::Difference);
+        assert_eq!(BrowseTab::Conversation.neighbor(-1), BrowseTab::Meta);
+        assert_eq!(BrowseTab::Meta.neighbor(1), BrowseTab::Conversation);
+        assert_eq!(BrowseTab::Conversation.neighbor(1), BrowseTab::Difference);
     }
 }

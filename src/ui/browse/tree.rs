@@ -18,7 +18,7 @@ use crate::workflow::view::timeline::{SessionLane, Timeline};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeRow {
     /// Contents of the row.
-    pub what: TreeItem,
+    pub item: TreeItem,
     /// Index of the session in the timeline.
     pub lane: usize,
     /// Number of branches between the session and a root session.
@@ -31,7 +31,7 @@ pub enum TreeItem {
     /// The session itself.
     Session,
     /// A warning that the session is damaged.
-    Ailing,
+    Damaged,
     /// A turn, by its index in the lane.
     Turn(usize),
     /// Consecutive restores: index of the newest, and their number.
@@ -40,7 +40,7 @@ pub enum TreeItem {
 
 /// The item under the cursor, independent of row numbers, which change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum TreePlace {
+enum TreePosition {
     Session(SessionName),
     Turn(SessionName, CommitId),
 }
@@ -68,7 +68,7 @@ impl BrowseTree {
     }
 
     /// Returns the visible rows with their indices.
-    pub fn shown(&self) -> impl Iterator<Item = (usize, &TreeRow)> {
+    pub fn visible_rows(&self) -> impl Iterator<Item = (usize, &TreeRow)> {
         let rows = self.rows.iter().enumerate();
         rows.skip(self.top).take(self.height)
     }
@@ -88,9 +88,9 @@ impl BrowseTree {
     pub fn selected(&self) -> Option<(&SessionLane, &LogRow)> {
         let row = self.rows.get(self.cursor)?;
         let lane = self.lane(row);
-        match row.what {
+        match row.item {
             TreeItem::Turn(at) | TreeItem::Restores(at, _) => Some((lane, lane.rows.get(at)?)),
-            TreeItem::Session | TreeItem::Ailing => self.newest(lane),
+            TreeItem::Session | TreeItem::Damaged => self.newest(lane),
         }
     }
 
@@ -142,19 +142,19 @@ impl BrowseTree {
 
     /// Returns the turns whose title contains `text`, ignoring case.
     pub fn titled<'a>(&'a self, text: &str) -> impl Iterator<Item = CommitId> + use<'a> {
-        let wanted = text.to_lowercase();
+        let query = text.to_lowercase();
         let lanes = self.timeline.sessions.iter();
         let rows = lanes.flat_map(|lane| &lane.rows);
-        let has = move |row: &&LogRow| row.title.to_lowercase().contains(&wanted);
+        let has = move |row: &&LogRow| row.title.to_lowercase().contains(&query);
         rows.filter(has).map(|row| row.commit)
     }
 
     /// Replaces the timeline. The cursor stays on its item, but moves along if that was the newest
     /// turn of its session.
     pub fn learn(&mut self, timeline: Timeline) {
-        let place = self.place();
+        let position = self.position();
         let is_newest = matches!(
-            self.rows.get(self.cursor).map(|row| row.what),
+            self.rows.get(self.cursor).map(|row| row.item),
             Some(TreeItem::Turn(0))
         );
         let was_empty = self.rows.is_empty();
@@ -163,17 +163,17 @@ impl BrowseTree {
 
         if was_empty {
             self.cursor = self.start();
-        } else if let Some(place) = place {
+        } else if let Some(position) = position {
             let newest = |name: &SessionName| {
                 let newest =
-                    |row: &TreeRow| self.lane(row).name == *name && row.what == TreeItem::Turn(0);
+                    |row: &TreeRow| self.lane(row).name == *name && row.item == TreeItem::Turn(0);
                 self.rows.iter().position(newest)
             };
-            let at = match &place {
-                TreePlace::Turn(name, _) if is_newest => newest(name),
+            let at = match &position {
+                TreePosition::Turn(name, _) if is_newest => newest(name),
                 _ => None,
             };
-            self.cursor = at.or_else(|| self.find(&place)).unwrap_or(self.cursor);
+            self.cursor = at.or_else(|| self.find(&position)).unwrap_or(self.cursor);
         }
 
         self.scroll();
@@ -184,14 +184,14 @@ impl BrowseTree {
         let mut lanes = self.timeline.sessions.iter();
         let in_use = lanes.position(|lane| lane.in_use).unwrap_or(0);
         let is_turn = |row: &TreeRow| {
-            let is_head = matches!(row.what, TreeItem::Session | TreeItem::Ailing);
+            let is_head = matches!(row.item, TreeItem::Session | TreeItem::Damaged);
             row.lane == in_use && !is_head
         };
         let turn = self.rows.iter().position(is_turn);
 
         // The branch point is the row below the branch.
-        let below = |lane: &SessionLane| lane.rows.is_empty() && lane.parent.is_some();
-        let steps = usize::from(self.timeline.sessions.get(in_use).is_some_and(below));
+        let is_child = |lane: &SessionLane| lane.rows.is_empty() && lane.parent.is_some();
+        let steps = usize::from(self.timeline.sessions.get(in_use).is_some_and(is_child));
         let session = self.rows.iter().position(|row| row.lane == in_use);
         let row = turn.or_else(|| Some(session? + steps)).unwrap_or(0);
         row.min(self.rows.len().saturating_sub(1))
@@ -200,18 +200,18 @@ impl BrowseTree {
     /// Moves the cursor to a turn, unfolding what hides it. Returns whether the turn exists.
     pub fn go_to(&mut self, commit: CommitId) -> bool {
         let lanes = self.timeline.sessions.iter();
-        let found = lanes.enumerate().find_map(|(lane, one)| {
+        let target = lanes.enumerate().find_map(|(lane, one)| {
             let at = one.rows.iter().position(|row| row.commit == commit)?;
             Some((lane, at))
         });
-        let Some((lane, at)) = found else {
+        let Some((lane, at)) = target else {
             return false;
         };
 
         self.open_up_to(lane);
         self.rebuild();
         let holder = |tree: &BrowseTree| {
-            let holds = |row: &TreeRow| match row.what {
+            let holds = |row: &TreeRow| match row.item {
                 TreeItem::Turn(turn) => row.lane == lane && turn == at,
                 TreeItem::Restores(first, count) => {
                     row.lane == lane && (first..first + count).contains(&at)
@@ -235,7 +235,7 @@ impl BrowseTree {
         let row = self.rows.get(self.cursor).copied();
         let Some(TreeRow {
             lane,
-            what: TreeItem::Restores(first, count),
+            item: TreeItem::Restores(first, count),
             ..
         }) = row
         else {
@@ -266,19 +266,19 @@ impl BrowseTree {
             return false;
         };
         let lane = &self.timeline.sessions[row.lane];
-        match row.what {
-            TreeItem::Session | TreeItem::Ailing => {
+        match row.item {
+            TreeItem::Session | TreeItem::Damaged => {
                 let is_open = self.is_open(row.lane);
-                let wanted = open.unwrap_or(!is_open);
-                if wanted == is_open {
+                let should_open = open.unwrap_or(!is_open);
+                if should_open == is_open {
                     return false;
                 }
-                self.open.insert(lane.name.clone(), wanted);
+                self.open.insert(lane.name.clone(), should_open);
             }
             TreeItem::Restores(..) if open != Some(false) => return self.open_restores(),
             _ if open == Some(false) => {
                 let is_own =
-                    |other: &TreeRow| other.lane == row.lane && other.what == TreeItem::Session;
+                    |other: &TreeRow| other.lane == row.lane && other.item == TreeItem::Session;
                 self.cursor = self.rows.iter().position(is_own).unwrap_or(self.cursor);
                 self.scroll();
                 return true;
@@ -323,26 +323,26 @@ impl BrowseTree {
         }
     }
 
-    fn place(&self) -> Option<TreePlace> {
+    fn position(&self) -> Option<TreePosition> {
         let row = self.rows.get(self.cursor)?;
         let lane = self.lane(row);
-        Some(match row.what {
+        Some(match row.item {
             TreeItem::Turn(at) | TreeItem::Restores(at, _) => {
-                TreePlace::Turn(lane.name.clone(), lane.rows[at].commit)
+                TreePosition::Turn(lane.name.clone(), lane.rows[at].commit)
             }
-            _ => TreePlace::Session(lane.name.clone()),
+            _ => TreePosition::Session(lane.name.clone()),
         })
     }
 
-    fn find(&self, place: &TreePlace) -> Option<usize> {
+    fn find(&self, position: &TreePosition) -> Option<usize> {
         let is_there = |row: &TreeRow| {
             let lane = self.lane(row);
-            match (place, row.what) {
-                (TreePlace::Session(name), TreeItem::Session) => lane.name == *name,
-                (TreePlace::Turn(name, commit), TreeItem::Turn(at)) => {
+            match (position, row.item) {
+                (TreePosition::Session(name), TreeItem::Session) => lane.name == *name,
+                (TreePosition::Turn(name, commit), TreeItem::Turn(at)) => {
                     lane.name == *name && lane.rows[at].commit == *commit
                 }
-                (TreePlace::Turn(name, commit), TreeItem::Restores(at, count)) => {
+                (TreePosition::Turn(name, commit), TreeItem::Restores(at, count)) => {
                     let mut rows = lane.rows[at..at + count].iter();
                     lane.name == *name && rows.any(|row| row.commit == *commit)
                 }
@@ -362,7 +362,7 @@ impl BrowseTree {
 
     fn rebuild(&mut self) {
         let lanes = &self.timeline.sessions;
-        let places: HashMap<&SessionName, usize> = lanes
+        let indices: HashMap<&SessionName, usize> = lanes
             .iter()
             .enumerate()
             .map(|(at, lane)| (&lane.name, at))
@@ -371,7 +371,7 @@ impl BrowseTree {
         let mut roots = Vec::new();
         for (at, lane) in lanes.iter().enumerate() {
             let parent = lane.parent.as_ref();
-            match parent.and_then(|(name, turn)| Some((*places.get(name)?, *turn))) {
+            match parent.and_then(|(name, turn)| Some((*indices.get(name)?, *turn))) {
                 Some((parent, turn)) => branches.entry(parent).or_default().push((turn, at)),
                 None => roots.push(at),
             }
@@ -380,7 +380,7 @@ impl BrowseTree {
         let mut rows = RowMaker {
             tree: self,
             branches,
-            made: vec![false; lanes.len()],
+            visited: vec![false; lanes.len()],
             rows: Vec::new(),
         };
         // A second pass over all lanes: parents that form a cycle, in damaged sessions, are no

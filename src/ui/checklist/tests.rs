@@ -26,7 +26,7 @@ fn press(list: Checklist, keys: &str) -> (Checklist, Option<ChecklistCommand>) {
         .fold((list, None), |(list, _), c| list.press(&key(c)))
 }
 
-fn shown(list: &Checklist) -> String {
+fn render(list: &Checklist) -> String {
     let switch = |on| if on { "[x]" } else { "[ ]" };
     let row = |(at, row): (usize, &ChecklistRow)| {
         let cursor = if at == list.cursor { ">" } else { " " };
@@ -53,9 +53,9 @@ fn shown(list: &Checklist) -> String {
 }
 
 fn check(keys: &str, expected: &str, act: Option<ChecklistCommand>) {
-    let (list, found) = press(list(), keys);
+    let (list, command) = press(list(), keys);
     assert_eq!(
-        (shown(&list).as_str(), found),
+        (render(&list).as_str(), command),
         (expected, act),
         "after {keys:?}"
     );
@@ -171,10 +171,10 @@ fn a_list_with_a_problem_does_not_run() {
 fn keys_ask_for_acts() {
     for (keys, act) in [
         ("s", ChecklistCommand::Run),
-        ("q", ChecklistCommand::Leave),
+        ("q", ChecklistCommand::Quit),
         ("p", ChecklistCommand::Edit(0)),
         ("jjp", ChecklistCommand::Edit(1)),
-        ("v", ChecklistCommand::View),
+        ("v", ChecklistCommand::Preview),
         ("?", ChecklistCommand::Help),
     ] {
         assert_eq!(press(list(), keys).1, Some(act), "for {keys}");

@@ -5,7 +5,7 @@ use super::super::sample;
 use super::*;
 
 /// Presses keys on the list of the bootstrap sample and validates the result.
-fn judged(keys: &[Key]) -> (EditedPlan, Checklist) {
+fn validated(keys: &[Key]) -> (EditedPlan, Checklist) {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();
     let mut draft = EditedPlan::new(&proposal);
@@ -15,13 +15,13 @@ fn judged(keys: &[Key]) -> (EditedPlan, Checklist) {
             list.press(key).0
         });
 
-    draft.judge(&mut list, &proposal).unwrap();
+    draft.validate(&mut list, &proposal).unwrap();
     (draft, list)
 }
 
 #[test]
 fn an_untouched_list_approves_the_plan_as_it_is() {
-    let (draft, list) = judged(&[]);
+    let (draft, list) = validated(&[]);
     assert_eq!(
         draft.approved(&list),
         Approved::all(&sample::bootstrap().plan)
@@ -30,7 +30,7 @@ fn an_untouched_list_approves_the_plan_as_it_is() {
 
 #[test]
 fn a_pair_that_needs_a_switched_off_pair_says_so() {
-    let (draft, list) = judged(&[
+    let (draft, list) = validated(&[
         Key::Down,
         Key::Down,
         Key::Down,
@@ -70,7 +70,7 @@ fn a_changed_memo_is_approved_as_changed() {
 
     draft.change_memo(0, mine.clone());
     list.items[0] = draft.item(ItemPart::Memo(0));
-    draft.judge(&mut list, &proposal).unwrap();
+    draft.validate(&mut list, &proposal).unwrap();
     assert_eq!((list.items[0].modified, list.problem()), (true, None));
     assert_eq!(draft.approved(&list).plan.memos, [mine]);
 }
@@ -88,7 +88,7 @@ fn a_memo_that_cannot_be_changed_so_is_marked_itself() {
             ..draft.plan.memos[0].clone()
         },
     );
-    draft.judge(&mut list, &proposal).unwrap();
+    draft.validate(&mut list, &proposal).unwrap();
 
     let problem = "there is no such memo: `All new components must have a core.py file.`";
     assert_eq!(list.items[0].problem.as_deref(), Some(problem));
@@ -97,7 +97,7 @@ fn a_memo_that_cannot_be_changed_so_is_marked_itself() {
 
 #[test]
 fn what_was_approved_before_is_taken_over_into_the_next_review() {
-    let (mut draft, mut list) = judged(&[
+    let (mut draft, mut list) = validated(&[
         Key::Char(' '),
         Key::Down,
         Key::Down,
@@ -150,7 +150,7 @@ fn what_was_approved_before_is_taken_over_into_the_next_review() {
 
 #[test]
 fn what_is_switched_off_stays_in_the_plan_but_does_not_run() {
-    let (draft, list) = judged(&[Key::Char(' '), Key::Down, Key::Down, Key::Char(' ')]);
+    let (draft, list) = validated(&[Key::Char(' '), Key::Down, Key::Down, Key::Char(' ')]);
     let approved = draft.approved(&list);
     assert_eq!(approved.memos, [false]);
     assert_eq!(approved.actions, [false, true, true, true, true]);
@@ -168,7 +168,7 @@ fn an_edit_of_a_file_whose_create_is_off_is_marked() {
         .press(&Key::Char(' '))
         .0;
 
-    draft.judge(&mut list, &proposal).unwrap();
+    draft.validate(&mut list, &proposal).unwrap();
     let problems: Vec<Option<&str>> = list
         .items
         .iter()
@@ -196,7 +196,7 @@ fn a_changed_action_is_judged_again_and_approved_as_changed() {
             ..draft.plan.actions[0].clone()
         },
     );
-    draft.judge(&mut list, &proposal).unwrap();
+    draft.validate(&mut list, &proposal).unwrap();
     assert!(
         list.problem()
             .is_some_and(|problem| problem.contains("there is no file `a`")),
@@ -209,7 +209,7 @@ fn a_changed_action_is_judged_again_and_approved_as_changed() {
             ..draft.plan.actions[0].clone()
         },
     );
-    draft.judge(&mut list, &proposal).unwrap();
+    draft.validate(&mut list, &proposal).unwrap();
     assert_eq!(
         (list.problem(), draft.mistakes.as_slice()),
         (None, [].as_slice())

@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 
 /// Minimum width to show the preview next to the list.
-const WIDE: u16 = 100;
+const MIN_WIDTH_COLUMNS: u16 = 100;
 /// Minimum height to show it below the list on a narrower screen.
-const HIGH: u16 = 20;
-const MAX_LIST: u16 = 80;
+const MIN_HEIGHT_ROWS: u16 = 20;
+const MAX_LIST_WIDTH: u16 = 80;
 /// Lines for title, status and keys.
-const FRAME: u16 = 3;
+const FRAME_LINES: u16 = 3;
 
 /// Areas of the checklist's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct Panes {
 }
 
 /// Divides the screen for a list with this many rows.
-pub fn split(area: Rect, rows: usize) -> Panes {
-    let body = area.height.saturating_sub(FRAME);
+pub fn split_panes(area: Rect, rows: usize) -> Panes {
+    let body = area.height.saturating_sub(FRAME_LINES);
     let line = |y: u16| {
         Rect::new(
             area.x,
@@ -39,11 +39,13 @@ pub fn split(area: Rect, rows: usize) -> Panes {
         )
     };
 
-    let whole = Rect::new(area.x, area.y + 1, area.width, body).intersection(area);
+    let full = Rect::new(area.x, area.y + 1, area.width, body).intersection(area);
     let (list, divider, side) = match () {
-        () if area.width >= WIDE => beside(whole),
-        () if area.height >= HIGH => below(whole, u16::try_from(rows).unwrap_or(u16::MAX)),
-        () => (whole, None, None),
+        () if area.width >= MIN_WIDTH_COLUMNS => split_columns(full),
+        () if area.height >= MIN_HEIGHT_ROWS => {
+            split_rows(full, u16::try_from(rows).unwrap_or(u16::MAX))
+        }
+        () => (full, None, None),
     };
     Panes {
         title: line(area.y),
@@ -55,8 +57,8 @@ pub fn split(area: Rect, rows: usize) -> Panes {
     }
 }
 
-fn beside(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
-    let width = (body.width * 2 / 5).min(MAX_LIST);
+fn split_columns(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
+    let width = (body.width * 2 / 5).min(MAX_LIST_WIDTH);
     let list = Rect { width, ..body };
     let divider = Rect {
         x: body.x + width,
@@ -73,7 +75,7 @@ fn beside(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
 }
 
 /// A short list leaves more lines to the preview.
-fn below(body: Rect, rows: u16) -> (Rect, Option<Rect>, Option<Rect>) {
+fn split_rows(body: Rect, rows: u16) -> (Rect, Option<Rect>, Option<Rect>) {
     let height = rows.clamp(1, body.height / 2);
     let list = Rect { height, ..body };
     let divider = Rect {

@@ -9,9 +9,9 @@ use super::drawn;
 use crate::ui::checklist::{Checklist, ChecklistRow, Item};
 use crate::ui::style::{Paint, StyledLine, Tone};
 
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: Paint) {
-    let rows = on_screen(list, usize::from(area.width), usize::from(area.height));
-    let shown = |(line, selected): (StyledLine, bool)| {
+pub(super) fn draw_rows(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: Paint) {
+    let rows = visible_rows(list, usize::from(area.width), usize::from(area.height));
+    let render = |(line, selected): (StyledLine, bool)| {
         let drawn = drawn(line, paint);
         if selected {
             drawn.patch_style(Modifier::REVERSED)
@@ -20,15 +20,19 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: P
         }
     };
     frame.render_widget(
-        Paragraph::new(rows.into_iter().map(shown).collect::<Vec<_>>()),
+        Paragraph::new(rows.into_iter().map(render).collect::<Vec<_>>()),
         area,
     );
 }
 
 /// Returns the visible rows, and whether each is selected.
-pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(StyledLine, bool)> {
+pub(super) fn visible_rows(
+    list: &Checklist,
+    width: usize,
+    height: usize,
+) -> Vec<(StyledLine, bool)> {
     let rows = list.rows();
-    let made = |(at, &row): (usize, &ChecklistRow)| {
+    let render_row = |(at, &row): (usize, &ChecklistRow)| {
         let selected = at == list.cursor;
         // The row after the memos is a heading, so the last memo ends its branch.
         let last = !rows[at + 1..].iter().any(|&next| same_branch(row, next))
@@ -36,7 +40,7 @@ pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(S
                 .get(at + 1)
                 .is_some_and(|&next| next == ChecklistRow::Actions);
         (
-            line(list, row, width, RowPlace { selected, last }),
+            row_line(list, row, width, RowPosition { selected, last }),
             selected,
         )
     };
@@ -44,12 +48,12 @@ pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(S
         .enumerate()
         .skip(list.top)
         .take(height)
-        .map(made)
+        .map(render_row)
         .collect()
 }
 
 #[derive(Clone, Copy)]
-struct RowPlace {
+struct RowPosition {
     selected: bool,
     /// Last row of its branch.
     last: bool,
@@ -63,30 +67,40 @@ fn same_branch(row: ChecklistRow, next: ChecklistRow) -> bool {
     }
 }
 
-fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> StyledLine {
-    let cursor = StyledLine::of(Tone::Accent, if place.selected { "›" } else { " " });
+fn row_line(
+    list: &Checklist,
+    row: ChecklistRow,
+    width: usize,
+    position: RowPosition,
+) -> StyledLine {
+    let cursor = StyledLine::of(Tone::Accent, if position.selected { "›" } else { " " });
     match row {
         ChecklistRow::Memos => cursor.with(Tone::Strong, "Memos").cut(width),
         ChecklistRow::Actions => cursor.with(Tone::Strong, "Action Plan").cut(width),
         ChecklistRow::Item(index) => {
             let item = &list.items[index];
             let start = cursor
-                .with(Tone::Faint, if place.last { "└─" } else { "├─" })
-                .join(switch(item.on, item.problem.is_some()));
-            fitted(start, toned(&item.label, item.on), marks(item), width)
+                .with(Tone::Faint, if position.last { "└─" } else { "├─" })
+                .append(switch_box(item.on, item.problem.is_some()));
+            fit_row(
+                start,
+                item_label(&item.label, item.on),
+                item_marks(item),
+                width,
+            )
         }
         ChecklistRow::Pair(index, pair) => {
             let pair = &list.items[index].pairs[pair];
             let start = cursor
                 .with(
                     Tone::Faint,
-                    if place.last {
+                    if position.last {
                         "│  └─"
                     } else {
                         "│  ├─"
                     },
                 )
-                .join(switch(pair.on, pair.problem.is_some()));
+                .append(switch_box(pair.on, pair.problem.is_some()));
             let mark = StyledLine::of(
                 Tone::Removed,
                 if pair.problem.is_some() && pair.on {
@@ -96,12 +110,12 @@ fn line(list: &Checklist, row: ChecklistRow, width: usize, place: RowPlace) -> S
                 },
             );
 
-            fitted(start, toned(&pair.label, pair.on), mark, width)
+            fit_row(start, item_label(&pair.label, pair.on), mark, width)
         }
     }
 }
 
-fn switch(on: bool, problem: bool) -> StyledLine {
+fn switch_box(on: bool, problem: bool) -> StyledLine {
     match (on, problem) {
         (true, false) => StyledLine::of(Tone::Added, "[✓] "),
         (true, true) => StyledLine::of(Tone::Removed, "[✗] "),
@@ -110,7 +124,7 @@ fn switch(on: bool, problem: bool) -> StyledLine {
 }
 
 /// Returns pair counts and flags, shown after the label.
-fn marks(item: &Item) -> StyledLine {
+fn item_marks(item: &Item) -> StyledLine {
     let on = item.pairs.iter().filter(|pair| pair.on).count();
     let sign = if item.open { "▾" } else { "▸" };
     let pairs = if item.pairs.is_empty() {
@@ -132,7 +146,7 @@ fn marks(item: &Item) -> StyledLine {
         )
 }
 
-fn toned(label: &StyledLine, on: bool) -> StyledLine {
+fn item_label(label: &StyledLine, on: bool) -> StyledLine {
     if on {
         label.clone()
     } else {
@@ -141,7 +155,10 @@ fn toned(label: &StyledLine, on: bool) -> StyledLine {
 }
 
 /// Cuts the label if the parts do not fit.
-fn fitted(start: StyledLine, label: StyledLine, marks: StyledLine, width: usize) -> StyledLine {
-    let room = width.saturating_sub(start.width() + marks.width()).max(1);
-    start.join(label.cut(room)).join(marks).cut(width)
+fn fit_row(start: StyledLine, label: StyledLine, marks: StyledLine, width: usize) -> StyledLine {
+    let label_width = width.saturating_sub(start.width() + marks.width()).max(1);
+    start
+        .append(label.cut(label_width))
+        .append(marks)
+        .cut(width)
 }

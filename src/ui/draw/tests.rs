@@ -18,8 +18,8 @@ fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
         .fold(Checklist::new(draft.items()).fit(20, 0), |list, key| {
             list.press(key).0
         });
-    draft.judge(&mut list, &proposal).unwrap();
-    let panes = panes::split(Rect::new(0, 0, size.0, size.1), list.rows().len());
+    draft.validate(&mut list, &proposal).unwrap();
+    let panes = panes::split_panes(Rect::new(0, 0, size.0, size.1), list.rows().len());
     let lines = list
         .row()
         .map(|row| preview::lines(&draft, &list, row))
@@ -27,19 +27,19 @@ fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
     let preview = wrap_all(lines, panes.side.map_or(1, |side| usize::from(side.width)));
     let list = list.fit(usize::from(panes.list.height), 0);
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-    let beside = Beside {
+    let pane = PreviewPane {
         title: &sample.plan.title,
         preview: &preview,
         paint: Paint::Colors,
     };
 
     terminal
-        .draw(|frame| checklist(frame, &list, &beside))
+        .draw(|frame| checklist(frame, &list, &pane))
         .unwrap();
-    shown(&terminal)
+    render(&terminal)
 }
 
-fn shown(terminal: &Terminal<TestBackend>) -> String {
+fn render(terminal: &Terminal<TestBackend>) -> String {
     let buffer = terminal.backend().buffer();
     let row = |y| {
         let mut text = String::new();
@@ -176,7 +176,7 @@ fn of_a_long_list_only_what_is_on_the_screen_is_made() {
     let list = Checklist::new(EditedPlan::new(&sample.proposal()).items()).fit(20, 0);
     for key in [Key::Home, Key::PageDown, Key::End] {
         let list = list.clone().press(&key).0;
-        let rows = rows::on_screen(&list, 80, 20);
+        let rows = rows::visible_rows(&list, 80, 20);
         assert_eq!(
             (
                 rows.len(),
@@ -214,7 +214,7 @@ fn a_text_is_drawn_between_title_and_keys() {
         .draw(|frame| text(frame, &viewer, Paint::Bare))
         .unwrap();
 
-    insta::assert_snapshot!(shown(&terminal), @r"
+    insta::assert_snapshot!(render(&terminal), @r"
     plan.md
     line 26
     line 27

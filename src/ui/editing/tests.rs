@@ -19,19 +19,19 @@ struct Script {
     blocks: bool,
     /// Start of the last text prompt.
     offered: String,
-    shown: String,
+    output: String,
 }
 
 impl EditingPrompts for Script {
     fn show(&mut self, lines: &[StyledLine]) {
         lines
             .iter()
-            .for_each(|line| self.shown += &(line.text() + "\n"));
+            .for_each(|line| self.output += &(line.text() + "\n"));
     }
 
     fn key(&mut self, _question: &str, keys: &[(char, &str)]) -> io::Result<char> {
         let key = self.keys.pop_front().unwrap_or(keys[keys.len() - 1].0);
-        let is_known = keys.iter().any(|(known, _)| *known == key);
+        let is_known = keys.iter().any(|(other, _)| *other == key);
         assert!(is_known, "{key} is not asked for");
         Ok(key)
     }
@@ -56,7 +56,7 @@ impl EditingPrompts for Script {
         std::fs::write(path, text)?;
         Ok(Some(match self.blocks {
             true => EditorUse::Ended,
-            false => EditorUse::Beside,
+            false => EditorUse::Window,
         }))
     }
 }
@@ -83,20 +83,24 @@ fn a_new_file_gets_the_path_and_the_content_of_the_person() {
         keys: ['n', 'y'].into(),
         ..Script::default()
     };
-    let found = changed(
+    let edited = changed(
         &mut script,
         sample::create("src/a.rs", "theirs\n"),
         &Step::default(),
     );
-    assert_eq!(found, Some(sample::create("src/b.rs", "mine\n")));
+    assert_eq!(edited, Some(sample::create("src/b.rs", "mine\n")));
     assert!(
-        script.shown.contains("File path: [src/a.rs]")
-            && script.shown.contains("leaves the project"),
+        script.output.contains("File path: [src/a.rs]")
+            && script.output.contains("leaves the project"),
         "{}",
-        script.shown
+        script.output
     );
 
-    assert!(script.shown.contains("Take your time"), "{}", script.shown);
+    assert!(
+        script.output.contains("Take your time"),
+        "{}",
+        script.output
+    );
 }
 
 #[test]
@@ -146,9 +150,9 @@ fn without_an_editor_the_content_is_shown_and_the_path_can_change() {
         Some(sample::create("b", "theirs\n"))
     );
     assert!(
-        script.shown.contains("+theirs") && script.shown.contains("No editor is known"),
+        script.output.contains("+theirs") && script.output.contains("No editor is known"),
         "{}",
-        script.shown
+        script.output
     );
 }
 
@@ -159,14 +163,14 @@ fn a_changed_edit_is_one_pair_from_the_original_to_the_final_file() {
         keys: ['y'].into(),
         ..Script::default()
     };
-    let found = changed(
+    let edited = changed(
         &mut script,
         sample::edit("f", 7, &[("a\n", "b\n")]),
         &step(),
     );
-    assert_eq!(found, Some(sample::edit("f", 7, &[("a\nx\n", "c\nx\n")])));
+    assert_eq!(edited, Some(sample::edit("f", 7, &[("a\nx\n", "c\nx\n")])));
 
-    assert!(script.shown.contains("Editing: [f]"), "{}", script.shown);
+    assert!(script.output.contains("Editing: [f]"), "{}", script.output);
 }
 
 #[test]
@@ -197,7 +201,7 @@ fn any_file_is_brought_to_the_content_that_was_saved() {
                         .unwrap()
                         .0
                 }
-                ActionKind::Create(create) if create.overwrite => create.content,
+                ActionKind::Create(create) if create.overwrite => create.text,
                 other => panic!("{other:?}"),
             };
         assert_eq!(after, saved, "from {before:?}");
@@ -220,9 +224,9 @@ fn an_edit_that_is_taken_back_is_not_a_change() {
         None
     );
     assert!(
-        script.shown.contains("switch the action off instead"),
+        script.output.contains("switch the action off instead"),
         "{}",
-        script.shown
+        script.output
     );
 }
 
@@ -290,10 +294,10 @@ fn a_memo_is_changed_as_the_line_of_a_plan_until_it_is_one() {
         })
     );
     assert_eq!(
-        script.shown.matches("one line: `[+]").count(),
+        script.output.matches("one line: `[+]").count(),
         2,
         "{}",
-        script.shown
+        script.output
     );
     let mut same = Script {
         keys: ['e'].into(),
@@ -333,14 +337,14 @@ fn who_has_closed_the_editor_is_not_asked_whether_that_is_all() {
         texts: [Some("")].into(),
         ..Script::default()
     };
-    let theirs = sample::create("a", "theirs\n");
+    let proposed = sample::create("a", "theirs\n");
     assert_eq!(
-        changed(&mut script, theirs, &Step::default()),
+        changed(&mut script, proposed, &Step::default()),
         Some(sample::create("a", "mine\n"))
     );
     assert!(
-        !script.shown.contains("has been opened"),
+        !script.output.contains("has been opened"),
         "{}",
-        script.shown
+        script.output
     );
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::words::line;
+use super::fragments::visible_line;
 use crate::text::diff::{self, DiffLine, Difference, Hunk, LineChange};
 use crate::text::sized;
 use crate::text::visible::visible_tabbed;
@@ -40,13 +40,13 @@ struct DrawnFile<'a> {
 
 /// Renders the list of files, then the diff of each.
 pub fn changes(changes: &Changes<'_>) -> Markup {
-    let mut left = MAX_ALL;
+    let mut remaining = MAX_ALL;
     let drawn: Vec<DrawnFile<'_>> = changes
         .files
         .iter()
         .map(|file| {
-            let drawn = read(file, changes.load, left);
-            left -= drawn.rows().min(left);
+            let drawn = read(file, changes.load, remaining);
+            remaining -= drawn.rows().min(remaining);
             drawn
         })
         .collect();
@@ -57,14 +57,14 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
 
     html! {
         p.facts {
-            span { (super::words::files(changes.files.len() + changes.left_out)) }
+            span { (super::fragments::file_count(changes.files.len() + changes.left_out)) }
             (counts(added, removed))
         }
         @if drawn.len() > 1 {
             ul.files {
                 @for (at, file) in drawn.iter().enumerate() {
                     li {
-                        a href={ "#file-" (at) } { (line(&file.file.path)) }
+                        a href={ "#file-" (at) } { (visible_line(&file.file.path)) }
                         " " (file.counts())
                     }
                 }
@@ -72,18 +72,18 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
         }
         @for (at, file) in drawn.iter().enumerate() { (file.markup(at)) }
         @if changes.left_out > 0 {
-            p.cut { "… and " (super::words::files(changes.left_out)) " more." }
+            p.cut { "… and " (super::fragments::file_count(changes.left_out)) " more." }
         }
     }
 }
 
 /// `room`: number of lines that the page can still show.
-fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, room: usize) -> DrawnFile<'a> {
+fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, max_lines: usize) -> DrawnFile<'a> {
     let mut notes = Vec::new();
     if let Some((old, new)) = file.kinds() {
         notes.push(format!("{old} → {new}"));
     }
-    if room == 0 {
+    if max_lines == 0 {
         notes.push("too much differs to show it here".to_owned());
         return DrawnFile {
             file,
@@ -95,13 +95,13 @@ fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, room: usize) -> DrawnFile
     let (before, after) = load(file);
     let texts = [&before, &after].map(FileView::text);
     let difference = match texts {
-        [Some(before), Some(after)] => diff::difference(before, after, MAX_LINES.min(room)),
+        [Some(before), Some(after)] => diff::difference(before, after, MAX_LINES.min(max_lines)),
         _ => Difference::default(),
     };
     notes.extend(
         [("before", &before), ("after", &after)]
             .into_iter()
-            .filter_map(|(when, view)| described(view).map(|words| format!("{when}: {words}"))),
+            .filter_map(|(when, version)| described(version).map(|note| format!("{when}: {note}"))),
     );
     DrawnFile {
         file,
@@ -111,14 +111,14 @@ fn read<'a>(file: &'a ChangedFile, load: &Loading<'_>, room: usize) -> DrawnFile
 }
 
 /// `None` if the file has lines or does not exist.
-fn described(view: &FileView) -> Option<String> {
-    match view {
+fn described(version: &FileView) -> Option<String> {
+    match version {
         FileView::Absent | FileView::Text(_) => None,
         FileView::Binary { bytes } => Some(format!("binary, {}", sized(*bytes))),
         FileView::TooLarge { bytes } => Some(format!("too large to be shown, {}", sized(*bytes))),
-        FileView::Link(target) => Some(format!("a link to {}", line(target))),
+        FileView::Link(target) => Some(format!("a link to {}", visible_line(target))),
         FileView::Submodule(commit) => Some(format!("a repository at {commit}")),
-        FileView::Unreadable(why) => Some(format!("cannot be read: {}", line(why))),
+        FileView::Unreadable(why) => Some(format!("cannot be read: {}", visible_line(why))),
     }
 }
 
@@ -151,13 +151,13 @@ impl DrawnFile<'_> {
         html! {
             details.file id={ "file-" (at) } open[at < OPEN] {
                 summary {
-                    span.path { (line(&self.file.path)) }
+                    span.path { (visible_line(&self.file.path)) }
                     @if !word.is_empty() { " " span.badge.plain { (word) } }
                     " " (self.counts())
                 }
                 @for note in &self.notes { p.note { (note) } }
                 @if !self.difference.hunks.is_empty() {
-                    div.scroll tabindex="0" role="region" aria-label=(line(&self.file.path)) {
+                    div.scroll tabindex="0" role="region" aria-label=(visible_line(&self.file.path)) {
                         table.diff {
                             @for hunk in &self.difference.hunks { (part(hunk, self.file.change)) }
                         }
@@ -194,13 +194,13 @@ fn row(line: &DiffLine) -> Markup {
         LineChange::Removed => ("gone", "−"),
         LineChange::Added => ("new", "+"),
     };
-    let mut room = MAX_LETTERS;
+    let mut remaining = MAX_LETTERS;
     let pieces: Vec<(bool, String)> = line
         .pieces
         .iter()
         .map(|(is_marked, text)| {
-            let text: String = text.chars().take(room).collect();
-            room -= text.chars().count();
+            let text: String = text.chars().take(remaining).collect();
+            remaining -= text.chars().count();
             (*is_marked, visible_tabbed(&text))
         })
         .collect();
@@ -217,7 +217,7 @@ fn row(line: &DiffLine) -> Markup {
                         _ => (text),
                     }
                 }
-                @if room == 0 { span.cut { " …" } }
+                @if remaining == 0 { span.cut { " …" } }
                 @if line.unended { span.cut { " (no line end)" } }
             }
         }

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, changes};
-use super::layout::{PageParts, PagePlace, page};
-use super::words::{badge, dollars, line, number};
+use super::fragments::{dollars, grouped_number, status_badge, visible_line};
+use super::layout::{PageLocation, PageParts, page};
 use crate::workflow::compare::Side;
 
 /// Data of the page.
@@ -20,9 +20,9 @@ pub struct Compared<'a> {
 const UNKNOWN: &str = "–";
 
 /// Returns the page.
-pub fn compare(place: PagePlace, compared: &Compared<'_>) -> String {
+pub fn compare(location: PageLocation, compared: &Compared<'_>) -> String {
     let sides = compared.sides;
-    let names: Vec<_> = sides.iter().map(|side| line(&side.name)).collect();
+    let names: Vec<_> = sides.iter().map(|side| visible_line(&side.name)).collect();
     let title = format!("{} compared", names.join(" and "));
     let main = html! {
         h1 { (title) }
@@ -33,13 +33,16 @@ pub fn compare(place: PagePlace, compared: &Compared<'_>) -> String {
             @else { (changes(&compared.changes)) }
         }
     };
-    let above = [(line(compared.project).into_owned(), "index.html".to_owned())];
+    let above = [(
+        visible_line(compared.project).into_owned(),
+        "index.html".to_owned(),
+    )];
     page(
-        place,
+        location,
         PageParts {
             title: &title,
             above: &above,
-            beside: [None, None],
+            neighbors: [None, None],
             main,
         },
     )
@@ -49,29 +52,29 @@ fn table(sides: &[Side]) -> Markup {
     let row = |name: &str, cell: &dyn Fn(&Side) -> Markup| {
         html! { tr { th scope="row" { (name) } @for side in sides { td { (cell(side)) } } } }
     };
-    let known = |value: Option<String>| html! { (value.as_deref().unwrap_or(UNKNOWN)) };
+    let or_unknown = |value: Option<String>| html! { (value.as_deref().unwrap_or(UNKNOWN)) };
     html! {
         div.scroll {
             table.sides {
                 thead {
-                    tr { td {} @for side in sides { th scope="col" { (line(&side.name)) } } }
+                    tr { td {} @for side in sides { th scope="col" { (visible_line(&side.name)) } } }
                 }
                 tbody {
-                    (row("Status", &|side| badge(side.status)))
+                    (row("Status", &|side| status_badge(side.status)))
                     (row("Model", &|side| {
-                        let models = side.models.iter().map(|model| line(model));
-                        known(models.reduce(|all, next| format!("{all}, {next}").into())
+                        let models = side.models.iter().map(|model| visible_line(model));
+                        or_unknown(models.reduce(|all, next| format!("{all}, {next}").into())
                             .map(std::borrow::Cow::into_owned))
                     }))
                     (row("Files", &|side| html! { (side.files) }))
-                    (row("Lines", &|side| known(side.added.zip(side.removed)
+                    (row("Lines", &|side| or_unknown(side.added.zip(side.removed)
                         .map(|(added, removed)| format!("+{added} −{removed}")))))
-                    (row("Tokens", &|side| known(side.tokens_in.zip(side.tokens_out)
+                    (row("Tokens", &|side| or_unknown(side.tokens_in.zip(side.tokens_out)
                         .map(|(read, written)| {
-                            format!("{} → {}", number(read), number(written))
+                            format!("{} → {}", grouped_number(read), grouped_number(written))
                         }))))
-                    (row("Cost", &|side| known(side.cost.map(dollars))))
-                    (row("Time", &|side| known(side.seconds.map(|time| format!("{time:.1} s")))))
+                    (row("Cost", &|side| or_unknown(side.cost.map(dollars))))
+                    (row("Time", &|side| or_unknown(side.seconds.map(|time| format!("{time:.1} s")))))
                 }
             }
         }

@@ -33,7 +33,7 @@ pub enum PageMode {
 
 /// Position of a page, for its relative links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PagePlace {
+pub struct PageLocation {
     /// Directory levels below the first page.
     pub depth: usize,
     /// Whether the page is served.
@@ -47,22 +47,22 @@ pub struct PageParts<'a> {
     /// Breadcrumbs: name, and address relative to the first page.
     pub above: &'a [(String, String)],
     /// Previous and next page, relative to the first page.
-    pub beside: [Option<String>; 2],
+    pub neighbors: [Option<String>; 2],
     /// The main element.
     pub main: Markup,
 }
 
-impl PagePlace {
+impl PageLocation {
     /// Returns the place of a session's pages.
-    pub fn of(session: &SessionName, mode: PageMode) -> PagePlace {
+    pub fn of(session: &SessionName, mode: PageMode) -> PageLocation {
         // A session name can contain `/`, which adds directory levels.
         let depth = 2 + session.as_str().matches('/').count();
-        PagePlace { depth, mode }
+        PageLocation { depth, mode }
     }
 
     /// Returns the place of the first page.
-    pub fn first(mode: PageMode) -> PagePlace {
-        PagePlace { depth: 0, mode }
+    pub fn first(mode: PageMode) -> PageLocation {
+        PageLocation { depth: 0, mode }
     }
 
     /// Returns the link to a page, given its address relative to the first page.
@@ -101,15 +101,15 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// Returns the complete HTML of a page.
-pub fn page(place: PagePlace, parts: PageParts<'_>) -> String {
+pub fn page(location: PageLocation, parts: PageParts<'_>) -> String {
     let PageParts {
         title,
         above,
-        beside,
+        neighbors,
         main,
     } = parts;
-    let up = above.last().map(|(_, page)| place.to(page));
-    let [before, after] = beside.map(|page| page.map(|page| place.to(&page)));
+    let up = above.last().map(|(_, page)| location.to(page));
+    let [before, after] = neighbors.map(|page| page.map(|page| location.to(&page)));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -120,39 +120,39 @@ pub fn page(place: PagePlace, parts: PageParts<'_>) -> String {
                 meta name="referrer" content="no-referrer";
                 meta name="color-scheme" content="light dark";
                 // An exported file has no response headers.
-                @if !place.is_live() {
+                @if !location.is_live() {
                     meta http-equiv="Content-Security-Policy" content=(FILE_POLICY);
                 }
                 title { (title) " · TeDDy" }
-                link rel="stylesheet" href=(place.to("style.css"));
-                link rel="icon" type="image/svg+xml" href=(place.to("icon.svg"));
+                link rel="stylesheet" href=(location.to("style.css"));
+                link rel="icon" type="image/svg+xml" href=(location.to("icon.svg"));
                 @if let Some(up) = &up { link rel="up" href=(up); }
                 @if let Some(before) = &before { link rel="prev" href=(before); }
                 @if let Some(after) = &after { link rel="next" href=(after); }
-                @if place.is_live() { script src=(place.to("live.js")) defer {} }
+                @if location.is_live() { script src=(location.to("live.js")) defer {} }
             }
             body {
                 a.skip href="#main" { "Skip to the content" }
-                (header(place, title, above))
+                (header(location, title, above))
                 main #main tabindex="-1" { (main) }
-                (footer(place))
+                (footer(location))
             }
         }
     };
     page.into_string()
 }
 
-fn header(place: PagePlace, title: &str, above: &[(String, String)]) -> Markup {
+fn header(location: PageLocation, title: &str, above: &[(String, String)]) -> Markup {
     html! {
         header.top {
             nav aria-label="Pages above" {
                 ol.crumbs {
-                    @for (name, page) in above { li { a href=(place.to(page)) { (name) } } }
+                    @for (name, page) in above { li { a href=(location.to(page)) { (name) } } }
                     li aria-current="page" { (title) }
                 }
             }
-            @if place.is_live() {
-                form.search role="search" action=(place.to("find.html")) method="get" {
+            @if location.is_live() {
+                form.search role="search" action=(location.to("find.html")) method="get" {
                     input type="search" name="q" aria-label="Search all sessions"
                         placeholder="Search" autocomplete="off" spellcheck="false" maxlength="500";
                 }
@@ -162,10 +162,10 @@ fn header(place: PagePlace, title: &str, above: &[(String, String)]) -> Markup {
     }
 }
 
-fn footer(place: PagePlace) -> Markup {
+fn footer(location: PageLocation) -> Markup {
     html! {
         footer {
-            @if place.is_live() {
+            @if location.is_live() {
                 p.keys {
                     kbd { "j" } " " kbd { "k" } " next, previous · "
                     kbd { "Enter" } " open · " kbd { "n" } " " kbd { "p" } " newer, older turn · "
@@ -179,19 +179,19 @@ fn footer(place: PagePlace) -> Markup {
 }
 
 /// Returns a page that reports an error.
-pub fn trouble(place: PagePlace, title: &str, why: &str) -> String {
+pub fn trouble(location: PageLocation, title: &str, why: &str) -> String {
     let main = html! {
         h1 { (title) }
         p.trouble role="alert" { (crate::text::visible::visible_block(why)) }
-        p { a href=(place.to("index.html")) { "All sessions" } }
+        p { a href=(location.to("index.html")) { "All sessions" } }
     };
     let parts = PageParts {
         title,
         above: &[],
-        beside: [None, None],
+        neighbors: [None, None],
         main,
     };
-    page(place, parts)
+    page(location, parts)
 }
 
 #[cfg(test)]
@@ -202,9 +202,9 @@ mod tests {
     fn links_are_relative_and_encoded() {
         let name = |text| SessionName::from_address(text).unwrap();
         let check = |text, page: &str, back: &str| {
-            let place = PagePlace::of(&name(text), PageMode::File);
+            let location = PageLocation::of(&name(text), PageMode::File);
             assert_eq!(
-                (turn_page(&name(text), 3).as_str(), place.to("").as_str()),
+                (turn_page(&name(text), 3).as_str(), location.to("").as_str()),
                 (page, back)
             );
         };
@@ -215,7 +215,11 @@ mod tests {
 
     #[test]
     fn a_title_is_text() {
-        let page = trouble(PagePlace::first(PageMode::Live), "<b>", "<script>\u{202e}");
+        let page = trouble(
+            PageLocation::first(PageMode::Live),
+            "<b>",
+            "<script>\u{202e}",
+        );
         assert!(page.contains("<title>&lt;b&gt; · TeDDy</title>"), "{page}");
         assert!(page.contains("&lt;script&gt;\\u{202e}"), "{page}");
     }

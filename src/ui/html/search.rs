@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::layout::{PageParts, PagePlace, page, turn_page};
-use super::words::line;
+use super::fragments::visible_line;
+use super::layout::{PageLocation, PageParts, page, turn_page};
 use crate::text::visible::{visible, visible_block};
 use crate::workflow::find::{FindResult, LinePattern, Match, TurnPart};
 
@@ -40,35 +40,38 @@ pub struct ShownSearch<'a> {
     /// Whether the search is case-sensitive.
     pub has_case: bool,
     /// Matches and the pattern, or why the search failed. `None` before the first search.
-    pub found: Option<Result<(&'a FindResult, &'a LinePattern), String>>,
+    pub result: Option<Result<(&'a FindResult, &'a LinePattern), String>>,
 }
 
 /// Returns the page.
-pub fn search(place: PagePlace, searched: &ShownSearch<'_>) -> String {
+pub fn search(location: PageLocation, searched: &ShownSearch<'_>) -> String {
     let main = html! {
         h1 { "Search" }
-        (form(place, searched))
-        @match &searched.found {
+        (form(location, searched))
+        @match &searched.result {
             None => {},
             Some(Err(why)) => p.trouble role="alert" { (visible_block(why)) },
-            Some(Ok((found, pattern))) => (matches(place, found, pattern)),
+            Some(Ok((result, pattern))) => (matches(location, result, pattern)),
         }
     };
-    let above = [(line(searched.project).into_owned(), "index.html".to_owned())];
+    let above = [(
+        visible_line(searched.project).into_owned(),
+        "index.html".to_owned(),
+    )];
     page(
-        place,
+        location,
         PageParts {
             title: "Search",
             above: &above,
-            beside: [None, None],
+            neighbors: [None, None],
             main,
         },
     )
 }
 
-fn form(place: PagePlace, searched: &ShownSearch<'_>) -> Markup {
+fn form(location: PageLocation, searched: &ShownSearch<'_>) -> Markup {
     html! {
-        form.wide-search action=(place.to("find.html")) method="get" {
+        form.wide-search action=(location.to("find.html")) method="get" {
             p {
                 input type="search" name="q" value=(searched.text) aria-label="What to look for"
                     autocomplete="off" spellcheck="false" maxlength="500" size="40";
@@ -91,23 +94,23 @@ fn form(place: PagePlace, searched: &ShownSearch<'_>) -> Markup {
     }
 }
 
-fn matches(place: PagePlace, found: &FindResult, pattern: &LinePattern) -> Markup {
-    let shown = &found.matches[..found.matches.len().min(MOST)];
-    let turns = shown.chunk_by(|a, b| a.session == b.session && a.turn == b.turn);
-    let count = found.matches.len();
+fn matches(location: PageLocation, result: &FindResult, pattern: &LinePattern) -> Markup {
+    let listed = &result.matches[..result.matches.len().min(MOST)];
+    let turns = listed.chunk_by(|a, b| a.session == b.session && a.turn == b.turn);
+    let count = result.matches.len();
     html! {
         p.facts role="status" {
             span { (count) @if count == 1 { " match" } @else { " matches" } }
             @if count > MOST { span { "the first " (MOST) " are shown" } }
         }
-        @for why in &found.skipped { p.note { "Not searched: " (visible_block(why)) } }
+        @for why in &result.skipped { p.note { "Not searched: " (visible_block(why)) } }
         ul.rows {
             @for matches in turns {
                 @let first = &matches[0];
                 li.row {
                     p.title {
-                        a data-item href=(place.to(&turn_page(&first.session, first.turn))) {
-                            (line(first.session.as_str())) ":" (first.turn)
+                        a data-item href=(location.to(&turn_page(&first.session, first.turn))) {
+                            (visible_line(first.session.as_str())) ":" (first.turn)
                         }
                     }
                     ul.matches { @for one in matches { li { (found_line(one, pattern)) } } }
@@ -118,25 +121,25 @@ fn matches(place: PagePlace, found: &FindResult, pattern: &LinePattern) -> Marku
 }
 
 /// Marks the match within the line.
-fn found_line(found: &Match, pattern: &LinePattern) -> Markup {
-    let text: String = found
+fn found_line(hit: &Match, pattern: &LinePattern) -> Markup {
+    let text: String = hit
         .text
         .iter()
         .flat_map(|text| text.chars().take(MAX_LETTERS))
         .collect();
     // The match can be beyond the cut, and a byte pattern can match within a character.
-    let place = pattern
-        .place(&text)
-        .filter(|place| text.is_char_boundary(place.start) && text.is_char_boundary(place.end));
-    let place = place.unwrap_or(text.len()..text.len());
+    let range = pattern
+        .match_range(&text)
+        .filter(|range| text.is_char_boundary(range.start) && text.is_char_boundary(range.end));
+    let range = range.unwrap_or(text.len()..text.len());
     html! {
-        span.path { (line(&found.file)) @if let Some(number) = found.line { ":" (number) } }
+        span.path { (visible_line(&hit.file)) @if let Some(number) = hit.line { ":" (number) } }
         " "
-        @if found.text.is_some() {
+        @if hit.text.is_some() {
             code {
-                (visible(&text[..place.start]))
-                @if !place.is_empty() { mark { (visible(&text[place.clone()])) } }
-                (visible(&text[place.end..]))
+                (visible(&text[..range.start]))
+                @if !range.is_empty() { mark { (visible(&text[range.clone()])) } }
+                (visible(&text[range.end..]))
             }
         } @else { span.quiet { "binary file matches" } }
     }

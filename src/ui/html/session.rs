@@ -3,29 +3,29 @@
 use maud::{Markup, html};
 
 use super::chart::chart;
-use super::graph::{Branching, graph, width};
-use super::layout::{PageParts, PagePlace, page, session_page, turn_page};
-use super::words::{badge, dollars, facts, line, number};
+use super::fragments::{dollars, grouped_number, status_badge, turn_facts, visible_line};
+use super::graph::{Branching, graph, graph_width};
+use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
 use crate::session::name::SessionName;
 use crate::text::visible::visible_block;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::session_page::SessionPage;
 
 /// Returns the page.
-pub fn session(place: PagePlace, project: &str, shown: &SessionPage) -> String {
-    let lane = &shown.lane;
+pub fn session(location: PageLocation, project: &str, contents: &SessionPage) -> String {
+    let lane = &contents.lane;
     let branching = Branching {
-        forks: shown.forks.clone(),
-        back: shown.back.clone(),
+        forks: contents.forks.clone(),
+        back: contents.back.clone(),
     };
     let main = html! {
-        h1 { (line(lane.name.as_str())) @if lane.in_use { " " span.badge.current { "in use" } } }
+        h1 { (visible_line(lane.name.as_str())) @if lane.in_use { " " span.badge.current { "in use" } } }
         @if let Some((parent, number)) = &lane.parent {
             p.facts {
                 span {
                     "branched off from "
-                    a href=(place.to(&turn_page(parent, *number))) {
-                        (line(parent.as_str())) ":" (number)
+                    a href=(location.to(&turn_page(parent, *number))) {
+                        (visible_line(parent.as_str())) ":" (number)
                     }
                 }
             }
@@ -38,17 +38,17 @@ pub fn session(place: PagePlace, project: &str, shown: &SessionPage) -> String {
         } @else {
             (totals(&lane.rows))
             (chart(&lane.rows))
-            (turns(place, lane.rows.as_slice(), (&lane.name, &branching)))
+            (turns(location, lane.rows.as_slice(), (&lane.name, &branching)))
         }
     };
-    let above = [(line(project).into_owned(), "index.html".to_owned())];
-    let title = line(lane.name.as_str());
+    let above = [(visible_line(project).into_owned(), "index.html".to_owned())];
+    let title = visible_line(lane.name.as_str());
     page(
-        place,
+        location,
         PageParts {
             title: &title,
             above: &above,
-            beside: [None, None],
+            neighbors: [None, None],
             main,
         },
     )
@@ -74,8 +74,8 @@ fn totals(rows: &[LogRow]) -> Markup {
             (tile("Turns", turns.to_string()))
             (tile("Files changed", files.len().to_string()))
             @if has(|row| row.tokens_in.is_some()) {
-                (tile("Tokens read", number(sum(|row| row.tokens_in))))
-                (tile("Tokens written", number(sum(|row| row.tokens_out))))
+                (tile("Tokens read", grouped_number(sum(|row| row.tokens_in))))
+                (tile("Tokens written", grouped_number(sum(|row| row.tokens_out))))
             }
             @if has(|row| row.cost.is_some()) { (tile("Cost", dollars(costs.sum()))) }
         }
@@ -83,7 +83,7 @@ fn totals(rows: &[LogRow]) -> Markup {
 }
 
 fn turns(
-    place: PagePlace,
+    location: PageLocation,
     rows: &[LogRow],
     (session, branching): (&SessionName, &Branching),
 ) -> Markup {
@@ -91,13 +91,13 @@ fn turns(
         // The policy forbids `style` attributes, so the width of the drawing is a class.
         div class={ "timeline lanes-" (lanes(branching)) } {
             (graph(rows, branching))
-            ol reversed { @for row in rows { (turn(place, row, (session, branching))) } }
+            ol reversed { @for row in rows { (turn(location, row, (session, branching))) } }
         }
     };
     html! {
         h2 { "Turns" }
-        @if place.is_live() && rows.len() > 1 {
-            form action=(place.to("compare.html")) method="get" {
+        @if location.is_live() && rows.len() > 1 {
+            form action=(location.to("compare.html")) method="get" {
                 (list)
                 p.actions { button type="submit" { "Compare the two marked turns" } }
             }
@@ -108,11 +108,11 @@ fn turns(
 /// Number of lines drawn next to the session's own.
 fn lanes(branching: &Branching) -> usize {
     // `LANE` of the graph.
-    (width(branching) - width(&Branching::default())) / 18
+    (graph_width(branching) - graph_width(&Branching::default())) / 18
 }
 
 fn turn(
-    place: PagePlace,
+    location: PageLocation,
     row: &LogRow,
     (session, branching): (&SessionName, &Branching),
 ) -> Markup {
@@ -126,23 +126,23 @@ fn turn(
             div.words {
                 p.title {
                     span.number { (row.number) } " "
-                    a data-item href=(place.to(&turn_page(session, row.number))) {
-                        (line(&row.title))
+                    a data-item href=(location.to(&turn_page(session, row.number))) {
+                        (visible_line(&row.title))
                     }
                 }
                 p.facts {
-                    (badge(row.status))
+                    (status_badge(row.status))
                     @for fork in forks {
-                        a.badge.fork href=(place.to(&session_page(fork))) { (line(fork.as_str())) }
+                        a.badge.fork href=(location.to(&session_page(fork))) { (visible_line(fork.as_str())) }
                     }
                     @if let Some(target) = branching.back.get(&row.number) {
                         span { "to turn " (target) }
                     }
-                    @if let Some(landed) = &row.landed { span { "on " (line(&landed.branch)) } }
-                    (facts(row))
+                    @if let Some(landed) = &row.landed { span { "on " (visible_line(&landed.branch)) } }
+                    (turn_facts(row))
                 }
             }
-            @if place.is_live() {
+            @if location.is_live() {
                 label.mark {
                     input type="checkbox" name="t" value=(name);
                     span.hidden { "Compare turn " (row.number) }

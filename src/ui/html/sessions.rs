@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::forest::forest;
-use super::layout::{PageParts, PagePlace, page, session_page};
-use super::words::{badge, dollars, line, time};
+use super::fragments::{dollars, local_time, status_badge, visible_line};
+use super::layout::{PageLocation, PageParts, page, session_page};
 use crate::text::visible::visible_block;
 use crate::workflow::history::SessionRow;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
@@ -20,7 +20,7 @@ pub struct Overview<'a> {
 }
 
 /// Returns the page.
-pub fn sessions(place: PagePlace, overview: &Overview<'_>) -> String {
+pub fn sessions(location: PageLocation, overview: &Overview<'_>) -> String {
     let Overview {
         project,
         timeline,
@@ -28,30 +28,30 @@ pub fn sessions(place: PagePlace, overview: &Overview<'_>) -> String {
     } = overview;
     let lanes = &timeline.sessions;
     let main = html! {
-        h1 { (line(project)) }
+        h1 { (visible_line(project)) }
         @if lanes.is_empty() {
             p.empty {
                 "There are no sessions yet. " code { "teddy start" } " begins one, and "
                 code { "teddy demo" } " shows how that goes."
             }
         }
-        (forest(place, timeline))
-        ul.rows { @for lane in lanes { (session(place, lane)) } }
+        (forest(location, timeline))
+        ul.rows { @for lane in lanes { (session(location, lane)) } }
         @if !remote.is_empty() {
             h2 { "Fetched" }
-            ul.rows { @for row in *remote { (fetched(place, row)) } }
+            ul.rows { @for row in *remote { (fetched(location, row)) } }
         }
     };
     let parts = PageParts {
-        title: &line(project),
+        title: &visible_line(project),
         above: &[],
-        beside: [None, None],
+        neighbors: [None, None],
         main,
     };
-    page(place, parts)
+    page(location, parts)
 }
 
-fn session(place: PagePlace, lane: &SessionLane) -> Markup {
+fn session(location: PageLocation, lane: &SessionLane) -> Markup {
     let newest = lane.rows.first();
     let turns = lane.rows.iter().filter(|row| row.number > 0).count();
     let costs = lane.rows.iter().filter_map(|row| row.cost);
@@ -59,18 +59,18 @@ fn session(place: PagePlace, lane: &SessionLane) -> Markup {
     html! {
         li.row {
             p.title {
-                a data-item href=(place.to(&session_page(&lane.name))) { (line(lane.name.as_str())) }
+                a data-item href=(location.to(&session_page(&lane.name))) { (visible_line(lane.name.as_str())) }
                 @if lane.in_use { " " span.badge.current { "in use" } }
-                @if let Some(row) = newest { " " (badge(row.status)) }
+                @if let Some(row) = newest { " " (status_badge(row.status)) }
             }
-            @if let Some(row) = newest { p { (line(&row.title)) } }
+            @if let Some(row) = newest { p { (visible_line(&row.title)) } }
             p.facts {
                 span { (turns) @if turns == 1 { " turn" } @else { " turns" } }
                 @if let Some((parent, number)) = &lane.parent {
-                    span { "from " (line(parent.as_str())) ":" (number) }
+                    span { "from " (visible_line(parent.as_str())) ":" (number) }
                 }
                 @if cost > 0.0 { span { (dollars(cost)) } }
-                @if let Some(row) = newest { span { (time(row.time.as_deref())) } }
+                @if let Some(row) = newest { span { (local_time(row.time.as_deref())) } }
             }
             @if let Some(why) = &lane.ailing {
                 p.trouble { "Not all of it can be read: " (visible_block(why)) }
@@ -79,15 +79,15 @@ fn session(place: PagePlace, lane: &SessionLane) -> Markup {
     }
 }
 
-fn fetched(place: PagePlace, row: &SessionRow) -> Markup {
+fn fetched(location: PageLocation, row: &SessionRow) -> Markup {
     let page = format!("s/{}/index.html", super::layout::encoded(&row.name));
     html! {
         li.row {
-            p.title { a data-item href=(place.to(&page)) { (line(&row.name)) } }
-            p { (line(&row.title)) }
+            p.title { a data-item href=(location.to(&page)) { (visible_line(&row.name)) } }
+            p { (visible_line(&row.title)) }
             p.facts {
                 span { (row.turns) @if row.turns == 1 { " turn" } @else { " turns" } }
-                span { (time(row.updated.as_deref())) }
+                span { (local_time(row.updated.as_deref())) }
             }
         }
     }

@@ -3,14 +3,14 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, Loading, changes};
-use super::layout::{PageParts, PagePlace, page, session_page};
+use super::fragments::{dollars, grouped_number, local_time, status_badge, visible_line};
+use super::layout::{PageLocation, PageParts, page, session_page};
 use super::prose;
-use super::words::{badge, dollars, line, number, time};
 use crate::session::input::summary::ResourceTokens;
 use crate::session::name::SessionName;
 use crate::text::sized;
 use crate::text::visible::visible_block;
-use crate::ui::turn_header::message_name;
+use crate::ui::turn_header::message_label;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::turn_page::{OutputText, TurnPage};
 
@@ -23,56 +23,62 @@ pub struct ShownTurn<'a> {
     /// The turn.
     pub page: &'a TurnPage,
     /// Pages of the previous and the next turn.
-    pub beside: [Option<String>; 2],
+    pub neighbors: [Option<String>; 2],
     /// Reads the changed files.
     pub load: &'a Loading<'a>,
 }
 
 /// Returns the page.
-pub fn turn(place: PagePlace, shown: &ShownTurn<'_>) -> String {
+pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
     let ShownTurn {
         session,
         page: turn,
         ..
-    } = *shown;
+    } = *contents;
     let at = turn.row.number;
     let main = html! {
-        h1 { span.number { (at) } " " (line(&turn.row.title)) }
+        h1 { span.number { (at) } " " (visible_line(&turn.row.title)) }
         (facts(&turn.row))
-        (steps(place, at, &shown.beside))
-        @for why in &turn.ailing {
+        (steps(location, at, &contents.neighbors))
+        @for why in &turn.errors {
             p.trouble role="alert" { "Cannot be read: " (visible_block(why)) }
         }
         (conversation(turn))
         @if !turn.files.is_empty() {
             @let changed = Changes {
-                files: &turn.files, left_out: turn.files_left_out, load: shown.load,
+                files: &turn.files, left_out: turn.files_left_out, load: contents.load,
             };
             (section("changes", "Changes", changes(&changed)))
         }
         @if !turn.outputs.is_empty() { (section("output", "Output", outputs(turn))) }
-        @if let Some(report) = &turn.report { (section("report", "Report", prose::markdown(report))) }
+        @if let Some(report) = &turn.report { (section("report", "Report", prose::render_markdown(report))) }
         (folded(turn))
     };
     let above = [
-        (line(shown.project).into_owned(), "index.html".to_owned()),
-        (line(session.as_str()).into_owned(), session_page(session)),
+        (
+            visible_line(contents.project).into_owned(),
+            "index.html".to_owned(),
+        ),
+        (
+            visible_line(session.as_str()).into_owned(),
+            session_page(session),
+        ),
     ];
-    let title = format!("{at} {}", line(&turn.row.title));
+    let title = format!("{at} {}", visible_line(&turn.row.title));
     page(
-        place,
+        location,
         PageParts {
             title: &title,
             above: &above,
-            beside: shown.beside.clone(),
+            neighbors: contents.neighbors.clone(),
             main,
         },
     )
 }
 
 /// A section with an anchor.
-fn section(id: &str, title: &str, content: Markup) -> Markup {
-    html! { section id=(id) { h2 { (title) } (content) } }
+fn section(id: &str, title: &str, body: Markup) -> Markup {
+    html! { section id=(id) { h2 { (title) } (body) } }
 }
 
 fn facts(row: &LogRow) -> Markup {
@@ -81,47 +87,47 @@ fn facts(row: &LogRow) -> Markup {
     let commit = row.commit.to_string();
     html! {
         dl.facts-list {
-            (fact("Status", badge(row.status)))
-            (fact("Agent", html! { (line(&row.agent)) }))
-            @if let Some(model) = &row.model { (fact("Model", html! { (line(model)) })) }
+            (fact("Status", status_badge(row.status)))
+            (fact("Agent", html! { (visible_line(&row.agent)) }))
+            @if let Some(model) = &row.model { (fact("Model", html! { (visible_line(model)) })) }
             @if let Some((read, written)) = tokens {
-                (fact("Tokens", html! { (number(read)) " → " (number(written)) }))
+                (fact("Tokens", html! { (grouped_number(read)) " → " (grouped_number(written)) }))
             }
             @if let Some(cost) = row.cost { (fact("Cost", html! { (dollars(cost)) })) }
-            @if row.time.is_some() { (fact("Recorded", time(row.time.as_deref()))) }
+            @if row.time.is_some() { (fact("Recorded", local_time(row.time.as_deref()))) }
             @if let Some(landed) = &row.landed {
-                (fact("Landed on", html! { (line(&landed.branch)) }))
+                (fact("Landed on", html! { (visible_line(&landed.branch)) }))
             }
             (fact("Commit", html! { code title=(commit) { (commit.get(..12).unwrap_or(&commit)) } }))
         }
     }
 }
 
-fn steps(place: PagePlace, at: u64, [before, after]: &[Option<String>; 2]) -> Markup {
+fn steps(location: PageLocation, at: u64, [before, after]: &[Option<String>; 2]) -> Markup {
     html! {
         nav.steps aria-label="Turns beside this one" {
             @if let Some(before) = before {
-                a href=(place.to(before)) { "← Turn " (at.saturating_sub(1)) }
+                a href=(location.to(before)) { "← Turn " (at.saturating_sub(1)) }
             }
-            @if let Some(after) = after { a href=(place.to(after)) { "Turn " (at + 1) " →" } }
+            @if let Some(after) = after { a href=(location.to(after)) { "Turn " (at + 1) " →" } }
         }
     }
 }
 
 /// Shows the reply only if there is no plan. The plan has its own section.
 fn conversation(turn: &TurnPage) -> Markup {
-    let said = turn
-        .said
+    let reply = turn
+        .closing_text
         .as_ref()
         .or(turn.answer.as_ref().filter(|_| turn.plan.is_none()));
     html! {
-        @if turn.message.is_some() || said.is_some() {
+        @if turn.message.is_some() || reply.is_some() {
             div.conversation {
                 @if let Some(message) = &turn.message {
-                    (section("request", message_name(turn.origin), prose::message(message)))
+                    (section("request", message_label(turn.origin), prose::render_message(message)))
                 }
-                @if let Some(said) = said {
-                    (section("answer", "Answer", prose::markdown(said)))
+                @if let Some(reply) = reply {
+                    (section("answer", "Answer", prose::render_markdown(reply)))
                 }
             }
         }
@@ -134,13 +140,13 @@ fn outputs(turn: &TurnPage) -> Markup {
         @for (at, output) in outputs.iter().enumerate() {
             details id={ "output-" (at) } open[outputs.len() == 1] {
                 summary {
-                    span.path { (line(&output.name)) } " " span.quiet { (sized(output.bytes)) }
+                    span.path { (visible_line(&output.name)) } " " span.quiet { (sized(output.bytes)) }
                 }
-                (prose::output(&output.text))
+                (prose::render_output(&output.text))
                 @if output.is_cut {
                     p.cut {
                         "Cut here: " (sized(output.bytes)) " in all. "
-                        code { "teddy show " (turn.row.number) " " (line(&output.name)) } " prints all."
+                        code { "teddy show " (turn.row.number) " " (visible_line(&output.name)) } " prints all."
                     }
                 }
             }
@@ -150,16 +156,16 @@ fn outputs(turn: &TurnPage) -> Markup {
 
 /// Folded sections at the end: plan, raw reply, input, metadata.
 fn folded(turn: &TurnPage) -> Markup {
-    let part = |id: &str, title: &str, content: Markup| {
-        html! { details.part id=(id) { summary { h2 { (title) } } (content) } }
+    let part = |id: &str, title: &str, body: Markup| {
+        html! { details.part id=(id) { summary { h2 { (title) } } (body) } }
     };
     html! {
-        @if let Some(plan) = &turn.plan { (part("plan", "Plan", prose::markdown(plan))) }
+        @if let Some(plan) = &turn.plan { (part("plan", "Plan", prose::render_markdown(plan))) }
         @if let Some(answer) = turn.answer.as_ref().filter(|_| turn.plan.is_some()) {
-            (part("reply", "Raw answer", prose::plain(answer)))
+            (part("reply", "Raw answer", prose::render_plain(answer)))
         }
         @if !turn.input.is_empty() { (part("input", "Input", input(&turn.input))) }
-        @if !turn.meta.is_empty() { (part("meta", "Facts", prose::plain(&turn.meta))) }
+        @if !turn.meta.is_empty() { (part("meta", "Facts", prose::render_plain(&turn.meta))) }
     }
 }
 
@@ -175,16 +181,16 @@ fn input(resources: &[ResourceTokens]) -> Markup {
         .filter_map(|one| one.tokens)
         .fold(0, u64::saturating_add);
     html! {
-        p.facts { span { (resources.len()) " resources" } span { (number(all)) " tokens" } }
+        p.facts { span { (resources.len()) " resources" } span { (grouped_number(all)) " tokens" } }
         table.input {
             thead { tr { th { "Resource" } th.n { "Tokens" } th { span.hidden { "Share" } } } }
             tbody {
                 @for one in resources {
                     tr {
-                        td.path { (line(&one.name)) }
+                        td.path { (visible_line(&one.name)) }
                         td.n {
-                            @if let Some(tokens) = one.tokens { (number(tokens)) }
-                            @else if let Some(note) = &one.note { (line(note)) }
+                            @if let Some(tokens) = one.tokens { (grouped_number(tokens)) }
+                            @else if let Some(note) = &one.note { (visible_line(note)) }
                         }
                         td.bar {
                             meter min="0" max=(most) value=(one.tokens.unwrap_or(0)) {}

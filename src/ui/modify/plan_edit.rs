@@ -9,21 +9,21 @@ use crate::plan::memo::MemoChange;
 use crate::plan::{Plan, parse, render, repair};
 use crate::session::artifact;
 use crate::ui::checklist::{Item, ItemPart};
-use crate::ui::desk::Terminal;
 use crate::ui::editing::EditingPrompts as _;
 use crate::ui::editing::file::edit_file;
 use crate::ui::mistakes;
+use crate::ui::prompts::TerminalPrompts;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::user::ReviewRequest;
 
 /// Keys after an edit that was refused.
-const AGAIN: [(char, &str); 2] = [
+const EDIT_AGAIN_KEYS: [(char, &str); 2] = [
     ('e', "continue with what you wrote"),
     ('c', "drop it; the plan stays as it was"),
 ];
 
 /// Shown if the user changed more than memos and actions.
-const ONLY_PARTS: &str =
+const ONLY_PARTS_TAKEN: &str =
     "Title, header and rationale stay as the model wrote them; your memos and actions are taken.";
 
 /// New index of each original part. `None` if it was removed.
@@ -43,7 +43,7 @@ impl Modify {
     pub fn edit_plan(
         &mut self,
         proposal: &ReviewRequest<'_>,
-        desk: &mut Terminal,
+        prompts: &mut TerminalPrompts,
     ) -> anyhow::Result<()> {
         let mut text = match self.is_changed() {
             true => render::render(&self.draft.running_plan(&self.list)),
@@ -51,19 +51,19 @@ impl Modify {
             false => proposal.text.to_owned(),
         };
         loop {
-            let written = edit_file(desk, artifact::PLAN, &text)?;
+            let written = edit_file(prompts, artifact::PLAN, &text)?;
             let Some(written) = written.filter(|written| *written != text) else {
                 return Ok(());
             };
             match self.take_plan(&written, proposal)? {
                 Ok(notes) => {
-                    desk.show(&notes);
+                    prompts.show(&notes);
                     return Ok(());
                 }
-                Err(words) => desk.show(&words),
+                Err(message) => prompts.show(&message),
             }
 
-            if desk.key("(e)dit again or (c)lose › ", &AGAIN)? == 'c' {
+            if prompts.key("(e)dit again or (c)lose › ", &EDIT_AGAIN_KEYS)? == 'c' {
                 return Ok(());
             }
             text = written;
@@ -83,37 +83,39 @@ impl Modify {
         }
         let parts = match match_parts(&self.draft.plan, &edited) {
             Ok(parts) => parts,
-            Err(words) => return Ok(Err(vec![StyledLine::of(Tone::Warning, words)])),
+            Err(message) => return Ok(Err(vec![StyledLine::of(Tone::Warning, message)])),
         };
 
-        for (at, place) in parts.actions.into_iter().enumerate() {
-            let taken = place.map(|place| &edited.actions[place]);
-            if let Some(action) = taken.filter(|taken| !same(taken, &self.draft.plan.actions[at])) {
+        for (at, position) in parts.actions.into_iter().enumerate() {
+            let edited_action = position.map(|position| &edited.actions[position]);
+            if let Some(action) = edited_action.filter(|edited_action| {
+                !is_same_action(edited_action, &self.draft.plan.actions[at])
+            }) {
                 self.draft.change(at, action.clone());
             }
-            self.refresh(ItemPart::Action(at), taken.is_some());
+            self.refresh(ItemPart::Action(at), edited_action.is_some());
         }
 
-        for (at, place) in parts.memos.into_iter().enumerate() {
-            let taken = place.map(|place| &edited.memos[place]);
-            let is_changed = |taken: &&MemoChange| {
+        for (at, position) in parts.memos.into_iter().enumerate() {
+            let edited_memo = position.map(|position| &edited.memos[position]);
+            let is_changed = |edited_memo: &&MemoChange| {
                 let before = &self.draft.plan.memos[at];
-                (&taken.text, taken.verb, &taken.comment)
+                (&edited_memo.text, edited_memo.verb, &edited_memo.comment)
                     != (&before.text, before.verb, &before.comment)
             };
-            if let Some(memo) = taken.filter(is_changed) {
+            if let Some(memo) = edited_memo.filter(is_changed) {
                 self.draft.change_memo(at, memo.clone());
             }
-            self.refresh(ItemPart::Memo(at), taken.is_some());
+            self.refresh(ItemPart::Memo(at), edited_memo.is_some());
         }
 
         // Diagnostics are matched to actions by line number.
-        self.draft.plan = renumbered(&self.draft.plan);
-        self.judge(proposal)?;
+        self.draft.plan = with_fresh_line_numbers(&self.draft.plan);
+        self.validate(proposal)?;
         let has_more =
             (&edited.title, &edited.rationale) != (&proposal.plan.title, &proposal.plan.rationale);
         Ok(Ok(match has_more {
-            true => vec![StyledLine::of(Tone::Warning, ONLY_PARTS)],
+            true => vec![StyledLine::of(Tone::Warning, ONLY_PARTS_TAKEN)],
             false => Vec::new(),
         }))
     }
@@ -131,7 +133,7 @@ fn match_parts(plan: &Plan, edited: &Plan) -> Result<EditedParts, &'static str> 
     // Only actions of the same kind match. Equal contents count more than an equal target.
     let likeness = |one: &Action, other: &Action| match () {
         () if one.kind.row() != other.kind.row() => None,
-        () if same(one, other) => Some(3),
+        () if is_same_action(one, other) => Some(3),
         () if one.kind.target() == other.kind.target() => Some(2),
         () => Some(1),
     };
@@ -143,19 +145,19 @@ fn match_parts(plan: &Plan, edited: &Plan) -> Result<EditedParts, &'static str> 
     };
 
     Ok(EditedParts {
-        actions: aligned(&plan.actions, &edited.actions, likeness).ok_or(NEW_ACTION)?,
-        memos: aligned(&plan.memos, &edited.memos, likeness_of_memos).ok_or(NEW_MEMO)?,
+        actions: align_parts(&plan.actions, &edited.actions, likeness).ok_or(NEW_ACTION)?,
+        memos: align_parts(&plan.memos, &edited.memos, likeness_of_memos).ok_or(NEW_MEMO)?,
     })
 }
 
 /// Ignores line numbers.
-fn same(one: &Action, other: &Action) -> bool {
+fn is_same_action(one: &Action, other: &Action) -> bool {
     one.fields == other.fields && one.kind.without_lines() == other.kind.without_lines()
 }
 
 /// Renders and parses the plan, so its line numbers are consistent. Unchanged if that alters the
 /// plan.
-fn renumbered(plan: &Plan) -> Plan {
+fn with_fresh_line_numbers(plan: &Plan) -> Plan {
     let (written, mistakes) = parse(&render::render(plan));
     let is_whole = mistakes.is_empty() && written.actions.len() == plan.actions.len();
     match is_whole && written.memos.len() == plan.memos.len() {
@@ -166,7 +168,7 @@ fn renumbered(plan: &Plan) -> Plan {
 
 /// Matches every item of `new` to one of `old`, preserving the order and maximizing the total
 /// likeness. `None` if that is impossible.
-fn aligned<T>(
+fn align_parts<T>(
     old: &[T],
     new: &[T],
     likeness: impl Fn(&T, &T) -> Option<u32>,
@@ -178,7 +180,7 @@ fn aligned<T>(
     }
     let paired = |best: &[Vec<Option<u32>>], i: usize, j: usize| {
         let score = likeness(&old[i], &new[j])?;
-        best[i + 1][j + 1].map(|rest| rest + score)
+        best[i + 1][j + 1].map(|tail_score| tail_score + score)
     };
     for i in (0..old.len()).rev() {
         for j in (0..new.len()).rev() {
@@ -187,16 +189,16 @@ fn aligned<T>(
     }
 
     best[0][0]?;
-    let mut found = vec![None; old.len()];
+    let mut matches = vec![None; old.len()];
     let mut next = 0;
-    for (i, place) in found.iter_mut().enumerate() {
+    for (i, slot) in matches.iter_mut().enumerate() {
         // Pairing the two is part of an optimal match.
         if next < new.len() && paired(&best, i, next) == best[i][next] {
-            *place = Some(next);
+            *slot = Some(next);
             next += 1;
         }
     }
-    Some(found)
+    Some(matches)
 }
 
 #[cfg(test)]
@@ -219,8 +221,8 @@ mod tests {
         after: &[(&str, &str)],
         expected: Result<&[Option<usize>], &str>,
     ) {
-        let found = match_parts(&plan(before), &plan(after)).map(|parts| parts.actions);
-        assert_eq!(found.as_deref().map_err(|words| *words), expected);
+        let matched = match_parts(&plan(before), &plan(after)).map(|parts| parts.actions);
+        assert_eq!(matched.as_deref().map_err(|message| *message), expected);
     }
 
     #[test]
@@ -262,10 +264,10 @@ mod tests {
     #[test]
     fn a_plan_that_is_written_anew_has_its_own_lines() {
         let plan = plan(&[("a", "1\n"), ("b", "2\n")]);
-        let found = renumbered(&plan);
-        assert!(found.actions[0].line > 2 && found.actions[1].line > found.actions[0].line);
+        let result = with_fresh_line_numbers(&plan);
+        assert!(result.actions[0].line > 2 && result.actions[1].line > result.actions[0].line);
         assert_eq!(
-            found.actions[1].kind.without_lines(),
+            result.actions[1].kind.without_lines(),
             plan.actions[1].kind.without_lines()
         );
     }

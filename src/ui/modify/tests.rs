@@ -85,11 +85,11 @@ fn a_long_preview_is_cut_beside_the_list_and_whole_on_the_full_screen() {
         .map(|n| format!("echo {n}\n"))
         .collect();
     let sample = sample::command(&text);
-    let beside = previewed(&sample, &[]);
+    let preview = previewed(&sample, &[]);
     assert!(
-        beside.ends_with("… (v) shows the rest\n") && beside.lines().count() == MAX_BESIDE + 1,
+        preview.ends_with("… (v) shows the rest\n") && preview.lines().count() == MAX_BESIDE + 1,
         "{}",
-        beside.lines().count()
+        preview.lines().count()
     );
     let proposal = sample.proposal();
     let mut modify = Modify::new(&proposal);
@@ -188,7 +188,7 @@ fn the_help_and_the_page_of_the_review_name_the_same_keys() {
     let table = page
         .split("## All keys")
         .nth(1)
-        .and_then(|rest| rest.split("\n## ").next())
+        .and_then(|section| section.split("\n## ").next())
         .unwrap();
     let rows: Vec<(&str, &str)> = table
         .lines()
@@ -198,7 +198,7 @@ fn the_help_and_the_page_of_the_review_name_the_same_keys() {
                 .split_once(" | ")
         })
         .filter(|(keys, _)| *keys != "key" && !keys.starts_with('-'))
-        .map(|(keys, what)| (keys.trim_matches('`'), what))
+        .map(|(keys, meaning)| (keys.trim_matches('`'), meaning))
         .collect();
     let help: Vec<(&str, &str)> = HELP
         .iter()

@@ -7,28 +7,28 @@ use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::user::ResourceContent;
 
 /// Limits for the shown part of a resource.
-const MAX_LINES: usize = 1000;
-const MAX_BYTES: usize = 256 << 10;
+const MAX_RESOURCE_LINES: usize = 1000;
+const MAX_RESOURCE_BYTES: usize = 256 << 10;
 
 /// Returns the contents of an action's resource. If an earlier action writes the file, shows its
 /// result.
-pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<StyledLine> {
+pub(super) fn resource_lines(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<StyledLine> {
     let Some(resource) = draft.plan.actions[at].kind.resource() else {
         return Vec::new();
     };
     let mut lines = vec![StyledLine::default()];
-    if let Some((number, bytes)) = written(draft, list, (at, resource)) {
+    if let Some((number, bytes)) = earlier_result(draft, list, (at, resource)) {
         lines.push(StyledLine::of(
             Tone::Faint,
             &format!("as action {} of this plan leaves it:", number + 1),
         ));
-        lines.extend(text(bytes));
+        lines.extend(resource_text(bytes));
         return lines;
     }
 
-    lines.extend(match draft.seen.get(resource) {
-        Some(ResourceContent::Content(bytes)) => text(bytes),
-        Some(ResourceContent::Folder(paths)) => bounded(
+    lines.extend(match draft.resources.get(resource) {
+        Some(ResourceContent::Content(bytes)) => resource_text(bytes),
+        Some(ResourceContent::Dir(paths)) => limit_lines(
             paths.iter().map(|path| StyledLine::plain(path)).collect(),
             paths.len(),
         ),
@@ -40,7 +40,7 @@ pub(super) fn content(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<St
 
 /// Returns the last enabled action before this one that writes the file, and the resulting
 /// contents.
-fn written<'a>(
+fn earlier_result<'a>(
     draft: &'a EditedPlan,
     list: &Checklist,
     (at, resource): (usize, &Resource),
@@ -59,7 +59,7 @@ fn written<'a>(
     Some((last, draft.steps[last].after.as_deref()?))
 }
 
-fn text(bytes: &[u8]) -> Vec<StyledLine> {
+fn resource_text(bytes: &[u8]) -> Vec<StyledLine> {
     if bytes.contains(&0) {
         return vec![StyledLine::of(
             Tone::Faint,
@@ -74,19 +74,19 @@ fn text(bytes: &[u8]) -> Vec<StyledLine> {
         return vec![StyledLine::of(Tone::Faint, "it is empty")];
     }
 
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]);
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_RESOURCE_BYTES)]);
     let number = bytes.split_inclusive(|&byte| byte == b'\n').count();
-    bounded(block(Tone::Plain, &text), number)
+    limit_lines(block(Tone::Plain, &text), number)
 }
 
 /// Cuts lines to `MAX_LINES`. `number` is their full count.
-fn bounded(mut lines: Vec<StyledLine>, number: usize) -> Vec<StyledLine> {
-    lines.truncate(MAX_LINES);
-    let left = number.saturating_sub(lines.len());
-    if left > 0 {
+fn limit_lines(mut lines: Vec<StyledLine>, number: usize) -> Vec<StyledLine> {
+    lines.truncate(MAX_RESOURCE_LINES);
+    let remaining = number.saturating_sub(lines.len());
+    if remaining > 0 {
         lines.push(StyledLine::of(
             Tone::Warning,
-            &format!("… and {} more", crate::text::counted(left, "line")),
+            &format!("… and {} more", crate::text::counted(remaining, "line")),
         ));
     }
 

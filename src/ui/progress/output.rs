@@ -12,7 +12,7 @@ use super::{REFRESH, grouped};
 use crate::text::visible::strip_ansi;
 
 /// In bytes. A longer line without an end is shown in pieces, so the buffer stays bounded.
-const MAX_LINE: usize = 4096;
+const MAX_OUTPUT_LINE: usize = 4096;
 /// Lines shown in an interval.
 const LINES: usize = 1000;
 /// Bytes shown in an interval, and bytes kept for the next one.
@@ -20,9 +20,9 @@ const BYTES: usize = 64 << 10;
 
 /// Output of one command.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct OutputLines {
     /// Bytes that are not shown yet.
-    rest: Vec<u8>,
+    partial: Vec<u8>,
     /// Number of bytes dropped in front of `rest`.
     dropped: usize,
     /// Start of the current interval.
@@ -31,7 +31,7 @@ pub struct Output {
     bytes_shown: usize,
 }
 
-impl Output {
+impl OutputLines {
     /// Adds bytes and returns the lines to show now. Without bytes, returns those that an earlier
     /// interval held back.
     pub fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<StyledLine> {
@@ -42,10 +42,10 @@ impl Output {
 
         let mut lines = self.take();
         for part in bytes.chunks(BYTES) {
-            self.rest.extend_from_slice(part);
+            self.partial.extend_from_slice(part);
             lines.extend(self.take());
-            if self.rest.len() > BYTES {
-                self.drop_front(self.rest.len() - BYTES);
+            if self.partial.len() > BYTES {
+                self.drop_front(self.partial.len() - BYTES);
             }
         }
         lines
@@ -55,8 +55,8 @@ impl Output {
     pub fn finish(mut self) -> Vec<StyledLine> {
         self.begin(Instant::now());
         let mut lines = self.take();
-        if !self.rest.is_empty() {
-            lines.push(shown(&self.rest));
+        if !self.partial.is_empty() {
+            lines.push(render_output_line(&self.partial));
         }
         lines
     }
@@ -64,16 +64,16 @@ impl Output {
     fn begin(&mut self, now: Instant) {
         self.begun = Some(now);
         (self.lines_shown, self.bytes_shown) = (0, 0);
-        if let Some(end) = memchr::memrchr_iter(b'\n', &self.rest).nth(LINES) {
+        if let Some(end) = memchr::memrchr_iter(b'\n', &self.partial).nth(LINES) {
             self.drop_front(end + 1);
         }
     }
 
     /// Drops at least `most` bytes, up to the end of a line if there is one.
     fn drop_front(&mut self, most: usize) {
-        let end = memchr::memchr(b'\n', &self.rest[most - 1..]);
+        let end = memchr::memchr(b'\n', &self.partial[most - 1..]);
         let end = end.map_or(most, |end| most + end);
-        self.rest.drain(..end);
+        self.partial.drain(..end);
         self.dropped += end;
     }
 
@@ -81,10 +81,10 @@ impl Output {
     fn take(&mut self) -> Vec<StyledLine> {
         let (mut lines, mut start) = (Vec::new(), 0);
         while self.lines_shown < LINES && self.bytes_shown < BYTES {
-            let rest = &self.rest[start..];
+            let rest = &self.partial[start..];
             let length = match memchr::memchr(b'\n', rest) {
                 Some(end) => end + 1,
-                None if rest.len() > MAX_LINE => piece(rest),
+                None if rest.len() > MAX_OUTPUT_LINE => piece(rest),
                 None => break,
             };
             if self.dropped > 0 {
@@ -94,13 +94,13 @@ impl Output {
                     &format!("  │ [{bytes} bytes are not shown]"),
                 ));
             }
-            lines.push(shown(&rest[..length]));
+            lines.push(render_output_line(&rest[..length]));
             start += length;
             self.lines_shown += 1;
             self.bytes_shown += length;
         }
 
-        self.rest.drain(..start);
+        self.partial.drain(..start);
         lines
     }
 }
@@ -108,11 +108,13 @@ impl Output {
 /// Returns the length of a piece of a long line that ends between two characters.
 fn piece(bytes: &[u8]) -> usize {
     let is_inside = |at: &usize| bytes[*at] & 0xc0 == 0x80;
-    let ends = MAX_LINE - 3..=MAX_LINE;
-    ends.rev().find(|at| !is_inside(at)).unwrap_or(MAX_LINE)
+    let ends = MAX_OUTPUT_LINE - 3..=MAX_OUTPUT_LINE;
+    ends.rev()
+        .find(|at| !is_inside(at))
+        .unwrap_or(MAX_OUTPUT_LINE)
 }
 
-fn shown(bytes: &[u8]) -> StyledLine {
+fn render_output_line(bytes: &[u8]) -> StyledLine {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\r', '\n']);
     // Drop earlier states of the line, for example of a progress bar.
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     fn check(chunks: &[&[u8]], expected: &[&str]) {
-        let (mut output, now) = (Output::default(), Instant::now());
+        let (mut output, now) = (OutputLines::default(), Instant::now());
         let mut lines: Vec<StyledLine> = chunks
             .iter()
             .flat_map(|chunk| output.feed(chunk, now))
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_line_without_an_end_is_not_kept_forever() {
-        let (mut output, now) = (Output::default(), Instant::now());
+        let (mut output, now) = (OutputLines::default(), Instant::now());
         let lines: usize = (0..10).map(|_| output.feed(&[b'x'; 1000], now).len()).sum();
         assert_eq!(lines, 2);
     }
@@ -166,7 +168,7 @@ mod tests {
     fn a_piece_of_a_long_line_ends_between_two_characters() {
         let text = "é".repeat(5000);
         for text in [text.clone(), format!("x{text}")] {
-            let shown = Output::default().feed(text.as_bytes(), Instant::now());
+            let shown = OutputLines::default().feed(text.as_bytes(), Instant::now());
             assert_eq!(shown.len(), 2);
             assert!(shown.iter().all(|line| !line.text().contains('\u{fffd}')));
         }
@@ -182,11 +184,11 @@ mod tests {
 
     #[test]
     fn of_a_flood_the_beginning_and_the_newest_lines_are_shown() {
-        let (mut output, now) = (Output::default(), Instant::now());
+        let (mut output, now) = (OutputLines::default(), Instant::now());
         let flood = numbers(0..100_000);
         let first = texts(&output.feed(flood.as_bytes(), now));
         assert_eq!((first.len(), first[LINES - 1].as_str()), (LINES, "  │ 999"));
-        assert!(output.rest.len() <= BYTES);
+        assert!(output.partial.len() <= BYTES);
 
         let later = texts(&output.feed(b"", now + REFRESH));
         assert_eq!(later.len(), 1 + LINES);
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_was_held_back_is_shown_at_the_end() {
-        let (mut output, now) = (Output::default(), Instant::now());
+        let (mut output, now) = (OutputLines::default(), Instant::now());
         output.feed(numbers(0..LINES).as_bytes(), now);
         assert_eq!(texts(&output.feed(b"a\nb\nc", now)), Vec::<String>::new());
         assert_eq!(texts(&output.finish()), ["  │ a", "  │ b", "  │ c"]);
@@ -207,10 +209,10 @@ mod tests {
 
     #[test]
     fn a_flood_without_line_ends_is_cut_too() {
-        let (mut output, now) = (Output::default(), Instant::now());
+        let (mut output, now) = (OutputLines::default(), Instant::now());
         let first = output.feed(&vec![b'x'; 10 << 20], now);
         let length: usize = first.iter().map(|line| line.text().len()).sum();
         assert!(length < 2 * BYTES, "{length}");
-        assert!(output.rest.len() <= BYTES);
+        assert!(output.partial.len() <= BYTES);
     }
 }

@@ -11,9 +11,9 @@ const BYTES_PER_TOKEN: usize = 4;
 
 /// State of the scan.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub struct PlanScan {
     /// Bytes of complete lines that were scanned.
-    seen: usize,
+    parsed: usize,
     /// Bytes received so far.
     length: usize,
     /// Mark and length of the open fence.
@@ -22,14 +22,14 @@ pub struct Scan {
     actions: usize,
 }
 
-impl Scan {
+impl PlanScan {
     /// Takes the whole reply so far and returns lines for what is new.
     pub fn feed(&mut self, text: &str) -> Vec<StyledLine> {
         self.length = self.length.max(text.len());
-        let fresh = text.get(self.seen..).unwrap_or_default();
-        let whole = fresh.rfind('\n').map_or(0, |at| at + 1);
-        self.seen += whole;
-        fresh[..whole]
+        let fresh = text.get(self.parsed..).unwrap_or_default();
+        let complete = fresh.rfind('\n').map_or(0, |at| at + 1);
+        self.parsed += complete;
+        fresh[..complete]
             .lines()
             .filter_map(|line| self.line(line))
             .collect()
@@ -60,7 +60,7 @@ impl Scan {
             return Some(StyledLine::of(Tone::Strong, title));
         }
 
-        let name = action(line)?;
+        let name = action_keyword(line)?;
         self.actions += 1;
         Some(StyledLine::of(Tone::Faint, &format!("  {}. ", self.actions)).with(Tone::Plain, name))
     }
@@ -84,7 +84,7 @@ impl Scan {
     }
 }
 
-fn action(line: &str) -> Option<&'static str> {
+fn action_keyword(line: &str) -> Option<&'static str> {
     let heading = line.strip_prefix("### ")?.trim().trim_matches('`');
     ROWS.iter()
         .map(|row| row.name)
@@ -96,12 +96,12 @@ mod tests {
     use super::*;
 
     fn check(pieces: &[&str], expected: &[&str]) {
-        let (mut scan, mut text, mut said) = (Scan::default(), String::new(), Vec::new());
+        let (mut scan, mut text, mut lines) = (PlanScan::default(), String::new(), Vec::new());
         for piece in pieces {
             text.push_str(piece);
-            said.extend(scan.feed(&text).iter().map(StyledLine::text));
+            lines.extend(scan.feed(&text).iter().map(StyledLine::text));
         }
-        assert_eq!(said, expected);
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -6,17 +6,17 @@ use super::*;
 use crate::workflow::notice::Notice;
 use crate::workspace::notice::FilesNotice;
 
-fn told(width: fn() -> Option<usize>, quiet: bool, events: &[Event<'_>]) -> String {
+fn render(width: fn() -> Option<usize>, is_quiet: bool, events: &[Event<'_>]) -> String {
     let mut out = Vec::new();
     let mut progress = Progress::new(
         &mut out,
-        Manner {
+        OutputStyle {
             paint: Paint::Bare,
             width,
-            quiet,
+            is_quiet,
         },
     );
-    events.iter().for_each(|event| progress.tell(event));
+    events.iter().for_each(|event| progress.report(event));
     String::from_utf8(out).unwrap()
 }
 
@@ -32,8 +32,8 @@ fn an_answer_is_followed_on_a_terminal() {
         Event::Received { text },
         Event::Answered,
     ];
-    let told = told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
-    insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(told, @r#"
+    let output = render(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
+    insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(output, @r#"
     Asking sonnet with about 12,345 tokens
     Title
       1. CREATE
@@ -52,9 +52,9 @@ fn a_wait_is_seen_to_go_on() {
         Event::Received { text: "" },
         Event::Received { text: "" },
     ];
-    let told = told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
+    let output = render(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
     assert_eq!(
-        told,
+        output,
         "Asking sonnet with about 2 tokens\n<clear>sonnet: nothing yet, 0 s"
     );
 }
@@ -62,7 +62,7 @@ fn a_wait_is_seen_to_go_on() {
 #[test]
 fn lines_are_folded_on_a_terminal_alone() {
     assert_eq!(
-        told(
+        render(
             || Some(9),
             false,
             &[Event::Notice(Notice::ModelRemark(
@@ -72,7 +72,7 @@ fn lines_are_folded_on_a_terminal_alone() {
         "one two \n↪ three\n"
     );
     assert_eq!(
-        told(
+        render(
             || None,
             false,
             &[Event::Notice(Notice::ModelRemark(
@@ -87,17 +87,17 @@ fn lines_are_folded_on_a_terminal_alone() {
 fn a_window_that_gets_another_size_is_followed() {
     static WIDTH: AtomicUsize = AtomicUsize::new(20);
     let mut out = Vec::new();
-    let manner = Manner {
+    let style = OutputStyle {
         paint: Paint::Bare,
         width: || Some(WIDTH.load(Ordering::SeqCst)),
-        quiet: false,
+        is_quiet: false,
     };
-    let mut progress = Progress::new(&mut out, manner);
-    progress.tell(&Event::Notice(Notice::ModelRemark(
+    let mut progress = Progress::new(&mut out, style);
+    progress.report(&Event::Notice(Notice::ModelRemark(
         "one two three".to_owned(),
     )));
     WIDTH.store(9, Ordering::SeqCst);
-    progress.tell(&Event::Notice(Notice::ModelRemark(
+    progress.report(&Event::Notice(Notice::ModelRemark(
         "one two three".to_owned(),
     )));
     assert_eq!(
@@ -118,7 +118,7 @@ fn elsewhere_an_answer_is_awaited_in_silence() {
         Event::Answered,
     ];
     assert_eq!(
-        told(|| None, false, &events),
+        render(|| None, false, &events),
         "Asking sonnet with about 2 tokens, price unknown\n"
     );
 }
@@ -126,7 +126,7 @@ fn elsewhere_an_answer_is_awaited_in_silence() {
 #[test]
 fn an_action_that_never_started_says_which_it_is() {
     let outcome = |ending, detail| Outcome::of(ending, detail);
-    let (done, skipped) = (
+    let (success, skipped) = (
         outcome(Ending::Success, "created"),
         outcome(Ending::Skipped, "skipped because you left it out"),
     );
@@ -137,7 +137,7 @@ fn an_action_that_never_started_says_which_it_is() {
         },
         Event::Finished {
             index: 0,
-            outcome: &done,
+            outcome: &success,
         },
         Event::Finished {
             index: 1,
@@ -145,7 +145,7 @@ fn an_action_that_never_started_says_which_it_is() {
         },
     ];
     assert_eq!(
-        told(|| None, false, &events),
+        render(|| None, false, &events),
         "▶ 1. CREATE a\n  ✓ created\n  - 2. skipped because you left it out\n"
     );
 }
@@ -153,7 +153,7 @@ fn an_action_that_never_started_says_which_it_is() {
 #[test]
 fn the_quiet_manner_keeps_warnings() {
     assert_eq!(
-        told(
+        render(
             || None,
             true,
             &[
@@ -177,14 +177,19 @@ fn numbers_are_grouped() {
 
 #[test]
 fn filling_a_worktree_is_one_line_on_a_terminal_and_nothing_elsewhere() {
-    let at = |files| Event::Filling(Some(Filled { files, of: 80_000 }));
+    let at = |files| {
+        Event::Filling(Some(WriteCount {
+            files,
+            total: 80_000,
+        }))
+    };
     let over = Event::Filling(None);
     let events = [at(12_345), at(80_000), over];
     assert_eq!(
-        told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>"),
+        render(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>"),
         "<clear>filling the worktree: 12,345 of 80,000 files\
          <clear>filling the worktree: 80,000 of 80,000 files<clear>"
     );
-    assert_eq!(told(|| Some(80), true, &events), "");
-    assert_eq!(told(|| None, false, &events), "");
+    assert_eq!(render(|| Some(80), true, &events), "");
+    assert_eq!(render(|| None, false, &events), "");
 }

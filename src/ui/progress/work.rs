@@ -9,32 +9,32 @@ use crate::model::acting::{AgentProgress, ToolStatus, ToolUse};
 use crate::ui::style::{StyledLine, Tone};
 
 /// Silence after which the status mentions it.
-const QUIET: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_secs(10);
 /// Tools remembered, so that each is shown once.
 const MAX_TOOLS: usize = 10_000;
 
 /// State of a model at work.
 pub struct AgentWork {
     start: Instant,
-    told: HashSet<String>,
+    reported: HashSet<String>,
     /// Current activity.
     doing: String,
     usage: TokenUsage,
     /// In dollars.
     cost: Option<f64>,
     /// Time since the last event.
-    quiet: Duration,
+    idle: Duration,
 }
 
 impl Default for AgentWork {
     fn default() -> AgentWork {
         AgentWork {
             start: Instant::now(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             doing: "starting".to_owned(),
             usage: TokenUsage::default(),
             cost: None,
-            quiet: Duration::ZERO,
+            idle: Duration::ZERO,
         }
     }
 }
@@ -43,7 +43,7 @@ impl AgentWork {
     /// Applies an event and returns the lines to keep on the screen.
     pub fn feed(&mut self, progress: &AgentProgress<'_>) -> Vec<StyledLine> {
         if !matches!(progress, AgentProgress::Quiet(_)) {
-            self.quiet = Duration::ZERO;
+            self.idle = Duration::ZERO;
         }
 
         match progress {
@@ -60,10 +60,10 @@ impl AgentWork {
             AgentProgress::Tool(tool) => return self.tool(tool),
             AgentProgress::Plan(entries) => {
                 let current = entries.iter().find(|entry| entry.status == "in_progress");
-                let done = entries.iter().filter(|entry| entry.status == "completed");
+                let completed = entries.iter().filter(|entry| entry.status == "completed");
                 if let Some(entry) = current {
-                    let (done, all) = (done.count(), entries.len());
-                    self.doing = format!("{} ({done} of {all} done)", entry.content);
+                    let (completed, all) = (completed.count(), entries.len());
+                    self.doing = format!("{} ({completed} of {all} done)", entry.content);
                 }
             }
             AgentProgress::Used { usage, cost } => {
@@ -73,7 +73,7 @@ impl AgentWork {
             AgentProgress::Note(note) => {
                 return vec![StyledLine::of(Tone::Warning, &format!("  {note}"))];
             }
-            AgentProgress::Quiet(quiet) => self.quiet = *quiet,
+            AgentProgress::Quiet(idle) => self.idle = *idle,
         }
 
         Vec::new()
@@ -83,8 +83,8 @@ impl AgentWork {
     fn tool(&mut self, tool: &ToolUse) -> Vec<StyledLine> {
         self.doing.clone_from(&tool.title);
         let is_new = !tool.title.is_empty()
-            && self.told.len() < MAX_TOOLS
-            && self.told.insert(tool.id.clone());
+            && self.reported.len() < MAX_TOOLS
+            && self.reported.insert(tool.id.clone());
         let (sign, tone) = match tool.status {
             ToolStatus::Failed => ("✗", Tone::Removed),
             _ if !is_new => return Vec::new(),
@@ -107,8 +107,8 @@ impl AgentWork {
     /// Returns the status, such as `claude: edit src/main.rs, 12 s, 3,400 tokens, $0.0210`.
     pub fn status(&self, model: &str) -> StyledLine {
         let mut doing = self.doing.clone();
-        if self.quiet >= QUIET {
-            doing.push_str(&format!(", nothing new for {} s", self.quiet.as_secs()));
+        if self.idle >= IDLE {
+            doing.push_str(&format!(", nothing new for {} s", self.idle.as_secs()));
         }
         self.line(model, &doing)
     }
@@ -135,13 +135,13 @@ mod tests {
 
     fn check(progress: &[AgentProgress<'_>], lines: &[&str], status: &str) {
         let mut work = AgentWork::default();
-        let told: Vec<String> = progress
+        let reported: Vec<String> = progress
             .iter()
             .flat_map(|progress| work.feed(progress))
             .map(|line| line.text())
             .collect();
         assert_eq!(
-            (told, work.status("m").text()),
+            (reported, work.status("m").text()),
             (
                 lines.iter().map(|line| (*line).to_owned()).collect(),
                 status.to_owned()
@@ -161,12 +161,12 @@ mod tests {
     #[test]
     fn a_tool_is_told_once_and_again_when_it_fails() {
         let pending = tool("1", "edit a.txt", ToolStatus::Pending);
-        let done = tool("1", "edit a.txt", ToolStatus::Completed);
+        let completed = tool("1", "edit a.txt", ToolStatus::Completed);
         let failed = tool("2", "run tests", ToolStatus::Failed);
         check(
             &[
                 AgentProgress::Tool(&pending),
-                AgentProgress::Tool(&done),
+                AgentProgress::Tool(&completed),
                 AgentProgress::Tool(&failed),
             ],
             &["  • edit a.txt", "  ✗ run tests"],

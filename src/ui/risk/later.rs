@@ -12,7 +12,7 @@ struct RunnerRule {
 }
 
 /// The first match wins.
-const RULES: &[RunnerRule] = &[
+const RUNNER_RULES: &[RunnerRule] = &[
     RunnerRule {
         paths: &[
             ".github/workflows/",
@@ -162,21 +162,25 @@ const RULES: &[RunnerRule] = &[
 ];
 
 /// Returns the trigger of the file that an action writes, if it has one.
-pub(super) fn reason(action: &Action) -> Option<&'static str> {
-    of_path(action.kind.path()?.as_str())
+pub(super) fn runs_later(action: &Action) -> Option<&'static str> {
+    path_runs_later(action.kind.path()?.as_str())
 }
 
-fn of_path(path: &str) -> Option<&'static str> {
+fn path_runs_later(path: &str) -> Option<&'static str> {
     // Some file systems ignore case, so `Makefile` and `makefile` are the same file.
     let path = path.to_lowercase();
-    RULES
+    RUNNER_RULES
         .iter()
-        .find(|rule| rule.paths.iter().any(|pattern| matches(&path, pattern)))
+        .find(|rule| {
+            rule.paths
+                .iter()
+                .any(|pattern| matches_pattern(&path, pattern))
+        })
         .map(|rule| rule.when)
 }
 
 /// `path` must be lowercase.
-fn matches(path: &str, pattern: &str) -> bool {
+fn matches_pattern(path: &str, pattern: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     if let Some(ending) = pattern.strip_prefix('*') {
         return name.ends_with(ending);
@@ -198,7 +202,7 @@ mod tests {
     use super::*;
 
     fn check(path: &str, expected: Option<&str>) {
-        assert_eq!(of_path(path), expected, "for {path}");
+        assert_eq!(path_runs_later(path), expected, "for {path}");
     }
 
     #[test]

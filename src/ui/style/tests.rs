@@ -3,8 +3,8 @@
 use super::*;
 
 fn check(line: StyledLine, width: usize, expected: &[&str]) {
-    let found: Vec<String> = line.wrap(width).iter().map(StyledLine::text).collect();
-    assert_eq!(found, expected);
+    let rows: Vec<String> = line.wrap(width).iter().map(StyledLine::text).collect();
+    assert_eq!(rows, expected);
 }
 
 #[test]
@@ -16,12 +16,12 @@ fn a_line_wraps_at_columns_not_at_characters() {
 }
 
 fn check_fold(text: &str, width: usize, expected: &[&str]) {
-    let found: Vec<String> = StyledLine::plain(text)
+    let rows: Vec<String> = StyledLine::plain(text)
         .fold(width)
         .iter()
         .map(StyledLine::text)
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(rows, expected);
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn a_folded_line_breaks_at_blanks_and_marks_what_goes_on() {
 
 fn check_width(line: &StyledLine) {
     let rows = [line.clone().wrap(7), line.clone().fold(7)].concat();
-    let made = [line.clone().cut(5), line.clone().join(line.clone())];
-    for line in rows.iter().chain(&made).chain([line]) {
+    let lines = [line.clone().cut(5), line.clone().append(line.clone())];
+    for line in rows.iter().chain(&lines).chain([line]) {
         let columns = line.spans.iter().map(|span| span.text.width());
         assert_eq!(line.width(), columns.sum::<usize>(), "{line:?}");
     }
@@ -78,11 +78,11 @@ fn nothing_on_a_line_can_steer_the_terminal() {
 #[test]
 fn a_text_without_end_is_not_made_into_lines() {
     let lines = |text: &str| block(Tone::Added, text);
-    let found = long_text("a\x1b", lines, Paint::Colors);
-    assert_eq!(found, "\x1b[32ma\\u{1b}\x1b[0m\n");
+    let output = long_text("a\x1b", lines, Paint::Colors);
+    assert_eq!(output, "\x1b[32ma\\u{1b}\x1b[0m\n");
     let text = "\x1b\n".repeat(MAX_STYLED / 2 + 1);
-    let found = long_text(&text, |_| panic!("it is too long"), Paint::Colors);
-    assert_eq!(found, "\\u{1b}\n".repeat(MAX_STYLED / 2 + 1));
+    let output = long_text(&text, |_| panic!("it is too long"), Paint::Colors);
+    assert_eq!(output, "\\u{1b}\n".repeat(MAX_STYLED / 2 + 1));
 }
 
 #[test]

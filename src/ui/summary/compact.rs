@@ -1,28 +1,28 @@
 //! Compact summary for a low screen: counts only, except for commands and risks.
 
-use super::group::{ActionGroup, by_row};
+use super::group::{ActionGroup, group_by_kind};
 use super::{Summary, TextArea, command, difference, facts, prompt_rows};
 use crate::plan::memo::Verb;
 use crate::ui::diff;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
 use crate::workflow::user::ReviewRequest;
 
-pub(super) fn lines(summary: &Summary<'_>, room: TextArea) -> Vec<StyledLine> {
+pub(super) fn compact_lines(summary: &Summary<'_>, area: TextArea) -> Vec<StyledLine> {
     let proposal = summary.proposal;
     let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
     let mut lines = vec![
         // Cut these two. Commands and risks are wrapped instead.
-        title.cut(room.width),
-        facts(proposal).cut(room.width),
-        StyledLine::of(Tone::Faint, &"─".repeat(room.width)),
+        title.cut(area.width),
+        facts(proposal).cut(area.width),
+        StyledLine::of(Tone::Faint, &"─".repeat(area.width)),
     ];
-    lines.extend(memos(proposal));
-    let counts = StyledLine::plain(&format!(" {}", counts(proposal).join(", ")));
+    lines.extend(memo_counts(proposal));
+    let counts = StyledLine::plain(&format!(" {}", action_counts(proposal).join(", ")));
     lines.push(match summary.files.as_slice() {
         [] => counts,
         files => counts
             .with(Tone::Plain, "  ")
-            .join(diff::counted(difference::counts(files))),
+            .append(diff::counted(difference::counts(files))),
     });
 
     lines.extend(summary.whole_risk_lines());
@@ -33,14 +33,14 @@ pub(super) fn lines(summary: &Summary<'_>, room: TextArea) -> Vec<StyledLine> {
         lines.extend(summary.risks_of(Some(index), "  "));
     }
 
-    let mut lines = wrap_all(lines, room.width);
-    if lines.len() + prompt_rows(room.width) < room.height {
+    let mut lines = wrap_all(lines, area.width);
+    if lines.len() + prompt_rows(area.width) < area.height {
         lines.extend(summary.more_keys());
     }
     lines
 }
 
-fn memos(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
+fn memo_counts(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
     let number = |verb: Verb| {
         proposal
             .plan
@@ -49,22 +49,22 @@ fn memos(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
             .filter(|memo| memo.verb == verb)
             .count()
     };
-    let words = [
+    let parts = [
         (number(Verb::Add), "added"),
         (number(Verb::Remove), "removed"),
     ];
-    let words: Vec<String> = words
+    let parts: Vec<String> = parts
         .iter()
         .filter(|(number, _)| *number > 0)
         .map(|(number, word)| format!("{number} {word}"))
         .collect();
 
-    (!words.is_empty()).then(|| StyledLine::plain(&format!(" memos: {}", words.join(", "))))
+    (!parts.is_empty()).then(|| StyledLine::plain(&format!(" memos: {}", parts.join(", "))))
 }
 
 /// Counts by kind, such as `CREATE 1 file`.
-fn counts(proposal: &ReviewRequest<'_>) -> Vec<String> {
-    let counted: Vec<String> = by_row(proposal)
+fn action_counts(proposal: &ReviewRequest<'_>) -> Vec<String> {
+    let counted: Vec<String> = group_by_kind(proposal)
         .into_iter()
         .map(
             |ActionGroup {

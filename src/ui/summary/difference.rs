@@ -8,8 +8,8 @@ use crate::plan::action::edit::Pair;
 use crate::plan::validate::Simulation;
 use crate::text::diff::Counts;
 use crate::ui::diff::{self, FileVersions, replaced};
-use crate::ui::room::TextArea;
 use crate::ui::style::{StyledLine, Tone};
+use crate::ui::text_area::TextArea;
 
 /// Diff lines in a summary, for all files together.
 pub(super) const MAX_LINES: usize = 40;
@@ -55,18 +55,18 @@ struct FileSteps<'a> {
 /// Returns the changed files, in the order of the plan.
 pub(super) fn files(plan: &Plan, simulation: &Simulation) -> Vec<FileDifference> {
     let steps = steps(plan, simulation);
-    steps.iter().map(|file| file.shown(MAX_LINES)).collect()
+    steps.iter().map(|file| file.render(MAX_LINES)).collect()
 }
 
-pub(super) fn whole(plan: &Plan, simulation: &Simulation) -> Vec<StyledLine> {
+pub(super) fn full_diff(plan: &Plan, simulation: &Simulation) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for file in steps(plan, simulation) {
-        let left = MAX_WHOLE.saturating_sub(lines.len());
-        let shown = file.shown(left);
+        let remaining = MAX_WHOLE.saturating_sub(lines.len());
+        let rendered = file.render(remaining);
         lines.extend(file.names());
-        lines.extend(shown.lines);
-        if shown.left_out > 0 {
-            lines.push(more(shown.left_out, "", ""));
+        lines.extend(rendered.lines);
+        if rendered.left_out > 0 {
+            lines.push(more(rendered.left_out, "", ""));
         }
     }
 
@@ -87,10 +87,10 @@ fn steps<'a>(plan: &'a Plan, simulation: &'a Simulation) -> Vec<FileSteps<'a>> {
         };
         let path = path.as_str();
         for part in action.kind.preview(simulation.step(index)) {
-            let known = files.iter_mut().rfind(|file| file.path == path);
-            match (part, known) {
-                (PreviewPart::Words(words), _) => files.push(FileSteps {
-                    note: words.into_iter().next(),
+            let existing = files.iter_mut().rfind(|file| file.path == path);
+            match (part, existing) {
+                (PreviewPart::Text(texts), _) => files.push(FileSteps {
+                    note: texts.into_iter().next(),
                     ..FileSteps::of(path, None)
                 }),
                 (PreviewPart::Difference { before, after, .. }, Some(file))
@@ -130,7 +130,7 @@ impl<'a> FileSteps<'a> {
         }
     }
 
-    fn shown(&self, most: usize) -> FileDifference {
+    fn render(&self, most: usize) -> FileDifference {
         let is_new = self.ends.is_some_and(|ends| ends.before.is_none());
         let mut difference = self.ends.map_or_else(Default::default, |ends| {
             let versions = FileVersions {
@@ -138,7 +138,7 @@ impl<'a> FileSteps<'a> {
                 before: ends.before,
                 after: ends.after,
             };
-            diff::shown(&versions, most)
+            diff::render(&versions, most)
         });
         // In a new file, the only hunk covers all lines.
         difference
@@ -147,7 +147,7 @@ impl<'a> FileSteps<'a> {
         difference
             .lines
             .extend(self.pairs.iter().copied().flat_map(replaced));
-        let beyond = difference.lines.len().saturating_sub(most);
+        let excess = difference.lines.len().saturating_sub(most);
         difference.lines.truncate(most);
 
         FileDifference {
@@ -156,7 +156,7 @@ impl<'a> FileSteps<'a> {
             note: self.note.clone(),
             counts: difference.counts,
             lines: difference.lines.into_iter().map(bounded).collect(),
-            left_out: difference.left_out + beyond,
+            left_out: difference.left_out + excess,
         }
     }
 
@@ -193,7 +193,7 @@ impl FileDifference {
         let counts = || diff::counted(self.counts);
         let header = match &self.note {
             Some(_) if self.counts == Counts::default() => path,
-            _ => path.with(Tone::Plain, "  ").join(counts()),
+            _ => path.with(Tone::Plain, "  ").append(counts()),
         };
         match (&self.note, self.is_new) {
             (Some(note), _) => header.with(Tone::Faint, &format!("  {note}")),
@@ -206,15 +206,15 @@ impl FileDifference {
     fn rows(&self, number: usize, width: usize, key: &str) -> Vec<StyledLine> {
         let length = self.length();
         if number < 2 && length > number {
-            return vec![self.header().join(more(length, "  ", key))];
+            return vec![self.header().append(more(length, "  ", key))];
         }
 
-        let shown = if length > number { number - 1 } else { length };
+        let visible = if length > number { number - 1 } else { length };
         let mut rows = vec![self.header()];
-        let lines = self.lines.iter().take(shown);
-        rows.extend(lines.map(|line| StyledLine::plain("    ").join(line.clone()).cut(width)));
-        if length > shown {
-            rows.push(more(length - shown, "    ", key));
+        let lines = self.lines.iter().take(visible);
+        rows.extend(lines.map(|line| StyledLine::plain("    ").append(line.clone()).cut(width)));
+        if length > visible {
+            rows.push(more(length - visible, "    ", key));
         }
 
         rows
@@ -229,7 +229,7 @@ pub(super) fn counts(files: &[FileDifference]) -> Counts {
 }
 
 /// Rows needed to show everything, up to the limit.
-pub(super) fn wanted(files: &[FileDifference]) -> usize {
+pub(super) fn needed_lines(files: &[FileDifference]) -> usize {
     let lines: usize = files.iter().map(FileDifference::length).sum();
     // One row more than the limit: the count of omitted lines.
     files.len() + lines.min(MAX_LINES + 1)
@@ -237,24 +237,24 @@ pub(super) fn wanted(files: &[FileDifference]) -> usize {
 
 /// Lists as many files as fit, with diffs for the first ones. `key` is appended to counts of
 /// omitted lines.
-pub(super) fn folded(files: &[FileDifference], key: &str, room: TextArea) -> Vec<StyledLine> {
-    let (rows, width) = (room.height, room.width);
+pub(super) fn folded(files: &[FileDifference], key: &str, area: TextArea) -> Vec<StyledLine> {
+    let (rows, width) = (area.height, area.width);
     let most = rows.max(1);
-    let named = if files.len() > most {
+    let named_count = if files.len() > most {
         most - 1
     } else {
         files.len()
     };
-    let left = rows
+    let budget = rows
         .saturating_sub(files.len().min(most))
         .min(MAX_LINES + 1);
-    let shares = shares(&files[..named], left);
+    let shares = shares(&files[..named_count], budget);
     let listed = files.iter().zip(shares);
     let mut lines: Vec<StyledLine> = listed
         .flat_map(|(file, share)| file.rows(share, width, key))
         .collect();
 
-    let unnamed = files.len() - named;
+    let unnamed = files.len() - named_count;
     if unnamed > 0 {
         let text = format!("  … and {unnamed} more files{key}");
         lines.push(StyledLine::of(Tone::Warning, &text));
@@ -267,13 +267,17 @@ pub(super) fn folded(files: &[FileDifference], key: &str, room: TextArea) -> Vec
 /// then the first ones get the remainder.
 fn shares(files: &[FileDifference], rows: usize) -> Vec<usize> {
     let part = (rows / files.len().max(1)).max(MIN_CHUNK);
-    let mut left = rows;
+    let mut remaining = rows;
     let mut shares = vec![0; files.len()];
     for most in [part, usize::MAX] {
         for (share, file) in shares.iter_mut().zip(files) {
-            let more = file.length().min(most).saturating_sub(*share).min(left);
+            let more = file
+                .length()
+                .min(most)
+                .saturating_sub(*share)
+                .min(remaining);
             *share += more;
-            left -= more;
+            remaining -= more;
         }
     }
 

@@ -20,25 +20,25 @@ pub(super) struct ActionGroup {
 }
 
 /// Groups all actions by kind. File changes and commands come first.
-pub(super) fn by_row(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
+pub(super) fn group_by_kind(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
     let plan = proposal.plan;
     let mut rows = ROWS.to_vec();
     rows.sort_by_key(|row| row.group);
     let of_row = |row: &'static ActionRow| {
         let actions = (0..plan.actions.len()).filter(|&at| plan.actions[at].kind.row() == row);
-        group(proposal, actions.collect())
+        action_group(proposal, actions.collect())
     };
 
     rows.into_iter().filter_map(of_row).collect()
 }
 
 /// Groups consecutive actions of the same kind, in plan order.
-pub(super) fn in_order(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
+pub(super) fn group_in_order(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
     let actions: Vec<usize> = (0..proposal.plan.actions.len()).collect();
     let row = |at: usize| proposal.plan.actions[at].kind.row();
     let runs = actions.chunk_by(|&one, &next| row(one) == row(next));
     let mut groups: Vec<ActionGroup> = runs
-        .filter_map(|run| group(proposal, run.to_vec()))
+        .filter_map(|run| action_group(proposal, run.to_vec()))
         .collect();
 
     // Mention the confinement only once.
@@ -48,10 +48,10 @@ pub(super) fn in_order(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
 }
 
 /// `None` if there are no actions.
-fn group(proposal: &ReviewRequest<'_>, actions: Vec<usize>) -> Option<ActionGroup> {
+fn action_group(proposal: &ReviewRequest<'_>, actions: Vec<usize>) -> Option<ActionGroup> {
     let plan = proposal.plan;
     let row = plan.actions[*actions.first()?].kind.row();
-    let number = number_of(plan, row, &actions);
+    let number = count_actions(plan, row, &actions);
     let (one, many) = row.unit;
     let mut targets: Vec<String> = Vec::new();
     for at in &actions {
@@ -74,7 +74,7 @@ fn group(proposal: &ReviewRequest<'_>, actions: Vec<usize>) -> Option<ActionGrou
 }
 
 /// Two actions on the same file count once.
-fn number_of(plan: &Plan, row: &ActionRow, actions: &[usize]) -> usize {
+fn count_actions(plan: &Plan, row: &ActionRow, actions: &[usize]) -> usize {
     if !row.counts_targets {
         return actions.len();
     }

@@ -10,7 +10,7 @@ const MAX_LINES: usize = 3;
 const MAX_CHARACTERS: usize = 4000;
 /// Longer lines are hard to read.
 const MAX_WIDTH: usize = 100;
-const REST: &str = " …";
+const ELLIPSIS: &str = " …";
 /// Appended to a cut reason: the key that shows all.
 pub(super) const KEY: &str = " the rest: r";
 /// Heading of the section with the reason. Earlier sections describe the past.
@@ -25,11 +25,13 @@ pub(super) fn lines(rationale: &str, width: usize, key: &str) -> Vec<StyledLine>
     rows.truncate(MAX_LINES);
 
     let last = rows.len().saturating_sub(1);
-    let rest = format!("{REST}{key}");
+    let suffix = format!("{ELLIPSIS}{key}");
     let line = |(at, row): (usize, String)| {
         let line = StyledLine::plain("  ").with(Tone::Plain, &row);
         match is_cut && at == last {
-            true => shortened(&row, width.saturating_sub(rest.width())).with(Tone::Faint, &rest),
+            true => {
+                shortened(&row, width.saturating_sub(suffix.width())).with(Tone::Faint, &suffix)
+            }
             false => line,
         }
     };
@@ -41,16 +43,16 @@ fn chosen(rationale: &str) -> (String, bool) {
     let is_heading = |line: &&str| line.trim_start().starts_with('#');
     let mut lines = rationale.lines();
     let has_section = lines.any(|line| is_heading(&line) && line.to_lowercase().contains(SECTION));
-    let said: Vec<&str> = match has_section {
+    let selected: Vec<&str> = match has_section {
         true => lines.take_while(|line| !is_heading(line)).collect(),
         false => rationale.lines().filter(|line| !is_heading(line)).collect(),
     };
 
-    let words: Vec<&str> = said
+    let tokens: Vec<&str> = selected
         .iter()
         .flat_map(|line| line.split_whitespace())
         .collect();
-    let text = words.join(" ");
+    let text = tokens.join(" ");
     match text.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => (visible(&text[..end]).into_owned(), true),
         None => (visible(&text).into_owned(), false),
@@ -86,11 +88,11 @@ fn shortened(line: &str, width: usize) -> StyledLine {
         used <= width
     });
     let end: usize = fits.map(char::len_utf8).sum();
-    let kept = match line[..end].rfind(' ').filter(|_| end < line.len()) {
+    let prefix = match line[..end].rfind(' ').filter(|_| end < line.len()) {
         Some(blank) => &line[..blank],
         None => &line[..end],
     };
-    StyledLine::plain("  ").with(Tone::Plain, kept)
+    StyledLine::plain("  ").with(Tone::Plain, prefix)
 }
 
 #[cfg(test)]
@@ -98,12 +100,12 @@ mod tests {
     use super::*;
 
     fn check(rationale: &str, width: usize, expected: &[&str]) {
-        let found: Vec<String> = lines(rationale, width, KEY)
+        let rows: Vec<String> = lines(rationale, width, KEY)
             .iter()
             .map(StyledLine::text)
             .collect();
-        assert_eq!(found, expected);
-        assert!(found.iter().all(|line| line.width() <= width), "{found:?}");
+        assert_eq!(rows, expected);
+        assert!(rows.iter().all(|line| line.width() <= width), "{rows:?}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Sections of a summary, and how they share the screen.
 
 use super::difference::{self, FileDifference};
-use crate::ui::room::TextArea;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
+use crate::ui::text_area::TextArea;
 
 /// Weight of the changes, relative to any other section.
 const WEIGHT_OF_CHANGES: usize = 4;
@@ -17,26 +17,26 @@ pub(super) enum SectionContent<'a> {
 
 pub(super) struct SummarySection<'a> {
     pub(super) heading: Option<StyledLine>,
-    pub(super) content: SectionContent<'a>,
+    pub(super) body: SectionContent<'a>,
     /// Minimum number of lines. `None` means that the section is never shortened.
-    pub(super) room: Option<usize>,
+    pub(super) min_lines: Option<usize>,
 }
 
 impl SummarySection<'_> {
     pub(super) fn is_empty(&self) -> bool {
-        self.heading.is_none() && self.wanted() == 0
+        self.heading.is_none() && self.needed_lines() == 0
     }
 
     /// Lines needed to show everything.
-    pub(super) fn wanted(&self) -> usize {
-        match &self.content {
+    pub(super) fn needed_lines(&self) -> usize {
+        match &self.body {
             SectionContent::Listed(listed) => listed.len(),
-            SectionContent::Files(files, _) => difference::wanted(files),
+            SectionContent::Files(files, _) => difference::needed_lines(files),
         }
     }
 
     fn weight(&self) -> usize {
-        match self.content {
+        match self.body {
             SectionContent::Files(..) => WEIGHT_OF_CHANGES,
             SectionContent::Listed(_) => 1,
         }
@@ -44,7 +44,7 @@ impl SummarySection<'_> {
 
     /// Lines that the section takes on any screen of this width.
     pub(super) fn fixed(&self, width: usize) -> usize {
-        let listed = match (&self.content, self.room) {
+        let listed = match (&self.body, self.min_lines) {
             (SectionContent::Listed(listed), None) => wrap_all(listed.clone(), width).len(),
             _ => 0,
         };
@@ -53,7 +53,7 @@ impl SummarySection<'_> {
 
     /// `limit` does not apply to a section that is never shortened.
     pub(super) fn lines(self, limit: usize, width: usize) -> Vec<StyledLine> {
-        let listed = match (self.content, self.room) {
+        let listed = match (self.body, self.min_lines) {
             (SectionContent::Listed(listed), None) => listed,
             (SectionContent::Listed(listed), Some(_)) => shortened(listed, limit),
             (SectionContent::Files(files, key), _) => difference::folded(
@@ -71,21 +71,22 @@ impl SummarySection<'_> {
 
 /// Distributes lines among the sections that can be shortened: first their minimum, then line by
 /// line to the section with the smallest weighted share.
-pub(super) fn shares(sections: &[SummarySection<'_>], left: usize) -> Vec<usize> {
-    let wanted = |section: &SummarySection<'_>| section.room.map_or(0, |_| section.wanted());
+pub(super) fn shares(sections: &[SummarySection<'_>], budget: usize) -> Vec<usize> {
+    let needed =
+        |section: &SummarySection<'_>| section.min_lines.map_or(0, |_| section.needed_lines());
     let mut shares: Vec<usize> = sections
         .iter()
-        .map(|section| section.room.unwrap_or(0).min(section.wanted()))
+        .map(|section| section.min_lines.unwrap_or(0).min(section.needed_lines()))
         .collect();
-    let mut left = left.saturating_sub(shares.iter().sum());
+    let mut remaining = budget.saturating_sub(shares.iter().sum());
 
     while let Some(at) = (0..sections.len())
-        .filter(|&at| shares[at] < wanted(&sections[at]))
+        .filter(|&at| shares[at] < needed(&sections[at]))
         .min_by_key(|&at| shares[at] / sections[at].weight())
-        .filter(|_| left > 0)
+        .filter(|_| remaining > 0)
     {
         shares[at] += 1;
-        left -= 1;
+        remaining -= 1;
     }
     shares
 }
@@ -93,9 +94,9 @@ pub(super) fn shares(sections: &[SummarySection<'_>], left: usize) -> Vec<usize>
 /// The last line counts the omitted ones.
 fn shortened(mut lines: Vec<StyledLine>, limit: usize) -> Vec<StyledLine> {
     if lines.len() > limit {
-        let kept = limit.saturating_sub(1);
-        let left_out = lines.len() - kept;
-        lines.truncate(kept);
+        let visible = limit.saturating_sub(1);
+        let left_out = lines.len() - visible;
+        lines.truncate(visible);
         lines.push(StyledLine::of(
             Tone::Warning,
             &format!("      … and {left_out} more: (m)odify lists them all"),

@@ -3,7 +3,7 @@
 use super::super::sample;
 use super::*;
 
-fn shown(sample: &sample::Sample, width: usize, height: usize) -> String {
+fn render(sample: &sample::Sample, width: usize, height: usize) -> String {
     let proposal = sample.proposal();
     let lines = Summary::new(&proposal, Audience::Asked).lines(TextArea { width, height });
     lines
@@ -15,7 +15,7 @@ fn shown(sample: &sample::Sample, width: usize, height: usize) -> String {
 
 #[test]
 fn a_summary_counts_lists_and_warns() {
-    insta::assert_snapshot!(shown(&sample::bootstrap(), 80, 24), @r#"
+    insta::assert_snapshot!(render(&sample::bootstrap(), 80, 24), @r#"
     ▶ Reviewing Plan: "Bootstrap New Project Component"
       add-auth · turn 3 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────
@@ -45,7 +45,7 @@ fn a_summary_counts_lists_and_warns() {
 
 #[test]
 fn a_summary_wraps_on_a_narrow_screen() {
-    insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 30), @r#"
+    insta::assert_snapshot!(render(&sample::bootstrap(), 40, 30), @r#"
     ▶ Reviewing Plan: "Bootstrap New
     ↪ Project Component"
       add-auth · turn 3 · 🟢 Green ·
@@ -84,7 +84,7 @@ fn a_summary_wraps_on_a_narrow_screen() {
 
 #[test]
 fn a_summary_is_compact_on_a_low_screen() {
-    insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 12), @r"
+    insta::assert_snapshot!(render(&sample::bootstrap(), 40, 12), @r"
     ▶ Bootstrap New Project Component
       add-auth · turn 3 · 🟢 Green · Pathfi…
     ────────────────────────────────────────
@@ -100,7 +100,7 @@ fn a_summary_is_compact_on_a_low_screen() {
 #[test]
 fn a_command_that_no_screen_holds_leaves_the_lists_as_they_are() {
     let command: String = (0..100).map(|n| format!("echo {n}\n")).collect();
-    let text = shown(&sample::command(&command), 40, 12);
+    let text = render(&sample::command(&command), 40, 12);
     assert!(
         text.contains("- EXECUTE: 1 command") && text.contains("$ echo 0"),
         "{text}"
@@ -109,7 +109,7 @@ fn a_command_that_no_screen_holds_leaves_the_lists_as_they_are() {
 
 #[test]
 fn many_files_are_counted_and_the_rest_is_said() {
-    let text = shown(&sample::many(500), 80, 24);
+    let text = render(&sample::many(500), 80, 24);
     assert!(text.contains("CREATE: 500 files"), "{text}");
     assert!(text.contains("more files: d"), "{text}");
     assert!(text.lines().count() <= 24, "{text}");
@@ -131,7 +131,7 @@ fn a_file_that_two_edits_change_is_one_file() {
     let sample = sample::Sample::new(&text, &[("x", "a\nb\n"), ("y", "a\n")]);
 
     for height in [40, 8] {
-        let text = shown(&sample, 80, height);
+        let text = render(&sample, 80, height);
         assert!(
             text.contains("EDIT: 2 files") || text.contains("EDIT 2 files"),
             "{text}"
@@ -145,7 +145,7 @@ fn a_plan_that_has_a_bit_of_everything_fits_a_screen() {
     let mut more = sample::bootstrap().plan;
     sample.plan.memos = vec![more.memos.remove(0); 20];
     sample.plan.actions.extend(more.actions);
-    let text = shown(&sample, 120, 28);
+    let text = render(&sample, 120, 28);
 
     assert!(text.lines().count() <= 27, "{text}");
     assert!(
@@ -157,7 +157,7 @@ fn a_plan_that_has_a_bit_of_everything_fits_a_screen() {
 #[test]
 fn a_command_is_whole_however_long() {
     let command: String = (0..100).map(|n| format!("echo {n}\n")).collect();
-    let text = shown(&sample::command(&command), 80, 24);
+    let text = render(&sample::command(&command), 80, 24);
     assert!(
         (0..100).all(|n| text.contains(&format!("echo {n}\n"))),
         "{text}"
@@ -167,14 +167,14 @@ fn a_command_is_whole_however_long() {
 #[test]
 fn nothing_in_a_plan_can_steer_the_screen() {
     let sample = sample::command("echo \u{1b}[2K\u{202e}safe\r\n");
-    let text = shown(&sample, 80, 24);
+    let text = render(&sample, 80, 24);
     assert!(text.contains("\\u{1b}[2K\\u{202e}safe"), "{text}");
     assert!(text.contains("⚠ EXECUTE"), "{text}");
 }
 
 #[test]
 fn the_value_has_commands_and_counts() {
-    let value = json(&sample::bootstrap().proposal());
+    let value = proposal_json(&sample::bootstrap().proposal());
     assert_eq!(value["title"], "Bootstrap New Project Component");
     assert_eq!(value["actions"][3]["command"], "poetry lock\n");
     assert_eq!(value["actions"][1]["added"], 1);
@@ -187,8 +187,8 @@ fn of_actions(actions: &[String]) -> String {
     )
 }
 
-fn create(path: &str, content: &str) -> String {
-    format!("\n### CREATE\n- File Path: {path}\n- Description: d\n````\n{content}````\n")
+fn create(path: &str, contents: &str) -> String {
+    format!("\n### CREATE\n- File Path: {path}\n- Description: d\n````\n{contents}````\n")
 }
 
 fn execute(command: &str) -> String {
@@ -200,7 +200,7 @@ fn numbered(lines: usize) -> String {
 }
 
 fn changes(sample: &sample::Sample, width: usize, height: usize) -> Vec<String> {
-    let text = shown(sample, width, height);
+    let text = render(sample, width, height);
     let lines = text
         .lines()
         .skip_while(|line| !line.starts_with(" Changes"));
@@ -219,7 +219,7 @@ fn commands_and_risks_stand_in_the_order_in_which_they_run() {
         ]),
         &[],
     );
-    let text = shown(&sample, 80, 50);
+    let text = render(&sample, 80, 50);
     let (_, plan) = text.split_once(" Action Plan:\n").unwrap();
     insta::assert_snapshot!(plan, @r"
       - CREATE: 1 file  b.txt
@@ -311,12 +311,12 @@ fn two_edits_of_a_file_are_one_difference() {
         &of_actions(&[edit("a", "1"), edit("c", "3")]),
         &[("x", "a\nb\nc\n")],
     );
-    let found: Vec<String> = differences(&sample.proposal())
+    let lines: Vec<String> = differences(&sample.proposal())
         .iter()
         .map(StyledLine::text)
         .collect();
     assert_eq!(
-        found,
+        lines,
         [
             "--- a/x",
             "+++ b/x",
@@ -334,7 +334,7 @@ fn two_edits_of_a_file_are_one_difference() {
 fn who_is_only_told_sees_no_keys() {
     let sample = sample::Sample::new(&of_actions(&[create("long.txt", &numbered(160))]), &[]);
     let proposal = sample.proposal();
-    let lines = Summary::new(&proposal, Audience::Told).lines(TextArea::UNLIMITED);
+    let lines = Summary::new(&proposal, Audience::Informed).lines(TextArea::UNLIMITED);
     let lines: Vec<String> = lines.iter().map(StyledLine::text).collect();
     assert!(
         lines.contains(&"    … 120 more lines".to_owned()),

@@ -42,22 +42,24 @@ pub struct WebSearch {
 }
 
 /// Parses an address below the secret path. Returns `None` if it is not valid.
-pub fn read(path: &str, query: &str) -> Option<WebPage> {
+pub fn parse_page(path: &str, query: &str) -> Option<WebPage> {
     match path {
         "" | "index.html" => return Some(WebPage::Sessions),
         "state" => return Some(WebPage::State),
         "style.css" => return Some(WebPage::Style),
         "live.js" => return Some(WebPage::Script),
         "icon.svg" => return Some(WebPage::Icon),
-        "find.html" => return Some(WebPage::Search(wanted(query))),
+        "find.html" => return Some(WebPage::Search(parse_search(query))),
         "compare.html" => {
-            let turns = fields(query).into_iter().filter(|(name, _)| name == "t");
+            let turns = query_fields(query)
+                .into_iter()
+                .filter(|(name, _)| name == "t");
             return Some(WebPage::Compare(turns.map(|(_, value)| value).collect()));
         }
         _ => {}
     }
 
-    let path = decoded(path.strip_prefix("s/")?, false)?;
+    let path = percent_decode(path.strip_prefix("s/")?, false)?;
     let (session, page) = path.rsplit_once('/')?;
     // Also rejects `..`: the name must be a valid session name.
     let session = SessionName::from_address(session).ok()?;
@@ -70,8 +72,8 @@ pub fn read(path: &str, query: &str) -> Option<WebPage> {
     }
 }
 
-fn wanted(query: &str) -> WebSearch {
-    let fields = fields(query);
+fn parse_search(query: &str) -> WebSearch {
+    let fields = query_fields(query);
     let value = |name: &str| {
         fields
             .iter()
@@ -98,22 +100,22 @@ fn wanted(query: &str) -> WebSearch {
     }
 }
 
-fn fields(query: &str) -> Vec<(String, String)> {
+fn query_fields(query: &str) -> Vec<(String, String)> {
     let pair = |part: &str| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        Some((decoded(name, true)?, decoded(value, true)?))
+        Some((percent_decode(name, true)?, percent_decode(value, true)?))
     };
     query.split('&').filter_map(pair).collect()
 }
 
 /// Percent-decodes text. `None` if the result is not valid UTF-8. In a form, `+` is a space.
-fn decoded(text: &str, is_form: bool) -> Option<String> {
+fn percent_decode(text: &str, is_form: bool) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
+    let mut input = text.bytes();
+    while let Some(byte) = input.next() {
         bytes.push(match byte {
             b'%' => {
-                let digits = [rest.next()?, rest.next()?];
+                let digits = [input.next()?, input.next()?];
                 u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
             }
             b'+' if is_form => b' ',
@@ -129,7 +131,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expected: Option<WebPage>) {
-        assert_eq!(read(path, ""), expected, "{path}");
+        assert_eq!(parse_page(path, ""), expected, "{path}");
     }
 
     #[test]
@@ -166,16 +168,17 @@ mod tests {
 
     #[test]
     fn a_form_says_what_is_searched_for() {
-        let Some(WebPage::Search(wanted)) = read("find.html", "q=a+%2B%C3%A9&in=plan&in=x&case=1")
+        let Some(WebPage::Search(search)) =
+            parse_page("find.html", "q=a+%2B%C3%A9&in=plan&in=x&case=1")
         else {
             panic!("it is a search")
         };
-        assert_eq!(wanted.text, "a +é");
+        assert_eq!(search.text, "a +é");
         assert_eq!(
-            (wanted.parts, wanted.has_case),
+            (search.parts, search.has_case),
             (vec![TurnPart::Plan], true)
         );
-        let compared = read("compare.html", "t=a%3A1&t=a%3A2&x=y&t=%zz");
+        let compared = parse_page("compare.html", "t=a%3A1&t=a%3A2&x=y&t=%zz");
         let names = ["a:1", "a:2"].map(str::to_owned).to_vec();
         assert_eq!(compared, Some(WebPage::Compare(names)));
     }

@@ -3,7 +3,7 @@
 use crate::session::name::SessionName;
 use crate::session::record::Redaction;
 use crate::session::turn::Turn;
-use crate::ui::html::layout::{self, ICON, PageMode, PagePlace, STYLE};
+use crate::ui::html::layout::{self, ICON, PageLocation, PageMode, STYLE};
 use crate::ui::html::session;
 use crate::ui::html::sessions::{self, Overview};
 use crate::ui::html::turn::{self, ShownTurn};
@@ -34,8 +34,8 @@ impl PageFiles<'_> {
         let mut timeline = Timeline::default();
         for session in self.sessions {
             let page = self.session(session)?;
-            let place = PagePlace::of(session, PageMode::File);
-            let text = session::session(place, &self.name(), &page);
+            let location = PageLocation::of(session, PageMode::File);
+            let text = session::session(location, &self.name(), &page);
             write(&layout::session_page(session), &text)?;
             for (at, row) in page.lane.rows.iter().enumerate() {
                 let text = self.turn(&page, at);
@@ -49,7 +49,7 @@ impl PageFiles<'_> {
             timeline: &timeline,
             remote: &[],
         };
-        let first = PagePlace::first(PageMode::File);
+        let first = PageLocation::first(PageMode::File);
         write("index.html", &sessions::sessions(first, &overview))?;
         write("style.css", STYLE)?;
         write("icon.svg", ICON)
@@ -86,29 +86,29 @@ impl PageFiles<'_> {
 
     fn turn(&self, page: &SessionPage, at: usize) -> String {
         let (session, rows) = (&page.lane.name, &page.lane.rows);
-        let place = PagePlace::of(session, PageMode::File);
+        let location = PageLocation::of(session, PageMode::File);
         let repository = &self.project.repository;
         let row = &rows[at];
         let read = Turn::read(repository, session, row.commit);
-        let shown = match read.and_then(|turn| plain_turn_page(self.project, &turn, self.redaction))
-        {
-            Ok(shown) => shown,
-            // A damaged turn must not prevent the export of the others.
-            Err(error) => {
-                let title = format!("Turn {} cannot be shown", row.number);
-                let why = format!("{error:#}");
-                return layout::trouble(place, &title, &self.redaction.text(&why));
-            }
-        };
+        let turn_page =
+            match read.and_then(|turn| plain_turn_page(self.project, &turn, self.redaction)) {
+                Ok(turn_page) => turn_page,
+                // A damaged turn must not prevent the export of the others.
+                Err(error) => {
+                    let title = format!("Turn {} cannot be shown", row.number);
+                    let why = format!("{error:#}");
+                    return layout::trouble(location, &title, &self.redaction.text(&why));
+                }
+            };
 
         let link = |row: &LogRow| layout::turn_page(session, row.number);
         let shared = page.lane.parent.as_ref();
         let shared = shared.map(|(parent, number)| layout::turn_page(parent, *number));
-        let shown = ShownTurn {
+        let shown_turn = ShownTurn {
             project: &self.name(),
             session,
-            page: &shown,
-            beside: [
+            page: &turn_page,
+            neighbors: [
                 rows.get(at + 1).map(link).or(shared),
                 at.checked_sub(1).map(|at| link(&rows[at])),
             ],
@@ -117,6 +117,6 @@ impl PageFiles<'_> {
                 (self.redaction.file(before), self.redaction.file(after))
             },
         };
-        turn::turn(place, &shown)
+        turn::turn(location, &shown_turn)
     }
 }

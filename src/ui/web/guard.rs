@@ -5,7 +5,7 @@
 //! and is refused before the secret is compared.
 
 use crate::host::serve::{PageAnswer, PageRequest, plain};
-use crate::host::token::is_same;
+use crate::host::token::is_same_token;
 use crate::ui::html::layout::POLICY;
 
 /// Requirements for every request.
@@ -18,7 +18,7 @@ pub struct WebGuard {
 }
 
 /// Answer to a request without the secret.
-const NOBODY: &str = "There is nothing here. The address that `teddy web` printed is whole only \
+const NOT_FOUND: &str = "There is nothing here. The address that `teddy web` printed is whole only \
     with the secret word in it.\n";
 
 impl WebGuard {
@@ -43,24 +43,24 @@ impl WebGuard {
         }
 
         let path = asked.path.strip_prefix('/').unwrap_or_default();
-        let (token, rest) = path
+        let (token, subpath) = path
             .split_once('/')
             .map_or((path, None), |(a, b)| (a, Some(b)));
         // Constant time, so that timing does not reveal the secret.
-        match (is_same(token, &self.token), rest) {
-            (true, Some(rest)) => Ok(rest),
+        match (is_same_token(token, &self.token), subpath) {
+            (true, Some(subpath)) => Ok(subpath),
             // Relative links need the trailing slash.
             (true, None) => Err(PageAnswer {
                 headers: vec![("location", format!("/{}/", self.token))],
                 ..plain(308, "")
             }),
-            (false, _) => Err(plain(404, NOBODY)),
+            (false, _) => Err(plain(404, NOT_FOUND)),
         }
     }
 }
 
 /// Adds headers that forbid everything a page does not need.
-pub fn guarded(mut answered: PageAnswer) -> PageAnswer {
+pub fn with_security_headers(mut answered: PageAnswer) -> PageAnswer {
     let headers = [
         (
             "content-security-policy",
@@ -92,8 +92,8 @@ mod tests {
             query: String::new(),
             host: host.map(str::to_owned),
         };
-        let found = guard.inside(&asked).map_err(|answered| answered.status);
-        assert_eq!(found, expected, "{host:?} {path}");
+        let result = guard.inside(&asked).map_err(|answered| answered.status);
+        assert_eq!(result, expected, "{host:?} {path}");
     }
 
     #[test]

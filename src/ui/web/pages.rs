@@ -7,7 +7,7 @@ use crate::git::diff;
 use crate::session::name::SessionName;
 use crate::ui::html::changes::Changes;
 use crate::ui::html::compare::{self, Compared};
-use crate::ui::html::layout::{self, PageMode, PagePlace};
+use crate::ui::html::layout::{self, PageLocation, PageMode};
 use crate::ui::html::search::{self, ShownSearch};
 use crate::ui::html::session;
 use crate::ui::html::sessions::{self, Overview};
@@ -40,16 +40,16 @@ impl ProjectPages<'_> {
             remote: &remote_rows(self.project)?,
         };
         Ok(sessions::sessions(
-            PagePlace::first(PageMode::Live),
+            PageLocation::first(PageMode::Live),
             &overview,
         ))
     }
 
     /// Renders the page of a session.
     pub fn session(&self, session: &SessionName) -> anyhow::Result<String> {
-        let shown = session_page(self.project, session)?;
-        let place = PagePlace::of(session, PageMode::Live);
-        Ok(session::session(place, self.name, &shown))
+        let page = session_page(self.project, session)?;
+        let location = PageLocation::of(session, PageMode::Live);
+        Ok(session::session(location, self.name, &page))
     }
 
     /// Renders the page of a turn.
@@ -60,11 +60,11 @@ impl ProjectPages<'_> {
         let repository = &self.project.repository;
         // If the tip is damaged, older turns can still be shown.
         let last = store.tip(session).map_or(number, |tip| tip.number());
-        let shown = ShownTurn {
+        let shown_turn = ShownTurn {
             project: self.name,
             session,
             page: &page,
-            beside: [
+            neighbors: [
                 number
                     .checked_sub(1)
                     .map(|at| layout::turn_page(session, at)),
@@ -72,7 +72,10 @@ impl ProjectPages<'_> {
             ],
             load: &|file: &ChangedFile| (file.before(repository), file.after(repository)),
         };
-        Ok(turn::turn(PagePlace::of(session, PageMode::Live), &shown))
+        Ok(turn::turn(
+            PageLocation::of(session, PageMode::Live),
+            &shown_turn,
+        ))
     }
 
     /// Renders the comparison of two turns.
@@ -83,9 +86,9 @@ impl ProjectPages<'_> {
             anyhow::bail!("two sides are compared")
         };
         let repository = &self.project.repository;
-        let found = diff::changes(repository, a.tree, b.tree)?;
-        let left_out = found.len().saturating_sub(MAX_FILES);
-        let files: Vec<ChangedFile> = found
+        let changes = diff::changes(repository, a.tree, b.tree)?;
+        let left_out = changes.len().saturating_sub(MAX_FILES);
+        let files: Vec<ChangedFile> = changes
             .into_iter()
             .take(MAX_FILES)
             .map(ChangedFile::of)
@@ -101,39 +104,39 @@ impl ProjectPages<'_> {
             },
         };
         Ok(compare::compare(
-            PagePlace::first(PageMode::Live),
+            PageLocation::first(PageMode::Live),
             &compared,
         ))
     }
 
     /// Renders the search page. An invalid pattern is reported on the page.
-    pub fn search(&self, wanted: &WebSearch) -> anyhow::Result<String> {
-        let pattern = LinePattern::new(&wanted.text, !wanted.has_case, false);
+    pub fn search(&self, request: &WebSearch) -> anyhow::Result<String> {
+        let pattern = LinePattern::new(&request.text, !request.has_case, false);
         let mut searched = ShownSearch {
             project: self.name,
-            text: &wanted.text,
-            parts: &wanted.parts,
-            has_case: wanted.has_case,
-            found: None,
+            text: &request.text,
+            parts: &request.parts,
+            has_case: request.has_case,
+            result: None,
         };
-        let place = PagePlace::first(PageMode::Live);
+        let location = PageLocation::first(PageMode::Live);
         let pattern = match pattern {
-            _ if wanted.text.is_empty() => return Ok(search::search(place, &searched)),
+            _ if request.text.is_empty() => return Ok(search::search(location, &searched)),
             Ok(pattern) => pattern,
             Err(why) => {
-                searched.found = Some(Err(format!("This is not a regular expression: {why}")));
-                return Ok(search::search(place, &searched));
+                searched.result = Some(Err(format!("This is not a regular expression: {why}")));
+                return Ok(search::search(location, &searched));
             }
         };
 
         let query = Query {
             pattern,
-            parts: wanted.parts.clone(),
+            parts: request.parts.clone(),
             path: None,
             session: None,
         };
-        let found = find(self.project, &query)?;
-        searched.found = Some(Ok((&found, &query.pattern)));
-        Ok(search::search(place, &searched))
+        let results = find(self.project, &query)?;
+        searched.result = Some(Ok((&results, &query.pattern)));
+        Ok(search::search(location, &searched))
     }
 }

@@ -5,17 +5,17 @@
 
 use std::path::PathBuf;
 
-use super::address::{WebPage, read};
-use super::guard::{WebGuard, guarded};
+use super::address::{WebPage, parse_page};
+use super::guard::{WebGuard, with_security_headers};
 use super::pages::ProjectPages;
 use crate::git::refs;
 use crate::host::serve::{PageAnswer, PageRequest, plain};
 use crate::text::digest;
-use crate::ui::html::layout::{ICON, PageMode, PagePlace, SCRIPT, STYLE, trouble};
-use crate::workflow::project::{Project, ProjectOptions, UserFolders};
+use crate::ui::html::layout::{ICON, PageLocation, PageMode, SCRIPT, STYLE, trouble};
+use crate::workflow::project::{Project, ProjectOptions, UserDirs};
 
 /// Prefix of all refs of TeDDy.
-const REFS: &str = "refs/teddy/";
+const TEDDY_REFS: &str = "refs/teddy/";
 
 /// Configuration of the web server.
 pub struct Site {
@@ -24,17 +24,17 @@ pub struct Site {
     /// Name of the project.
     pub name: String,
     /// Directory of the project.
-    pub folder: PathBuf,
+    pub dir: PathBuf,
     /// Directories of the user.
-    pub places: UserFolders,
+    pub user_dirs: UserDirs,
     /// Options from the command line.
-    pub wanted: ProjectOptions,
+    pub options: ProjectOptions,
 }
 
 impl Site {
     /// Answers a request.
     pub fn answer(&self, asked: &PageRequest) -> PageAnswer {
-        guarded(match self.guard.inside(asked) {
+        with_security_headers(match self.guard.inside(asked) {
             Ok(path) => self.page(path, &asked.query),
             Err(refusal) => refusal,
         })
@@ -45,7 +45,7 @@ impl Site {
             kind,
             ..plain(200, text)
         };
-        let page = match read(path, query) {
+        let page = match parse_page(path, query) {
             None => return self.trouble(path, 404, ("Not found", "There is no such page.")),
             Some(WebPage::Style) => return file("text/css; charset=utf-8", STYLE),
             Some(WebPage::Script) => return file("text/javascript; charset=utf-8", SCRIPT),
@@ -53,8 +53,8 @@ impl Site {
             Some(page) => page,
         };
 
-        let places = self.places.clone();
-        let project = match Project::open_record(&self.folder, places, self.wanted.clone()) {
+        let user_dirs = self.user_dirs.clone();
+        let project = match Project::open_record(&self.dir, user_dirs, self.options.clone()) {
             Ok(project) => project,
             // The script polls this address and needs only the status.
             Err(error) if page == WebPage::State => return plain(503, &format!("{error:#}\n")),
@@ -63,7 +63,7 @@ impl Site {
                 return self.trouble(path, 503, ("The repository cannot be read", &why));
             }
         };
-        match self.made(&project, &page) {
+        match self.render(&project, &page) {
             Ok(text) if page == WebPage::State => plain(200, &text),
             Ok(text) => file("text/html; charset=utf-8", &text),
             Err(error) => {
@@ -73,7 +73,7 @@ impl Site {
         }
     }
 
-    fn made(&self, project: &Project, page: &WebPage) -> anyhow::Result<String> {
+    fn render(&self, project: &Project, page: &WebPage) -> anyhow::Result<String> {
         let pages = ProjectPages {
             project,
             name: &self.name,
@@ -82,8 +82,8 @@ impl Site {
             WebPage::Session(session) => pages.session(session),
             WebPage::Turn(session, number) => pages.turn(session, *number),
             WebPage::Compare(names) => pages.compare(names),
-            WebPage::Search(wanted) => pages.search(wanted),
-            WebPage::State => state(project),
+            WebPage::Search(request) => pages.search(request),
+            WebPage::State => state_digest(project),
             // The caller has answered requests for files.
             _ => pages.sessions(),
         }
@@ -92,22 +92,22 @@ impl Site {
     fn trouble(&self, path: &str, status: u16, (title, why): (&str, &str)) -> PageAnswer {
         // The page can be below any directory, and its links are relative.
         let depth = path.matches('/').count();
-        let place = PagePlace {
+        let location = PageLocation {
             depth,
             mode: PageMode::Live,
         };
         PageAnswer {
             kind: "text/html; charset=utf-8",
-            ..plain(status, &trouble(place, title, why))
+            ..plain(status, &trouble(location, title, why))
         }
     }
 }
 
 /// Returns a digest that changes with every session and with the session in use.
-fn state(project: &Project) -> anyhow::Result<String> {
-    let found = refs::list(&project.repository, REFS)?;
+fn state_digest(project: &Project) -> anyhow::Result<String> {
+    let references = refs::list(&project.repository, TEDDY_REFS)?;
     let mut text = String::new();
-    for reference in found {
+    for reference in references {
         text += &format!("{} {}\n", reference.name, reference.target);
     }
     let in_use = project.session().map(|name| name.to_string());

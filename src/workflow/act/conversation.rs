@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::{ActingRoom, fenced};
+use super::{WorktreeEnv, fenced};
 use crate::git::diff;
 use crate::model::ModelRequest;
 use crate::session::artifact;
@@ -16,8 +16,8 @@ use crate::text::beginning;
 use crate::text::path::lossy;
 use crate::text::visible::visible;
 
-const MAX_REPORT: usize = 64 << 10;
-const MAX_NAMED: usize = 100;
+const MAX_EARLIER_REPORT: usize = 64 << 10;
+const MAX_NAMED_FILES: usize = 100;
 
 pub(super) struct EarlierTalk {
     /// Conversation id assigned by the program.
@@ -27,35 +27,35 @@ pub(super) struct EarlierTalk {
 impl EarlierTalk {
     /// `None` if the previous turn used another model or worktree.
     pub(super) fn of(tip: &Turn, model: &str, worktree: &Path) -> Option<EarlierTalk> {
-        let asked = tip.meta.model.as_ref().map(|model| model.asked.as_str());
+        let requested = tip.meta.model.as_ref().map(|model| model.asked.as_str());
         let acted = tip.meta.acted.as_ref()?;
         let recorded = acted.worktree.as_deref()?;
         // Earlier versions recorded the path itself.
         let is_here = recorded == name_of(worktree) || Some(recorded) == worktree.to_str();
         let id = acted.conversation.clone()?;
-        (asked == Some(model) && is_here).then_some(EarlierTalk { id })
+        (requested == Some(model) && is_here).then_some(EarlierTalk { id })
     }
 
     /// The prompt for a resumed conversation: the outcome of the last changes, edits by the user
     /// since, and the message.
     pub(super) fn further(
         &self,
-        room: &ActingRoom<'_, '_>,
+        env: &WorktreeEnv<'_, '_>,
         request: &ModelRequest,
     ) -> anyhow::Result<String> {
-        let mut text = format!("# Your last changes\n\n{}\n", fate(room.tip));
+        let mut text = format!("# Your last changes\n\n{}\n", describe_outcome(env.tip));
         // If everything was applied as proposed, the report tells the model nothing new.
-        if !is_taken_whole(room)? {
-            let report = room.tip.text(&room.project.repository, artifact::REPORT)?;
+        if !is_applied_unchanged(env)? {
+            let report = env.tip.text(&env.project.repository, artifact::REPORT)?;
             let report = report.unwrap_or_default();
-            let report = beginning(&report, MAX_REPORT);
+            let report = beginning(&report, MAX_EARLIER_REPORT);
             text.push_str(&format!(
                 "\nThe report on them, with what the user changed or switched off:\n\n{}",
                 fenced(&report)
             ));
         }
 
-        text.push_str(&since(room)?);
+        text.push_str(&changes_since(env)?);
         text.push_str(&format!("\n# Message\n\n{}\n", request.message.trim_end()));
         Ok(text)
     }
@@ -66,7 +66,7 @@ pub(super) fn name_of(worktree: &Path) -> String {
     crate::text::digest(&worktree.to_string_lossy())
 }
 
-fn fate(tip: &Turn) -> &'static str {
+fn describe_outcome(tip: &Turn) -> &'static str {
     match tip.meta.status {
         Status::Executed => {
             "The user has looked at them, and what they approved is in the files of this folder."
@@ -77,30 +77,28 @@ fn fate(tip: &Turn) -> &'static str {
     }
 }
 
-fn is_taken_whole(room: &ActingRoom<'_, '_>) -> anyhow::Result<bool> {
-    let approved = room
-        .tip
-        .text(&room.project.repository, artifact::APPROVED)?;
-    Ok(room.tip.meta.status == Status::Executed && approved.is_none())
+fn is_applied_unchanged(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<bool> {
+    let approved = env.tip.text(&env.project.repository, artifact::APPROVED)?;
+    Ok(env.tip.meta.status == Status::Executed && approved.is_none())
 }
 
-fn since(room: &ActingRoom<'_, '_>) -> anyhow::Result<String> {
-    let Some(workspace) = &room.tip.meta.workspace else {
+fn changes_since(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<String> {
+    let Some(workspace) = &env.tip.meta.workspace else {
         return Ok(String::new());
     };
-    let repository = &room.project.repository;
+    let repository = &env.project.repository;
     let after = repository.commit(workspace.after)?.tree;
-    let changed = diff::changes(repository, after, room.recorded.tree)?;
+    let changed = diff::changes(repository, after, env.recorded.tree)?;
     if changed.is_empty() {
         return Ok(String::new());
     }
 
-    let named = changed.iter().take(MAX_NAMED);
-    let mut list: String = named
+    let listed = changed.iter().take(MAX_NAMED_FILES);
+    let mut list: String = listed
         .map(|change| format!("- {}\n", visible(&lossy(&change.path))))
         .collect();
-    if changed.len() > MAX_NAMED {
-        list.push_str(&format!("- and {} more\n", changed.len() - MAX_NAMED));
+    if changed.len() > MAX_NAMED_FILES {
+        list.push_str(&format!("- and {} more\n", changed.len() - MAX_NAMED_FILES));
     }
     Ok(format!(
         "\nThese files are not as you left them; read them again before you change them:\n\n{list}"

@@ -7,20 +7,21 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use anyhow::Context as _;
 
-use super::ActingRoom;
+use super::WorktreeEnv;
 use crate::git::diff::{self, TreeChange};
 use crate::git::object::read::CheckedOut;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::plan::difference::{
-    AgentWords, FileState, MadeChange, StateMode, TakenBytes, WrittenPlan, outcome, plan_taking,
+    AgentText, FileState, MadeChange, StateMode, TakenBytes, WrittenPlan, files_after,
+    plan_with_takes,
 };
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::path::{RepoPath, lossy};
 use crate::text::visible::visible;
 use crate::workflow::execute::stage::WorktreeResult;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::notice::Notice;
 use crate::workflow::user::Event;
 
@@ -33,16 +34,16 @@ const MAX_TITLE: usize = 72;
 /// Writes the plan that turns the user's files into what the model left. `leaves` lists notes of
 /// the program itself, which are not changes.
 pub(super) fn plan_from(
-    room: &ActingRoom<'_, '_>,
+    env: &WorktreeEnv<'_, '_>,
     message: &str,
-    (left, leaves): (&WorktreeResult, &[String]),
+    (result, leaves): (&WorktreeResult, &[String]),
 ) -> anyhow::Result<WrittenPlan> {
-    let repository = &room.project.repository;
-    let mut changes = diff::changes(repository, room.recorded.tree, left.tree)?;
+    let repository = &env.project.repository;
+    let mut changes = diff::changes(repository, env.recorded.tree, result.tree)?;
     changes.retain(|change| !is_note(change, leaves));
-    let limit = room.project.settings.limits.files;
+    let limit = env.project.settings.limits.files;
     if changes.len() > limit {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!(
                 "the agent changed {}, and {} is the most that one turn may have; none of them was taken",
                 counted(changes.len(), "file"),
@@ -52,17 +53,17 @@ pub(super) fn plan_from(
         ));
     }
 
-    let trees = (room.recorded.tree, left.tree);
+    let trees = (env.recorded.tree, result.tree);
     let too_large = take_too_large(repository, &mut changes)?;
-    let changes = made_changes(repository, &changes, trees)?;
+    let changes = read_changes(repository, &changes, trees)?;
     let title = title(message);
-    let words = AgentWords {
+    let description = AgentText {
         title: &title,
         rationale: message,
     };
-    let mut planned = exact(&changes, &words)?;
+    let mut planned = exact(&changes, &description)?;
     planned.left_out.extend(too_large);
-    tell_left_out(room, left, &planned);
+    report_left_out(env, result, &planned);
     Ok(planned)
 }
 
@@ -96,19 +97,19 @@ fn take_too_large(
 
 /// Writes a plan that reproduces the changes exactly. A path that comes out different is retried as
 /// TAKE, so each round adds at least one.
-fn exact(changes: &[MadeChange], words: &AgentWords<'_>) -> anyhow::Result<WrittenPlan> {
-    let mut whole = BTreeSet::new();
+fn exact(changes: &[MadeChange], description: &AgentText<'_>) -> anyhow::Result<WrittenPlan> {
+    let mut whole_paths = BTreeSet::new();
     loop {
         // Each round takes at least one more path as a whole, so the loop ends.
-        let planned = plan_taking(changes, words, &whole);
+        let planned = plan_with_takes(changes, description, &whole_paths);
         let wrong = not_as_made(changes, &planned)?;
         if wrong.is_empty() {
             return Ok(planned);
         }
-        let known = whole.len();
-        whole.extend(wrong);
+        let old_len = whole_paths.len();
+        whole_paths.extend(wrong);
         anyhow::ensure!(
-            whole.len() > known,
+            whole_paths.len() > old_len,
             "the plan of what the agent did does not give the same files; nothing was taken"
         );
     }
@@ -116,16 +117,16 @@ fn exact(changes: &[MadeChange], words: &AgentWords<'_>) -> anyhow::Result<Writt
 
 fn not_as_made(changes: &[MadeChange], planned: &WrittenPlan) -> anyhow::Result<Vec<Vec<u8>>> {
     let (plan, _) = crate::plan::parse(&planned.text);
-    let taken: TakenBytes = planned.taken.iter().cloned().collect();
-    let known: HashMap<&[u8], &MadeChange> = changes
+    let artifact_bytes: TakenBytes = planned.taken_bytes.iter().cloned().collect();
+    let by_path: HashMap<&[u8], &MadeChange> = changes
         .iter()
         .map(|change| (change.path.as_slice(), change))
         .collect();
     let before = |path: &RepoPath| {
-        let change = known.get(path.as_str().as_bytes())?;
+        let change = by_path.get(path.as_str().as_bytes())?;
         change.before.clone()
     };
-    let given = outcome(&plan, &before, &taken).map_err(|mistakes| {
+    let results = files_after(&plan, &before, &artifact_bytes).map_err(|mistakes| {
         let first = mistakes.first().map(|mistake| mistake.message.clone());
         anyhow::anyhow!(
             "the plan of what the agent did has mistakes: {}",
@@ -138,13 +139,13 @@ fn not_as_made(changes: &[MadeChange], planned: &WrittenPlan) -> anyhow::Result<
         .iter()
         .map(|(path, _)| path.as_slice())
         .collect();
-    let given: HashMap<&[u8], &Option<FileState>> = given
+    let results: HashMap<&[u8], &Option<FileState>> = results
         .iter()
         .map(|(path, state)| (path.as_str().as_bytes(), state))
         .collect();
     let is_wrong = |change: &&MadeChange| {
         let path = change.path.as_slice();
-        !left_out.contains(path) && given.get(path).copied() != Some(&change.after)
+        !left_out.contains(path) && results.get(path).copied() != Some(&change.after)
     };
     let wrong = changes.iter().filter(is_wrong);
     Ok(wrong.map(|change| change.path.clone()).collect())
@@ -156,27 +157,27 @@ fn is_note(change: &TreeChange, leaves: &[String]) -> bool {
     change.old.is_none() && leaves.iter().any(begins)
 }
 
-fn tell_left_out(room: &ActingRoom<'_, '_>, left: &WorktreeResult, planned: &WrittenPlan) {
+fn report_left_out(env: &WorktreeEnv<'_, '_>, result: &WorktreeResult, planned: &WrittenPlan) {
     let cannot = planned.left_out.iter().map(|(path, reason)| NotCaptured {
         path: lossy(path),
         reason: reason.clone(),
     });
-    let known = &room.recorded.not_captured;
-    let is_new = |file: &&NotCaptured| known.iter().all(|other| other.path != file.path);
-    let ignored = left.not_captured.iter().filter(is_new).cloned();
+    let reported = &env.recorded.not_captured;
+    let is_new = |file: &&NotCaptured| reported.iter().all(|other| other.path != file.path);
+    let ignored = result.not_captured.iter().filter(is_new).cloned();
     let files: Vec<NotCaptured> = cannot.chain(ignored).collect();
 
-    let mut user = room.user.borrow_mut();
+    let mut user = env.user.borrow_mut();
     if !files.is_empty() {
-        user.tell(Event::Notice(Notice::AgentWorkLeftOut(files)));
+        user.report(Event::Notice(Notice::AgentWorkLeftOut(files)));
     }
-    for change in &left.repository_changes {
-        user.tell(Event::Notice(Notice::ModelRemark(change.clone())));
+    for change in &result.repository_changes {
+        user.report(Event::Notice(Notice::ModelRemark(change.clone())));
     }
 }
 
 /// Reads both sides of each change as a checkout would write them.
-fn made_changes(
+fn read_changes(
     repository: &Repository,
     changes: &[TreeChange],
     (before, after): (TreeId, TreeId),
@@ -215,8 +216,8 @@ fn state(
         EntryMode::Link => StateMode::Link,
         EntryMode::Tree | EntryMode::Gitlink => return Ok(None),
     };
-    let content = files.bytes(path, entry)?;
-    Ok(Some(FileState { mode, content }))
+    let bytes = files.bytes(path, entry)?;
+    Ok(Some(FileState { mode, bytes }))
 }
 
 fn title(message: &str) -> String {
@@ -226,8 +227,8 @@ fn title(message: &str) -> String {
     let line = lines.into_iter().find(|line| !line.is_empty());
     let line = line.unwrap_or("Changes of the agent");
     let is_end = |(at, sign): &(usize, char)| {
-        let rest = &line[at + sign.len_utf8()..];
-        matches!(sign, '.' | '!' | '?') && (rest.is_empty() || rest.starts_with(' '))
+        let tail = &line[at + sign.len_utf8()..];
+        matches!(sign, '.' | '!' | '?') && (tail.is_empty() || tail.starts_with(' '))
     };
     let end = line.char_indices().find(is_end);
     let sentence = end.map_or(line, |(at, sign)| &line[..at + sign.len_utf8()]);

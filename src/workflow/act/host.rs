@@ -6,11 +6,11 @@ use crate::model::acting::{
     AgentHost, AgentProgress, PermissionAnswer, PermissionDecision, PermissionGiver,
     PermissionQuestion,
 };
-use crate::workflow::model::budget::Purse;
+use crate::workflow::model::budget::BudgetSlice;
 use crate::workflow::user::{Choice, Event};
 
 /// Answers to a permission prompt. The order is that of `permission`.
-const CHOICES: [Choice<'static>; 3] = [
+const PERMISSION_CHOICES: [Choice<'static>; 3] = [
     Choice {
         key: 'y',
         label: "(y)es, this time",
@@ -29,35 +29,35 @@ const CHOICES: [Choice<'static>; 3] = [
 pub(super) struct WatchingUser<'a, 'u> {
     user: &'a SharedUser<'u>,
     name: &'a str,
-    purse: Purse<'a>,
-    over: bool,
+    budget: BudgetSlice<'a>,
+    exceeded: bool,
 }
 
 impl<'a, 'u> WatchingUser<'a, 'u> {
     pub(super) fn new(
         user: &'a SharedUser<'u>,
         name: &'a str,
-        purse: Purse<'a>,
+        budget: BudgetSlice<'a>,
     ) -> WatchingUser<'a, 'u> {
         WatchingUser {
             user,
             name,
-            purse,
-            over: false,
+            budget,
+            exceeded: false,
         }
     }
 
     pub(super) fn is_over_budget(&self) -> bool {
-        self.over
+        self.exceeded
     }
 }
 
 impl AgentHost for WatchingUser<'_, '_> {
     fn progress(&mut self, progress: AgentProgress<'_>) {
         if let AgentProgress::Used { usage, cost } = &progress {
-            self.over |= self.purse.used(*usage, *cost) > self.purse.left;
+            self.exceeded |= self.budget.used(*usage, *cost) > self.budget.remaining;
         }
-        self.user.borrow_mut().tell(Event::Working {
+        self.user.borrow_mut().report(Event::Working {
             model: self.name,
             progress: &progress,
         });
@@ -66,30 +66,32 @@ impl AgentHost for WatchingUser<'_, '_> {
     fn permission(&mut self, question: &PermissionQuestion) -> PermissionAnswer {
         let mut user = self.user.borrow_mut();
         if user.approves_unseen() {
-            return answer(PermissionDecision::Once, PermissionGiver::Beforehand);
+            return permission_answer(PermissionDecision::Once, PermissionGiver::Beforehand);
         }
 
-        let mut words = format!("{} asks: {}", self.name, question.title);
+        let mut text = format!("{} asks: {}", self.name, question.title);
         for line in &question.detail {
-            words.push_str(&format!("\n  {line}"));
+            text.push_str(&format!("\n  {line}"));
         }
-        let decision = match user.choose(&words, &CHOICES) {
+        let decision = match user.choose(&text, &PERMISSION_CHOICES) {
             Ok(Some(0)) => PermissionDecision::Once,
             Ok(Some(1)) => PermissionDecision::Always,
             Ok(Some(_)) => PermissionDecision::No,
             // An interrupted prompt also returns `None` or an error. Report it as cancelled, not as
             // a refusal.
             Ok(None) | Err(_) if interrupt::requested() => PermissionDecision::Cancelled,
-            Ok(None) | Err(_) => return answer(PermissionDecision::No, PermissionGiver::Nobody),
+            Ok(None) | Err(_) => {
+                return permission_answer(PermissionDecision::No, PermissionGiver::Nobody);
+            }
         };
-        answer(decision, PermissionGiver::Person)
+        permission_answer(decision, PermissionGiver::Person)
     }
 
     fn stopped(&self) -> bool {
-        self.over || interrupt::requested()
+        self.exceeded || interrupt::requested()
     }
 }
 
-fn answer(decision: PermissionDecision, by: PermissionGiver) -> PermissionAnswer {
+fn permission_answer(decision: PermissionDecision, by: PermissionGiver) -> PermissionAnswer {
     PermissionAnswer { decision, by }
 }

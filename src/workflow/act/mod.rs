@@ -28,8 +28,8 @@ use crate::workflow::act::conversation::EarlierTalk;
 use crate::workflow::act::host::WatchingUser;
 use crate::workflow::confine;
 use crate::workflow::execute::run_env::{Reach, RunEnv};
-use crate::workflow::execute::stage::{WorkRoom, WorktreeResult};
-use crate::workflow::model::budget::{Purse, Room};
+use crate::workflow::execute::stage::{AgentWorktree, WorktreeResult};
+use crate::workflow::model::budget::{ActingEnv, BudgetSlice};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::snapshot::RecordedFiles;
@@ -38,7 +38,7 @@ use crate::workspace::snapshot::RecordedFiles;
 pub type SharedUser<'u> = RefCell<&'u mut dyn User>;
 
 /// The environment in which an acting model runs, and what it leaves for the turn.
-pub struct ActingRoom<'a, 'u> {
+pub struct WorktreeEnv<'a, 'u> {
     /// The project.
     pub project: &'a Project,
     /// Newest turn of the session.
@@ -57,9 +57,9 @@ pub struct ActedRecord {
     /// JSON lines.
     transcript: Vec<u8>,
     /// The prompt that was sent instead of the input; `None` unless a conversation was resumed.
-    told: Option<String>,
+    sent_prompt: Option<String>,
     /// Contents that the plan refers to by artifact name.
-    taken: Vec<(String, Vec<u8>)>,
+    contents: Vec<(String, Vec<u8>)>,
     is_made: bool,
     /// Cost in dollars of work that produced no plan.
     lost: f64,
@@ -75,15 +75,15 @@ impl ActedRecord {
         let artifacts = &mut draft.artifacts;
         if !self.transcript.is_empty() {
             let transcript = std::mem::take(&mut self.transcript);
-            artifacts.put(artifact::TRANSCRIPT_TEXT, render_transcript(&transcript));
-            artifacts.put(artifact::TRANSCRIPT, transcript);
+            artifacts.insert(artifact::TRANSCRIPT_TEXT, render_transcript(&transcript));
+            artifacts.insert(artifact::TRANSCRIPT, transcript);
         }
 
-        if let Some(told) = self.told.take() {
-            artifacts.put(artifact::TOLD, told);
+        if let Some(prompt) = self.sent_prompt.take() {
+            artifacts.insert(artifact::RESUMED_PROMPT, prompt);
         }
-        for (name, bytes) in self.taken.drain(..) {
-            artifacts.put(&name, bytes);
+        for (name, bytes) in self.contents.drain(..) {
+            artifacts.insert(&name, bytes);
         }
 
         if self.lost > 0.0 {
@@ -94,15 +94,15 @@ impl ActedRecord {
     }
 }
 
-impl Room for ActingRoom<'_, '_> {
+impl ActingEnv for WorktreeEnv<'_, '_> {
     /// On failure the transcript is kept and the changes are discarded.
     fn act(
         &self,
         model: &dyn ActingModel,
         request: &ModelRequest,
-        purse: Purse<'_>,
+        budget: BudgetSlice<'_>,
     ) -> Result<ModelAnswer, ModelError> {
-        let name = self.tip.session.folder();
+        let name = self.tip.session.dir_name();
         let artifacts = Artifacts::default();
         let env = RunEnv {
             name: &name,
@@ -115,16 +115,16 @@ impl Room for ActingRoom<'_, '_> {
             artifacts: &artifacts,
         };
 
-        settings::tell(self).map_err(|error| self.trouble(error))?;
-        let room = WorkRoom::open(self.project, env, &mut **self.user.borrow_mut());
-        let room = room.map_err(|error| self.trouble(error))?;
-        let worked = self.work(model, request, purse, room.worktree());
+        settings::report_agent_settings(self).map_err(|error| self.trouble(error))?;
+        let opened = AgentWorktree::open(self.project, env, &mut **self.user.borrow_mut());
+        let opened = opened.map_err(|error| self.trouble(error))?;
+        let worked = self.work(model, request, budget, opened.worktree());
         // Even if the model failed, so that the worktree's git directory is removed.
-        let left = room.close();
+        let result = opened.close();
         let worked = worked?;
-        let cost = purse.used(worked.usage, worked.cost);
-        let left = left.map_err(|error| self.trouble(error));
-        let proposed = left.and_then(|left| self.propose(model, worked, &left));
+        let cost = budget.used(worked.usage, worked.cost);
+        let result = result.map_err(|error| self.trouble(error));
+        let proposed = result.and_then(|result| self.propose(model, worked, &result));
         if proposed.is_err() {
             self.record.borrow_mut().lost = cost;
         }
@@ -132,12 +132,12 @@ impl Room for ActingRoom<'_, '_> {
     }
 }
 
-impl ActingRoom<'_, '_> {
+impl WorktreeEnv<'_, '_> {
     fn work(
         &self,
         model: &dyn ActingModel,
         request: &ModelRequest,
-        purse: Purse<'_>,
+        budget: BudgetSlice<'_>,
         worktree: &SessionWorktree,
     ) -> Result<AgentResult, ModelError> {
         let launcher = self
@@ -162,9 +162,9 @@ impl ActingRoom<'_, '_> {
             limits: model.limits(),
             is_confined,
         };
-        let mut host = WatchingUser::new(self.user, model.name(), purse);
+        let mut host = WatchingUser::new(self.user, model.name(), budget);
         let worked = model.act(&task, &mut host);
-        let over = host.is_over_budget();
+        let exceeded = host.is_over_budget();
 
         let aliases = confine::aliases(self.project, &worktree.path);
         match worked {
@@ -172,12 +172,12 @@ impl ActingRoom<'_, '_> {
                 result.message = aliases.replace(&result.message).into_owned();
                 result.transcript = aliases.replace_bytes(&result.transcript);
                 self.keep(&result, worktree);
-                self.record.borrow_mut().told = further.filter(|_| result.resumed);
+                self.record.borrow_mut().sent_prompt = further.filter(|_| result.resumed);
                 Ok(result)
             }
             Err(mut failure) => {
                 failure.work.transcript = aliases.replace_bytes(&failure.work.transcript);
-                Err(self.keep_failure(*failure, over, purse))
+                Err(self.keep_failure(*failure, exceeded, budget))
             }
         }
     }
@@ -193,17 +193,17 @@ impl ActingRoom<'_, '_> {
         let launcher = Launcher::new(policy).context("starting the agent")?;
         // The program holds the lock as long as it runs, so that recovery does not touch the
         // worktree while it outlives TeDDy.
-        Ok(launcher.holding(self.project.commands_lock(&self.tip.session.folder())))
+        Ok(launcher.holding(self.project.commands_lock(&self.tip.session.dir_name())))
     }
 
     fn keep(&self, result: &AgentResult, worktree: &SessionWorktree) {
         let mut record = self.record.borrow_mut();
         record.transcript.clone_from(&result.transcript);
         let agent = result.agent.clone().unwrap_or_default();
-        let told = |text: String| (!text.is_empty()).then_some(text);
+        let non_empty = |text: String| (!text.is_empty()).then_some(text);
         record.acted = Some(Acted {
-            program: told(agent.name),
-            version: told(agent.version),
+            program: non_empty(agent.name),
+            version: non_empty(agent.version),
             worktree: result
                 .conversation
                 .is_some()
@@ -213,13 +213,20 @@ impl ActingRoom<'_, '_> {
         });
     }
 
-    fn keep_failure(&self, failure: AgentFailure, over: bool, purse: Purse<'_>) -> ModelError {
+    fn keep_failure(
+        &self,
+        failure: AgentFailure,
+        exceeded: bool,
+        budget: BudgetSlice<'_>,
+    ) -> ModelError {
         let mut record = self.record.borrow_mut();
-        record.lost = purse.used(failure.work.usage, failure.work.cost);
+        record.lost = budget.used(failure.work.usage, failure.work.cost);
         record.transcript = failure.work.transcript;
         record.acted = Some(Acted::default());
-        if over {
-            return ModelError::SpentWhileActing { left: purse.left };
+        if exceeded {
+            return ModelError::SpentWhileActing {
+                left: budget.remaining,
+            };
         }
         failure.error
     }
@@ -228,13 +235,13 @@ impl ActingRoom<'_, '_> {
         &self,
         model: &dyn ActingModel,
         worked: AgentResult,
-        left: &WorktreeResult,
+        result: &WorktreeResult,
     ) -> Result<ModelAnswer, ModelError> {
         let leaves = &model.needs().leaves;
-        let planned = difference::plan_from(self, &worked.message, (left, leaves));
+        let planned = difference::plan_from(self, &worked.message, (result, leaves));
         let planned = planned.map_err(|error| self.trouble(error))?;
         let mut record = self.record.borrow_mut();
-        record.taken = planned.taken;
+        record.contents = planned.taken_bytes;
         record.is_made = true;
 
         let agent = worked.agent.unwrap_or_default();

@@ -3,12 +3,12 @@
 //!
 //! Their author controls part of what the agent does, with its network access and login.
 
-use super::ActingRoom;
+use super::WorktreeEnv;
 use crate::workflow::notice::Notice;
 use crate::workflow::user::Event;
 
 /// Files that known agents read from a project and that can start programs.
-const SETTINGS: [&str; 12] = [
+const AGENT_SETTINGS: [&str; 12] = [
     ".aider.conf.yml",
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -23,21 +23,21 @@ const SETTINGS: [&str; 12] = [
     "opencode.jsonc",
 ];
 
-pub(super) fn tell(room: &ActingRoom<'_, '_>) -> anyhow::Result<()> {
-    let repository = &room.project.repository;
-    let mut found = Vec::new();
-    for path in SETTINGS {
+pub(super) fn report_agent_settings(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<()> {
+    let repository = &env.project.repository;
+    let mut paths = Vec::new();
+    for path in AGENT_SETTINGS {
         if repository
-            .entry(room.recorded.tree, path.as_bytes())?
+            .entry(env.recorded.tree, path.as_bytes())?
             .is_some()
         {
-            found.push(path.to_owned());
+            paths.push(path.to_owned());
         }
     }
 
-    if !found.is_empty() {
-        let notice = Notice::AgentSettings(found);
-        room.user.borrow_mut().tell(Event::Notice(notice));
+    if !paths.is_empty() {
+        let notice = Notice::AgentSettings(paths);
+        env.user.borrow_mut().report(Event::Notice(notice));
     }
     Ok(())
 }

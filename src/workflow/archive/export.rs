@@ -12,7 +12,7 @@ use crate::git::refs::{self, signed};
 use crate::host::clock;
 use crate::host::file::{UnnamedFile, failure};
 use crate::session::name::SessionName;
-use crate::workflow::hinted::{hinted, with_hint};
+use crate::workflow::hint::{error_with_hint, with_hint};
 use crate::workflow::project::Project;
 
 /// Whether a bundle includes drafts.
@@ -42,7 +42,7 @@ pub struct SessionBundle {
 }
 
 /// Reads the refs of the sessions to bundle.
-pub fn collect(
+pub fn collect_sessions(
     project: &Project,
     sessions: &[SessionName],
     drafts: Drafts,
@@ -50,7 +50,7 @@ pub fn collect(
     let mut bundle = SessionBundle {
         refs: Vec::new(),
         manifest: Manifest {
-            schema: manifest::SCHEMA,
+            schema: manifest::MANIFEST_SCHEMA,
             teddy: env!("CARGO_PKG_VERSION").to_owned(),
             made: clock::stamp(),
             sessions: Vec::new(),
@@ -73,25 +73,25 @@ impl SessionBundle {
         let (repository, store) = (&project.repository, project.store());
         session.writable()?;
         let tip = store.tip_id(session)?;
-        let mut said = BundledSession::of(repository, session, tip)?;
+        let mut entry = BundledSession::of(repository, session, tip)?;
         self.refs.push((session.reference(), tip));
 
         let name = session.signed_reference();
-        if signed::read(repository, &name)?.is_some()
-            && let Some(tag) = refs::held(repository, &name)?
+        if signed::read_tag(repository, &name)?.is_some()
+            && let Some(tag) = refs::read_unpeeled(repository, &name)?
         {
-            said.signed = true;
+            entry.signed = true;
             self.refs.push((name, tag));
         }
 
         if drafts == Drafts::Included
             && let Some(draft) = store.saved_draft(&store.tip(session)?)?
         {
-            said.draft = true;
+            entry.draft = true;
             self.refs.push((session.draft_reference(), draft.id));
         }
 
-        self.manifest.sessions.push(said);
+        self.manifest.sessions.push(entry);
         Ok(())
     }
 
@@ -99,12 +99,12 @@ impl SessionBundle {
     pub fn write(&self, project: &Project, out: File) -> anyhow::Result<()> {
         let contents = BundleContents {
             refs: &self.refs,
-            about: manifest::REFERENCE,
-            file: manifest::FILE,
+            about: manifest::MANIFEST_REF,
+            file: manifest::MANIFEST_FILE,
             text: &format!("{}\n", serde_json::to_string_pretty(&self.manifest)?),
             seconds: clock::now().timestamp().as_second(),
         };
-        bundle::write(&project.repository, &contents, out).map_err(explained)
+        bundle::write(&project.repository, &contents, out).map_err(add_bundle_hint)
     }
 
     /// Writes the bundle to a file that only the user can read, and returns its size. The file gets
@@ -112,44 +112,44 @@ impl SessionBundle {
     pub fn save(&self, project: &Project, path: &Path, existing: Existing) -> anyhow::Result<u64> {
         let is_free = path.symlink_metadata().is_err();
         if !is_free && existing == Existing::Stays {
-            return Err(taken(path));
+            return Err(file_exists_error(path));
         }
         anyhow::ensure!(!path.is_dir(), "`{}` is a directory", path.display());
 
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let dir = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let dir = dir.unwrap_or(Path::new("."));
         let during = |error: std::io::Error| failure("write", path, error);
         // Without a name until it is complete: a crash leaves no partial bundle.
-        let unnamed = UnnamedFile::make(folder).map_err(during)?;
+        let unnamed = UnnamedFile::make(dir).map_err(during)?;
         self.write(project, unnamed.file().try_clone().map_err(during)?)?;
         unnamed.file().sync_all().map_err(during)?;
         let size = unnamed.file().metadata().map_err(during)?.len();
 
-        let named = match existing {
+        let linked = match existing {
             Existing::Replaced => unnamed.replace(path),
             Existing::Stays => unnamed.name(path),
         };
-        if let Err(error) = named {
+        if let Err(error) = linked {
             return Err(match error.kind() {
-                std::io::ErrorKind::AlreadyExists => taken(path),
+                std::io::ErrorKind::AlreadyExists => file_exists_error(path),
                 _ => during(error).into(),
             });
         }
 
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
+        let synced = File::open(dir).and_then(|dir| dir.sync_all());
         synced.with_context(|| format!("writing `{}`", path.display()))?;
         Ok(size)
     }
 }
 
-fn taken(path: &Path) -> anyhow::Error {
-    hinted(
+fn file_exists_error(path: &Path) -> anyhow::Error {
+    error_with_hint(
         format!("`{}` already exists", path.display()),
         "`--force` replaces it",
     )
 }
 
-pub(super) fn explained(error: anyhow::Error) -> anyhow::Error {
+pub(super) fn add_bundle_hint(error: anyhow::Error) -> anyhow::Error {
     let hint = error.downcast_ref().and_then(BundleError::hint);
     match hint {
         Some(hint) => with_hint(error, hint),

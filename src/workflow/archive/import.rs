@@ -7,11 +7,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::export::explained;
+use super::export::add_bundle_hint;
 use super::manifest::{self, BundledSession, Manifest};
-use super::select::{BundleRefs, SessionRefs, select};
+use super::select::{BundleRefs, SessionRefs, group_refs};
 use crate::git::bundle::{self, ReceivedBundle, SizeLimit};
-use crate::git::object::tag::signed_tag;
+use crate::git::object::tag::read_signed_tag;
 use crate::git::object::{CommitId, id::TagId};
 use crate::git::refs;
 use crate::git::repository::Repository;
@@ -23,7 +23,7 @@ use crate::session::store::Store;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
 use crate::text::visible::visible;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -31,7 +31,7 @@ const MAX_FAULTS: usize = 5;
 
 /// Options of an import.
 #[derive(Debug)]
-pub struct ImportWish {
+pub struct ImportOptions {
     /// Sessions to import; empty for all.
     pub sessions: Vec<SessionName>,
     /// New name, if exactly one session is imported.
@@ -86,23 +86,23 @@ pub enum ImportState {
 pub fn import(
     project: &Project,
     path: &Path,
-    wish: &ImportWish,
+    options: &ImportOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Imported> {
     let repository = &project.repository;
     let unsound = |why: String| anyhow::anyhow!("cannot import `{}`: {why}", path.display());
     let explain = |error: anyhow::Error| {
-        explained(error).context(format!("cannot import `{}`", path.display()))
+        add_bundle_hint(error).context(format!("cannot import `{}`", path.display()))
     };
 
-    let opened = bundle::open(repository, open_regular(path)?, wish.limit).map_err(explain)?;
-    let found = select(opened.refs()).map_err(unsound)?;
-    let chosen = choose(&found, wish)?;
-    let wanted = wanted(&found, &chosen);
-    let received = opened.receive(repository, &wanted).map_err(explain)?;
+    let opened = bundle::open(repository, open_regular(path)?, options.limit).map_err(explain)?;
+    let bundle_refs = group_refs(opened.refs()).map_err(unsound)?;
+    let chosen = choose(&bundle_refs, options)?;
+    let requested = list_requested_refs(&bundle_refs, &chosen);
+    let received = opened.receive(repository, &requested).map_err(explain)?;
 
-    let manifest = match found.manifest {
-        Some(commit) => Some(manifest::read(&received.seen, commit)?),
+    let manifest = match bundle_refs.manifest {
+        Some(commit) => Some(manifest::read_manifest(&received.combined, commit)?),
         None => None,
     };
     if let Some(manifest) = &manifest {
@@ -110,20 +110,20 @@ pub fn import(
     }
 
     let arrivals = chosen.iter().map(|(name, refs)| {
-        let called = wish.called.as_ref().unwrap_or(name);
+        let called = options.called.as_ref().unwrap_or(name);
         // Check all sessions before keeping any.
-        look(project, &received, (name, called), refs)
+        check_session(project, &received, (name, called), refs)
     });
     let arrivals: Vec<Arrival> = arrivals.collect::<anyhow::Result<_>>()?;
-    let made: Vec<_> = arrivals.iter().flat_map(|it| it.refs.clone()).collect();
-    if !wish.is_trial && !made.is_empty() {
+    let new_refs: Vec<_> = arrivals.iter().flat_map(|it| it.refs.clone()).collect();
+    if !options.is_trial && !new_refs.is_empty() {
         let _transaction = project.enter("import", user)?;
-        received.keep(&made, "teddy: import")?;
+        received.keep(&new_refs, "teddy: import")?;
     }
 
     Ok(Imported {
         sessions: arrivals.into_iter().map(|it| it.session).collect(),
-        ignored: found.ignored,
+        ignored: bundle_refs.ignored,
         manifest: manifest.is_some(),
     })
 }
@@ -135,26 +135,34 @@ struct Arrival {
 }
 
 fn choose(
-    found: &BundleRefs,
-    wish: &ImportWish,
+    bundle_refs: &BundleRefs,
+    options: &ImportOptions,
 ) -> anyhow::Result<Vec<(SessionName, SessionRefs)>> {
-    let names: Vec<&str> = found.sessions.keys().map(SessionName::as_str).collect();
+    let names: Vec<&str> = bundle_refs
+        .sessions
+        .keys()
+        .map(SessionName::as_str)
+        .collect();
     anyhow::ensure!(!names.is_empty(), "the bundle has no session");
-    for name in &wish.sessions {
+    for name in &options.sessions {
         anyhow::ensure!(
-            found.sessions.contains_key(name),
+            bundle_refs.sessions.contains_key(name),
             "the bundle has no session `{name}`; it has {}",
             names.join(", ")
         );
     }
 
-    let is_wanted = |name: &&SessionName| wish.sessions.is_empty() || wish.sessions.contains(name);
-    let chosen = found.sessions.iter().filter(|(name, _)| is_wanted(name));
+    let is_wanted =
+        |name: &&SessionName| options.sessions.is_empty() || options.sessions.contains(name);
+    let chosen = bundle_refs
+        .sessions
+        .iter()
+        .filter(|(name, _)| is_wanted(name));
     let chosen: Vec<_> = chosen
         .map(|(name, refs)| (name.clone(), refs.clone()))
         .collect();
-    if wish.called.is_some() && chosen.len() > 1 {
-        return Err(hinted(
+    if options.called.is_some() && chosen.len() > 1 {
+        return Err(error_with_hint(
             format!(
                 "`--as` names one session, and the bundle has {}",
                 names.join(", ")
@@ -166,20 +174,23 @@ fn choose(
     Ok(chosen)
 }
 
-fn wanted(found: &BundleRefs, chosen: &[(SessionName, SessionRefs)]) -> Vec<(String, CommitId)> {
-    let mut wanted = Vec::new();
-    wanted.extend(
-        found
+fn list_requested_refs(
+    bundle_refs: &BundleRefs,
+    chosen: &[(SessionName, SessionRefs)],
+) -> Vec<(String, CommitId)> {
+    let mut requested = Vec::new();
+    requested.extend(
+        bundle_refs
             .manifest
-            .map(|id| (manifest::REFERENCE.to_owned(), id)),
+            .map(|id| (manifest::MANIFEST_REF.to_owned(), id)),
     );
     for (name, refs) in chosen {
-        wanted.extend(named(name, refs));
+        requested.extend(list_session_refs(name, refs));
     }
-    wanted
+    requested
 }
 
-fn named(name: &SessionName, refs: &SessionRefs) -> Vec<(String, CommitId)> {
+fn list_session_refs(name: &SessionName, refs: &SessionRefs) -> Vec<(String, CommitId)> {
     let signature = refs.signature.map(|tag| (name.signed_reference(), tag));
     let draft = refs.draft.map(|draft| (name.draft_reference(), draft));
     [(name.reference(), refs.tip)]
@@ -191,11 +202,11 @@ fn named(name: &SessionName, refs: &SessionRefs) -> Vec<(String, CommitId)> {
 
 fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(), String> {
     for (name, refs) in chosen {
-        let said = manifest.sessions.iter().find(|it| it.name == name.as_str());
-        let is_so = said.is_some_and(|said| {
-            said.tip == refs.tip
-                && said.signed == refs.signature.is_some()
-                && said.draft == refs.draft.is_some()
+        let entry = manifest.sessions.iter().find(|it| it.name == name.as_str());
+        let is_so = entry.is_some_and(|entry| {
+            entry.tip == refs.tip
+                && entry.signed == refs.signature.is_some()
+                && entry.draft == refs.draft.is_some()
         });
         if !is_so {
             return Err(format!(
@@ -209,27 +220,27 @@ fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(
 
 /// Checks a session and decides whether it is imported. Fails if a session of that name exists with
 /// other turns.
-fn look(
+fn check_session(
     project: &Project,
     received: &ReceivedBundle<'_>,
     (name, called): (&SessionName, &SessionName),
     refs: &SessionRefs,
 ) -> anyhow::Result<Arrival> {
-    let seen = &received.seen;
-    let said = truth(seen, name, refs)?;
+    let incoming = &received.combined;
+    let verified = verify_session(incoming, name, refs)?;
     let mut session = ImportedSession {
         session: called.clone(),
         tip: refs.tip,
-        turns: said.turns,
-        title: said.title,
+        turns: verified.turns,
+        title: verified.title,
         state: ImportState::Imported,
         signed: refs.signature.is_some() && name == called,
         draft: refs.draft.is_some(),
     };
 
-    if let Some(here) = refs::read(&project.repository, &called.reference())? {
-        if here != refs.tip && !revision::is_ancestor(seen, refs.tip, here)? {
-            return Err(conflict(seen, called, (here, refs.tip)));
+    if let Some(current) = refs::read(&project.repository, &called.reference())? {
+        if current != refs.tip && !revision::is_ancestor(incoming, refs.tip, current)? {
+            return Err(conflict(incoming, called, (current, refs.tip)));
         }
         session.state = ImportState::Here;
         return Ok(Arrival {
@@ -239,36 +250,36 @@ fn look(
     }
 
     // A signature covers the name of its session (T19), so a renamed session loses it.
-    let kept = SessionRefs {
+    let retained = SessionRefs {
         signature: refs.signature.filter(|_| name == called),
         ..refs.clone()
     };
-    let mut made = Vec::new();
-    for (reference, to) in named(called, &kept) {
-        match refs::held(&project.repository, &reference)? {
-            None => made.push((reference, to)),
-            Some(held) if held == to => {}
+    let mut new_refs = Vec::new();
+    for (reference, to) in list_session_refs(called, &retained) {
+        match refs::read_unpeeled(&project.repository, &reference)? {
+            None => new_refs.push((reference, to)),
+            Some(existing) if existing == to => {}
             Some(_) => anyhow::bail!("`{reference}` is here already, for something else"),
         }
     }
 
     Ok(Arrival {
         session,
-        refs: made,
+        refs: new_refs,
     })
 }
 
-fn truth(
-    seen: &Repository,
+fn verify_session(
+    incoming: &Repository,
     name: &SessionName,
     refs: &SessionRefs,
 ) -> anyhow::Result<BundledSession> {
-    let Checked { turns, faults } = check(seen, name, refs.tip);
+    let Checked { turns, faults } = check(incoming, name, refs.tip);
     let mut wrong: Vec<String> = faults.iter().map(Fault::to_string).collect();
 
     let covers = |commit: CommitId| turns.iter().any(|turn| turn.commit == commit);
     if let Some(tag) = refs.signature {
-        match signed_tag(seen, TagId::of(tag)) {
+        match read_signed_tag(incoming, TagId::of(tag)) {
             Ok(tag) if tag.name == tag_name(name) && covers(tag.commit) => {}
             Ok(_) => wrong.push("its signature is of something else (T19)".to_owned()),
             Err(error) => wrong.push(format!("its signature: {error:#} (T19)")),
@@ -277,15 +288,18 @@ fn truth(
 
     // Without a readable turn, `check` has already reported a fault.
     if let (Some(draft), Some(_)) = (refs.draft, turns.first()) {
-        let tip = Turn::read(seen, name, refs.tip)?;
-        let saved = Store { repository: seen }.saved_draft(&tip)?;
+        let tip = Turn::read(incoming, name, refs.tip)?;
+        let saved = Store {
+            repository: incoming,
+        }
+        .saved_draft(&tip)?;
         if saved.is_none_or(|saved| saved.id != draft) {
             wrong.push("its turn in progress is that of another turn".to_owned());
         }
     }
 
     if wrong.is_empty() {
-        return BundledSession::of(seen, name, refs.tip);
+        return BundledSession::of(incoming, name, refs.tip);
     }
 
     let more = wrong.len().saturating_sub(MAX_FAULTS);
@@ -295,24 +309,24 @@ fn truth(
         more => format!("; and {more} more"),
     };
     let wrong = visible(&wrong.join("; ")).into_owned();
-    Err(hinted(
+    Err(error_with_hint(
         format!("session `{name}` does not tell the truth: {wrong}{more}"),
         "nothing was imported; ask its author for another bundle",
     ))
 }
 
 fn conflict(
-    seen: &Repository,
+    incoming: &Repository,
     name: &SessionName,
-    (here, there): (CommitId, CommitId),
+    (current, imported): (CommitId, CommitId),
 ) -> anyhow::Error {
-    let is_ahead = revision::is_ancestor(seen, here, there).unwrap_or(false);
-    let what = match is_ahead {
+    let is_ahead = revision::is_ancestor(incoming, current, imported).unwrap_or(false);
+    let difference = match is_ahead {
         true => "with fewer turns, and an import changes no existing session",
         false => "with other turns",
     };
-    hinted(
-        format!("there is a session `{name}` already, {what}"),
+    error_with_hint(
+        format!("there is a session `{name}` already, {difference}"),
         format!(
             "`teddy import FILE {name} --as {}` imports it under another name",
             name.numbered(2)

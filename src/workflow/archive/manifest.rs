@@ -9,13 +9,13 @@ use crate::git::repository::Repository;
 use crate::session::name::SessionName;
 
 /// Current version of the format.
-pub const SCHEMA: u32 = 1;
+pub const MANIFEST_SCHEMA: u32 = 1;
 /// Ref of the commit that contains the manifest.
-pub const REFERENCE: &str = "refs/teddy/manifest";
+pub const MANIFEST_REF: &str = "refs/teddy/manifest";
 /// File name in that commit.
-pub const FILE: &str = "manifest.json";
+pub const MANIFEST_FILE: &str = "manifest.json";
 /// A larger manifest is rejected.
-const MAX_BYTES: u64 = 64 << 20;
+const MAX_MANIFEST: u64 = 64 << 20;
 
 /// The contents of a bundle, as declared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,28 +69,28 @@ impl BundledSession {
 }
 
 /// Reads the manifest from a commit.
-pub fn read(repository: &Repository, commit: CommitId) -> anyhow::Result<Manifest> {
+pub fn read_manifest(repository: &Repository, commit: CommitId) -> anyhow::Result<Manifest> {
     let tree = repository.commit(commit)?.tree;
-    let entry = repository.entry(tree, FILE.as_bytes())?;
-    let entry = entry.with_context(|| format!("it has no `{FILE}`"))?;
+    let entry = repository.entry(tree, MANIFEST_FILE.as_bytes())?;
+    let entry = entry.with_context(|| format!("it has no `{MANIFEST_FILE}`"))?;
     let blob = crate::git::object::BlobId::of(entry.id);
     let size = repository.blob_size(blob)?;
-    anyhow::ensure!(size <= MAX_BYTES, "`{FILE}` is too large");
+    anyhow::ensure!(size <= MAX_MANIFEST, "`{MANIFEST_FILE}` is too large");
 
-    parse(&repository.blob(blob)?)
+    parse_manifest(&repository.blob(blob)?)
 }
 
-fn parse(text: &[u8]) -> anyhow::Result<Manifest> {
+fn parse_manifest(text: &[u8]) -> anyhow::Result<Manifest> {
     #[derive(Deserialize)]
     struct Version {
         schema: u32,
     }
 
-    let malformed = || format!("`{FILE}` is malformed");
+    let malformed = || format!("`{MANIFEST_FILE}` is malformed");
     let Version { schema } = serde_json::from_slice(text).with_context(malformed)?;
     anyhow::ensure!(
-        schema <= SCHEMA,
-        "`{FILE}` has the version {schema}, and this TeDDy knows {SCHEMA}"
+        schema <= MANIFEST_SCHEMA,
+        "`{MANIFEST_FILE}` has the version {schema}, and this TeDDy knows {MANIFEST_SCHEMA}"
     );
     serde_json::from_slice(text).with_context(malformed)
 }

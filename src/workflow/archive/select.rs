@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::manifest;
 use crate::git::bundle::BundledRef;
 use crate::git::object::CommitId;
-use crate::git::refs::signed::SIGNED;
+use crate::git::refs::signed::SIGNED_PREFIX;
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::text::visible::{visible, visible_bytes};
 
@@ -26,64 +26,64 @@ pub(super) struct SessionRefs {
 
 /// Groups refs by session. Fails on duplicate or invalid session names; signatures and drafts
 /// without a session are ignored.
-pub(super) fn select(refs: &[BundledRef]) -> Result<BundleRefs, String> {
-    let mut named: BTreeMap<&str, CommitId> = BTreeMap::new();
-    let mut found = BundleRefs::default();
+pub(super) fn group_refs(refs: &[BundledRef]) -> Result<BundleRefs, String> {
+    let mut by_name: BTreeMap<&str, CommitId> = BTreeMap::new();
+    let mut selected = BundleRefs::default();
     for reference in refs {
-        let shown = shown(&reference.name);
-        let Some(name) = ours(&reference.name) else {
-            found.ignored.push(shown);
+        let label = display_ref_name(&reference.name);
+        let Some(name) = parse_own_name(&reference.name) else {
+            selected.ignored.push(label);
             continue;
         };
-        if named.insert(name, reference.target).is_some() {
-            return Err(format!("it has `{shown}` twice"));
+        if by_name.insert(name, reference.target).is_some() {
+            return Err(format!("it has `{label}` twice"));
         }
     }
 
-    found.manifest = named.remove(manifest::REFERENCE);
-    for (name, target) in below(&named, SESSIONS) {
+    selected.manifest = by_name.remove(manifest::MANIFEST_REF);
+    for (name, target) in strip_prefix_of(&by_name, SESSIONS) {
         let session = SessionName::from_ref(name).map_err(|error| error.to_string())?;
         let refs = SessionRefs {
             tip: target,
             signature: None,
             draft: None,
         };
-        found.sessions.insert(session, refs);
+        selected.sessions.insert(session, refs);
     }
 
-    for (prefix, is_draft) in [(SIGNED, false), (DRAFTS, true)] {
-        for (name, target) in below(&named, prefix) {
+    for (prefix, is_draft) in [(SIGNED_PREFIX, false), (DRAFTS, true)] {
+        for (name, target) in strip_prefix_of(&by_name, prefix) {
             let session = SessionName::from_ref(name).map_err(|error| error.to_string())?;
-            match found.sessions.get_mut(&session) {
+            match selected.sessions.get_mut(&session) {
                 Some(refs) if is_draft => refs.draft = Some(target),
                 Some(refs) => refs.signature = Some(target),
-                None => found.ignored.push(format!("{prefix}{name}")),
+                None => selected.ignored.push(format!("{prefix}{name}")),
             }
         }
     }
 
-    Ok(found)
+    Ok(selected)
 }
 
 /// `None` for refs that are not TeDDy's, or not UTF-8.
-fn ours(name: &[u8]) -> Option<&str> {
-    let prefixes = [SESSIONS, SIGNED, DRAFTS];
-    let is_ours = name == manifest::REFERENCE.as_bytes()
+fn parse_own_name(name: &[u8]) -> Option<&str> {
+    let prefixes = [SESSIONS, SIGNED_PREFIX, DRAFTS];
+    let is_ours = name == manifest::MANIFEST_REF.as_bytes()
         || prefixes
             .iter()
             .any(|prefix| name.starts_with(prefix.as_bytes()));
     is_ours.then(|| str::from_utf8(name).ok())?
 }
 
-fn below<'a>(
-    named: &'a BTreeMap<&str, CommitId>,
+fn strip_prefix_of<'a>(
+    by_name: &'a BTreeMap<&str, CommitId>,
     prefix: &'a str,
 ) -> impl Iterator<Item = (&'a str, CommitId)> {
-    let all = named.iter();
+    let all = by_name.iter();
     all.filter_map(move |(name, target)| Some((name.strip_prefix(prefix)?, *target)))
 }
 
-fn shown(name: &[u8]) -> String {
+fn display_ref_name(name: &[u8]) -> String {
     visible(&visible_bytes(name)).into_owned()
 }
 
@@ -100,18 +100,18 @@ mod tests {
             target: ONE.parse().unwrap(),
         };
         let refs: Vec<_> = names.iter().map(one).collect();
-        let found = select(&refs).map(|found| {
+        let actual = group_refs(&refs).map(|selected| {
             let word = |(name, refs): (&SessionName, &SessionRefs)| {
                 let marks = [(refs.signature, "+signed"), (refs.draft, "+draft")];
                 let marks = marks.iter().filter(|(id, _)| id.is_some());
                 format!("{name}{}", marks.map(|(_, mark)| *mark).collect::<String>())
             };
-            let sessions: Vec<_> = found.sessions.iter().map(word).collect();
-            (sessions.join(" "), found.ignored.join(" "))
+            let sessions: Vec<_> = selected.sessions.iter().map(word).collect();
+            (sessions.join(" "), selected.ignored.join(" "))
         });
 
         let expected = expected.map(|(a, b)| (a.to_owned(), b.to_owned()));
-        assert_eq!(found, expected.map_err(str::to_owned));
+        assert_eq!(actual, expected.map_err(str::to_owned));
     }
 
     #[test]

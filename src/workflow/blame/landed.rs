@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 
-use super::brought;
-use crate::git::blame::{Asked, blame};
+use super::introduces_line;
+use crate::git::blame::{BlameRequest, blame_file};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::workflow::log::LogRow;
@@ -20,7 +20,7 @@ pub(super) struct LandedFile<'a> {
     /// Maps the commits of the session's code to turns.
     pub turns: &'a HashMap<CommitId, usize>,
     /// Indices into `rows` of the named turns, newest first.
-    pub named: &'a [usize],
+    pub positions: &'a [usize],
     pub commit: CommitId,
     pub path: &'a str,
 }
@@ -31,17 +31,17 @@ impl LandedFile<'_> {
         let Some(bytes) = self.file(self.commit)? else {
             return Ok(Vec::new());
         };
-        let mut code = self.named.iter().filter_map(|at| self.rows[*at].after);
+        let mut code = self.positions.iter().filter_map(|at| self.rows[*at].after);
         let Some(code) = code.find(|code| self.file(*code).is_ok_and(|file| file.is_some())) else {
             return Ok(Vec::new());
         };
         let mut contents = tempfile::NamedTempFile::new()?;
 
         contents.write_all(&bytes)?;
-        let oldest = self.named.last();
-        let told = blame(
+        let oldest = self.positions.last();
+        let attribution = blame_file(
             self.repository,
-            &Asked {
+            &BlameRequest {
                 commit: code,
                 path: self.path,
                 contents: contents.path(),
@@ -51,18 +51,21 @@ impl LandedFile<'_> {
         )?;
 
         let turn = |commit: CommitId| self.turns.get(&commit).copied();
-        let lines = told.lines.iter().map(|line| line.commit.and_then(turn));
+        let lines = attribution
+            .lines
+            .iter()
+            .map(|line| line.commit.and_then(turn));
         Ok(lines
-            .map(|found| found.filter(|at| self.named.contains(at)))
+            .map(|position| position.filter(|at| self.positions.contains(at)))
             .collect())
     }
 
     /// Fallback by content: a turn that has the line after it and not before. A line that a hook
     /// wrote during the landing is assigned to the newest turn that changed the file.
     pub(super) fn by_content(&self, line: &str) -> Option<usize> {
-        let has = |at: &&usize| brought(self.repository, &self.rows[**at], self.path, line);
+        let has = |at: &&usize| introduces_line(self.repository, &self.rows[**at], self.path, line);
         // `named` is newest first: the last turn that added the line wins.
-        if let Some(at) = self.named.iter().find(has) {
+        if let Some(at) = self.positions.iter().find(has) {
             return Some(*at);
         }
 
@@ -71,12 +74,13 @@ impl LandedFile<'_> {
         }
 
         let touches = |at: &&usize| self.rows[**at].files.iter().any(|path| path == self.path);
-        self.named.iter().find(touches).copied()
+        self.positions.iter().find(touches).copied()
     }
 
     /// Returns `true` if the landing itself added the line. `false` if the landed commit is gone.
     fn is_of_landing(&self, line: &str) -> bool {
-        let is_named = |id: uuid::Uuid| self.named.iter().any(|at| self.rows[*at].turn_id == id);
+        let is_named =
+            |id: uuid::Uuid| self.positions.iter().any(|at| self.rows[*at].turn_id == id);
         let landings = self.rows.iter().filter_map(|row| row.landed.as_ref());
         let mut commits = landings.flat_map(|landed| &landed.commits);
         let committed = self.file(self.commit).ok().flatten();

@@ -3,13 +3,13 @@
 use crate::session::name::SessionName;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct TurnTrailer {
     pub(super) number: u64,
     pub(super) id: String,
 }
 
 /// Malformed trailers are skipped, because anyone can write a message.
-pub(super) fn names(message: &str) -> (Vec<SessionName>, Vec<Named>) {
+pub(super) fn parse_trailers(message: &str) -> (Vec<SessionName>, Vec<TurnTrailer>) {
     let (mut sessions, mut turns) = (Vec::new(), Vec::new());
     for line in message.lines() {
         if let Some(name) = line.strip_prefix("Teddy-Session: ") {
@@ -22,7 +22,7 @@ pub(super) fn names(message: &str) -> (Vec<SessionName>, Vec<Named>) {
             && let Some((number, id)) = turn.trim().split_once(' ')
             && let Ok(number) = number.parse()
         {
-            turns.push(Named {
+            turns.push(TurnTrailer {
                 number,
                 id: id.to_owned(),
             });
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn a_message_names_sessions_and_turns() {
-        let (sessions, turns) = names(
+        let (sessions, turns) = parse_trailers(
             "Do it\n\nTeddy-Session: demo\nTeddy-Turn: 1 aa\nTeddy-Turn: 2 bb\n\n\
              Teddy-Session: ../x\nTeddy-Session: demo\nTeddy-Turn: x cc\nTeddy-Turn: 7\n",
         );

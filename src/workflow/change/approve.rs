@@ -9,8 +9,8 @@ use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
 use crate::change::store::Change;
 use crate::change::tasks;
 use crate::workflow::change;
-use crate::workflow::change::change;
-use crate::workflow::hinted::hinted;
+use crate::workflow::change::open_change;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -24,11 +24,11 @@ pub fn approve(
     let reason = reason.trim();
     let _lock = change::lock_change(project, id, "approve")?;
     project.recover(user)?;
-    let mut change = change(project, id)?;
+    let mut change = open_change(project, id)?;
     allow(&change, Happened::Approve, "approve")?;
 
     if reason.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             "an approval against a verdict needs a reason",
             format!("`teddy change approve {id} --reason '<why>'` says it"),
         ));
@@ -38,7 +38,7 @@ pub fn approve(
     if change.state.phase == ChangePhase::Implementing {
         let open = tasks::read(change.documents.text(tasks::FILE))
             .iter()
-            .filter(|task| !task.done)
+            .filter(|task| !task.is_done)
             .count();
         anyhow::ensure!(
             open == 0,
@@ -73,7 +73,7 @@ pub fn approve(
         &mut change,
         ChangeStep {
             event: Happened::Approve,
-            wanted: "approve",
+            command: "approve",
             entry,
             title,
             lines,

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::archive_turn::{ArchiveTurn, write};
+use super::archive_turn::{ArchiveTurn, write_archive_turn};
 use super::challenge::require_usable;
 use super::{ChangeStep, now};
 use crate::change::entry::ChangeEntry as Noted;
 use crate::change::error::ChangeError;
 use crate::change::id::ChangeId;
 use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
-use crate::change::spec::FOLDER;
+use crate::change::spec::DIR;
 use crate::change::store::{BASE, Change};
 use crate::git::diff;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
@@ -23,7 +23,7 @@ use crate::git::repository::Repository;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::change;
-use crate::workflow::change::change;
+use crate::workflow::change::open_change;
 use crate::workflow::change::work;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
@@ -67,7 +67,7 @@ pub fn archive(
 ) -> anyhow::Result<Archived> {
     let _change_lock = change::lock_change(project, id, "archive")?;
     project.recover(user)?;
-    let mut change = change(project, id)?;
+    let mut change = open_change(project, id)?;
     if change.state.phase != ChangePhase::Complete {
         return Err(ChangeError::ChangeNotComplete {
             id: id.clone(),
@@ -91,14 +91,14 @@ pub fn archive(
         conflicts: Vec::new(),
         turn: None,
     };
-    match merge(&transaction, project, &change, &tip, on_overlap)? {
+    match merge_specs(&transaction, project, &change, &tip, on_overlap)? {
         SpecMerge::Overlap(conflicts) => archived.conflicts = conflicts,
         SpecMerge::Blocked(conflicts) => {
             archived.conflicts = conflicts;
             archived.turn = Some(tip.number() + 1);
         }
         SpecMerge::Done(done) => {
-            record(project, &mut change, &done)?;
+            record_archived(project, &mut change, &done)?;
             archived.phase = change.state.phase;
             archived.done = done;
         }
@@ -106,7 +106,7 @@ pub fn archive(
     Ok(archived)
 }
 
-fn merge(
+fn merge_specs(
     transaction: &Transaction,
     project: &Project,
     change: &Change,
@@ -119,7 +119,7 @@ fn merge(
         .map(|(path, _)| path.as_bytes().to_vec())
         .collect();
     let recorded = transaction.record(&project.checkout(), tip, &forced)?;
-    let (base, target) = sides(&project.repository, change, recorded.tree)?;
+    let (base, target) = spec_trees(&project.repository, change, recorded.tree)?;
     let files = match fit(&project.repository, base, recorded.tree, target)? {
         Fit::Clean(files) => files,
         Fit::Overlap(paths, ways) => {
@@ -140,7 +140,7 @@ fn merge(
         return Ok(SpecMerge::Done(Vec::new()));
     }
 
-    let (step, done) = write(
+    let (step, summary) = write_archive_turn(
         project,
         &ArchiveTurn {
             id: &change.id,
@@ -153,7 +153,7 @@ fn merge(
         .complete(&project.checkout(), &tip.session, &step, Some(&files))?
         .published;
     Ok(match published.conflicts.as_slice() {
-        [] => SpecMerge::Done(done),
+        [] => SpecMerge::Done(summary),
         conflicts => SpecMerge::Blocked(lossy_all(conflicts)),
     })
 }
@@ -164,7 +164,7 @@ fn lossy_all(paths: &[Vec<u8>]) -> Vec<String> {
 
 /// Builds base and target of the merge: the user's tree with the specs from the start of the
 /// change, and with those of the change. Everything but the specs is the same in both.
-fn sides(
+fn spec_trees(
     repository: &Repository,
     change: &Change,
     now: TreeId,
@@ -180,7 +180,7 @@ fn sides(
     for leaf in repository
         .leaves(now)?
         .into_iter()
-        .filter(|leaf| leaf.path.starts_with(FOLDER.as_bytes()))
+        .filter(|leaf| leaf.path.starts_with(DIR.as_bytes()))
     {
         old.insert(leaf.path, None);
     }
@@ -192,13 +192,13 @@ fn sides(
             id: leaf.id,
         });
         let path = String::from_utf8_lossy(&leaf.path).into_owned();
-        if let Some(rest) = path.strip_prefix(BASE) {
+        if let Some(suffix) = path.strip_prefix(BASE) {
             old.insert(
-                [&FOLDER.as_bytes()[..FOLDER.len() - 1], rest.as_bytes()].concat(),
+                [&DIR.as_bytes()[..DIR.len() - 1], suffix.as_bytes()].concat(),
                 entry,
             );
         } else if change.documents.0.contains_key(&path)
-            && path.starts_with(FOLDER)
+            && path.starts_with(DIR)
             && leaf.mode == EntryMode::File
         {
             new.insert(leaf.path, entry);
@@ -211,7 +211,11 @@ fn sides(
 }
 
 /// The caller holds the lock.
-fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Result<()> {
+fn record_archived(
+    project: &Project,
+    change: &mut Change,
+    summary: &[String],
+) -> anyhow::Result<()> {
     let names: Vec<String> = change
         .documents
         .specs()
@@ -233,10 +237,10 @@ fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Re
         change,
         ChangeStep {
             event: Happened::Archive,
-            wanted: "archive",
+            command: "archive",
             entry,
             title,
-            lines: done.to_vec(),
+            lines: summary.to_vec(),
         },
     )
 }

@@ -22,7 +22,7 @@ pub(super) struct ArchiveTurn<'a> {
     pub files: &'a FileMove,
 }
 
-pub(super) fn write(
+pub(super) fn write_archive_turn(
     project: &Project,
     writing: &ArchiveTurn<'_>,
 ) -> anyhow::Result<(SessionMove, Vec<String>)> {
@@ -33,7 +33,7 @@ pub(super) fn write(
         files,
     } = writing;
     let mut draft = project.store().draft(tip)?;
-    draft.set_answer_aside();
+    draft.archive_answer();
     draft.begin();
     let title = archive_title(id.as_str());
     let after = snapshot::advance(
@@ -69,14 +69,14 @@ pub(super) fn write(
         )
     };
 
-    let done = files.lines(&project.repository)?;
-    let mut artifacts = draft.standing();
-    artifacts.put(artifact::REPORT, report(&title, &done));
+    let summary = files.lines(&project.repository)?;
+    let mut artifacts = draft.lasting_artifacts();
+    artifacts.insert(artifact::REPORT, render_archive_report(&title, &summary));
     tip.hand_on(&project.repository, meta.turn_id, &mut artifacts)?;
     let commit = project.store().write(NewTurn {
         session: &tip.session,
         title: &title,
-        done: &done,
+        results: &summary,
         artifacts,
         meta: &meta,
         previous: Some(tip.commit),
@@ -84,10 +84,10 @@ pub(super) fn write(
         publication: published.id,
     })?;
 
-    Ok((step(tip, commit, published), done))
+    Ok((archive_move(tip, commit, published), summary))
 }
 
-fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
+fn archive_move(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
     SessionMove {
         expected: Expected::At(tip.commit),
         new: commit,
@@ -98,8 +98,8 @@ fn step(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
     }
 }
 
-fn report(title: &str, done: &[String]) -> String {
-    let lines: String = done
+fn render_archive_report(title: &str, summary: &[String]) -> String {
+    let lines: String = summary
         .iter()
         .map(|line| format!("- {}\n", crate::text::visible::visible(line)))
         .collect();

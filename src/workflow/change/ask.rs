@@ -13,7 +13,7 @@ use crate::workflow::model::budget;
 use crate::workflow::model::budget::{CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose;
 use crate::workflow::model::choose::NoModel;
-use crate::workflow::model::request::{announce, hear, tell_unknown};
+use crate::workflow::model::request::{announce, report_progress, report_unknown};
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
@@ -54,7 +54,7 @@ pub(super) type ReadAnswer<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
 pub(super) fn role_model(
     project: &Project,
     role: Role,
-    wish: &ChangeOptions,
+    options: &ChangeOptions,
 ) -> anyhow::Result<String> {
     let configured = || {
         project
@@ -65,7 +65,7 @@ pub(super) fn role_model(
             .or(project.settings.model.as_ref())
             .cloned()
     };
-    Ok(wish
+    Ok(options
         .model
         .clone()
         .or_else(configured)
@@ -75,7 +75,7 @@ pub(super) fn role_model(
 pub(super) struct RoleClient<'a> {
     pub project: &'a Project,
     pub id: &'a ChangeId,
-    pub wish: &'a ChangeOptions,
+    pub options: &'a ChangeOptions,
     pub user: &'a mut dyn User,
 }
 
@@ -87,7 +87,7 @@ impl RoleClient<'_> {
         question: RoleQuestion<'_>,
         read: ReadAnswer<'_, T>,
     ) -> anyhow::Result<(T, StepUsage)> {
-        let name = role_model(self.project, question.role, self.wish)?;
+        let name = role_model(self.project, question.role, self.options)?;
         let answered = change::answers_in_change(self.project, self.id, &name)?;
         let chosen = choose::model_after(self.project, &name, answered)?;
         let budget = CostBudget::new(
@@ -96,16 +96,16 @@ impl RoleClient<'_> {
         );
         let model = MeteredModel {
             chosen,
-            room: None,
+            env: None,
             budget,
             weight: TokenEstimate::default(),
         };
 
-        self.user.tell(Event::Notice(Notice::RoleAsked {
+        self.user.report(Event::Notice(Notice::RoleAsked {
             role: question.role.word(),
             about: question.about.to_owned(),
         }));
-        let mut taken = StepUsage {
+        let mut usage = StepUsage {
             model: name,
             ..StepUsage::default()
         };
@@ -117,19 +117,19 @@ impl RoleClient<'_> {
             max_tokens: None,
         };
         loop {
-            let answer = self.answer(&model, &request, &mut taken)?;
+            let answer = self.answer(&model, &request, &mut usage)?;
             // Redact before the answer is parsed and recorded.
             let text = redact(&answer.text).into_owned();
             let mistakes = match read(&text) {
-                Ok(value) => return Ok((value, taken)),
+                Ok(value) => return Ok((value, usage)),
                 Err(mistakes) => mistakes,
             };
-            if taken.calls >= MAX_ANSWERS {
+            if usage.calls >= MAX_ANSWERS {
                 return Err(self.useless((question.role, question.about), &text, &mistakes));
             }
 
-            request.message = again(&question.message, &text, &mistakes);
-            self.user.tell(Event::Notice(Notice::AnswerUnusable {
+            request.message = repeat_message(&question.message, &text, &mistakes);
+            self.user.report(Event::Notice(Notice::AnswerUnusable {
                 about: question.about.to_owned(),
                 mistakes,
             }));
@@ -141,23 +141,25 @@ impl RoleClient<'_> {
         &mut self,
         model: &MeteredModel<'_>,
         request: &ModelRequest,
-        taken: &mut StepUsage,
+        usage: &mut StepUsage,
     ) -> anyhow::Result<ModelAnswer> {
         announce(model, request, self.user);
         let notes = [Rc::clone(&model.chosen.notes)];
-        let answer = model.answer(request, &mut |text| hear(&notes, text, self.user));
-        hear(&notes, "", self.user);
-        self.user.tell(Event::Answered);
+        let answer = model.answer(request, &mut |text| {
+            report_progress(&notes, text, self.user)
+        });
+        report_progress(&notes, "", self.user);
+        self.user.report(Event::Answered);
         let answer = answer?;
 
-        taken.calls += 1;
-        taken.tokens_in += answer.usage.input;
-        taken.tokens_out += answer.usage.output;
+        usage.calls += 1;
+        usage.tokens_in += answer.usage.input;
+        usage.tokens_out += answer.usage.output;
         let price = model.chosen.price.as_ref();
-        tell_unknown(model.name(), price, answer.usage, self.user);
+        report_unknown(model.name(), price, answer.usage, self.user);
         let (sum, dollars) = match price::cost(price, answer.usage) {
-            Ok(cost) => (&mut taken.cost, cost),
-            Err(_) => (&mut taken.spent, price::charge(price, answer.usage)),
+            Ok(cost) => (&mut usage.cost, cost),
+            Err(_) => (&mut usage.spent, price::charge(price, answer.usage)),
         };
 
         if price.is_some() && answer.usage.is_known() {
@@ -167,9 +169,9 @@ impl RoleClient<'_> {
         match answer.finish {
             Finish::Stop => Ok(answer),
             _ => {
-                let kept = self.keep(&answer.text);
+                let location = self.keep(&answer.text);
                 anyhow::bail!(
-                    "the model's answer is cut off and was not taken{kept}; raise `max_tokens` of the model"
+                    "the model's answer is cut off and was not taken{location}; raise `max_tokens` of the model"
                 )
             }
         }
@@ -182,9 +184,9 @@ impl RoleClient<'_> {
         text: &str,
         mistakes: &[String],
     ) -> anyhow::Error {
-        let kept = self.keep(text);
+        let location = self.keep(text);
         anyhow::anyhow!(
-            "the {}'s answer is not {about}, so nothing was recorded{kept}:\n{}",
+            "the {}'s answer is not {about}, so nothing was recorded{location}:\n{}",
             role.word(),
             mistakes.join("\n")
         )
@@ -207,7 +209,7 @@ impl RoleClient<'_> {
     }
 }
 
-fn again(message: &str, answer: &str, mistakes: &[String]) -> String {
+fn repeat_message(message: &str, answer: &str, mistakes: &[String]) -> String {
     let fence = crate::text::fence::fence_for(answer, 4);
     let list: String = mistakes
         .iter()
@@ -219,7 +221,7 @@ fn again(message: &str, answer: &str, mistakes: &[String]) -> String {
     )
 }
 
-pub(super) fn fill(prompt: &str, id: &ChangeId, spec: &str) -> String {
+pub(super) fn expand_template(prompt: &str, id: &ChangeId, spec: &str) -> String {
     prompt
         .replace("{{id}}", id.as_str())
         .replace("{{spec}}", spec)

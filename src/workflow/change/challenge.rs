@@ -16,8 +16,8 @@ use crate::change::store::Change;
 use crate::change::verdict::{self, ReviewVerdict};
 use crate::change::{answer, proposal, section};
 use crate::workflow::change;
-use crate::workflow::change::change;
-use crate::workflow::change::material::material;
+use crate::workflow::change::material::render_material;
+use crate::workflow::change::open_change;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
@@ -45,17 +45,17 @@ pub struct Judgement {
 pub fn challenge(
     project: &Project,
     id: &ChangeId,
-    wish: &ChangeOptions,
+    options: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Judgement> {
     let _lock = change::lock_change(project, id, "challenge")?;
     project.recover(user)?;
-    let mut change = change(project, id)?;
-    judge(
+    let mut change = open_change(project, id)?;
+    challenge_locked(
         &mut RoleClient {
             project,
             id,
-            wish,
+            options,
             user,
         },
         &mut change,
@@ -63,19 +63,22 @@ pub fn challenge(
 }
 
 /// Like `challenge`, for a change that the caller has locked.
-pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::Result<Judgement> {
+pub(super) fn challenge_locked(
+    client: &mut RoleClient<'_>,
+    change: &mut Change,
+) -> anyhow::Result<Judgement> {
     // Whether the step is allowed does not depend on the verdict.
     allow(
         change,
         Happened::Challenge(ReviewVerdict::Approved),
         "challenge",
     )?;
-    require_usable(&change.id, &change.documents, desk.user)?;
+    require_usable(&change.id, &change.documents, client.user)?;
     let iteration = change.state.iteration;
-    let input = material(
-        &desk.project.repository,
+    let input = render_material(
+        &client.project.repository,
         change,
-        change::files_now(desk.project)?,
+        change::files_now(client.project)?,
     )?;
     let message = format!(
         "Challenge iteration {iteration} of the change `{}` now.",
@@ -90,34 +93,34 @@ pub(super) fn judge(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::R
         message,
     };
 
-    let ((body, verdict), taken) = desk.ask(question, &read)?;
-    let review = block(Role::Challenger, iteration, (&body, verdict), &taken.model);
+    let ((body, verdict), usage) = client.ask(question, &parse_challenge)?;
+    let review = block(Role::Challenger, iteration, (&body, verdict), &usage.model);
     let issues = review.issues();
     let text = review::append(change.documents.text(proposal::FILE), &review);
-    change.documents.put(proposal::FILE, text);
+    change.documents.insert(proposal::FILE, text);
     // The verdict covers exactly these documents. Later edits show up as stale.
     change.state.seal(&change.documents, &now());
     let entry = ChangeEntry {
         verdict: Some(verdict),
         issues: Some(issues.into()),
-        usage: Some(taken),
+        usage: Some(usage),
         ..ChangeEntry::of("challenge", &now())
     };
 
     let title = format!(
         "Challenge {iteration}: {} ({})",
         verdict.word().to_lowercase().replace('_', " "),
-        issues.words()
+        issues.summary()
     );
     let step = ChangeStep {
         event: Happened::Challenge(verdict),
-        wanted: "challenge",
+        command: "challenge",
         entry,
         title,
         lines: titles(&body),
     };
 
-    change::save(desk.project, change, step)?;
+    change::save(client.project, change, step)?;
     Ok(Judgement {
         change: change.id.clone(),
         phase: change.state.phase,
@@ -140,7 +143,7 @@ pub(super) fn require_usable(
     }
 
     let count = findings.len();
-    user.tell(Event::Notice(Notice::DocumentMistakes(findings)));
+    user.report(Event::Notice(Notice::DocumentMistakes(findings)));
     Err(ChangeError::Invalid {
         id: id.clone(),
         count,
@@ -148,9 +151,9 @@ pub(super) fn require_usable(
     .into())
 }
 
-pub(super) fn read(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {
-    let body = answer::review(text);
-    match verdict::read(&body) {
+pub(super) fn parse_challenge(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {
+    let body = answer::review_text(text);
+    match verdict::read_verdict(&body) {
         Ok(verdict) => Ok((body, verdict)),
         Err(error) => Err(vec![format!("the verdict is unknown: {error}")]),
     }

@@ -16,7 +16,7 @@ use crate::change::tasks;
 use crate::change::usage::StepUsage;
 use crate::change::verdict::ReviewVerdict;
 use crate::workflow::change;
-use crate::workflow::change::change;
+use crate::workflow::change::open_change;
 use crate::workflow::change::work;
 use crate::workflow::change::work::work;
 use crate::workflow::context::message::keep_message;
@@ -93,12 +93,12 @@ enum TaskProgress {
 pub fn implement_and_review(
     project: &mut Project,
     id: &ChangeId,
-    wish: &ChangeOptions,
+    options: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Implemented> {
     let _lock = change::lock_change(project, id, "impl")?;
     let mut change = begin(project, id, "impl", user)?;
-    keep_message(project, wish.message.clone(), user)?;
+    keep_message(project, options.message.clone(), user)?;
     let mut result = Implemented::of(&change);
     let most = project.settings.change.implementation_iterations;
 
@@ -111,12 +111,13 @@ pub fn implement_and_review(
             result.fixes += 1;
         }
 
-        if let TaskProgress::Stopped(why) = tasks_and_fix(project, &mut change, (wish, &mut *user))?
+        if let TaskProgress::Stopped(why) =
+            tasks_and_fix(project, &mut change, (options, &mut *user))?
         {
             result.stopped = Some(why);
             break;
         }
-        let judgement = review_locked(project, &mut change, (wish, &mut *user))?;
+        let judgement = review_locked(project, &mut change, (options, &mut *user))?;
         result.reviews += 1;
         (result.verdict, result.issues) = (Some(judgement.verdict), judgement.issues);
 
@@ -137,15 +138,15 @@ pub fn implement_and_review(
 pub fn implement(
     project: &mut Project,
     id: &ChangeId,
-    wish: &ChangeOptions,
+    options: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Implemented> {
     let _lock = change::lock_change(project, id, "implement")?;
     let mut change = begin(project, id, "implement", user)?;
-    keep_message(project, wish.message.clone(), user)?;
+    keep_message(project, options.message.clone(), user)?;
     let mut result = Implemented::of(&change);
     result.fixes = u32::from(due_fix(&change).is_some());
-    if let TaskProgress::Stopped(why) = tasks_and_fix(project, &mut change, (wish, user))? {
+    if let TaskProgress::Stopped(why) = tasks_and_fix(project, &mut change, (options, user))? {
         result.stopped = Some(why);
     }
 
@@ -157,17 +158,17 @@ pub fn implement(
 fn begin(
     project: &mut Project,
     id: &ChangeId,
-    wanted: &'static str,
+    command: &'static str,
     user: &mut dyn User,
 ) -> anyhow::Result<Change> {
     project.recover(user)?;
-    let mut change = change(project, id)?;
-    allow(&change, Happened::Implement, wanted)?;
+    let mut change = open_change(project, id)?;
+    allow(&change, Happened::Implement, command)?;
     require_usable(id, &change.documents, user)?;
     let stale = change.state.stale(&change.documents);
 
     if !stale.is_empty() {
-        user.tell(Event::Notice(Notice::EditedDocuments(stale)));
+        user.report(Event::Notice(Notice::EditedDocuments(stale)));
     }
 
     if change.state.phase == ChangePhase::Challenged {
@@ -181,7 +182,7 @@ fn begin(
             &mut change,
             ChangeStep {
                 event: Happened::Implement,
-                wanted,
+                command,
                 entry,
                 title: "Begin to implement".to_owned(),
                 lines,
@@ -198,12 +199,12 @@ fn tasks_and_fix(
     change: &mut Change,
     doing: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<TaskProgress> {
-    let (wish, user) = doing;
+    let (options, user) = doing;
     while let Some(task) = tasks::read(change.documents.text(tasks::FILE))
         .into_iter()
-        .find(|task| !task.done)
+        .find(|task| !task.is_done)
     {
-        user.tell(Event::Notice(Notice::TaskStarted {
+        user.report(Event::Notice(Notice::TaskStarted {
             number: task.number.clone(),
             title: task.title.clone(),
         }));
@@ -211,7 +212,7 @@ fn tasks_and_fix(
             project,
             change,
             &Work::task(change, &task),
-            (wish, &mut *user),
+            (options, &mut *user),
         )? {
             Worked::Done(turn, taken) => tick(project, change, &task, (turn, taken))?,
             Worked::Stopped(why) => {
@@ -226,12 +227,12 @@ fn tasks_and_fix(
     let Some((number, body)) = due_fix(change) else {
         return Ok(TaskProgress::Ready);
     };
-    user.tell(Event::Notice(Notice::FixStarted(number)));
+    user.report(Event::Notice(Notice::FixStarted(number)));
     match work(
         project,
         change,
         &Work::fix(change, number, &body),
-        (wish, user),
+        (options, user),
     )? {
         Worked::Done(turn, usage) => {
             let entry = ChangeEntry {
@@ -246,7 +247,7 @@ fn tasks_and_fix(
                 change,
                 ChangeStep {
                     event: Happened::Implement,
-                    wanted: "implement",
+                    command: "implement",
                     entry,
                     title,
                     lines: Vec::new(),
@@ -278,7 +279,7 @@ fn tick(
         change.state.seal_one(tasks::FILE, &text, &now());
     }
 
-    change.documents.put(tasks::FILE, text);
+    change.documents.insert(tasks::FILE, text);
     let entry = ChangeEntry {
         about: Some(task.number.clone()),
         turn: Some(turn),
@@ -292,7 +293,7 @@ fn tick(
         change,
         ChangeStep {
             event: Happened::Implement,
-            wanted: "implement",
+            command: "implement",
             entry,
             title,
             lines: Vec::new(),
@@ -304,8 +305,8 @@ fn tick(
 /// fixed since.
 fn due_fix(change: &Change) -> Option<(usize, String)> {
     let (at, entry) = change.state.last("review")?;
-    let mended = change.state.last("fix").is_some_and(|(fix, _)| fix > at);
-    if mended || entry.verdict != Some(ReviewVerdict::NeedsRevision) {
+    let is_fixed = change.state.last("fix").is_some_and(|(fix, _)| fix > at);
+    if is_fixed || entry.verdict != Some(ReviewVerdict::NeedsRevision) {
         return None;
     }
     last_review(change)
@@ -330,7 +331,7 @@ impl Implemented {
     fn finish(mut self, change: &Change) -> Implemented {
         let tasks = tasks::read(change.documents.text(tasks::FILE));
         self.tasks = tasks.len();
-        self.done = tasks.iter().filter(|task| task.done).count();
+        self.done = tasks.iter().filter(|task| task.is_done).count();
         self.phase = change.state.phase;
         self.next = next_step(&change.id, self.phase);
         self

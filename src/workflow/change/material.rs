@@ -13,12 +13,12 @@ use crate::text::redact::redact;
 use crate::text::visible::visible;
 
 /// A larger file is only mentioned.
-const MAX_FILE: usize = 64 * 1024;
+const MAX_INPUT_FILE: usize = 64 * 1024;
 /// For all project files together.
-const MAX_FILES: usize = 400 * 1024;
+const MAX_INPUT_FILES: usize = 400 * 1024;
 
 /// Renders the input for a role, redacted.
-pub(super) fn material(
+pub(super) fn render_material(
     repository: &Repository,
     change: &Change,
     tree: TreeId,
@@ -38,48 +38,48 @@ pub(super) fn material(
             .trim(),
     );
     text.push_str("\n\n## 2. Project Structure\n");
-    block(&mut text, "", &structure(&paths));
+    push_block(&mut text, "", &structure(&paths));
     text.push_str("\n## 3. Files of the Project\n\n");
 
-    let wanted = wanted(&change.documents, &paths);
-    let mut room = MAX_FILES;
+    let included = select_paths(&change.documents, &paths);
+    let mut remaining = MAX_INPUT_FILES;
     for leaf in leaves
         .iter()
         .filter(|leaf| matches!(leaf.mode, EntryMode::File | EntryMode::Executable))
     {
         let Some(path) = std::str::from_utf8(&leaf.path)
             .ok()
-            .filter(|path| wanted.iter().any(|wanted| wanted == path))
+            .filter(|path| included.iter().any(|other| other == path))
         else {
             continue;
         };
         let bytes = repository.blob(BlobId::of(leaf.id))?;
 
-        file(&mut text, path, &bytes, &mut room);
+        push_file(&mut text, path, &bytes, &mut remaining);
     }
 
     text.push_str("## 4. Documents of the Change\n\n");
-    for (path, content) in &change.documents.0 {
-        document(&mut text, path, content);
+    for (path, contents) in &change.documents.0 {
+        push_document(&mut text, path, contents);
     }
 
     Ok(redact(&text).into_owned())
 }
 
-fn wanted(documents: &Documents, paths: &[String]) -> Vec<String> {
-    let named = proposal::read(documents.text(proposal::FILE)).files;
-    let shown = |path: &&String| {
-        spec::id_of(path).is_some() || path.as_str() == "README.md" || named.contains(path)
+fn select_paths(documents: &Documents, paths: &[String]) -> Vec<String> {
+    let files = proposal::read(documents.text(proposal::FILE)).files;
+    let is_included = |path: &&String| {
+        spec::id_of(path).is_some() || path.as_str() == "README.md" || files.contains(path)
     };
-    paths.iter().filter(shown).cloned().collect()
+    paths.iter().filter(is_included).cloned().collect()
 }
 
-fn file(text: &mut String, path: &str, bytes: &[u8], room: &mut usize) {
+fn push_file(text: &mut String, path: &str, bytes: &[u8], remaining: &mut usize) {
     text.push_str(&format!("### `{}`\n", visible(path)));
     match std::str::from_utf8(bytes) {
-        Ok(content) if bytes.len() <= MAX_FILE.min(*room) => {
-            *room -= bytes.len();
-            block(text, language(path), content);
+        Ok(contents) if bytes.len() <= MAX_INPUT_FILE.min(*remaining) => {
+            *remaining -= bytes.len();
+            push_block(text, language(path), contents);
         }
         Ok(_) => text.push_str(&format!("({} bytes, too large to be shown)\n", bytes.len())),
         Err(_) => text.push_str(&format!("({} bytes, no text)\n", bytes.len())),
@@ -88,31 +88,31 @@ fn file(text: &mut String, path: &str, bytes: &[u8], room: &mut usize) {
     text.push('\n');
 }
 
-pub(super) fn document(text: &mut String, path: &str, content: &str) {
+pub(super) fn push_document(text: &mut String, path: &str, contents: &str) {
     text.push_str(&format!("### `{path}`\n"));
-    block(text, "markdown", content);
+    push_block(text, "markdown", contents);
     text.push('\n');
 }
 
-pub(super) fn agreed(documents: &Documents) -> String {
+pub(super) fn render_documents(documents: &Documents) -> String {
     let mut text = String::new();
-    for (path, content) in documents
+    for (path, contents) in documents
         .0
         .iter()
         .filter(|(path, _)| *path != crate::change::document::REVIEW)
     {
-        let (body, _) = review::split(content);
-        document(&mut text, path, body.trim_end());
+        let (body, _) = review::split(contents);
+        push_document(&mut text, path, body.trim_end());
     }
 
     text
 }
 
 /// Appends a text in a fence longer than any inside it.
-pub(super) fn block(text: &mut String, language: &str, content: &str) {
-    let fence = fence_for(content, 4);
-    text.push_str(&format!("{fence}{language}\n{content}"));
-    if !content.is_empty() && !content.ends_with('\n') {
+pub(super) fn push_block(text: &mut String, language: &str, contents: &str) {
+    let fence = fence_for(contents, 4);
+    text.push_str(&format!("{fence}{language}\n{contents}"));
+    if !contents.is_empty() && !contents.ends_with('\n') {
         text.push('\n');
     }
     text.push_str(&format!("{fence}\n"));

@@ -10,15 +10,15 @@ mod archive_turn;
 mod ask;
 pub mod challenge;
 pub mod implement;
-pub mod look;
 mod material;
 pub mod plan;
 pub mod proposal;
 pub mod reproposal;
 pub mod review;
+pub mod status;
 pub mod work;
 
-use crate::git::keep::hold;
+use crate::git::keep::protect;
 use anyhow::Context as _;
 
 use crate::change::entry::ChangeEntry;
@@ -27,7 +27,7 @@ use crate::change::id::ChangeId;
 use crate::change::message;
 use crate::change::phase::{self, ChangeEvent};
 use crate::change::store::{Change, ChangeStore};
-use crate::git::keep::hold::Older;
+use crate::git::keep::protect::MergePolicy;
 use crate::git::object::TreeId;
 use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;
@@ -47,7 +47,7 @@ pub struct ChangeOptions {
 struct ChangeStep {
     event: ChangeEvent,
     /// Name of the command, for messages.
-    wanted: &'static str,
+    command: &'static str,
     entry: ChangeEntry,
     title: String,
     lines: Vec<String>,
@@ -58,15 +58,15 @@ fn now() -> String {
 }
 
 /// The changes of the repository.
-pub fn changes(project: &Project) -> ChangeStore<'_> {
+pub fn change_store(project: &Project) -> ChangeStore<'_> {
     ChangeStore {
         repository: &project.repository,
     }
 }
 
 /// Reads a change.
-pub fn change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
-    changes(project).read(id)
+pub fn open_change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
+    change_store(project).read(id)
 }
 
 /// Takes the lock of a change. Held for the whole command, unlike the repository lock.
@@ -100,27 +100,27 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
     let mut after = change.clone();
     let ChangeStep {
         event,
-        wanted,
+        command,
         entry,
         title,
         lines,
     } = step;
     after
         .state
-        .take(event, entry)
-        .map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))?;
-    let message = message::render(&title, &lines, &after.state);
-    let (commit, tree) = changes(project).write(&after, &message)?;
+        .apply(event, entry)
+        .map_err(|illegal| ChangeError::of(&change.id, command, illegal))?;
+    let message = message::commit_message(&title, &lines, &after.state);
+    let (commit, tree) = change_store(project).write(&after, &message)?;
     let before = change.commit.map(|_| change.tree);
-    let held = hold::hold(
+    let protected = protect::protect_commits(
         &project.repository,
         &[commit],
         before.as_slice(),
-        Older::Join,
+        MergePolicy::Merge,
     )?;
-    let held = held.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
+    let protected = protected.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
     let expected = change.commit.map_or(Expected::Absent, Expected::At);
-    let log = format!("teddy: change {wanted}");
+    let log = format!("teddy: change {command}");
 
     // The ref moves last: a crash before this line leaves only unreachable objects.
     refs::move_to(
@@ -138,7 +138,7 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
     })?;
 
     refs::sync(&project.repository, &change.id.reference())?;
-    hold::settle(&project.repository, &held)?;
+    protect::release_protected(&project.repository, &protected)?;
     *change = Change {
         commit: Some(commit),
         tree,
@@ -152,7 +152,7 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
 /// after these.
 pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyhow::Result<usize> {
     let mut count = match refs::read(&project.repository, &id.reference())? {
-        Some(_) => change(project, id)?.state.answers_of(model),
+        Some(_) => open_change(project, id)?.state.answers_of(model),
         None => 0,
     };
     let session = id.session();
@@ -165,9 +165,9 @@ pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyho
     Ok(count)
 }
 
-fn allow(change: &Change, event: ChangeEvent, wanted: &'static str) -> Result<(), ChangeError> {
+fn allow(change: &Change, event: ChangeEvent, command: &'static str) -> Result<(), ChangeError> {
     let phase = Some(change.state.phase);
     phase::next(phase, event)
         .map(|_| ())
-        .map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))
+        .map_err(|illegal| ChangeError::of(&change.id, command, illegal))
 }

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::ChangeOptions;
 use super::ask::RoleClient;
-use super::challenge::{Judgement, judge};
-use super::proposal::{Idea, propose};
-use super::reproposal::revise;
+use super::challenge::{Judgement, challenge_locked};
+use super::proposal::{Idea, write_proposal_locked};
+use super::reproposal::revise_proposal_locked;
 use crate::change::error::{ChangeError, next_step};
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
@@ -14,7 +14,7 @@ use crate::change::review::Issues;
 use crate::change::verdict::ReviewVerdict;
 use crate::git::refs;
 use crate::workflow::change;
-use crate::workflow::change::change;
+use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -58,10 +58,10 @@ pub struct PlannedChange {
 }
 
 /// Continues planning from the current phase of the change.
-pub fn plan(
+pub fn plan_change(
     project: &Project,
     idea: &Idea<'_>,
-    wish: &ChangeOptions,
+    options: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<PlannedChange> {
     let id = idea.id;
@@ -81,15 +81,15 @@ pub fn plan(
         next: String::new(),
     };
 
-    let known = refs::read(&project.repository, &id.reference())?
-        .map(|_| change(project, id))
+    let existing = refs::read(&project.repository, &id.reference())?
+        .map(|_| open_change(project, id))
         .transpose()?;
-    match known.map(|change| (change.state.phase, change.state.iteration)) {
-        None | Some((ChangePhase::Proposed, _)) => cycle(
+    match existing.map(|change| (change.state.phase, change.state.iteration)) {
+        None | Some((ChangePhase::Proposed, _)) => revise_until_final(
             &mut RoleClient {
                 project,
                 id,
-                wish,
+                options,
                 user,
             },
             idea.description,
@@ -97,8 +97,8 @@ pub fn plan(
         )?,
         Some((ChangePhase::Rejected, _)) => return Err(ChangeError::Rejected(id.clone()).into()),
         Some((phase, iteration)) => {
-            let beyond = phase != ChangePhase::Challenged;
-            planned.action = if beyond {
+            let is_past_planning = phase != ChangePhase::Challenged;
+            planned.action = if is_past_planning {
                 PlanningStep::BeyondPlanning
             } else {
                 PlanningStep::AlreadyComplete
@@ -111,25 +111,25 @@ pub fn plan(
     Ok(planned)
 }
 
-fn cycle(
-    desk: &mut RoleClient<'_>,
+fn revise_until_final(
+    client: &mut RoleClient<'_>,
     description: Option<&str>,
     planned: &mut PlannedChange,
 ) -> anyhow::Result<()> {
-    let (mut change, written) = propose(desk, description)?;
+    let (mut change, written) = write_proposal_locked(client, description)?;
     planned.written = written;
-    let most = desk.project.settings.change.planning_iterations;
+    let most = client.project.settings.change.planning_iterations;
     loop {
-        note(planned, &judge(desk, &mut change)?);
+        note_verdict(planned, &challenge_locked(client, &mut change)?);
         if planned.verdict != Some(ReviewVerdict::NeedsRevision) || planned.reproposals >= most {
             return Ok(());
         }
-        revise(desk, &mut change, None)?;
+        revise_proposal_locked(client, &mut change, None)?;
         planned.reproposals += 1;
     }
 }
 
-fn note(planned: &mut PlannedChange, judgement: &Judgement) {
+fn note_verdict(planned: &mut PlannedChange, judgement: &Judgement) {
     planned.challenges += 1;
     planned.phase = judgement.phase;
     planned.iteration = judgement.iteration;

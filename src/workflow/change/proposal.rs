@@ -3,7 +3,7 @@
 //!
 //! Existing documents are never written again, so an interrupted call continues where it stopped.
 
-use super::ask::{Role, RoleClient, RoleQuestion, fill};
+use super::ask::{Role, RoleClient, RoleQuestion, expand_template};
 use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::{Documents, MissingDocument};
 use crate::change::entry::ChangeEntry;
@@ -16,15 +16,15 @@ use crate::change::store::Change;
 use crate::change::{answer, proposal, review, spec, tasks};
 use crate::git::refs;
 use crate::workflow::change;
-use crate::workflow::change::change;
-use crate::workflow::change::material::material;
+use crate::workflow::change::material::render_material;
+use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-pub(super) const AUTHOR: &str = include_str!("../../../prompts/change/author.md");
-const PROPOSAL: &str = include_str!("../../../prompts/change/proposal.md");
-const SPEC: &str = include_str!("../../../prompts/change/spec.md");
-const TASKS: &str = include_str!("../../../prompts/change/tasks.md");
+pub(super) const AUTHOR_PROMPT: &str = include_str!("../../../prompts/change/author.md");
+const PROPOSAL_PROMPT: &str = include_str!("../../../prompts/change/proposal.md");
+const SPEC_PROMPT: &str = include_str!("../../../prompts/change/spec.md");
+const TASKS_PROMPT: &str = include_str!("../../../prompts/change/tasks.md");
 
 /// A change whose documents are to be written.
 pub struct Idea<'a> {
@@ -36,19 +36,19 @@ pub struct Idea<'a> {
 
 /// Writes the missing documents of a change. Returns the change and the number of documents
 /// written.
-pub fn proposal(
+pub fn write_proposal(
     project: &Project,
     idea: &Idea<'_>,
-    wish: &ChangeOptions,
+    options: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<(Change, usize)> {
     let _lock = change::lock_change(project, idea.id, "proposal")?;
     project.recover(user)?;
-    propose(
+    write_proposal_locked(
         &mut RoleClient {
             project,
             id: idea.id,
-            wish,
+            options,
             user,
         },
         idea.description,
@@ -56,36 +56,43 @@ pub fn proposal(
 }
 
 /// Like `proposal`, for a change that the caller has locked.
-pub(super) fn propose(
-    desk: &mut RoleClient<'_>,
+pub(super) fn write_proposal_locked(
+    client: &mut RoleClient<'_>,
     description: Option<&str>,
 ) -> anyhow::Result<(Change, usize)> {
-    let mut change = open(desk.project, desk.id, description)?;
+    let mut change = open_or_start_change(client.project, client.id, description)?;
     // A new change has no commit yet, and so no phase to check.
     if change.commit.is_some() {
         allow(&change, Happened::Propose, "proposal")?;
     }
-    let written = complete(desk, &mut change)?;
+    let written = write_missing_documents(client, &mut change)?;
     Ok((change, written))
 }
 
-pub(super) fn complete(desk: &mut RoleClient<'_>, change: &mut Change) -> anyhow::Result<usize> {
+pub(super) fn write_missing_documents(
+    client: &mut RoleClient<'_>,
+    change: &mut Change,
+) -> anyhow::Result<usize> {
     let mut written = 0;
     while let Some(missing) = change.documents.missing() {
-        write(desk, change, &missing)?;
+        write_document(client, change, &missing)?;
         written += 1;
     }
     Ok(written)
 }
 
-fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::Result<Change> {
+fn open_or_start_change(
+    project: &Project,
+    id: &ChangeId,
+    description: Option<&str>,
+) -> anyhow::Result<Change> {
     if refs::read(&project.repository, &id.reference())?.is_some() {
-        return change(project, id);
+        return open_change(project, id);
     }
 
     let description = description.map(str::trim).filter(|text| !text.is_empty());
     let description = description.ok_or_else(|| ChangeError::MissingDescription(id.clone()))?;
-    let (tree, specs) = change::changes(project).beginning(change::files_now(project)?)?;
+    let (tree, specs) = change::change_store(project).beginning(change::files_now(project)?)?;
     let base = Base {
         commit: refs::head(&project.repository)?,
         specs,
@@ -102,46 +109,52 @@ fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::
     })
 }
 
-fn write(
-    desk: &mut RoleClient<'_>,
+fn write_document(
+    client: &mut RoleClient<'_>,
     change: &mut Change,
     missing: &MissingDocument,
 ) -> anyhow::Result<()> {
-    let id = desk.id;
+    let id = client.id;
     let (path, prompt) = match missing {
-        MissingDocument::Proposal => (proposal::FILE.to_owned(), fill(PROPOSAL, id, "")),
-        MissingDocument::Spec(name) => (spec::path(name), fill(SPEC, id, name)),
-        MissingDocument::Tasks => (tasks::FILE.to_owned(), fill(TASKS, id, "")),
+        MissingDocument::Proposal => (
+            proposal::FILE.to_owned(),
+            expand_template(PROPOSAL_PROMPT, id, ""),
+        ),
+        MissingDocument::Spec(name) => (spec::path(name), expand_template(SPEC_PROMPT, id, name)),
+        MissingDocument::Tasks => (
+            tasks::FILE.to_owned(),
+            expand_template(TASKS_PROMPT, id, ""),
+        ),
     };
-    let input = material(
-        &desk.project.repository,
+    let input = render_material(
+        &client.project.repository,
         change,
-        change::files_now(desk.project)?,
+        change::files_now(client.project)?,
     )?;
     let message = format!("Write `{path}` of the change `{id}` now.");
     let question = RoleQuestion {
         role: Role::Author,
         about: &path,
-        system: format!("{AUTHOR}\n{prompt}"),
+        system: format!("{AUTHOR_PROMPT}\n{prompt}"),
         input: &input,
         message,
     };
 
-    let (text, taken) = desk.ask(question, &|text| read(id, &path, text))?;
-    change.documents.put(&path, text);
+    let (text, usage) = client.ask(question, &|text| read_document(id, &path, text))?;
+    change.documents.insert(&path, text);
     let entry = ChangeEntry {
         about: Some(path),
-        usage: Some(taken),
+        usage: Some(usage),
         ..ChangeEntry::of("proposal", &now())
     };
-    let (title, lines) = words(change, missing);
+    let (title, lines) = describe_document(change, missing);
 
     change::save(
-        desk.project,
+        client.project,
         change,
         ChangeStep {
             event: Happened::Propose,
-            wanted: "proposal",
+            command: "proposal",
             entry,
             title,
             lines,
@@ -149,8 +162,12 @@ fn write(
     )
 }
 
-pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Vec<String>> {
-    let text = answer::unwrap(answer);
+pub(super) fn read_document(
+    id: &ChangeId,
+    path: &str,
+    answer: &str,
+) -> Result<String, Vec<String>> {
+    let text = answer::unwrap_answer(answer);
     // Authors sometimes copy or invent reviews. Only reviews that we record count.
     let text = if path == proposal::FILE {
         format!("{}\n", review::split(&text).0.trim_end())
@@ -169,17 +186,17 @@ pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Ve
     }
 }
 
-fn words(change: &Change, written: &MissingDocument) -> (String, Vec<String>) {
+fn describe_document(change: &Change, written: &MissingDocument) -> (String, Vec<String>) {
     match written {
         MissingDocument::Proposal => {
-            let found = proposal::read(change.documents.text(proposal::FILE));
-            let asked = change
+            let parsed = proposal::read(change.documents.text(proposal::FILE));
+            let quoted = change
                 .state
                 .description
                 .iter()
                 .flat_map(|text| text.lines())
                 .map(|line| format!("> {line}"));
-            (format!("Propose: {}", found.summary), asked.collect())
+            (format!("Propose: {}", parsed.summary), quoted.collect())
         }
         MissingDocument::Spec(name) => (format!("Specify: {name}"), Vec::new()),
         MissingDocument::Tasks => {

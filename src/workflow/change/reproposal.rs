@@ -1,7 +1,7 @@
 //! The step `reproposal`: the author revises the documents, or the user replaces them.
 
-use super::ask::{Role, RoleClient, RoleQuestion, fill};
-use super::proposal::{AUTHOR, complete, read as read_document};
+use super::ask::{Role, RoleClient, RoleQuestion, expand_template};
+use super::proposal::{AUTHOR_PROMPT, read_document, write_missing_documents};
 use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::Documents;
 use crate::change::entry::ChangeEntry;
@@ -10,29 +10,29 @@ use crate::change::phase::ChangeEvent as Happened;
 use crate::change::store::Change;
 use crate::change::{answer, proposal, review, spec, tasks};
 use crate::workflow::change;
-use crate::workflow::change::change;
-use crate::workflow::change::material::material;
+use crate::workflow::change::material::render_material;
+use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-const REVISION: &str = include_str!("../../../prompts/change/revision.md");
+const REVISION_PROMPT: &str = include_str!("../../../prompts/change/revision.md");
 
 /// Asks the author to revise the documents after a challenge. `message` is the user's own request.
-pub fn reproposal(
+pub fn revise_proposal(
     project: &Project,
     id: &ChangeId,
     message: Option<&str>,
-    desk: (&ChangeOptions, &mut dyn User),
+    doing: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<Change> {
-    let (wish, user) = desk;
+    let (options, user) = doing;
     let _lock = change::lock_change(project, id, "reproposal")?;
     project.recover(user)?;
-    let mut change = change(project, id)?;
-    revise(
+    let mut change = open_change(project, id)?;
+    revise_proposal_locked(
         &mut RoleClient {
             project,
             id,
-            wish,
+            options,
             user,
         },
         &mut change,
@@ -43,23 +43,26 @@ pub fn reproposal(
 }
 
 /// Like `reproposal`, for a change that the caller has locked.
-pub(super) fn revise(
-    desk: &mut RoleClient<'_>,
+pub(super) fn revise_proposal_locked(
+    client: &mut RoleClient<'_>,
     change: &mut Change,
     message: Option<&str>,
 ) -> anyhow::Result<()> {
     allow(change, Happened::Repropose, "reproposal")?;
-    let id = desk.id;
-    let input = material(
-        &desk.project.repository,
+    let id = client.id;
+    let input = render_material(
+        &client.project.repository,
         change,
-        change::files_now(desk.project)?,
+        change::files_now(client.project)?,
     )?;
-    let wanted = message
+    let guidance = message
         .map(|text| format!("\n\nThe user says:\n{}", text.trim()))
         .unwrap_or_default();
-    let message = format!("Revise the change `{id}` now.{wanted}");
-    let system = format!("{AUTHOR}\n{}", fill(REVISION, id, ""));
+    let message = format!("Revise the change `{id}` now.{guidance}");
+    let system = format!(
+        "{AUTHOR_PROMPT}\n{}",
+        expand_template(REVISION_PROMPT, id, "")
+    );
     let question = RoleQuestion {
         role: Role::Author,
         about: "documents in `<file>` blocks",
@@ -68,12 +71,12 @@ pub(super) fn revise(
         message,
     };
 
-    let (files, taken) = desk.ask(question, &|text| read(id, text))?;
+    let (files, usage) = client.ask(question, &|text| parse_revision(id, text))?;
     let names: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
-    put(&mut change.documents, files);
+    replace_documents(&mut change.documents, files);
     let entry = ChangeEntry {
         about: Some(names.join(", ")),
-        usage: Some(taken),
+        usage: Some(usage),
         ..ChangeEntry::of("reproposal", &now())
     };
 
@@ -83,11 +86,11 @@ pub(super) fn revise(
         names.join(", ")
     );
     change::save(
-        desk.project,
+        client.project,
         change,
         ChangeStep {
             event: Happened::Repropose,
-            wanted: "reproposal",
+            command: "reproposal",
             entry,
             title,
             lines: Vec::new(),
@@ -95,19 +98,19 @@ pub(super) fn revise(
     )?;
 
     // The revised proposal can name new specs.
-    complete(desk, change).map(|_| ())
+    write_missing_documents(client, change).map(|_| ())
 }
 
-fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>> {
-    let files = answer::files(&answer::unwrap(text));
+fn parse_revision(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>> {
+    let files = answer::files_in_answer(&answer::unwrap_answer(text));
     if files.is_empty() {
         return Err(vec!["it has no `<file path=\"...\">` block".to_owned()]);
     }
 
-    let (mut found, mut mistakes) = (Vec::new(), Vec::new());
+    let (mut revised, mut mistakes) = (Vec::new(), Vec::new());
     for (path, text) in files {
         // The path is the model's. Only documents of a change can be written.
-        if !can_be_revised(&path) {
+        if !is_revisable(&path) {
             mistakes.push(format!(
                 "`{}` is not a document of a change",
                 crate::text::visible::visible(&path)
@@ -116,26 +119,26 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
         }
 
         match read_document(id, &path, &text) {
-            Ok(text) => found.push((path, text)),
+            Ok(text) => revised.push((path, text)),
             Err(wrong) => mistakes.extend(wrong),
         }
     }
 
     if mistakes.is_empty() {
-        Ok(found)
+        Ok(revised)
     } else {
         Err(mistakes)
     }
 }
 
-fn can_be_revised(path: &str) -> bool {
+fn is_revisable(path: &str) -> bool {
     matches!(path, proposal::FILE | tasks::FILE)
         || spec::id_of(path).is_some_and(crate::change::id::is_id)
 }
 
 /// Replaces documents. The proposal keeps its reviews; specs that it does not name any more are
 /// dropped.
-fn put(documents: &mut Documents, files: Vec<(String, String)>) {
+fn replace_documents(documents: &mut Documents, files: Vec<(String, String)>) {
     let revised = files.iter().any(|(path, _)| path == proposal::FILE);
     for (path, text) in files {
         let text = if path == proposal::FILE {
@@ -148,19 +151,19 @@ fn put(documents: &mut Documents, files: Vec<(String, String)>) {
         } else {
             text
         };
-        documents.put(&path, text);
+        documents.insert(&path, text);
     }
 
     if revised {
-        let named = proposal::read(documents.text(proposal::FILE)).specs;
+        let specs = proposal::read(documents.text(proposal::FILE)).specs;
         let is_named =
-            |path: &str| spec::id_of(path).is_none_or(|id| named.iter().any(|name| name == id));
+            |path: &str| spec::id_of(path).is_none_or(|id| specs.iter().any(|name| name == id));
         documents.0.retain(|path, _| is_named(path));
     }
 }
 
 /// Replaces documents by the user's own. A rejected change becomes proposed again.
-pub fn edit(
+pub fn edit_documents(
     project: &Project,
     id: &ChangeId,
     files: Vec<(String, String)>,
@@ -168,13 +171,13 @@ pub fn edit(
 ) -> anyhow::Result<Change> {
     let _lock = change::lock_change(project, id, "reproposal")?;
     project.recover(user)?;
-    let mut change = change(project, id)?;
+    let mut change = open_change(project, id)?;
     allow(&change, Happened::Edit, "reproposal")?;
     let mut good = Vec::new();
 
     for (path, text) in files {
         anyhow::ensure!(
-            can_be_revised(&path),
+            is_revisable(&path),
             "`{path}` is not a document of a change: use proposal.md, tasks.md or specs/<id>.md"
         );
         let text = read_document(id, &path, &text)
@@ -183,7 +186,7 @@ pub fn edit(
     }
 
     let names: Vec<String> = good.iter().map(|(path, _)| path.clone()).collect();
-    put(&mut change.documents, good);
+    replace_documents(&mut change.documents, good);
     let entry = ChangeEntry {
         about: Some(names.join(", ")),
         ..ChangeEntry::of("edit", &now())
@@ -195,7 +198,7 @@ pub fn edit(
         &mut change,
         ChangeStep {
             event: Happened::Edit,
-            wanted: "reproposal",
+            command: "reproposal",
             entry,
             title,
             lines: Vec::new(),
@@ -211,11 +214,11 @@ mod tests {
     #[test]
     fn a_revision_keeps_the_reviews_and_drops_specs_that_are_no_longer_named() {
         let mut documents = Documents::default();
-        documents.put("proposal.md", "# Change: a\n\n## Impact\n- Affected specs: `one`, `two`\n\n<review iteration=\"1\" reviewer=\"c\" status=\"needs_revision\">\n\nno\n\n</review>\n");
-        documents.put("specs/one.md", "1");
-        documents.put("specs/two.md", "2");
-        documents.put("tasks.md", "t");
-        put(
+        documents.insert("proposal.md", "# Change: a\n\n## Impact\n- Affected specs: `one`, `two`\n\n<review iteration=\"1\" reviewer=\"c\" status=\"needs_revision\">\n\nno\n\n</review>\n");
+        documents.insert("specs/one.md", "1");
+        documents.insert("specs/two.md", "2");
+        documents.insert("tasks.md", "t");
+        replace_documents(
             &mut documents,
             vec![(
                 "proposal.md".into(),
@@ -241,14 +244,14 @@ mod tests {
             "specs/A B.md",
             "src/main.rs",
         ] {
-            let mistakes = read(&id, &answer(path)).unwrap_err();
+            let mistakes = parse_revision(&id, &answer(path)).unwrap_err();
             assert_eq!(
                 mistakes,
                 [format!("`{path}` is not a document of a change")]
             );
         }
         assert_eq!(
-            read(&id, "I would rather not.").unwrap_err(),
+            parse_revision(&id, "I would rather not.").unwrap_err(),
             ["it has no `<file path=\"...\">` block"]
         );
     }

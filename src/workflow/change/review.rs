@@ -2,8 +2,8 @@
 //! the change is complete.
 
 use super::ask::{Role, RoleClient, RoleQuestion};
-use super::challenge::{Judgement, block, read, titles};
-use super::material::block as fenced;
+use super::challenge::{Judgement, block, parse_challenge, titles};
+use super::material::push_block as fenced;
 use super::work::require_done;
 use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::REVIEW;
@@ -20,8 +20,8 @@ use crate::git::refs;
 use crate::text::diff::unified;
 use crate::text::visible::visible;
 use crate::workflow::change;
-use crate::workflow::change::change;
-use crate::workflow::change::material::material;
+use crate::workflow::change::material::render_material;
+use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 use crate::workflow::sum::sum;
 use crate::workflow::user::User;
@@ -34,13 +34,13 @@ const MAX_DIFF: usize = 600 * 1024;
 pub fn review(
     project: &Project,
     id: &ChangeId,
-    wish: &ChangeOptions,
+    options: &ChangeOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<Judgement> {
     let _lock = change::lock_change(project, id, "review")?;
     project.recover(user)?;
-    let mut change = change(project, id)?;
-    review_locked(project, &mut change, (wish, user))
+    let mut change = open_change(project, id)?;
+    review_locked(project, &mut change, (options, user))
 }
 
 /// Like `review`, for a change that the caller has locked.
@@ -49,14 +49,14 @@ pub(super) fn review_locked(
     change: &mut Change,
     doing: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<Judgement> {
-    let (wish, user) = doing;
+    let (options, user) = doing;
     // Whether the step is allowed does not depend on the verdict.
     allow(change, Happened::Review(ReviewVerdict::Approved), "review")?;
     require_done(change)?;
     let id = change.id.clone();
     let number =
         u32::try_from(review::read(change.documents.text(REVIEW)).len() + 1).unwrap_or(u32::MAX);
-    let mut input = material(&project.repository, change, change::files_now(project)?)?;
+    let mut input = render_material(&project.repository, change, change::files_now(project)?)?;
 
     input.push_str("## 5. What Was Done\n");
     fenced(
@@ -74,23 +74,23 @@ pub(super) fn review_locked(
         message,
     };
 
-    let ((body, verdict), taken) = RoleClient {
+    let ((body, verdict), usage) = RoleClient {
         project,
         id: &id,
-        wish,
+        options,
         user,
     }
-    .ask(question, &read)?;
-    let review = block(Role::Reviewer, number, (&body, verdict), &taken.model);
+    .ask(question, &parse_challenge)?;
+    let review = block(Role::Reviewer, number, (&body, verdict), &usage.model);
     let issues = review.issues();
     let text = review::append(change.documents.text(REVIEW), &review);
 
-    change.documents.put(REVIEW, text.as_str());
+    change.documents.insert(REVIEW, text.as_str());
     change.state.seal_one(REVIEW, &text, &now());
     let entry = ChangeEntry {
         verdict: Some(verdict),
         issues: Some(issues.into()),
-        usage: Some(taken),
+        usage: Some(usage),
         ..ChangeEntry::of("review", &now())
     };
 
@@ -100,13 +100,13 @@ pub(super) fn review_locked(
         verdict.word().to_lowercase()
     };
 
-    let title = format!("Review {number}: {word} ({})", issues.words());
+    let title = format!("Review {number}: {word} ({})", issues.summary());
     change::save(
         project,
         change,
         ChangeStep {
             event: Happened::Review(verdict),
-            wanted: "review",
+            command: "review",
             entry,
             title,
             lines: titles(&body),
@@ -153,10 +153,10 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
     let mut text = String::new();
     for change in diff::changes(&project.repository, before, after)? {
         let path = String::from_utf8_lossy(&change.path).into_owned();
-        let shown = visible(&path);
+        let display_path = visible(&path);
         if text.len() > MAX_DIFF {
             text.push_str(&format!(
-                "(`{shown}` changed too; the difference is too large to be shown)\n"
+                "(`{display_path}` changed too; the difference is too large to be shown)\n"
             ));
             continue;
         }
@@ -169,9 +169,11 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
             (Some(old), Some(new)) => text.push_str(&unified(
                 &old,
                 &new,
-                (&format!("a/{shown}"), &format!("b/{shown}")),
+                (&format!("a/{display_path}"), &format!("b/{display_path}")),
             )),
-            _ => text.push_str(&format!("(`{shown}` is large or not text, and changed)\n")),
+            _ => text.push_str(&format!(
+                "(`{display_path}` is large or not text, and changed)\n"
+            )),
         }
     }
 

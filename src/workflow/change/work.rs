@@ -5,8 +5,8 @@
 //! before it is recorded in the change, the next call finds the finished turn by that line.
 
 use super::ChangeOptions;
-use super::ask::{Role, fill};
-use super::material::agreed;
+use super::ask::{Role, expand_template};
+use super::material::render_documents;
 use crate::change::error::ChangeError;
 use crate::change::store::Change;
 use crate::change::tasks::{self, Task};
@@ -24,7 +24,7 @@ use crate::workflow::context::requests;
 use crate::workflow::execute::result::{DeclineReply, RecordedTurn, ReviewedPlan, TurnEnding};
 use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::agents;
-use crate::workflow::new::start;
+use crate::workflow::new::create_session;
 use crate::workflow::plan::{self, Start};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
@@ -37,7 +37,7 @@ pub(super) struct Work {
     /// First line of its message. Identifies its turns.
     pub key: String,
     /// Instructions.
-    pub words: String,
+    pub instructions: String,
     /// Files to add to the context.
     pub files: Vec<String>,
 }
@@ -83,7 +83,7 @@ impl Work {
             .map(|(path, _)| path.clone());
         Work {
             key: format!("Task {} of change {}", task.number, change.id),
-            words: format!("## Task {}: {}\n\n{}", task.number, task.title, task.text),
+            instructions: format!("## Task {}: {}\n\n{}", task.number, task.title, task.text),
             files: files.collect(),
         }
     }
@@ -92,7 +92,7 @@ impl Work {
         let tasks = crate::change::tasks::read(change.documents.text(crate::change::tasks::FILE));
         Work {
             key: format!("Fix review {number} of change {}", change.id),
-            words: format!("## Review {number}: fix its issues\n\n{}", review.trim()),
+            instructions: format!("## Review {number}: fix its issues\n\n{}", review.trim()),
             files: tasks
                 .into_iter()
                 .filter_map(|task| task.file)
@@ -103,16 +103,16 @@ impl Work {
     }
 
     /// The message of a turn. `said` is the user's answer, or what they want instead.
-    fn message(&self, change: &Change, said: Option<&str>) -> String {
-        let said = said
+    fn message(&self, change: &Change, user_message: Option<&str>) -> String {
+        let preamble = user_message
             .map(|text| format!("## What the user says\n\n{}\n\n", text.trim()))
             .unwrap_or_default();
-        let head = fill(IMPLEMENTER, &change.id, "");
+        let head = expand_template(IMPLEMENTER, &change.id, "");
         format!(
-            "{}\n\n{head}\n{said}{}\n\n# Documents of the change\n\n{}",
+            "{}\n\n{head}\n{preamble}{}\n\n# Documents of the change\n\n{}",
             self.key,
-            self.words.trim(),
-            agreed(&change.documents)
+            self.instructions.trim(),
+            render_documents(&change.documents)
         )
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn open_work(
     if refs::read(&project.repository, &session.reference())?.is_none() {
         let agent = agents::agent(project, AGENT)?;
         let transaction = project.enter("change", user)?;
-        start(&transaction, project, &session, &agent)?;
+        create_session(&transaction, project, &session, &agent)?;
     }
 
     project.work_on(&session);
@@ -140,17 +140,17 @@ pub(super) fn work(
     work: &Work,
     doing: (&ChangeOptions, &mut dyn User),
 ) -> anyhow::Result<Worked> {
-    let (wish, user) = doing;
-    let model = ask::role_model(project, Role::Implementer, wish)?;
-    let mut said: Option<String> = None;
+    let (change_options, user) = doing;
+    let model = ask::role_model(project, Role::Implementer, change_options)?;
+    let mut user_message: Option<String> = None;
     for _ in 0..MAX_TURNS {
         // Checked first: an earlier call can have been killed between the turn and its entry in the
         // change.
-        if let Some((turn, taken)) = settled(project, change, work)? {
-            return Ok(Worked::Done(turn, taken));
+        if let Some((turn, usage)) = find_finished_turn(project, change, work)? {
+            return Ok(Worked::Done(turn, usage));
         }
 
-        match prepare(project, (change, work), (&model, said.take()), user) {
+        match prepare(project, (change, work), (&model, user_message.take()), user) {
             Err(error) if error.is::<MessageCancelled>() => {
                 return Ok(Worked::Stopped(WorkStop::NothingPlanned));
             }
@@ -177,11 +177,11 @@ pub(super) fn work(
             return Ok(Worked::Stopped(WorkStop::Turn(recorded)));
         }
 
-        said = recorded.instead().map(ToOwned::to_owned);
+        user_message = recorded.instead().map(ToOwned::to_owned);
     }
 
-    match settled(project, change, work)? {
-        Some((turn, taken)) => Ok(Worked::Done(turn, taken)),
+    match find_finished_turn(project, change, work)? {
+        Some((turn, usage)) => Ok(Worked::Done(turn, usage)),
         None => Ok(Worked::Stopped(WorkStop::Unfinished(MAX_TURNS))),
     }
 }
@@ -190,10 +190,10 @@ pub(super) fn work(
 fn prepare(
     project: &Project,
     on: (&Change, &Work),
-    asking: (&str, Option<String>),
+    request: (&str, Option<String>),
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
-    let ((change, work), (model, said)) = (on, asking);
+    let ((change, work), (model, user_message)) = (on, request);
     let session = change.id.session();
     let _lock = project.lock_session(&session, "change")?;
     project.recover(user)?;
@@ -213,35 +213,35 @@ fn prepare(
         list = context_list::add(&list, &context_list::ListEntry::Resource(resource));
     }
 
-    draft.artifacts.put(artifact::TURN_CONTEXT, list);
+    draft.artifacts.insert(artifact::TURN_CONTEXT, list);
     // The draft can contain the user's answer to a question. It can also contain the message of an
     // interrupted plan, which starts with the key and is written again.
     let is_own = draft.is_asked_by_user() && !draft.is_planned();
     let waiting = draft.message().filter(|_| is_own).map(|(text, _)| text);
     let waiting = waiting.filter(|text| !text.starts_with(&work.key));
-    let said = match said.or(waiting) {
-        Some(said) => Some(requests::keep_said(project, &tip, &mut draft, said)?),
-        None => match requests::said(project, &tip, &draft)? {
+    let user_message = match user_message.or(waiting) {
+        Some(said) => Some(requests::keep_request(project, &tip, &mut draft, said)?),
+        None => match requests::read_open_requests(project, &tip, &draft)? {
             Some(said) => Some(said),
             None => answer_to(&tip, &project.repository, user)?
-                .map(|said| requests::keep_said(project, &tip, &mut draft, said))
+                .map(|said| requests::keep_request(project, &tip, &mut draft, said))
                 .transpose()?,
         },
     };
 
-    let message = work.message(change, said.as_deref());
-    let wish = plan::PlanOptions {
+    let message = work.message(change, user_message.as_deref());
+    let options = plan::PlanOptions {
         message: Some(message),
         model: Some(model.to_owned()),
         work: Some(work.key.clone()),
         ..plan::PlanOptions::default()
     };
-    plan::plan_turn(project, &wish, Start { tip: &tip, draft }, user).map(|_| ())
+    plan::plan_turn(project, &options, Start { tip: &tip, draft }, user).map(|_| ())
 }
 
 /// The turn that completed a piece of work and is not recorded in the change yet, with the usage of
 /// all turns up to it.
-fn settled(
+fn find_finished_turn(
     project: &Project,
     change: &Change,
     work: &Work,
@@ -263,7 +263,7 @@ fn settled(
 
         let about_it = words_of(project, &turn)?.lines().next() == Some(work.key.as_str());
         if turn.meta.status == Status::Executed && about_it && worked(&project.repository, &turn)? {
-            return Ok(Some((turn.number(), taken_since(project, &turn, noted)?)));
+            return Ok(Some((turn.number(), usage_since(project, &turn, noted)?)));
         }
     }
 
@@ -299,7 +299,7 @@ fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Option<StepUsage>> {
+fn usage_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Option<StepUsage>> {
     let mut sum: Option<StepUsage> = None;
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
@@ -350,7 +350,7 @@ fn answer_to(
 pub(super) fn require_done(change: &Change) -> Result<(), ChangeError> {
     let open = tasks::read(change.documents.text(tasks::FILE))
         .iter()
-        .filter(|task| !task.done)
+        .filter(|task| !task.is_done)
         .count();
     if open == 0 {
         Ok(())

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use crate::config::settings::{Backend, Sandbox};
 use crate::git::worktree::worktree_dirs;
-use crate::host::boot;
 use crate::host::file::{read_regular_text, write_cache};
+use crate::host::machine;
 use crate::host::overlay;
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 
-use super::private::private_places;
+use super::private::private_paths;
 
 const MAX_NOTE: u64 = 4 << 10;
 const CAN: &str = "yes";
@@ -29,7 +29,7 @@ pub enum CommandFiles {
 pub fn command_files(project: &Project) -> CommandFiles {
     // A user who insists on the overlay might have fixed the machine since the failed probe.
     let insists = project.settings.worktree.backend == Backend::Overlay;
-    match remembered(project).filter(|known| known.is_ok() || !insists) {
+    match read_cached_probe(project).filter(|probed| probed.is_ok() || !insists) {
         Some(can) => judged(project, || can),
         None => tried(project),
     }
@@ -97,7 +97,7 @@ fn private_inside(project: &Project) -> Option<String> {
     let dirs = dirs.into_iter().flat_map(|dir| dir.canonicalize());
     let mut all = dirs
         .filter(|dir| !dir.starts_with(&git))
-        .chain(private_places());
+        .chain(private_paths());
     let inside = all.find(|place| place.starts_with(top) && place.symlink_metadata().is_ok())?;
     let path = inside.strip_prefix(top).unwrap_or(&inside);
     Some(format!(
@@ -108,24 +108,24 @@ fn private_inside(project: &Project) -> Option<String> {
 
 fn attempt(project: &Project) -> Result<(), String> {
     let can = overlay::probe(&project.worktrees());
-    if let Some(boot) = boot::id() {
-        let said = can.as_ref().map_or_else(String::as_str, |()| CAN);
+    if let Some(boot) = machine::boot_id() {
+        let answer = can.as_ref().map_or_else(String::as_str, |()| CAN);
         // The cache only saves time.
-        let _ = write_cache(&note(project), format!("{boot}\n{said}\n").as_bytes());
+        let _ = write_cache(&note(project), format!("{boot}\n{answer}\n").as_bytes());
     }
     can
 }
 
-fn remembered(project: &Project) -> Option<Result<(), String>> {
+fn read_cached_probe(project: &Project) -> Option<Result<(), String>> {
     if let Err(why) = overlay::allowed() {
         return Some(Err(why));
     }
     let text = read_regular_text(&note(project), MAX_NOTE).ok()?;
-    let (boot, said) = text.trim_end().split_once('\n')?;
-    if boot != boot::id()? {
+    let (boot, answer) = text.trim_end().split_once('\n')?;
+    if boot != machine::boot_id()? {
         return None;
     }
-    Some(match said {
+    Some(match answer {
         CAN => Ok(()),
         why => Err(why.to_owned()),
     })
@@ -138,5 +138,5 @@ fn note(project: &Project) -> PathBuf {
         Some(_) => format!("overlay-{}", project.repository.identity()),
         None => "overlay".to_owned(),
     };
-    project.places.cache.join(name)
+    project.user_dirs.cache.join(name)
 }

@@ -9,13 +9,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::host::file::make_folders;
+use crate::host::file::make_dirs;
 use crate::host::sandbox::Network;
 use crate::host::{clock, env};
 
 /// Caches without a symlink, because their tools fail or lose all state if they cannot write:
 /// compiler output, and what can be downloaded again.
-const OWN: [&str; 14] = [
+const UNLINKED_CACHES: [&str; 14] = [
     "bazel",
     "ccache",
     "clangd",
@@ -34,10 +34,10 @@ const OWN: [&str; 14] = [
 
 /// Creates or updates the directory. `opened` lists caches that commands can write to anyway; they
 /// are linked too.
-pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
-    make_folders(folder)?;
+pub(super) fn prepare_caches(dir: &Path, opened: &[PathBuf]) -> io::Result<()> {
+    make_dirs(dir)?;
     // Says to `gc` when a command could last use it.
-    std::fs::File::open(folder)?.set_modified(clock::now().timestamp().into())?;
+    std::fs::File::open(dir)?.set_modified(clock::now().timestamp().into())?;
     let entries = env::cache_home()
         .and_then(|caches| std::fs::read_dir(caches).ok())
         .into_iter()
@@ -46,11 +46,11 @@ pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
 
     for entry in entries {
         let name = entry.file_name();
-        let is_own = OWN.iter().any(|own| *own == name);
-        let is_opened = opened.iter().any(|folder| *folder == entry.path());
+        let is_own = UNLINKED_CACHES.iter().any(|own| *own == name);
+        let is_opened = opened.iter().any(|other| *other == entry.path());
         if name != "teddy" && (is_opened || !is_own) {
             // It usually exists. If a command has replaced the link, only commands see that.
-            let _ = std::os::unix::fs::symlink(entry.path(), folder.join(name));
+            let _ = std::os::unix::fs::symlink(entry.path(), dir.join(name));
         }
     }
 
@@ -58,11 +58,11 @@ pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
 }
 
 /// Environment variables that point tools to the directory.
-pub(super) fn variables(folder: &Path, network: Network) -> Vec<(String, String)> {
-    let Some(folder) = folder.to_str() else {
+pub(super) fn cache_dir_variables(dir: &Path, network: Network) -> Vec<(String, String)> {
+    let Some(dir) = dir.to_str() else {
         return Vec::new();
     };
-    let made = [
+    let own_caches = [
         ("XDG_CACHE_HOME", ""),
         // ccache prefers an existing `~/.ccache` to `XDG_CACHE_HOME`.
         ("CCACHE_DIR", "/ccache"),
@@ -73,7 +73,7 @@ pub(super) fn variables(folder: &Path, network: Network) -> Vec<(String, String)
         Network::Off => &[],
     };
 
-    let all = made.iter().chain(fetched);
-    all.map(|(name, below)| ((*name).to_owned(), format!("{folder}{below}")))
+    let all = own_caches.iter().chain(fetched);
+    all.map(|(name, suffix)| ((*name).to_owned(), format!("{dir}{suffix}")))
         .collect()
 }

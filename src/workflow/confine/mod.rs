@@ -4,7 +4,7 @@ pub mod backend;
 mod caches;
 mod policy;
 mod private;
-mod remark;
+mod refusal;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,12 +16,12 @@ use policy::RunPaths;
 use crate::config::settings::Sandbox;
 use crate::git::snapshot::secrets::secrets_in;
 use crate::git::worktree::{SessionWorktree, worktree_dirs};
-use crate::host::file::make_folders;
+use crate::host::file::make_dirs;
 use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
 use crate::text::path_alias::PathAliases;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
-pub(super) use remark::remark;
+pub(super) use refusal::explain_refusal;
 
 /// Describes in a few words how commands will be confined, for the approval prompt.
 pub fn confinement(project: &Project) -> String {
@@ -44,7 +44,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     if project.settings.execute.sandbox == Sandbox::Require
         && let Availability::None(why) | Availability::Partly(why) = availability()
     {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("`execute.sandbox` is `require`, which this machine cannot do: {why}"),
             "`-c execute.sandbox=on` confines commands as far as it can",
         ));
@@ -66,7 +66,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
         policy.hidden.extend(worktrees);
         policy.hidden.extend(secrets_beside_programs(project)?);
-        caches::prepare(&caches, &policy.write)
+        caches::prepare_caches(&caches, &policy.write)
             .with_context(|| format!("making `{}`", caches.display()))?;
     }
 
@@ -86,8 +86,8 @@ pub fn policy_for_agent(
 
     // Landlock can only allow paths that exist. A name with an extension is assumed to be a file.
     let is_lost = |path: &&PathBuf| !path.exists() && path.extension().is_none();
-    for folder in state.iter().filter(is_lost) {
-        make_folders(folder).with_context(|| format!("making `{}`", folder.display()))?;
+    for dir in state.iter().filter(is_lost) {
+        make_dirs(dir).with_context(|| format!("making `{}`", dir.display()))?;
     }
 
     policy.network = Network::On;
@@ -97,7 +97,7 @@ pub fn policy_for_agent(
 
 /// Variables that point the tools of confined commands to writable caches.
 pub fn cache_variables(project: &Project, policy: &Policy) -> Vec<(String, String)> {
-    caches::variables(&tool_caches(project), policy.network)
+    caches::cache_dir_variables(&tool_caches(project), policy.network)
 }
 
 /// Names for the directories of a run, in what is recorded and shown of its output.
@@ -109,17 +109,17 @@ pub fn aliases(project: &Project, worktree: &Path) -> PathAliases {
 
 /// The cache directory of this repository's commands.
 pub fn tool_caches(project: &Project) -> PathBuf {
-    let tools = project.places.cache.join("tools");
+    let tools = project.user_dirs.cache.join("tools");
     tools.join(project.repository.identity())
 }
 
-fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
+fn policy_of(project: &Project, paths: RunPaths<'_>) -> Option<Policy> {
     let settings = &project.settings.execute;
     if settings.sandbox == Sandbox::Off {
         return None;
     }
 
-    let mut policy = policy::standard(places);
+    let mut policy = policy::default_policy(paths);
     policy.network = if settings.network {
         Network::On
     } else {
@@ -135,12 +135,9 @@ fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
             .iter()
             .map(|name| project.repository.workdir().join(name)),
     );
-    policy.write.extend(
-        settings
-            .writable
-            .iter()
-            .map(|folder| expand(project, folder)),
-    );
+    policy
+        .write
+        .extend(settings.writable.iter().map(|dir| expand(project, dir)));
     Some(policy)
 }
 
@@ -148,21 +145,21 @@ fn policy_of(project: &Project, places: RunPaths<'_>) -> Option<Policy> {
 fn secrets_beside_programs(project: &Project) -> anyhow::Result<Vec<PathBuf>> {
     let workdir = project.repository.workdir();
     // Their directories are readable, so the secrets inside must be hidden one by one.
-    let folders = policy::programs_inside(workdir).into_iter();
-    let folders = folders.filter_map(|folder| {
-        let inside = folder.strip_prefix(workdir).ok()?;
+    let dirs = policy::program_dirs_in_path(workdir).into_iter();
+    let dirs = dirs.filter_map(|dir| {
+        let inside = dir.strip_prefix(workdir).ok()?;
         Some(inside.as_os_str().as_bytes().to_vec())
     });
-    let secrets = secrets_in(workdir, &project.limits(), folders.collect())
+    let secrets = secrets_in(workdir, &project.limits(), dirs.collect())
         .context("looking for secrets beside the programs of your PATH")?;
     let paths = secrets.iter().map(|path| OsStr::from_bytes(path));
     Ok(paths.map(|path| workdir.join(path)).collect())
 }
 
 /// Expands a path of the settings: relative to the home directory with `~/`, else to the project.
-fn expand(project: &Project, folder: &str) -> PathBuf {
-    match (folder.strip_prefix("~/"), &project.places.home) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => project.repository.workdir().join(folder),
+fn expand(project: &Project, dir: &str) -> PathBuf {
+    match (dir.strip_prefix("~/"), &project.user_dirs.home) {
+        (Some(suffix), Some(home)) => home.join(suffix),
+        _ => project.repository.workdir().join(dir),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::private::private;
+use super::private::private_defaults;
 use crate::host::env;
 use crate::host::sandbox::{Network, Policy};
 
@@ -27,51 +27,50 @@ const DEVICES: [&str; 5] = [
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The parts of the user's git directory that the worktree's git directory borrows.
-const OBJECTS: [&str; 2] = ["objects", "lfs"];
+const BORROWED_DIRS: [&str; 2] = ["objects", "lfs"];
 
 /// The default policy (docs/decisions/0024-sandbox.md).
 ///
 /// Writable are the worktree, including its git directory, and the caches. Hidden are keys,
 /// credentials, the user's files and their git directory, except its objects. No network.
-pub(super) fn standard(places: RunPaths<'_>) -> Policy {
+pub(super) fn default_policy(paths: RunPaths<'_>) -> Policy {
     let RunPaths {
         worktree,
         common_dir,
         workspace,
         caches,
-    } = places;
+    } = paths;
     let mut policy = Policy {
         write: [worktree, caches].map(Path::to_owned).to_vec(),
         add: Vec::new(),
-        read: OBJECTS.map(|name| common_dir.join(name)).to_vec(),
+        read: BORROWED_DIRS.map(|name| common_dir.join(name)).to_vec(),
         hidden: [workspace, common_dir].map(Path::to_owned).to_vec(),
         private: vec![SHARED_MEMORY.into()],
         network: Network::Off,
     };
 
     policy.write.extend(DEVICES.map(PathBuf::from));
-    policy.read.extend(programs_inside(workspace));
-    policy.hidden.extend(private());
+    policy.read.extend(program_dirs_in_path(workspace));
+    policy.hidden.extend(private_defaults());
     policy
 }
 
-pub(super) fn programs_inside(workspace: &Path) -> Vec<PathBuf> {
-    programs(&env::var("PATH").unwrap_or_default(), workspace)
+pub(super) fn program_dirs_in_path(workspace: &Path) -> Vec<PathBuf> {
+    program_dirs(&env::var("PATH").unwrap_or_default(), workspace)
 }
 
 /// Directories in `PATH` below the workspace, including the libraries next to them.
-fn programs(path: &str, workspace: &Path) -> Vec<PathBuf> {
+fn program_dirs(path: &str, workspace: &Path) -> Vec<PathBuf> {
     // Resolve symlinks and `..` before the comparison: `scripts/..` would open the whole workspace.
-    let real = |folder: PathBuf| folder.canonicalize().unwrap_or(folder);
-    let leads_back =
-        |folder: &PathBuf| folder.components().any(|part| part == Component::ParentDir);
+    let real = |dir: PathBuf| dir.canonicalize().unwrap_or(dir);
+    let leads_back = |dir: &PathBuf| dir.components().any(|part| part == Component::ParentDir);
     let inside = std::env::split_paths(path)
         .map(real)
-        .filter(|folder| folder.starts_with(workspace) && folder != workspace)
-        .filter(|folder| !leads_back(folder));
-    let with_libraries = |folder: PathBuf| match folder.parent() {
+        .filter(|dir| dir.starts_with(workspace) && dir != workspace)
+        .filter(|dir| !leads_back(dir));
+    let with_libraries = |dir: PathBuf| match dir.parent() {
         Some(parent) if parent != workspace => parent.to_owned(),
-        _ => folder,
+        _ => dir,
     };
     inside.map(with_libraries).collect()
 }
@@ -82,11 +81,11 @@ mod tests {
 
     #[test]
     fn an_active_environment_of_the_workspace_can_be_read() {
-        let found = programs(
+        let actual = program_dirs(
             "/usr/bin:/w/.venv/bin:/w/bin:/w:/w2/x/bin:bin",
             Path::new("/w"),
         );
-        assert_eq!(found, ["/w/.venv", "/w/bin"].map(PathBuf::from));
+        assert_eq!(actual, ["/w/.venv", "/w/bin"].map(PathBuf::from));
     }
 
     /// Regression: such a path opened the whole workspace, including its secrets.
@@ -94,13 +93,13 @@ mod tests {
     fn a_path_that_leads_back_opens_what_it_leads_to() {
         let outer = tempfile::tempdir().unwrap();
         let workspace = outer.path().canonicalize().unwrap();
-        for folder in ["bin", "scripts"] {
-            std::fs::create_dir(workspace.join(folder)).unwrap();
+        for dir in ["bin", "scripts"] {
+            std::fs::create_dir(workspace.join(dir)).unwrap();
         }
         let check = |path: &str, expected: &[&str]| {
-            let found = programs(&workspace.join(path).to_string_lossy(), &workspace);
+            let actual = program_dirs(&workspace.join(path).to_string_lossy(), &workspace);
             let expected: Vec<_> = expected.iter().map(|path| workspace.join(path)).collect();
-            assert_eq!(found, expected, "{path}");
+            assert_eq!(actual, expected, "{path}");
         };
         check("scripts/../bin", &["bin"]);
         check("gone/../bin", &[]);
@@ -111,7 +110,7 @@ mod tests {
     fn the_standard_policy_opens_the_worktree_and_closes_the_workspace() {
         let [worktree, common_dir, workspace, caches] =
             ["/t", "/c/.git", "/w", "/tools"].map(Path::new);
-        let policy = standard(RunPaths {
+        let policy = default_policy(RunPaths {
             worktree,
             common_dir,
             workspace,

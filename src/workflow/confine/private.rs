@@ -150,35 +150,35 @@ const MACHINE: &[&str] = &[
 ];
 
 /// All private paths, including TeDDy's own directories. The worktrees can be elsewhere.
-pub(super) fn private() -> Vec<PathBuf> {
-    let below = |folder: Option<PathBuf>, names: &'static [&'static str]| {
-        let folder = folder.into_iter();
-        folder.flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+pub(super) fn private_defaults() -> Vec<PathBuf> {
+    let join_all = |dir: Option<PathBuf>, names: &'static [&'static str]| {
+        let dir = dir.into_iter();
+        dir.flat_map(|dir| names.iter().map(move |name| dir.join(name)))
     };
-    let cargo = env::folder("CARGO_HOME");
+    let cargo = env::dir_var("CARGO_HOME");
     let machine = MACHINE.iter().map(PathBuf::from);
 
     machine
-        .chain(below(env::home(), HOME))
-        .chain(below(env::config_home(), CONFIG))
-        .chain(below(env::cache_home(), CACHE))
-        .chain(below(env::data_home(), &["teddy"]))
-        .chain(below(env::state_home(), &["teddy"]))
-        .chain(below(cargo, &["credentials", "credentials.toml"]))
+        .chain(join_all(env::home(), HOME))
+        .chain(join_all(env::config_home(), CONFIG))
+        .chain(join_all(env::cache_home(), CACHE))
+        .chain(join_all(env::data_home(), &["teddy"]))
+        .chain(join_all(env::state_home(), &["teddy"]))
+        .chain(join_all(cargo, &["credentials", "credentials.toml"]))
         // Sockets of the login session, and other runtime secrets.
-        .chain(env::folder("XDG_RUNTIME_DIR"))
+        .chain(env::dir_var("XDG_RUNTIME_DIR"))
         .collect()
 }
 
 /// All private paths, also by their real path if the home directory is a symlink.
-pub(super) fn private_places() -> Vec<PathBuf> {
-    let mut all = private();
+pub(super) fn private_paths() -> Vec<PathBuf> {
+    let mut all = private_defaults();
     if let Some(home) = env::home()
         && let Ok(real) = home.canonicalize()
         && real != home
     {
-        let below = all.iter().filter_map(|path| path.strip_prefix(&home).ok());
-        let moved: Vec<PathBuf> = below.map(|path| real.join(path)).collect();
+        let relative = all.iter().filter_map(|path| path.strip_prefix(&home).ok());
+        let moved: Vec<PathBuf> = relative.map(|path| real.join(path)).collect();
         all.extend(moved);
     }
     all

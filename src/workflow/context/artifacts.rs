@@ -6,27 +6,31 @@ use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
 
 /// Returns the content of an artifact.
-pub fn artifact(
+pub fn read_artifact(
     project: &Project,
     tip: &Turn,
-    wanted: &Artifact,
+    artifact: &Artifact,
 ) -> anyhow::Result<Option<Vec<u8>>> {
-    match turn_of(project, tip, wanted)? {
-        Some(turn) => project.repository.file(turn.tree, &wanted.name),
+    match find_artifact_turn(project, tip, artifact)? {
+        Some(turn) => project.repository.file(turn.tree, &artifact.name),
         None => Ok(None),
     }
 }
 
 /// Returns the turn of an artifact. `None` if it does not exist any more.
-pub fn turn_of(project: &Project, tip: &Turn, wanted: &Artifact) -> anyhow::Result<Option<Turn>> {
-    let Ok(session) = SessionName::from_ref(&wanted.session) else {
+pub fn find_artifact_turn(
+    project: &Project,
+    tip: &Turn,
+    artifact: &Artifact,
+) -> anyhow::Result<Option<Turn>> {
+    let Ok(session) = SessionName::from_ref(&artifact.session) else {
         return Ok(None);
     };
     // A branch shares the turns of the session that it came from, so its own chain can contain the
     // turn. That session might be deleted.
     let own = project
         .store()
-        .turn(&tip.session, &wanted.turn.to_string())
+        .turn(&tip.session, &artifact.turn.to_string())
         .ok();
     Ok(match own {
         Some(turn)
@@ -36,7 +40,7 @@ pub fn turn_of(project: &Project, tip: &Turn, wanted: &Artifact) -> anyhow::Resu
         }
         _ => project
             .store()
-            .turn(&session, &wanted.turn.to_string())
+            .turn(&session, &artifact.turn.to_string())
             .ok(),
     })
 }

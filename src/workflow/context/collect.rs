@@ -10,12 +10,12 @@ use crate::git::diff;
 use crate::git::ignore::TextRules;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
 use crate::git::refs;
-use crate::git::snapshot::known::KnownTree;
+use crate::git::snapshot::known_files::KnownTree;
 use crate::host::file::{FileKind, Root};
-use crate::host::threads::beside;
+use crate::host::threads::join_both;
 use crate::model::token::TokenCache;
 use crate::session::artifact::{PLAN, REPORT, USER_PROMPT};
-use crate::session::input::{ListScope, Material, ResourceBody, Shown, structure};
+use crate::session::input::{InputResource, ListScope, Material, ResourceBody, structure};
 use crate::session::meta::MessageOrigin;
 use crate::session::report::without_prompt;
 use crate::session::requests::Requests;
@@ -52,7 +52,7 @@ struct ListedFiles {
 }
 
 /// Gathers resources one by one, each once.
-struct Gatherer<'a, 'f> {
+struct Collector<'a, 'f> {
     project: &'a Project,
     leaves: &'a [Leaf],
     tip: &'a Turn,
@@ -64,20 +64,20 @@ struct Gatherer<'a, 'f> {
     /// Cached by blob id.
     tokens: TokenCache,
     fetch: Fetch<'f>,
-    seen: BTreeSet<String>,
-    shown: Vec<Shown>,
+    visited: BTreeSet<String>,
+    resources: Vec<InputResource>,
 }
 
 /// Gathers the content of the next input.
-pub fn gather(
+pub fn collect_material(
     project: &Project,
     sources: Sources<'_>,
     fetch: Fetch<'_>,
 ) -> anyhow::Result<Material> {
     let root = Root::open(project.repository.workdir())?;
-    let (files, status) = look(project, sources.tree, &root)?;
+    let (files, status) = scan_files(project, sources.tree, &root)?;
     let tokens = TokenCache::open(&project.repository.teddy_dir().join("tokens"));
-    let mut gatherer = Gatherer {
+    let mut collector = Collector {
         project,
         leaves: &files.leaves,
         tip: sources.tip,
@@ -86,28 +86,30 @@ pub fn gather(
         own_global: is_own_global(&project.repository),
         tokens,
         fetch,
-        seen: BTreeSet::new(),
-        shown: Vec::new(),
+        visited: BTreeSet::new(),
+        resources: Vec::new(),
     };
 
     for (scope, entry) in &sources.lists.entries {
-        gatherer.entry(*scope, entry)?;
+        collector.entry(*scope, entry)?;
     }
 
-    gatherer.history(sources.depth)?;
-    let Gatherer {
-        shown, mut tokens, ..
-    } = gatherer;
+    collector.history(sources.depth)?;
+    let Collector {
+        resources,
+        mut tokens,
+        ..
+    } = collector;
 
     // The cache only saves time.
     let _ = tokens.save();
     Ok(Material {
         cwd: project.repository.workdir().display().to_string(),
-        os: system(),
+        os: describe_system(),
         shell: project.settings.execute.shell.clone(),
         structure: files.structure,
         memos: teddy_files::memos_text(&root),
-        resources: shown,
+        resources,
         status,
         session: sources.tip.session.to_string(),
         requests: sources.requests,
@@ -115,11 +117,15 @@ pub fn gather(
 }
 
 /// Lists the files and the status. Runs both in parallel if the index knows the files of this tree.
-fn look(project: &Project, tree: TreeId, root: &Root) -> anyhow::Result<(ListedFiles, String)> {
+fn scan_files(
+    project: &Project,
+    tree: TreeId,
+    root: &Root,
+) -> anyhow::Result<(ListedFiles, String)> {
     let index = project.index(&project.repository.worktree_name());
-    let known = KnownTree::of(&project.repository, &index, tree);
-    let list = || Some(ListedFiles::of(known?.leaves()?, root));
-    let (files, status) = beside(list, || status_text(project, tree));
+    let known_tree = KnownTree::of(&project.repository, &index, tree);
+    let list = || Some(ListedFiles::of(known_tree?.leaves()?, root));
+    let (files, status) = join_both(list, || status_text(project, tree));
 
     let files = match files {
         Some(files) => files,
@@ -184,7 +190,7 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
     Ok(text)
 }
 
-impl Gatherer<'_, '_> {
+impl Collector<'_, '_> {
     fn entry(&mut self, scope: ListScope, entry: &ListedResource) -> anyhow::Result<()> {
         match entry {
             ListedResource::Resource(Resource::File(path)) => self.path(scope, path.as_str()),
@@ -222,7 +228,7 @@ impl Gatherer<'_, '_> {
             return Ok(ResourceBody::Request);
         }
 
-        let Some(turn) = artifacts::turn_of(self.project, self.tip, artifact)? else {
+        let Some(turn) = artifacts::find_artifact_turn(self.project, self.tip, artifact)? else {
             return Ok(ResourceBody::Missing);
         };
         if artifact.name == USER_PROMPT && turn.meta.origin == MessageOrigin::Validation {
@@ -231,8 +237,8 @@ impl Gatherer<'_, '_> {
             ));
         }
 
-        let content = self.project.repository.file(turn.tree, &artifact.name)?;
-        Ok(match content.map(|bytes| self.body(&bytes)) {
+        let contents = self.project.repository.file(turn.tree, &artifact.name)?;
+        Ok(match contents.map(|bytes| self.body(&bytes)) {
             Some(ResourceBody::Text(text)) if artifact.name == REPORT => {
                 ResourceBody::Text(without_prompt(&text).into_owned())
             }
@@ -248,9 +254,9 @@ impl Gatherer<'_, '_> {
         {
             return self.leaf(scope, at);
         }
-        let below = format!("{path}/");
+        let prefix = format!("{path}/");
         let inside: Vec<usize> = (0..self.leaves.len())
-            .filter(|&at| self.leaves[at].path.starts_with(below.as_bytes()))
+            .filter(|&at| self.leaves[at].path.starts_with(prefix.as_bytes()))
             .collect();
 
         if inside.is_empty() {
@@ -288,20 +294,20 @@ impl Gatherer<'_, '_> {
     ) -> anyhow::Result<()> {
         let fits =
             |leaf: &Leaf| std::str::from_utf8(&leaf.path).is_ok_and(|path| matcher.is_match(path));
-        let found: Vec<usize> = (0..self.leaves.len())
+        let matching: Vec<usize> = (0..self.leaves.len())
             .filter(|&at| fits(&self.leaves[at]))
             .collect();
-        if found.is_empty() {
+        if matching.is_empty() {
             self.show(scope, text.to_owned(), ResourceBody::Missing, None);
         }
 
-        found.into_iter().try_for_each(|at| self.leaf(scope, at))
+        matching.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
     fn leaf(&mut self, scope: ListScope, at: usize) -> anyhow::Result<()> {
         let leaf = &self.leaves[at];
         let name = String::from_utf8_lossy(&leaf.path).into_owned();
-        if self.seen.contains(&name) {
+        if self.visited.contains(&name) {
             return Ok(());
         }
 
@@ -323,7 +329,7 @@ impl Gatherer<'_, '_> {
     }
 
     fn page(&mut self, url: &str) -> ResourceBody {
-        if self.seen.contains(url) {
+        if self.visited.contains(url) {
             return ResourceBody::Missing;
         }
         (self.fetch)(url).map_or_else(ResourceBody::Failed, ResourceBody::Text)
@@ -338,11 +344,13 @@ impl Gatherer<'_, '_> {
                     turn: number - back,
                     name: name.to_owned(),
                 };
-                let turn = artifacts::turn_of(self.project, self.tip, &artifact)?;
-                let said = turn.is_some_and(|turn| turn.meta.origin == MessageOrigin::User);
-                let is_there = artifacts::artifact(self.project, self.tip, &artifact)?.is_some();
+                let turn = artifacts::find_artifact_turn(self.project, self.tip, &artifact)?;
+                let is_user_message =
+                    turn.is_some_and(|turn| turn.meta.origin == MessageOrigin::User);
+                let is_there =
+                    artifacts::read_artifact(self.project, self.tip, &artifact)?.is_some();
 
-                if is_there && (said || name != USER_PROMPT) {
+                if is_there && (is_user_message || name != USER_PROMPT) {
                     self.entry(
                         ListScope::Turn,
                         &ListedResource::Resource(Resource::Artifact(artifact)),
@@ -369,7 +377,7 @@ impl Gatherer<'_, '_> {
         body: ResourceBody,
         blob: Option<String>,
     ) {
-        if !self.seen.insert(resource.clone()) {
+        if !self.visited.insert(resource.clone()) {
             return;
         }
 
@@ -386,7 +394,7 @@ impl Gatherer<'_, '_> {
             }
             _ => 0,
         };
-        self.shown.push(Shown {
+        self.resources.push(InputResource {
             scope,
             resource,
             body,
@@ -395,7 +403,7 @@ impl Gatherer<'_, '_> {
     }
 }
 
-fn system() -> String {
+fn describe_system() -> String {
     let kernel = rustix::system::uname();
     format!(
         "{} {}",

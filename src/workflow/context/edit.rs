@@ -15,8 +15,8 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 use crate::workflow::context::collect::Sources;
-use crate::workflow::context::collect::gather;
-use crate::workflow::context::input::{Making, make_input};
+use crate::workflow::context::collect::collect_material;
+use crate::workflow::context::input::{InputSources, make_input};
 use crate::workflow::context::lists;
 use crate::workflow::context::lists::lists;
 use crate::workflow::context::pages;
@@ -59,7 +59,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     let mut draft = project.store().draft(&tip)?;
     let recorded = plan::record_locked(project, &tip, user)?;
 
-    snapshot::tell_captured(
+    snapshot::report_captured(
         &project.checkout(),
         &tip,
         &mut draft,
@@ -70,7 +70,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     let mut pages = pages::pages_of(project, &tip, &draft)?;
     let text = make_input(
         project,
-        Making {
+        InputSources {
             tip: &tip,
             lists: &lists,
             recorded: &recorded,
@@ -83,7 +83,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
     .text;
     if !draft.is_planned() {
         pages.keep_in(&mut draft.artifacts);
-        draft.artifacts.put(artifact::INPUT, text.as_str());
+        draft.artifacts.insert(artifact::INPUT, text.as_str());
         project.store().save_draft(&tip, &mut draft)?;
     }
 
@@ -97,7 +97,7 @@ pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
     let tree = snapshot::snapshot(&project.checkout(), &[])?.tree;
     let lists = lists(&project.repository, &draft, tree)?;
     let mut pages = pages::pages_of(project, &tip, &draft)?;
-    gather(
+    collect_material(
         project,
         Sources {
             tree,
@@ -122,7 +122,7 @@ pub fn edit_context(
     let tree = refs::head_tree(&project.repository)?;
     let exists = |path: &RepoPath| lists::exists(&project.repository, &root, tree, path);
 
-    let mut wanted: Vec<ListEntry> = Vec::new();
+    let mut parsed: Vec<ListEntry> = Vec::new();
     for text in entries {
         let refused =
             |why: String| anyhow::anyhow!("`{}` cannot be in a context list: {why}", visible(text));
@@ -143,14 +143,14 @@ pub fn edit_context(
             path.fit_for_new(0)
                 .map_err(|why| refused(why.to_string()))?;
         }
-        if !wanted.contains(&entry) {
-            wanted.push(entry);
+        if !parsed.contains(&entry) {
+            parsed.push(entry);
         }
     }
 
     let mut edited = Vec::new();
     change_list(project, scope, user, &mut |text| {
-        let (after, changed) = apply(text, edit, &wanted, &exists);
+        let (after, changed) = apply(text, edit, &parsed, &exists);
         let listed: Vec<String> = context_list::read(text)
             .entries
             .iter()
@@ -174,7 +174,7 @@ pub fn edit_context(
             }
         };
 
-        edited = wanted.iter().zip(changed).map(with_facts).collect();
+        edited = parsed.iter().zip(changed).map(with_facts).collect();
         Ok(after)
     })?;
     Ok(edited)
@@ -199,22 +199,20 @@ fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option
         .into_iter()
         .filter_map(|leaf| String::from_utf8(leaf.path).ok());
 
-    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let opened = match folder {
+    let dir = name.rsplit_once('/').map_or("", |(dir, _)| dir);
+    let opened = match dir {
         "" => root.names(),
-        folder => root
-            .folder(Path::new(folder))
-            .and_then(|folder| folder.names()),
+        dir => root.open_dir(Path::new(dir)).and_then(|dir| dir.names()),
     };
-    let beside = opened.unwrap_or_default().into_iter();
-    let beside = beside
+    let siblings = opened.unwrap_or_default().into_iter();
+    let siblings = siblings
         .filter_map(|name| name.into_string().ok())
-        .map(|name| match folder {
+        .map(|name| match dir {
             "" => name,
-            folder => format!("{folder}/{name}"),
+            dir => format!("{dir}/{name}"),
         });
 
-    let names: Vec<String> = tracked.chain(beside).collect();
+    let names: Vec<String> = tracked.chain(siblings).collect();
     nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
@@ -276,7 +274,7 @@ fn change_list(
     let mut draft: Draft = project.store().draft(&tip)?;
     let after = change(&draft.artifacts.text_or_empty(file(scope)))?;
 
-    draft.artifacts.put(file(scope), after);
+    draft.artifacts.insert(file(scope), after);
     project.store().save_draft(&tip, &mut draft)
 }
 
@@ -300,8 +298,8 @@ fn apply(
     let mut changed = Vec::new();
     for entry in entries {
         let same = |own: &ListEntry| own.clone().among(exists) == *entry;
-        let there = context_list::read(&after).entries;
-        let is_there = there.iter().any(same);
+        let current = context_list::read(&after).entries;
+        let is_there = current.iter().any(same);
         let before = after.clone();
         match edit {
             ListEdit::Add if is_there => {}

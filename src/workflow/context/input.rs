@@ -5,7 +5,7 @@ use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
 use crate::workflow::context::collect::Sources;
-use crate::workflow::context::collect::gather;
+use crate::workflow::context::collect::collect_material;
 use crate::workflow::context::lists::ContextLists;
 use crate::workflow::context::pages::Pages;
 use crate::workflow::context::requests;
@@ -16,7 +16,7 @@ use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::RecordedFiles;
 
 /// Sources of an input.
-pub struct Making<'a> {
+pub struct InputSources<'a> {
     /// Newest turn.
     pub tip: &'a Turn,
     /// The context lists.
@@ -40,24 +40,24 @@ pub struct RenderedInput {
 /// Renders the input of the next turn, and warns if it exceeds `context.budget`.
 pub fn make_input(
     project: &Project,
-    making: Making<'_>,
+    sources: InputSources<'_>,
     pages: &mut Pages,
     user: &mut dyn User,
 ) -> anyhow::Result<RenderedInput> {
-    let Making {
+    let InputSources {
         tip,
         lists,
         recorded,
         requests,
         depth,
-    } = making;
-    let material = gather(
+    } = sources;
+    let material = collect_material(
         project,
         Sources {
             tree: recorded.tree,
             tip,
             lists,
-            requests: requests.within(requests::max_requests_size(project)),
+            requests: requests.limited_to(requests::max_requests_size(project)),
             depth,
         },
         &mut |url| pages.get(url),
@@ -65,18 +65,18 @@ pub fn make_input(
     let (bytes, tokens) = material
         .resources
         .iter()
-        .fold((0, 0), |(bytes, tokens), shown| {
-            let length = if let ResourceBody::Text(text) = &shown.body {
+        .fold((0, 0), |(bytes, tokens), resource| {
+            let length = if let ResourceBody::Text(text) = &resource.body {
                 text.len()
             } else {
                 0
             };
-            (bytes + length, tokens + shown.tokens)
+            (bytes + length, tokens + resource.tokens)
         });
 
     if tokens > project.settings.context.budget {
         let budget = project.settings.context.budget;
-        user.tell(Event::Notice(Notice::OverBudget {
+        user.report(Event::Notice(Notice::OverBudget {
             tokens,
             budget,
             largest: largest(&material),
@@ -95,10 +95,10 @@ pub fn make_input(
 
 fn largest(material: &Material) -> Vec<(String, usize)> {
     let mut resources: Vec<_> = material.resources.iter().collect();
-    resources.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));
+    resources.sort_by_key(|resource| std::cmp::Reverse(resource.tokens));
     resources
         .iter()
         .take(3)
-        .map(|shown| (shown.resource.to_string(), shown.tokens))
+        .map(|resource| (resource.resource.to_string(), resource.tokens))
         .collect()
 }

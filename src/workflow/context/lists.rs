@@ -143,10 +143,10 @@ impl ListedResource {
     fn covers(&self, resource: &Resource) -> bool {
         match (self, resource) {
             (ListedResource::Resource(own), _) if own == resource => true,
-            (ListedResource::Resource(Resource::File(folder)), Resource::File(path)) => path
+            (ListedResource::Resource(Resource::File(dir)), Resource::File(path)) => path
                 .as_str()
-                .strip_prefix(folder.as_str())
-                .is_some_and(|rest| rest.starts_with('/')),
+                .strip_prefix(dir.as_str())
+                .is_some_and(|tail| tail.starts_with('/')),
             (ListedResource::Pattern(_, matcher), Resource::File(path)) => {
                 matcher.is_match(path.as_str())
             }

@@ -22,7 +22,7 @@ pub struct Unanswered(pub String);
 pub struct MessageCancelled;
 
 /// The message and its origin, if one exists: the given one, or the one in the draft.
-pub(in crate::workflow) fn said(
+pub(in crate::workflow) fn resolve_message(
     message: Option<&str>,
     origin: MessageOrigin,
     draft: &Draft,
@@ -33,7 +33,7 @@ pub(in crate::workflow) fn said(
     }
     let (waiting, origin) = draft.waiting_message()?;
     let first = waiting.trim().lines().next().unwrap_or_default();
-    user.tell(Event::Notice(Notice::MessageUsed(cut(first))));
+    user.report(Event::Notice(Notice::MessageUsed(cut(first))));
     Some((waiting, origin))
 }
 
@@ -60,11 +60,11 @@ pub(in crate::workflow) fn ask_for_message(
 
 /// Prompts for an answer to the model's question. Fails with [`Unanswered`] if the user gives none.
 pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<String> {
-    let asked = Question::Answer {
+    let prompt = Question::Answer {
         message: &question,
         takes_commands: false,
     };
-    match user.ask(&asked) {
+    match user.ask(&prompt) {
         Ok(answer) => answer
             .filter(|answer| !answer.trim().is_empty())
             .ok_or_else(|| Unanswered(question).into()),
@@ -89,7 +89,7 @@ pub fn keep_message(
     let mut draft = project.store().draft(&tip)?;
 
     if draft.is_planned() {
-        user.tell(Event::Notice(Notice::MessageNotUsed));
+        user.report(Event::Notice(Notice::MessageNotUsed));
         return Ok(());
     }
 
@@ -100,9 +100,9 @@ pub fn keep_message(
         _ => message,
     };
     draft.meta.origin = MessageOrigin::User;
-    draft.artifacts.put(artifact::USER_PROMPT, message);
+    draft.artifacts.insert(artifact::USER_PROMPT, message);
     project.store().save_draft(&tip, &mut draft)?;
-    user.tell(Event::Notice(Notice::MessageKept));
+    user.report(Event::Notice(Notice::MessageKept));
 
     Ok(())
 }
@@ -118,7 +118,7 @@ fn cut(line: &str) -> String {
 pub fn without_keys(message: String, user: &mut dyn User) -> String {
     let clean = redact_values(&message, &[]);
     if clean.count > 0 {
-        user.tell(Event::Notice(Notice::KeyRemoved));
+        user.report(Event::Notice(Notice::KeyRemoved));
     }
     clean.text.into_owned()
 }

@@ -21,9 +21,9 @@ pub struct Pages {
     rules: FetchRules,
     engine: SearchEngine,
     /// Pages stored by earlier turns.
-    known: BTreeMap<String, String>,
+    cached: BTreeMap<String, String>,
     /// Pages that this turn has requested.
-    seen: BTreeMap<String, Result<String, String>>,
+    fetched: BTreeMap<String, Result<String, String>>,
     /// For a replay: lines of the original outputs. Nothing is fetched then.
     recorded: Option<BTreeSet<String>>,
 }
@@ -49,22 +49,22 @@ impl Pages {
 
     /// Adds the pages stored with a turn, which need not be fetched again.
     pub fn know(&mut self, artifacts: &Artifacts) {
-        let kept = artifacts
+        let page_names = artifacts
             .0
             .keys()
             .filter(|name| name.starts_with(artifact::PAGES));
-        for text in kept.filter_map(|name| artifacts.text(name)) {
+        for text in page_names.filter_map(|name| artifacts.text(name)) {
             if let Some((url, page)) = text.split_once("\n\n") {
-                self.known.insert(url.to_owned(), page.to_owned());
+                self.cached.insert(url.to_owned(), page.to_owned());
             }
         }
     }
 
     /// Stores the pages that this turn used: address, blank line, text.
     pub fn keep_in(&self, artifacts: &mut Artifacts) {
-        for (url, page) in &self.seen {
+        for (url, page) in &self.fetched {
             if let Ok(page) = page {
-                artifacts.put(
+                artifacts.insert(
                     &format!("{}{}.md", artifact::PAGES, digest(url)),
                     format!("{url}\n\n{page}"),
                 );
@@ -74,18 +74,18 @@ impl Pages {
 
     /// Returns a page as readable text.
     pub fn get(&mut self, url: &str) -> Result<String, String> {
-        if let Some(seen) = self.seen.get(url) {
-            return seen.clone();
+        if let Some(result) = self.fetched.get(url) {
+            return result.clone();
         }
 
-        let page = match self.known.remove(url) {
+        let page = match self.cached.remove(url) {
             Some(page) => Ok(page),
             None if self.recorded.is_some() => Err(NOT_THEN.to_owned()),
             None => fetch(url, &self.rules)
                 .map(|page| page.text)
                 .map_err(|error| error.to_string()),
         };
-        self.seen.insert(url.to_owned(), page.clone());
+        self.fetched.insert(url.to_owned(), page.clone());
         page
     }
 
@@ -100,10 +100,10 @@ impl Pages {
         }
 
         let hits = search(&self.engine, query).map_err(|error| error.to_string())?;
-        let shown = hits
+        let lines = hits
             .iter()
             .map(|hit| format!("- {}\n  {}\n  {}\n", hit.title, hit.url, hit.snippet));
-        let text: String = shown.collect();
+        let text: String = lines.collect();
         Ok(if text.is_empty() {
             "No result.\n".to_owned()
         } else {
@@ -121,8 +121,8 @@ pub fn pages(project: &Project) -> Pages {
     Pages {
         rules,
         engine: engine(project),
-        known: BTreeMap::new(),
-        seen: BTreeMap::new(),
+        cached: BTreeMap::new(),
+        fetched: BTreeMap::new(),
         recorded: None,
     }
 }
@@ -150,9 +150,9 @@ pub fn search_obstacle(project: &Project) -> Option<String> {
 
 fn engine(project: &Project) -> SearchEngine {
     let research = &project.settings.research;
-    let named = research.api_key_env.as_deref();
+    let configured = research.api_key_env.as_deref();
     let key = || {
-        let name = named.or(usual_key(research.engine));
+        let name = configured.or(usual_key(research.engine));
         name.and_then(env::var).unwrap_or_default()
     };
 
@@ -192,15 +192,15 @@ mod tests {
 
     #[test]
     fn a_kept_page_is_not_fetched_again() {
-        let seen = BTreeMap::from([
+        let fetched = BTreeMap::from([
             ("http://a.example/".to_owned(), Ok("one\n\ntwo".to_owned())),
             ("http://b.example/".to_owned(), Err("gone".to_owned())),
         ]);
         let pages = Pages {
             rules: FetchRules::default(),
             engine: SearchEngine::None,
-            known: BTreeMap::new(),
-            seen,
+            cached: BTreeMap::new(),
+            fetched,
             recorded: None,
         };
         let mut artifacts = Artifacts::default();
@@ -209,8 +209,8 @@ mod tests {
         let mut later = Pages {
             rules: FetchRules::default(),
             engine: SearchEngine::None,
-            known: BTreeMap::new(),
-            seen: BTreeMap::new(),
+            cached: BTreeMap::new(),
+            fetched: BTreeMap::new(),
             recorded: None,
         };
         later.know(&artifacts);

@@ -7,7 +7,7 @@ use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, Restored};
-use crate::session::requests::limit::MAX_SIZE;
+use crate::session::requests::limit::MAX_LIST_SIZE;
 use crate::session::requests::{RequestState, Requests, UserRequest};
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::project::Project;
@@ -44,7 +44,7 @@ pub fn requests_but_for(
     }
 
     // The full limit, and not the configured one: the draft has the only copy.
-    Ok(requests.within(MAX_SIZE))
+    Ok(requests.limited_to(MAX_LIST_SIZE))
 }
 
 /// The requests that a turn recorded from this draft carries.
@@ -56,7 +56,7 @@ pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Re
             ..request
         });
     }
-    Ok(requests.within(max_requests_size(project)))
+    Ok(requests.limited_to(max_requests_size(project)))
 }
 
 /// The requests after a restore to a turn: later ones are marked as undone.
@@ -69,15 +69,15 @@ pub fn requests_back_at(
     if target.commit != tip.commit {
         requests = requests.back_to(requests_after(project, target)?);
     }
-    Ok(requests.within(max_requests_size(project)))
+    Ok(requests.limited_to(max_requests_size(project)))
 }
 
 /// Saves and returns what the user says besides the message that TeDDy generates for a turn.
-pub fn keep_said(
+pub fn keep_request(
     project: &Project,
     tip: &Turn,
     draft: &mut Draft,
-    said: String,
+    text: String,
 ) -> anyhow::Result<String> {
     let mut requests = requests(project, tip, draft)?;
     requests.push(UserRequest {
@@ -87,18 +87,22 @@ pub fn keep_said(
         state: RequestState::Open,
         work: None,
         question: tip.question(&project.repository)?,
-        text: said.clone(),
+        text: text.clone(),
         cut: false,
     });
 
-    let requests = requests.within(MAX_SIZE);
+    let requests = requests.limited_to(MAX_LIST_SIZE);
     draft.artifacts.remove(artifact::USER_PROMPT);
-    draft.artifacts.put(artifact::REQUESTS, requests.write());
-    Ok(said)
+    draft.artifacts.insert(artifact::REQUESTS, requests.write());
+    Ok(text)
 }
 
 /// What the user said for this draft in an earlier call that made no plan.
-pub fn said(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Option<String>> {
+pub fn read_open_requests(
+    project: &Project,
+    tip: &Turn,
+    draft: &Draft,
+) -> anyhow::Result<Option<String>> {
     let requests = requests(project, tip, draft)?.requests.into_iter();
     let now = requests
         .filter(|request| request.turn == draft.meta.number && request.state == RequestState::Open);
@@ -132,12 +136,12 @@ fn requests_after(project: &Project, turn: &Turn) -> anyhow::Result<Requests> {
 /// session is traversed only once.
 fn requests_of_chain(project: &Project, from: &Turn) -> anyhow::Result<Requests> {
     let limit = max_requests_size(project);
-    let (mut found, mut size, mut undone_after) = (Vec::new(), 0, u64::MAX);
+    let (mut collected, mut size, mut undone_after) = (Vec::new(), 0, u64::MAX);
     for turn in project.store().history(from.clone()) {
         let turn = turn?;
         if let Some(text) = turn.text(&project.repository, &in_next(artifact::REQUESTS))? {
             let earlier = Requests::read(&text)?;
-            found.extend(earlier.requests.into_iter().rev());
+            collected.extend(earlier.requests.into_iter().rev());
             break;
         }
 
@@ -147,17 +151,17 @@ fn requests_of_chain(project: &Project, from: &Turn) -> anyhow::Result<Requests>
 
         if let Some(request) = request_of_turn(&project.repository, &turn, undone_after)? {
             size += request.size();
-            found.push(request);
+            collected.push(request);
         }
 
         if size > limit {
-            found.extend(first_request(&project.repository, from, turn.number())?);
+            collected.extend(first_request(&project.repository, from, turn.number())?);
             break;
         }
     }
 
-    found.reverse();
-    Ok(Requests::of(found).within(limit))
+    collected.reverse();
+    Ok(Requests::of(collected).limited_to(limit))
 }
 
 fn first_request(
@@ -183,8 +187,8 @@ fn request_of_turn(
     undone_after: u64,
 ) -> anyhow::Result<Option<UserRequest>> {
     let text = turn.text(repository, artifact::USER_PROMPT)?;
-    let said = turn.meta.origin == MessageOrigin::User && turn.meta.work.is_none();
-    let Some(text) = text.filter(|text| said && !text.trim().is_empty()) else {
+    let is_user_message = turn.meta.origin == MessageOrigin::User && turn.meta.work.is_none();
+    let Some(text) = text.filter(|text| is_user_message && !text.trim().is_empty()) else {
         return Ok(None);
     };
     Ok(Some(UserRequest {

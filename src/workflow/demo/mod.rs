@@ -11,7 +11,7 @@ use std::process::Stdio;
 use anyhow::Context as _;
 
 use crate::host::{env, process};
-use script::{ANSWERS, DemoStep, FILES, STEPS};
+use script::{DEMO_ANSWERS, DEMO_FILES, DEMO_STEPS, DemoStep};
 
 /// Output of the demo.
 pub trait DemoStage {
@@ -25,53 +25,55 @@ pub trait DemoStage {
 
 /// Runs the demo in a directory that is empty or does not exist. Returns the directory of its
 /// repository.
-pub fn demo(folder: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf> {
-    let in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+pub fn demo(dir: &Path, stage: &mut dyn DemoStage) -> anyhow::Result<PathBuf> {
+    let in_use = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
     anyhow::ensure!(
         !in_use,
         "`{}` is not empty; name another directory",
-        folder.display()
+        dir.display()
     );
-    let project = folder.join("greet");
+    let project = dir.join("greet");
     std::fs::create_dir_all(&project).with_context(|| format!("making `{}`", project.display()))?;
-    let folder = folder.canonicalize()?;
+    let dir = dir.canonicalize()?;
 
-    prepare(&folder)?;
-    let project = folder.join("greet");
-    for step in STEPS {
+    prepare(&dir)?;
+    let project = dir.join("greet");
+    for step in DEMO_STEPS {
         match step {
             DemoStep::Heading(text) => stage.heading(text),
-            DemoStep::Run(line, expected) => run(&folder, line, *expected, stage)?,
+            DemoStep::Run(line, expected) => run(&dir, line, *expected, stage)?,
         }
     }
 
     Ok(project)
 }
 
-fn prepare(folder: &Path) -> anyhow::Result<()> {
+fn prepare(dir: &Path) -> anyhow::Result<()> {
     let write = |path: PathBuf, text: &str| {
         std::fs::write(&path, text).with_context(|| format!("writing `{}`", path.display()))
     };
-    for (name, text) in FILES {
-        write(folder.join("greet").join(name), text)?;
+    for (name, text) in DEMO_FILES {
+        write(dir.join("greet").join(name), text)?;
     }
 
-    std::fs::create_dir_all(folder.join("answers"))?;
-    for (name, text) in ANSWERS {
-        write(folder.join("answers").join(name), text)?;
+    std::fs::create_dir_all(dir.join("answers"))?;
+    for (name, text) in DEMO_ANSWERS {
+        write(dir.join("answers").join(name), text)?;
     }
 
-    let answers = serde_json::to_string(&folder.join("answers"))?;
+    let answers = serde_json::to_string(&dir.join("answers"))?;
     write(
-        folder.join("teddy.yaml"),
+        dir.join("teddy.yaml"),
         &format!("model: recorded\nmodels:\n  recorded: {{ kind: replay, path: {answers} }}\n"),
     )
 }
 
-fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyhow::Result<()> {
+fn run(dir: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyhow::Result<()> {
     stage.command(line);
-    let words = shlex::split(line).context("a step of the demo is no command line")?;
-    let (program, arguments) = words.split_first().context("a step of the demo is empty")?;
+    let tokens = shlex::split(line).context("a step of the demo is no command line")?;
+    let (program, arguments) = tokens
+        .split_first()
+        .context("a step of the demo is empty")?;
     let mut command = match program.as_str() {
         "teddy" => process::command(env::current_exe()?),
         other => process::command(other),
@@ -95,11 +97,11 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> a
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_PAGER", "cat");
     command
-        .env("TEDDY_CONFIG", folder.join("teddy.yaml"))
-        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .env("TEDDY_CONFIG", dir.join("teddy.yaml"))
+        .env("XDG_CACHE_HOME", dir.join("cache"))
         .env("NO_COLOR", "1");
     command
-        .current_dir(folder.join("greet"))
+        .current_dir(dir.join("greet"))
         .args(arguments)
         .stdin(Stdio::null());
 

@@ -6,17 +6,17 @@ pub(super) enum DemoStep {
     Run(&'static str, i32),
 }
 
-pub(super) const FILES: [(&str, &str); 1] =
+pub(super) const DEMO_FILES: [(&str, &str); 1] =
     [("greet.sh", "#!/bin/sh\n# Greets.\necho \"Hello!\"\n")];
 
-pub(super) const ANSWERS: [(&str, &str); 4] = [
+pub(super) const DEMO_ANSWERS: [(&str, &str); 4] = [
     ("01.md", include_str!("../../../fixtures/demo/01.md")),
     ("02.md", include_str!("../../../fixtures/demo/02.md")),
     ("03.md", include_str!("../../../fixtures/demo/03.md")),
     ("04.md", include_str!("../../../fixtures/demo/04.md")),
 ];
 
-pub(super) const STEPS: &[DemoStep] = &[
+pub(super) const DEMO_STEPS: &[DemoStep] = &[
     DemoStep::Heading("A small program under git"),
     DemoStep::Run("git init -q -b main", 0),
     DemoStep::Run("git add greet.sh", 0),

@@ -1,29 +1,31 @@
 //! Checks the hooks that TeDDy installed in agents' settings: whether their program exists, and
 //! recent errors.
 
-use super::{HealthCheck, Patient, shown};
+use super::{HealthCheck, Patient, display_path};
 use crate::host::process;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
 use crate::workflow::hooks::entry::EntryState;
-use crate::workflow::hooks::place::HookFile;
-use crate::workflow::hooks::{HookedAgent, folder, trouble};
+use crate::workflow::hooks::hook_file::HookFile;
+use crate::workflow::hooks::{HookedAgent, hooks_dir, trouble};
 
-pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+pub(super) fn check_agents(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = Vec::new();
     let project = patient.project.as_ref().ok();
-    let home = patient.places.home.as_deref();
+    let home = patient.user_dirs.home.as_deref();
     for agent in HookedAgent::ALL {
         let own = HookFile::of_user(agent, home).ok();
-        checks.extend(own.and_then(|file| entry(agent, "--user", &file)));
+        checks.extend(own.and_then(|file| check_hook_file(agent, "--user", &file)));
         let files = project.filter(|project| !project.repository.is_bare());
         let shared = files
             .and_then(|project| HookFile::of_project(agent, project.repository.workdir()).ok());
-        checks.extend(shared.and_then(|file| entry(agent, "--project", &file)));
+        checks.extend(shared.and_then(|file| check_hook_file(agent, "--project", &file)));
     }
 
     if let Some(project) = project {
-        checks.extend(troubles(&folder(&project.repository.teddy_dir())));
+        checks.extend(check_hook_errors(&hooks_dir(
+            &project.repository.teddy_dir(),
+        )));
     }
     if checks.is_empty() {
         checks.push(HealthCheck::ok("hooks", "no agent tells its prompts"));
@@ -31,8 +33,8 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-fn entry(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck> {
-    let (name, path) = (agent.name(), shown(&file.path()));
+fn check_hook_file(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck> {
+    let (name, path) = (agent.name(), display_path(&file.path()));
     let reinstall =
         format!("teddy hooks remove {name} {scope} -y && teddy hooks install {name} {scope} -y");
     let install = format!("teddy hooks install {name} {scope} -y");
@@ -73,8 +75,8 @@ fn entry(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<HealthCheck
     })
 }
 
-fn troubles(hooks: &std::path::Path) -> Option<HealthCheck> {
-    let noted = trouble::noted(hooks);
+fn check_hook_errors(hooks: &std::path::Path) -> Option<HealthCheck> {
+    let noted = trouble::read_errors(hooks);
     let last = noted.last()?;
     let reason = format!("a prompt of an agent was not recorded: {}", visible(last));
     Some(HealthCheck::warning("prompts", reason).remedy("teddy hooks status  # lists all"))

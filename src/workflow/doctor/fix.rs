@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{HealthCheck, Patient, shown};
+use super::{HealthCheck, Patient, display_path};
 use crate::git::worktree;
 use crate::host::file::open_regular;
 use crate::text::visible::visible;
@@ -29,7 +29,7 @@ pub struct RepairOutcome {
     /// The check that it repairs.
     pub check: HealthCheck,
     /// Description of the change, or the error.
-    pub done: anyhow::Result<String>,
+    pub result: anyhow::Result<String>,
 }
 
 impl Patient {
@@ -38,16 +38,16 @@ impl Patient {
         let repairs = checks
             .iter()
             .filter_map(|check| Some((check, check.repair.as_ref()?)));
-        let done = repairs.map(|(check, repair)| RepairOutcome {
+        let outcomes = repairs.map(|(check, repair)| RepairOutcome {
             check: check.clone(),
-            done: self.apply(repair),
+            result: self.apply(repair),
         });
-        done.collect()
+        outcomes.collect()
     }
 
     fn apply(&self, repair: &Repair) -> anyhow::Result<String> {
         match (repair, self.project.as_ref().ok()) {
-            (Repair::Close(file), _) => close(file),
+            (Repair::Close(file), _) => restrict_permissions(file),
             (Repair::HideDecoration, Some(project)) => hide_decoration(project),
             (Repair::ForgetWorktree(session), Some(project)) => forget_worktree(project, session),
             (_, None) => anyhow::bail!("there is no repository any more"),
@@ -59,23 +59,23 @@ fn hide_decoration(project: &Project) -> anyhow::Result<String> {
     let mut command = project.repository.git()?;
     command.args(["config", "--add", "log.excludeDecoration", "refs/teddy/"]);
     let output = command.output().context("starting git config")?;
-    let words = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     anyhow::ensure!(
         output.status.success(),
         "git config failed: {}",
-        visible(words.trim())
+        visible(stderr.trim())
     );
     Ok("set `log.excludeDecoration` to `refs/teddy/` in this repository".to_owned())
 }
 
-fn close(path: &Path) -> anyhow::Result<String> {
-    anyhow::ensure!(!path.is_symlink(), "`{}` is a link", shown(path));
-    let file = open_regular(path).with_context(|| format!("opening `{}`", shown(path)))?;
+fn restrict_permissions(path: &Path) -> anyhow::Result<String> {
+    anyhow::ensure!(!path.is_symlink(), "`{}` is a link", display_path(path));
+    let file = open_regular(path).with_context(|| format!("opening `{}`", display_path(path)))?;
     let mut permissions = file.metadata()?.permissions();
     permissions.set_mode(permissions.mode() & !0o077);
     file.set_permissions(permissions)
-        .with_context(|| format!("closing `{}`", shown(path)))?;
-    Ok(format!("closed `{}` to others", shown(path)))
+        .with_context(|| format!("closing `{}`", display_path(path)))?;
+    Ok(format!("closed `{}` to others", display_path(path)))
 }
 
 fn forget_worktree(project: &Project, session: &str) -> anyhow::Result<String> {

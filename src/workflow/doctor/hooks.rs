@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{HealthCheck, path_word, shown};
+use super::{HealthCheck, display_path, path_word};
 use crate::git::repository::Repository;
 use crate::host::file::read_regular;
 use crate::text::shell_word::shell_word;
@@ -11,7 +11,7 @@ use crate::text::visible::visible;
 const MAX_HOOK: u64 = 64 << 10;
 const MOST_HOOKS: usize = 50;
 
-pub(super) fn look(repository: &Repository) -> Vec<HealthCheck> {
+pub(super) fn check_hooks(repository: &Repository) -> Vec<HealthCheck> {
     let aliases = repository.config_section("alias");
     let aliases = aliases.iter().filter(|(_, line)| sends_all(line));
     let aliases = aliases.map(|(name, _)| {
@@ -22,27 +22,30 @@ pub(super) fn look(repository: &Repository) -> Vec<HealthCheck> {
         let remedy = format!("git config --show-origin {}", shell_word(format!("alias.{name}")));
         HealthCheck::warning("push", reason).remedy(format!("{remedy}  # shows where it is set"))
     });
-    let hooks = hooks(repository)
+    let hooks = list_hooks(repository)
         .into_iter()
-        .filter(|path| is_sending(path));
+        .filter(|path| is_sending_hook(path));
     let hooks = hooks.map(|path| {
         let reason = format!(
             "the hook `{}` pushes everything, and with `refs/teddy` all your sessions and snapshots, untracked files included",
-            shown(&path)
+            display_path(&path)
         );
         let remedy = format!("grep -n push {}", path_word(&path));
         HealthCheck::warning("push", reason).remedy(remedy)
     });
 
-    aliases.chain(hooks).chain(gone(repository)).collect()
+    aliases
+        .chain(hooks)
+        .chain(check_missing_hooks_dir(repository))
+        .collect()
 }
 
 /// Looks at whether there is a directory of hooks where the configuration says.
-fn gone(repository: &Repository) -> Option<HealthCheck> {
+fn check_missing_hooks_dir(repository: &Repository) -> Option<HealthCheck> {
     let (dir, file) = repository.missing_hooks_dir()?;
     let reason = format!(
         "`core.hooksPath` is `{}`, which does not exist: neither git nor `teddy land` runs any hook",
-        shown(&dir)
+        display_path(&dir)
     );
     let remedy = format!(
         "git config --file {} --unset-all core.hooksPath",
@@ -51,12 +54,12 @@ fn gone(repository: &Repository) -> Option<HealthCheck> {
     Some(HealthCheck::warning("hooks", reason).remedy(remedy))
 }
 
-fn hooks(repository: &Repository) -> Vec<PathBuf> {
-    let folder = match repository.config("core.hooksPath") {
+fn list_hooks(repository: &Repository) -> Vec<PathBuf> {
+    let dir = match repository.config("core.hooksPath") {
         Some(path) => repository.workdir().join(path),
         None => repository.common_dir().join("hooks"),
     };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         // Not the `.sample` files.
@@ -67,7 +70,7 @@ fn hooks(repository: &Repository) -> Vec<PathBuf> {
     paths
 }
 
-fn is_sending(path: &Path) -> bool {
+fn is_sending_hook(path: &Path) -> bool {
     let bytes = read_regular(path, MAX_HOOK).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = text.lines().map(str::trim_start);
@@ -75,9 +78,9 @@ fn is_sending(path: &Path) -> bool {
 }
 
 fn sends_all(line: &str) -> bool {
-    let mut words = line.split(|c: char| c.is_whitespace() || "'\";&|".contains(c));
-    words.any(|word| word == "push")
-        && words.any(|word| {
+    let mut tokens = line.split(|c: char| c.is_whitespace() || "'\";&|".contains(c));
+    tokens.any(|word| word == "push")
+        && tokens.any(|word| {
             let spec = word.trim_start_matches('+');
             word == "--mirror" || spec.starts_with("refs/*") || spec.starts_with("refs/teddy/")
         })

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::fix::Repair;
-use super::{HealthCheck, HealthState, Patient, path_word, shown};
+use super::{HealthCheck, HealthState, Patient, display_path, path_word};
 use crate::config::layer::MAX_CONFIG;
 use crate::host::file::read_regular_text;
 use crate::model::remote::is_placeholder;
@@ -15,7 +15,7 @@ use crate::text::secret;
 use crate::text::shell_word::shell_word;
 
 /// Matches settings and headers that hold a key, and captures the value.
-static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
+static WRITTEN_KEY: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         r"(?i-u)\b(api[_-]?key|x-api-key|(?:proxy-)?authorization|cookie)[\x22']?[ \t]{0,8}:",
         r"[ \t]{0,8}[\x22']?(?:(?:bearer|basic|token)[ \t]{1,8})?([!-~]{8,512})",
@@ -23,18 +23,18 @@ static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("the pattern is a constant that the tests compile")
 });
 
-pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
-    let users = users(&patient.places.config_file);
+pub(super) fn check_keys(patient: &Patient) -> Vec<HealthCheck> {
+    let users = check_user_config(&patient.user_dirs.config_file);
     let Ok(project) = &patient.project else {
         return vec![users];
     };
 
     let mut checks = vec![users];
     let own = project.proposed.get("config.yaml");
-    if let Some(found) = own.and_then(|text| key_in(text)) {
+    if let Some(key) = own.and_then(|text| find_key(text)) {
         let reason = format!(
             "line {} of `.teddy/config.yaml` looks like a {}: everyone with a clone gets it",
-            found.line, found.what
+            key.line, key.kind
         );
         let check = HealthCheck::problem("keys", reason);
         checks.push(check.remedy(
@@ -43,7 +43,7 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     }
 
     for (name, value) in project.repository.config_section("teddy") {
-        if key_in(&format!(
+        if find_key(&format!(
             "{}: {value}",
             name.rsplit('.').next().unwrap_or(&name)
         ))
@@ -58,8 +58,8 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     checks
 }
 
-fn users(file: &Path) -> HealthCheck {
-    let name = shown(file);
+fn check_user_config(file: &Path) -> HealthCheck {
+    let name = display_path(file);
     let found = file.metadata().ok().filter(std::fs::Metadata::is_file);
     let Some(metadata) = found else {
         return HealthCheck::ok("keys", "no key is written down");
@@ -71,27 +71,24 @@ fn users(file: &Path) -> HealthCheck {
             "others can write `{name}` (mode {:03o}), which says what programs run as you",
             mode & 0o777
         );
-        return closed(HealthState::Problem, reason, file);
+        return permission_check(HealthState::Problem, reason, file);
     }
 
     let text = read_regular_text(file, MAX_CONFIG as u64).unwrap_or_default();
-    let Some(found) = key_in(&text) else {
+    let Some(key) = find_key(&text) else {
         return HealthCheck::ok("keys", "no key is written down");
     };
 
-    let line = format!(
-        "line {} of `{name}` looks like a {}",
-        found.line, found.what
-    );
+    let line = format!("line {} of `{name}` looks like a {}", key.line, key.kind);
     if mode & 0o044 != 0 {
         let reason = format!("{line}, and others can read it (mode {:03o})", mode & 0o777);
-        return closed(HealthState::Problem, reason, file);
+        return permission_check(HealthState::Problem, reason, file);
     }
     HealthCheck::warning("keys", format!("{line}: a key is safer in a key store"))
         .remedy("teddy setup  # `api_key_env` names a variable with it, `api_key_command` a program that prints it")
 }
 
-fn closed(state: HealthState, reason: String, file: &Path) -> HealthCheck {
+fn permission_check(state: HealthState, reason: String, file: &Path) -> HealthCheck {
     let check = HealthCheck::new("keys", state, reason);
     let check = check.remedy(format!("chmod go-rwx {}", path_word(file)));
     // `--fix` changes only a regular file.
@@ -104,22 +101,24 @@ fn closed(state: HealthState, reason: String, file: &Path) -> HealthCheck {
 #[derive(Debug, PartialEq, Eq)]
 struct WrittenKey {
     line: usize,
-    what: &'static str,
+    kind: &'static str,
 }
 
-fn key_in(text: &str) -> Option<WrittenKey> {
+fn find_key(text: &str) -> Option<WrittenKey> {
     for (at, line) in text.lines().enumerate() {
-        let named = WRITTEN.captures(line).and_then(|found| found.get(2));
+        let named = WRITTEN_KEY
+            .captures(line)
+            .and_then(|captures| captures.get(2));
         let named = named.map(|value| value.as_str().trim_end_matches(['"', '\'', '}', ',', ']']));
         let is_key = named.is_some_and(|value| !is_placeholder(value) && !value.starts_with('$'));
-        let shaped = secret::find(line).or(is_key.then_some("key"));
-        if let Some(what) = shaped {
-            return Some(WrittenKey { line: at + 1, what });
+        let shaped = secret::find_secret(line).or(is_key.then_some("key"));
+        if let Some(kind) = shaped {
+            return Some(WrittenKey { line: at + 1, kind });
         }
     }
 
     // A key that spans several lines.
-    secret::find(text).map(|what| WrittenKey { line: 1, what })
+    secret::find_secret(text).map(|kind| WrittenKey { line: 1, kind })
 }
 
 #[cfg(test)]
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Option<usize>) {
-        assert_eq!(key_in(text).map(|found| found.line), expected, "{text}");
+        assert_eq!(find_key(text).map(|key| key.line), expected, "{text}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{HealthCheck, Patient, room};
+use super::{HealthCheck, Patient, disk_space};
 use crate::config::settings::{Backend, Sandbox};
 use crate::git::command::git_in;
 use crate::host::probe;
@@ -32,9 +32,9 @@ const BAD: [GitVersion; 7] = [
 struct GitVersion([u32; 3]);
 
 impl GitVersion {
-    fn parse(said: &str) -> Option<GitVersion> {
-        let words = said.trim().strip_prefix("git version ")?;
-        let word = words.split_whitespace().next()?;
+    fn parse(output: &str) -> Option<GitVersion> {
+        let text = output.trim().strip_prefix("git version ")?;
+        let word = text.split_whitespace().next()?;
         let mut numbers = word.split(['.', '-', '+']).map_while(|n| n.parse().ok());
         Some(GitVersion([
             numbers.next()?,
@@ -52,18 +52,18 @@ impl std::fmt::Display for GitVersion {
     }
 }
 
-pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![git(patient), sandbox(patient.settings.execute.sandbox)];
     // Commands never run in a bare repository.
     let project = patient.project.as_ref().ok();
     let project = project.filter(|project| !project.repository.is_bare());
     checks.extend(project.map(command_files));
-    checks.extend(room::look(patient));
+    checks.extend(disk_space::check_disk_space(patient));
     checks
 }
 
 fn git(patient: &Patient) -> HealthCheck {
-    let mut command = match git_in(&patient.folder) {
+    let mut command = match git_in(&patient.dir) {
         Ok(command) => command,
         Err(error) => {
             return HealthCheck::problem("git", format!("{error:#}"))
@@ -77,13 +77,13 @@ fn git(patient: &Patient) -> HealthCheck {
         Some("reftable") => REFTABLE,
         _ => OLDEST,
     };
-    let said = probe::ask(command.arg("--version"), LIMIT);
-    judge(said.as_deref().unwrap_or_default(), oldest)
+    let output = probe::probe(command.arg("--version"), LIMIT);
+    check_version(output.as_deref().unwrap_or_default(), oldest)
 }
 
-fn judge(said: &str, oldest: GitVersion) -> HealthCheck {
-    let Some(version) = GitVersion::parse(said) else {
-        let line = said.lines().next().unwrap_or("nothing");
+fn check_version(output: &str, oldest: GitVersion) -> HealthCheck {
+    let Some(version) = GitVersion::parse(output) else {
+        let line = output.lines().next().unwrap_or("nothing");
         let reason = format!("git does not say its version, but: {}", visible(line));
         return HealthCheck::problem("git", reason).remedy("git --version");
     };
@@ -106,9 +106,9 @@ fn judge(said: &str, oldest: GitVersion) -> HealthCheck {
     HealthCheck::ok("git", format!("git {version}"))
 }
 
-fn sandbox(wanted: Sandbox) -> HealthCheck {
+fn sandbox(setting: Sandbox) -> HealthCheck {
     let shows = "cat /sys/kernel/security/lsm  # shows whether Landlock is on";
-    match (wanted, availability()) {
+    match (setting, availability()) {
         (Sandbox::Off, _) => HealthCheck::note(
             "sandbox",
             "`execute.sandbox` is `off`: the commands of plans can do what you can",
@@ -135,13 +135,13 @@ fn sandbox(wanted: Sandbox) -> HealthCheck {
 }
 
 fn command_files(project: &Project) -> HealthCheck {
-    let wanted = project.settings.worktree.backend;
+    let backend = project.settings.worktree.backend;
     // A fresh probe, because the machine can have changed.
     match backend::tried(project) {
         CommandFiles::Overlay => {
             HealthCheck::ok("overlay", "commands run over your files, in an overlay")
         }
-        CommandFiles::Checkout(why) if wanted == Backend::Overlay => {
+        CommandFiles::Checkout(why) if backend == Backend::Overlay => {
             let reason = format!(
                 "`worktree.backend` is `overlay`, which this machine cannot do, so no command runs: {why}"
             );
@@ -160,14 +160,14 @@ mod tests {
     use super::*;
     use crate::workflow::doctor::HealthState;
 
-    fn check(said: &str, oldest: GitVersion, expected: (HealthState, &str)) {
-        let found = judge(said, oldest);
-        assert_eq!((found.state, found.reason.as_str()), expected, "{said}");
+    fn check(output: &str, oldest: GitVersion, expected: (HealthState, &str)) {
+        let actual = check_version(output, oldest);
+        assert_eq!((actual.state, actual.reason.as_str()), expected, "{output}");
     }
 
     #[test]
     fn a_git_that_is_too_old_or_bad_is_found() {
-        let ok = |words| (HealthState::Ok, words);
+        let ok = |text| (HealthState::Ok, text);
         check("git version 2.47.3\n", OLDEST, ok("git 2.47.3"));
         check(
             "git version 2.39.5 (Apple Git-154)\n",

@@ -5,16 +5,16 @@
 //! and does not stop the others.
 
 mod agents;
+mod disk_space;
 pub mod fix;
 mod hooks;
 mod keys;
 mod machine;
 mod model;
+mod orphans;
 mod refs;
-mod room;
 mod sessions;
 mod settings;
-mod stray;
 mod worktrees;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::config::settings::Settings;
 use crate::git::open::OpenError;
 use crate::text::shell_word::shell_word;
 use crate::text::visible::visible;
-use crate::workflow::project::{Project, ProjectOptions, UserFolders};
+use crate::workflow::project::{Project, ProjectOptions, UserDirs};
 use fix::Repair;
 
 /// Severity of a finding.
@@ -106,8 +106,8 @@ impl HealthCheck {
 
 /// What to check: the machine, and the repository if there is one.
 pub struct Patient {
-    folder: PathBuf,
-    places: UserFolders,
+    dir: PathBuf,
+    user_dirs: UserDirs,
     settings: Settings,
     /// The error in the settings, if they are invalid and the defaults apply.
     mistake: Option<anyhow::Error>,
@@ -118,18 +118,18 @@ pub struct Patient {
 impl Patient {
     /// Opens as much as possible. Fails only on an invalid option of the call itself.
     pub fn admit(
-        folder: &Path,
-        places: UserFolders,
-        wanted: ProjectOptions,
+        dir: &Path,
+        user_dirs: UserDirs,
+        options: ProjectOptions,
     ) -> anyhow::Result<Patient> {
-        let opened = Project::open_ailing(folder, &places, &wanted);
+        let opened = Project::open_degraded(dir, &user_dirs, &options);
         let (project, settings, mistake) = match opened {
             Ok((project, mistake)) => {
                 let settings = project.settings.clone();
                 (Ok(project), settings, mistake)
             }
             Err(error) => {
-                let (settings, mistake) = users_settings(&places, &wanted);
+                let (settings, mistake) = users_settings(&user_dirs, &options);
                 (Err(error), settings, mistake)
             }
         };
@@ -138,8 +138,8 @@ impl Patient {
         match mistake {
             Some(error) if error.downcast_ref().is_some_and(is_of_call) => Err(error),
             mistake => Ok(Patient {
-                folder: folder.to_owned(),
-                places,
+                dir: dir.to_owned(),
+                user_dirs,
                 settings,
                 mistake,
                 project,
@@ -150,21 +150,21 @@ impl Patient {
     /// Runs all checks.
     pub fn examine(&self) -> Vec<HealthCheck> {
         // The network request runs in the background during the other checks.
-        let reached = model::begin(self);
-        let looks: [(&'static str, Vec<HealthCheck>); 6] = [
-            ("machine", machine::look(self)),
-            ("settings", settings::look(self)),
-            ("git", refs::look(self)),
-            ("worktrees", worktrees::look(self)),
-            ("sessions", sessions::look(self)),
-            ("agents", agents::look(self)),
+        let server_answer = model::begin(self);
+        let groups: [(&'static str, Vec<HealthCheck>); 6] = [
+            ("machine", machine::run_checks(self)),
+            ("settings", settings::run_checks(self)),
+            ("git", refs::run_checks(self)),
+            ("worktrees", worktrees::run_checks(self)),
+            ("sessions", sessions::run_checks(self)),
+            ("agents", agents::check_agents(self)),
         ];
         let mut checks = Vec::new();
 
-        for (group, found) in looks {
-            checks.extend(in_group(group, found));
+        for (group, group_checks) in groups {
+            checks.extend(in_group(group, group_checks));
             if group == "settings" {
-                checks.extend(in_group("model", model::look(self, &reached)));
+                checks.extend(in_group("model", model::run_checks(self, &server_answer)));
             }
         }
         checks
@@ -172,21 +172,21 @@ impl Patient {
 }
 
 /// Sets the group and sorts by severity, worst first.
-fn in_group(group: &'static str, mut found: Vec<HealthCheck>) -> Vec<HealthCheck> {
-    found.sort_by_key(|check| std::cmp::Reverse(check.state));
-    for check in &mut found {
+fn in_group(group: &'static str, mut checks: Vec<HealthCheck>) -> Vec<HealthCheck> {
+    checks.sort_by_key(|check| std::cmp::Reverse(check.state));
+    for check in &mut checks {
         check.group = group;
     }
-    found
+    checks
 }
 
 fn users_settings(
-    places: &UserFolders,
-    wanted: &ProjectOptions,
+    user_dirs: &UserDirs,
+    options: &ProjectOptions,
 ) -> (Settings, Option<anyhow::Error>) {
     let read = || {
-        let user = Layer::read(&places.config_file)?;
-        let call = Layer::from_pairs(crate::config::error::CALL, &wanted.settings)?;
+        let user = Layer::read(&user_dirs.config_file)?;
+        let call = Layer::from_pairs(crate::config::error::CALL, &options.settings)?;
         layer::merge(&[user, call])
     };
     match read() {
@@ -199,6 +199,6 @@ fn path_word(path: &Path) -> String {
     shell_word(path.as_os_str().as_encoded_bytes())
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }

@@ -9,7 +9,7 @@ use crate::host::process;
 use crate::model::ModelError;
 use crate::model::acting::open::{is_acting, program_of};
 use crate::model::outside::Outside;
-use crate::model::remote::source::{KeySource, ModelSource, reach, source};
+use crate::model::remote::source::{KeySource, ModelSource, check_reachable, model_source};
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::session::name::SessionName;
 use crate::text::shell_word::shell_word;
@@ -32,14 +32,16 @@ pub(super) fn begin(patient: &Patient) -> ServerAnswer {
         return None;
     }
 
-    let origin = source(name, &config, &Outside::default()).ok()?.origin;
+    let origin = model_source(name, &config, &Outside::default())
+        .ok()?
+        .origin;
     let (sender, receiver) = mpsc::channel();
     // Detached: a DNS lookup can block longer than our timeout.
-    std::thread::spawn(move || sender.send(reach(&origin, LIMIT)));
+    std::thread::spawn(move || sender.send(check_reachable(&origin, LIMIT)));
     Some(receiver)
 }
 
-pub(super) fn look(patient: &Patient, reached: &ServerAnswer) -> Vec<HealthCheck> {
+pub(super) fn run_checks(patient: &Patient, server_answer: &ServerAnswer) -> Vec<HealthCheck> {
     let Some(model) = patient.settings.model.as_deref() else {
         let check = HealthCheck::note("model", "no model is configured: plans come from elsewhere");
         let mut checks = vec![check.remedy("teddy setup")];
@@ -47,22 +49,22 @@ pub(super) fn look(patient: &Patient, reached: &ServerAnswer) -> Vec<HealthCheck
         return checks;
     };
 
-    let mut checks = vec![in_use(patient, model, reached)];
+    let mut checks = vec![in_use(patient, model, server_answer)];
     checks.extend(others(patient, Some(model)));
     checks
 }
 
-fn in_use(patient: &Patient, name: &str, reached: &ServerAnswer) -> HealthCheck {
-    let found = match find(patient, name) {
-        Ok(found) => found,
+fn in_use(patient: &Patient, name: &str, server_answer: &ServerAnswer) -> HealthCheck {
+    let origin = match find(patient, name) {
+        Ok(origin) => origin,
         Err(lack) => {
-            return HealthCheck::problem("model", lack.what).remedy(lack.remedy);
+            return HealthCheck::problem("model", lack.reason).remedy(lack.remedy);
         }
     };
     let limit = LIMIT + GRACE;
-    let answer = reached
+    let answer = server_answer
         .as_ref()
-        .map(|reached| match reached.recv_timeout(limit) {
+        .map(|receiver| match receiver.recv_timeout(limit) {
             Ok(answer) => answer,
             Err(_) => Err(format!("no answer within {} s", LIMIT.as_secs())),
         });
@@ -70,7 +72,7 @@ fn in_use(patient: &Patient, name: &str, reached: &ServerAnswer) -> HealthCheck 
     match answer {
         Some(Err(why)) => {
             let reason = format!(
-                "`{}`: {found}, which cannot be reached: {why}",
+                "`{}`: {origin}, which cannot be reached: {why}",
                 visible(name)
             );
             HealthCheck::warning("model", reason)
@@ -78,9 +80,9 @@ fn in_use(patient: &Patient, name: &str, reached: &ServerAnswer) -> HealthCheck 
         }
         Some(Ok(())) => HealthCheck::ok(
             "model",
-            format!("`{}`: {found}, which answers", visible(name)),
+            format!("`{}`: {origin}, which answers", visible(name)),
         ),
-        None => HealthCheck::ok("model", format!("`{}`: {found}", visible(name))),
+        None => HealthCheck::ok("model", format!("`{}`: {origin}", visible(name))),
     }
 }
 
@@ -91,19 +93,19 @@ fn others(patient: &Patient, in_use: Option<&str>) -> Vec<HealthCheck> {
     others
         .take(MOST_OTHERS)
         .filter_map(|name| find(patient, name).err())
-        .map(|lack| HealthCheck::note("models", lack.what).remedy(lack.remedy))
+        .map(|lack| HealthCheck::note("models", lack.reason).remedy(lack.remedy))
         .collect()
 }
 
 struct Lack {
-    what: String,
+    reason: String,
     remedy: String,
 }
 
 impl From<ModelError> for Lack {
     fn from(error: ModelError) -> Lack {
         Lack {
-            what: visible(&error.to_string()).into_owned(),
+            reason: visible(&error.to_string()).into_owned(),
             remedy: error.remedy(),
         }
     }
@@ -111,12 +113,14 @@ impl From<ModelError> for Lack {
 
 fn find(patient: &Patient, name: &str) -> Result<String, Lack> {
     let config = ModelConfig::named(name, &patient.settings)?;
-    let outside = Outside::default();
+    let environment = Outside::default();
     match config.kind {
-        ModelKind::Openai | ModelKind::Anthropic => remote(name, source(name, &config, &outside)?),
+        ModelKind::Openai | ModelKind::Anthropic => {
+            remote(name, model_source(name, &config, &environment)?)
+        }
         ModelKind::Replay => replay(patient, name, &config),
         ModelKind::Manual => Ok("you carry the input to a chat window".to_owned()),
-        kind if is_acting(kind) => program(name, &program_of(name, &config, &outside)?),
+        kind if is_acting(kind) => program(name, &program_of(name, &config, &environment)?),
         _ => program(name, config.run.first().map_or("", String::as_str)),
     }
 }
@@ -127,7 +131,7 @@ fn remote(name: &str, source: ModelSource) -> Result<String, Lack> {
             name: variable,
             is_set: false,
         } => Err(Lack {
-            what: format!(
+            reason: format!(
                 "model `{}` has no key: {} is not set, empty or a placeholder",
                 visible(name),
                 visible(variable)
@@ -150,7 +154,7 @@ fn program(name: &str, program: &str) -> Result<String, Lack> {
     match process::find(program) {
         Some(path) => Ok(visible(&format!("`{}`", path.display())).into_owned()),
         None => Err(Lack {
-            what: visible(&format!(
+            reason: visible(&format!(
                 "model `{name}` needs the program `{program}`, which does not exist"
             ))
             .into_owned(),
@@ -176,7 +180,7 @@ fn replay(patient: &Patient, name: &str, config: &ModelConfig) -> Result<String,
         return Ok("recorded answers".to_owned());
     }
     Err(Lack {
-        what: visible(&format!(
+        reason: visible(&format!(
             "model `{name}` replays `{}`, which does not exist",
             path.display()
         ))

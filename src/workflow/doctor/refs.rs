@@ -21,7 +21,7 @@ struct RemoteSettings {
     fetch: Vec<String>,
 }
 
-pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
         return Vec::new();
     };
@@ -35,7 +35,7 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
         checks.extend(fetched(&name, &settings, repository.is_bare()));
     }
 
-    checks.extend(hooks::look(repository));
+    checks.extend(hooks::check_hooks(repository));
     if checks.iter().all(|check| check.name != "push") {
         checks.push(HealthCheck::ok(
             "push",
@@ -79,8 +79,8 @@ fn decoration(repository: &Repository) -> HealthCheck {
 }
 
 fn hides(pattern: &str) -> bool {
-    let whole = pattern.trim_end_matches('*').trim_end_matches('/');
-    ["refs", "refs/teddy"].contains(&whole)
+    let prefix = pattern.trim_end_matches('*').trim_end_matches('/');
+    ["refs", "refs/teddy"].contains(&prefix)
 }
 
 fn remotes(section: Vec<(String, String)>) -> BTreeMap<String, RemoteSettings> {
@@ -107,10 +107,10 @@ fn is_true(value: &str) -> bool {
 }
 
 fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
-    let (shown, key) = (visible(name), format!("remote.{name}"));
+    let (display_name, key) = (visible(name), format!("remote.{name}"));
     if settings.is_mirror {
         let reason = format!(
-            "`git push {shown}` sends every ref, and with `refs/teddy` all your sessions and snapshots, untracked files included: `{}.mirror` is set",
+            "`git push {display_name}` sends every ref, and with `refs/teddy` all your sessions and snapshots, untracked files included: `{}.mirror` is set",
             visible(&key)
         );
         let remedy = format!(
@@ -125,10 +125,10 @@ fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
         shell_word(format!("{key}.push"))
     );
     let reaching = Refspec::reaching(&settings.push, |spec| spec.source);
-    let told = reaching.into_iter().map(|spec| {
+    let checks = reaching.into_iter().map(|spec| {
         let means = spec.source.starts_with(OURS);
         let sends = format!(
-            "`git push {shown}` sends sessions, and with them every file that a snapshot took: `{}.push` is `{}`",
+            "`git push {display_name}` sends sessions, and with them every file that a snapshot took: `{}.push` is `{}`",
             visible(&key),
             visible(spec.text)
         );
@@ -139,16 +139,16 @@ fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
         }
         .remedy(remedy.clone())
     });
-    told.collect()
+    checks.collect()
 }
 
 fn fetched(name: &str, settings: &RemoteSettings, is_bare: bool) -> Vec<HealthCheck> {
-    let (shown, key) = (visible(name), format!("remote.{name}.fetch"));
+    let (display_name, key) = (visible(name), format!("remote.{name}.fetch"));
     let remedy = format!("git config --add {} {EXCLUSION}", shell_word(&key));
     let reaching = Refspec::reaching(&settings.fetch, |spec| spec.target);
-    let told = reaching.into_iter().filter(|spec| spec.is_forced).map(|spec| {
+    let checks = reaching.into_iter().filter(|spec| spec.is_forced).map(|spec| {
         let reason = format!(
-            "`git fetch {shown}` overwrites the sessions here with those there, and with `--prune` deletes them: `{}` is `{}`",
+            "`git fetch {display_name}` overwrites the sessions here with those there, and with `--prune` deletes them: `{}` is `{}`",
             visible(&key),
             visible(spec.text)
         );
@@ -159,7 +159,7 @@ fn fetched(name: &str, settings: &RemoteSettings, is_bare: bool) -> Vec<HealthCh
         }
         .remedy(remedy.clone())
     });
-    told.collect()
+    checks.collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,8 +173,8 @@ struct Refspec<'a> {
 
 impl<'a> Refspec<'a> {
     fn parse(text: &'a str) -> Refspec<'a> {
-        let rest = text.trim_start_matches(['+', '^']);
-        let (source, target) = rest.split_once(':').unwrap_or((rest, ""));
+        let spec = text.trim_start_matches(['+', '^']);
+        let (source, target) = spec.split_once(':').unwrap_or((spec, ""));
         Refspec {
             text,
             is_forced: text.starts_with('+'),
@@ -200,7 +200,7 @@ impl<'a> Refspec<'a> {
 fn reaches(pattern: &str) -> bool {
     // git expands `teddy/x` to `refs/teddy/x`.
     let pattern = match pattern.strip_prefix("teddy/") {
-        Some(rest) => format!("{OURS}{rest}"),
+        Some(suffix) => format!("{OURS}{suffix}"),
         None => pattern.to_owned(),
     };
     match pattern.split_once('*') {
@@ -230,10 +230,10 @@ mod tests {
             checks.extend(fetched(name, settings, false));
             checks
         });
-        let found: Vec<String> = checks
+        let actual: Vec<String> = checks
             .map(|check| format!("{:?} {}", check.state, check.name))
             .collect();
-        assert_eq!(found, expected, "{settings:?}");
+        assert_eq!(actual, expected, "{settings:?}");
     }
 
     #[test]

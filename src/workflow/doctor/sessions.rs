@@ -7,8 +7,8 @@ use super::{HealthCheck, Patient};
 use crate::change::id::CHANGES;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
-use crate::git::refs::heal::RefScan;
-use crate::git::refs::signed::{INCOMING, REMOTES_SIGNED, SIGNED};
+use crate::git::refs::repair::RefScan;
+use crate::git::refs::signed::{INCOMING_PREFIX, REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
 use crate::git::refs::{self, Reference};
 use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
 use crate::session::record::RECORDS;
@@ -25,8 +25,8 @@ const OTHERS: [&str; 7] = [
     "refs/teddy/snapshots/",
     "refs/teddy/published/",
     REMOTES,
-    REMOTES_SIGNED,
-    INCOMING,
+    REMOTES_SIGNED_PREFIX,
+    INCOMING_PREFIX,
     RECORDS,
     CHANGES,
 ];
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TURNS: usize = 3;
 const MOST: usize = 5;
 
-pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
         return Vec::new();
     };
@@ -47,16 +47,16 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
     };
 
     let mut checks = damaged(project);
-    checks.extend(stray(&listed));
+    checks.extend(check_orphan_refs(&listed));
     checks.extend(turns(project));
-    checks.extend(aside(project));
+    checks.extend(check_set_aside(project));
     checks
 }
 
 /// Lists what recovery quarantined.
-fn aside(project: &Project) -> Option<HealthCheck> {
-    let found = match set_aside(&project.repository) {
-        Ok(found) => found,
+fn check_set_aside(project: &Project) -> Option<HealthCheck> {
+    let items = match set_aside(&project.repository) {
+        Ok(items) => items,
         Err(error) => {
             return Some(HealthCheck::problem(
                 "set-aside",
@@ -64,14 +64,14 @@ fn aside(project: &Project) -> Option<HealthCheck> {
             ));
         }
     };
-    if found.is_empty() {
+    if items.is_empty() {
         return None;
     }
 
-    let names: Vec<String> = (found.iter().take(MOST))
+    let names: Vec<String> = (items.iter().take(MOST))
         .map(|item| format!("`{}`", visible(&item.name)))
         .collect();
-    let more = match found.len().saturating_sub(MOST) {
+    let more = match items.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -85,7 +85,7 @@ fn aside(project: &Project) -> Option<HealthCheck> {
 
 /// Finds refs whose object is missing.
 fn damaged(project: &Project) -> Vec<HealthCheck> {
-    let broken = match refs::heal::broken(&project.repository, RefScan::Whole) {
+    let broken = match refs::repair::broken(&project.repository, RefScan::Full) {
         Ok(broken) => broken,
         Err(error) => {
             let reason = format!("{error:#}");
@@ -97,23 +97,23 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
         true => "git fsck",
         false => "teddy recover",
     };
-    let told = broken.iter().take(MOST).map(|name| {
+    let checks = broken.iter().take(MOST).map(|name| {
         let reason = format!("`{}` names nothing that exists", visible(name));
         HealthCheck::problem("refs", reason).remedy(remedy)
     });
-    told.collect()
+    checks.collect()
 }
 
-fn stray(listed: &[Reference]) -> Vec<HealthCheck> {
+fn check_orphan_refs(listed: &[Reference]) -> Vec<HealthCheck> {
     let sessions: HashSet<&str> = listed
         .iter()
         .filter_map(|reference| reference.name.strip_prefix(SESSIONS))
         .collect();
-    let found = listed
+    let orphans = listed
         .iter()
-        .filter_map(|reference| Some((reference, why_stray(&reference.name, &sessions)?)));
+        .filter_map(|reference| Some((reference, why_orphaned(&reference.name, &sessions)?)));
 
-    let told = found.take(MOST).map(|(reference, why)| {
+    let checks = orphans.take(MOST).map(|(reference, why)| {
         let reason = format!("`{}` {why}", visible(&reference.name));
         let remedy = format!(
             "git update-ref -d {} {}",
@@ -122,10 +122,10 @@ fn stray(listed: &[Reference]) -> Vec<HealthCheck> {
         );
         HealthCheck::note("stray-refs", reason).remedy(remedy)
     });
-    told.collect()
+    checks.collect()
 }
 
-fn why_stray(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
+fn why_orphaned(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
     if let Some(session) = name.strip_prefix(SESSIONS) {
         return SessionName::from_ref(session)
             .is_err()
@@ -135,12 +135,12 @@ fn why_stray(name: &str, sessions: &HashSet<&str>) -> Option<&'static str> {
         return (!sessions.contains(session))
             .then_some("is the turn in progress of a session that is gone");
     }
-    if let Some(session) = name.strip_prefix(SIGNED) {
+    if let Some(session) = name.strip_prefix(SIGNED_PREFIX) {
         return (!sessions.contains(session))
             .then_some("is the signature of a session that is gone");
     }
 
-    let is_known = OTHERS.iter().any(|known| name.starts_with(known));
+    let is_known = OTHERS.iter().any(|prefix| name.starts_with(prefix));
     (!is_known).then_some("is nothing that TeDDy knows, but among its refs")
 }
 
@@ -172,7 +172,7 @@ fn turns(project: &Project) -> Vec<HealthCheck> {
     let faulty = checks.len();
     checks.truncate(MOST);
     if faulty == 0 {
-        checks.push(sound(read, sessions.len()));
+        checks.push(report_verified(read, sessions.len()));
     } else if faulty > MOST {
         let reason = format!("{} more sessions have faults", faulty - MOST);
         checks.push(HealthCheck::problem("turns", reason).remedy("teddy verify"));
@@ -180,7 +180,7 @@ fn turns(project: &Project) -> Vec<HealthCheck> {
     checks
 }
 
-fn sound(read: usize, all: usize) -> HealthCheck {
+fn report_verified(read: usize, all: usize) -> HealthCheck {
     let sessions = counted(all, "session");
     if read < all {
         let reason = format!(
@@ -200,7 +200,7 @@ fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<Hea
     if let Err(error) = store_access::ensure_readable(&project.repository, ReadExtent::Start) {
         return Some(HealthCheck::problem("turns", visible(&error.to_string())).remedy("git fsck"));
     }
-    let place = match fault.turn {
+    let location = match fault.turn {
         Some(turn) => format!("turn {turn} of `{session}`"),
         None => format!("session `{session}`"),
     };
@@ -209,7 +209,7 @@ fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<Hea
         faults => format!(", and {} more", counted(faults - 1, "fault")),
     };
 
-    let reason = format!("{place}: {}{more}", visible(&fault.what));
+    let reason = format!("{location}: {}{more}", visible(&fault.what));
     Some(
         HealthCheck::problem("turns", reason)
             .remedy(format!("teddy verify {}", shell_word(session.as_str()))),
@@ -225,7 +225,7 @@ mod tests {
         let sessions = HashSet::from(["demo", "change/x"]);
         let check = |name: &str, is_stray: bool| {
             let name = format!("{OURS}{name}");
-            assert_eq!(why_stray(&name, &sessions).is_some(), is_stray, "{name}");
+            assert_eq!(why_orphaned(&name, &sessions).is_some(), is_stray, "{name}");
         };
         for name in [
             "sessions/demo",
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn what_was_not_read_is_told() {
         let check = |read: usize, all: usize, expected: &str| {
-            assert_eq!(sound(read, all).reason, expected);
+            assert_eq!(report_verified(read, all).reason, expected);
         };
         check(0, 0, "there are no sessions");
         check(1, 1, "1 session, the newest turns sound");

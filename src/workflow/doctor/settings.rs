@@ -6,7 +6,7 @@ use crate::config::layer::takes_trust;
 use crate::git::open::OpenError;
 use crate::workflow::project::Project;
 
-pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let mut checks = vec![configuration(patient)];
     checks.extend(match &patient.project {
         Ok(project) if project.repository.is_bare() => Vec::new(),
@@ -16,7 +16,7 @@ pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
             .collect(),
         Err(error) => vec![repository(error)],
     });
-    checks.extend(keys::look(patient));
+    checks.extend(keys::check_keys(patient));
     checks
 }
 
@@ -90,8 +90,8 @@ fn ignored(project: &Project, is_kind: impl Fn(&str) -> bool) -> Vec<&String> {
 }
 
 fn listed(names: &[&String]) -> String {
-    let shown = names.iter().take(8).map(|name| format!("`{name}`"));
-    let mut text = shown.collect::<Vec<_>>().join(", ");
+    let quoted = names.iter().take(8).map(|name| format!("`{name}`"));
+    let mut text = quoted.collect::<Vec<_>>().join(", ");
     if names.len() > 8 {
         text.push_str(&format!(" and {} more", names.len() - 8));
     }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::fix::Repair;
-use super::{HealthCheck, Patient, path_word, shown, stray};
+use super::{HealthCheck, Patient, display_path, orphans, path_word};
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::worktree::{self, RememberedWorktree, former};
+use crate::git::worktree::{self, RecordedWorktree, legacy};
 use crate::host::file::read_regular_text;
 use crate::host::lock::{Lock, LockError};
 use crate::session::name::{SESSIONS, SessionName};
@@ -26,12 +26,12 @@ const MAX_RECORD: u64 = 64 << 10;
 /// Number of findings of a kind that are listed one by one.
 const MOST: usize = 5;
 
-pub(super) fn look(patient: &Patient) -> Vec<HealthCheck> {
+pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
-        return stray::look(patient, None);
+        return orphans::check_orphans(patient, None);
     };
     let mut checks = worktrees(project);
-    checks.extend(stray::look(patient, Some(project)));
+    checks.extend(orphans::check_orphans(patient, Some(project)));
     checks.extend(locks(project));
     checks.extend(locks_of_git(project));
     checks.push(pending(project));
@@ -46,17 +46,20 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
         .iter()
         .filter_map(|reference| reference.name.strip_prefix(SESSIONS))
         .collect();
-    let is_known = |listed: &&RememberedWorktree| {
-        let session = SessionName::from_folder(&listed.session);
+    let is_known = |listed: &&RecordedWorktree| {
+        let session = SessionName::from_dir_name(&listed.session);
         session.is_some_and(|session| names.contains(session.as_str()))
     };
-    let (there, lost): (Vec<_>, Vec<_>) = listed.iter().partition(|one| one.path.exists());
-    let orphans: Vec<&RememberedWorktree> =
-        there.iter().copied().filter(|one| !is_known(one)).collect();
+    let (present, lost): (Vec<_>, Vec<_>) = listed.iter().partition(|one| one.path.exists());
+    let orphans: Vec<&RecordedWorktree> = present
+        .iter()
+        .copied()
+        .filter(|one| !is_known(one))
+        .collect();
 
     let mut checks: Vec<HealthCheck> = lost.iter().take(MOST).map(|one| lost_one(one)).collect();
     checks.extend(orphans.iter().take(MOST).map(|one| orphan(one)));
-    for left in former::former_worktrees(&project.repository, &project.worktrees()) {
+    for left in legacy::list_legacy_worktrees(&project.repository, &project.worktrees()) {
         let reason = format!(
             "an earlier version registered the worktree of `{}` with git",
             visible(&left)
@@ -64,10 +67,10 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
         checks.push(HealthCheck::note("worktrees", reason).remedy("teddy recover"));
     }
 
-    checks.extend(locked_and_gone(&project.repository));
+    checks.extend(check_missing_locked(&project.repository));
 
     if checks.is_empty() {
-        let reason = counted(there.len(), "worktree");
+        let reason = counted(present.len(), "worktree");
         checks.push(HealthCheck::ok("worktrees", reason));
     }
     checks
@@ -75,7 +78,7 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
 
 /// Finds the user's own linked worktrees that are gone and locked: git keeps their records, and their
 /// branches count as checked out.
-fn locked_and_gone(repository: &Repository) -> Vec<HealthCheck> {
+fn check_missing_locked(repository: &Repository) -> Vec<HealthCheck> {
     let records = std::fs::read_dir(repository.common_dir().join("worktrees"));
     let mut records: Vec<PathBuf> = records
         .into_iter()
@@ -84,13 +87,13 @@ fn locked_and_gone(repository: &Repository) -> Vec<HealthCheck> {
         .map(|entry| entry.path())
         .collect();
     records.sort();
-    let gone = records.into_iter().filter_map(|record| {
+    let missing = records.into_iter().filter_map(|record| {
         let text = read_regular_text(&record.join("gitdir"), MAX_RECORD).ok()?;
         let link = record.join(text.trim_end());
         let top = link.parent()?.to_owned();
         let reason = read_regular_text(&record.join("locked"), MAX_RECORD).ok()?;
         // Those of sessions are checked above.
-        let is_gone = !link.exists() && !former::is_lock_of_session(&reason);
+        let is_gone = !link.exists() && !legacy::is_lock_of_session(&reason);
         is_gone.then(|| {
             let head = read_regular_text(&record.join("HEAD"), MAX_RECORD).unwrap_or_default();
             let branch = head.trim_end().strip_prefix("ref: refs/heads/");
@@ -99,48 +102,51 @@ fn locked_and_gone(repository: &Repository) -> Vec<HealthCheck> {
             });
             let reason = format!(
                 "the linked worktree `{}` is not there and is locked, so git keeps its record{keeps}; if it is on a disk that is not mounted, all is well",
-                shown(&top)
+                display_path(&top)
             );
             let remedy = format!("git worktree remove --force --force {}", path_word(&top));
             HealthCheck::note("linked", reason).remedy(remedy)
         })
     });
-    gone.take(MOST).collect()
+    missing.take(MOST).collect()
 }
 
 /// Tells of a worktree that is remembered and not there.
-fn lost_one(listed: &RememberedWorktree) -> HealthCheck {
+fn lost_one(listed: &RecordedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree of `{}` is gone, and what was known of its files is not ({}); it is made anew when it is needed",
         visible(&listed.session),
-        shown(&listed.path)
+        display_path(&listed.path)
     );
     HealthCheck::note("worktrees", reason)
         .remedy("teddy doctor --fix")
         .repair(Repair::ForgetWorktree(listed.session.clone()))
 }
 
-fn orphan(listed: &RememberedWorktree) -> HealthCheck {
+fn orphan(listed: &RecordedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree `{}` is of the session `{}`, which is gone",
-        shown(&listed.path),
+        display_path(&listed.path),
         visible(&listed.session)
     );
     HealthCheck::note("worktrees", reason).remedy("teddy gc")
 }
 
 fn locks(project: &Project) -> Vec<HealthCheck> {
-    let folder = project.repository.teddy_dir();
-    let of_sessions = files_below(&folder.join("locks")).into_iter();
+    let dir = project.repository.teddy_dir();
+    let of_sessions = files_below(&dir.join("locks")).into_iter();
     let of_sessions = of_sessions.filter(|path| path.ends_with("lock"));
-    let paths = std::iter::once(folder.join("lock")).chain(of_sessions);
-    let held = paths.filter_map(|path| Some((holder(&path)?, path)));
-    let mut checks: Vec<HealthCheck> = held
+    let paths = std::iter::once(dir.join("lock")).chain(of_sessions);
+    let lock_files = paths.filter_map(|path| Some((holder(&path)?, path)));
+    let mut checks: Vec<HealthCheck> = lock_files
         .take(MOST)
         .map(|(holder, path)| match is_held(&path) {
             true => HealthCheck::ok("locks", format!("{holder} is at work here")),
             false => {
-                let reason = format!("{holder} ended without letting go of `{}`", shown(&path));
+                let reason = format!(
+                    "{holder} ended without letting go of `{}`",
+                    display_path(&path)
+                );
                 HealthCheck::note("locks", reason).remedy("teddy recover")
             }
         })
@@ -161,7 +167,7 @@ fn holder(path: &Path) -> Option<String> {
 /// Whether a process holds the `flock`.
 fn is_held(path: &Path) -> bool {
     // The name in a lock file outlives a killed process; the `flock` does not.
-    let free = Lock::outlast(path, Duration::ZERO);
+    let free = Lock::wait_released(path, Duration::ZERO);
     matches!(free, Err(LockError::Busy { .. }))
 }
 
@@ -169,22 +175,22 @@ fn is_held(path: &Path) -> bool {
 fn locks_of_git(project: &Project) -> Vec<HealthCheck> {
     let repository = &project.repository;
     let head = repository.git_dir().join("HEAD.lock");
-    let mut found = recover::foreign_locks(repository);
-    if let Some(seconds) = age(&head).filter(|_| found.iter().all(|lock| lock.path != head)) {
-        found.push(refs::heal::ForeignLock {
+    let mut lock_files = recover::foreign_locks(repository);
+    if let Some(seconds) = age(&head).filter(|_| lock_files.iter().all(|lock| lock.path != head)) {
+        lock_files.push(refs::repair::ForeignLock {
             path: head,
             seconds,
         });
     }
 
-    let (old, young): (Vec<_>, Vec<_>) = found.iter().partition(|lock| lock.seconds >= OLD);
+    let (old, young): (Vec<_>, Vec<_>) = lock_files.iter().partition(|lock| lock.seconds >= OLD);
     let mut checks: Vec<HealthCheck> = old
         .iter()
         .take(MOST)
         .map(|lock| {
             let reason = format!(
                 "git's lock `{}` is {} old: a git that was killed has left it, and no other gets past it",
-                shown(&lock.path),
+                display_path(&lock.path),
                 hours(lock.seconds)
             );
             let remedy = format!("rm {}  # if no git is running", path_word(&lock.path));
@@ -215,11 +221,11 @@ fn hours(seconds: u64) -> String {
 }
 
 fn pending(project: &Project) -> HealthCheck {
-    let folder = project.repository.teddy_dir();
-    if folder.join("pending.json").symlink_metadata().is_err() {
+    let dir = project.repository.teddy_dir();
+    if dir.join("pending.json").symlink_metadata().is_err() {
         return HealthCheck::ok("pending", "no turn was interrupted");
     }
-    if is_held(&folder.join("lock")) {
+    if is_held(&dir.join("lock")) {
         return HealthCheck::ok("pending", "a turn is being completed");
     }
     HealthCheck::warning(
@@ -235,7 +241,7 @@ fn set_aside(project: &Project) -> Option<HealthCheck> {
     let reason = format!(
         "{} of yours could not be put back beside what was written, as `{}`",
         counted(saves.len(), "save"),
-        shown(first)
+        display_path(first)
     );
     Some(HealthCheck::note("saves", reason).remedy("teddy du  # lists them"))
 }

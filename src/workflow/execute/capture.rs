@@ -13,13 +13,13 @@ use std::path::Path;
 
 use crate::git::diff;
 use crate::git::diff::TreeChange;
-use crate::git::keep::corrupt::Moment;
+use crate::git::keep::corrupt::FsTime;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::private_files::PrivateFiles;
 use crate::git::repository::Repository;
 use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
-use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};
+use crate::git::snapshot::limits::{Forced, LeftOut, Reason, display_path};
 use crate::git::snapshot::paths;
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::LayerScan;
@@ -38,7 +38,7 @@ pub(super) struct UsedWorktree<'a> {
     pub linked: &'a [Vec<u8>],
     pub written: &'a [Vec<u8>],
     pub before: &'a Before,
-    pub began: Moment,
+    pub began: FsTime,
 }
 
 pub(super) struct RecordedWorktree {
@@ -70,11 +70,11 @@ pub(super) fn capture(
             layer.snapshot(&limits, &written)?
         }
         false => {
-            let taken = snapshot::snapshot(repository, &index, &limits, &written)?;
+            let taken = snapshot::take_snapshot(repository, &index, &limits, &written)?;
             match taken.left_out.iter().any(LeftOut::is_closed) {
                 true => {
                     opened.worktree.open_up();
-                    snapshot::snapshot(repository, &index, &limits, &written)?
+                    snapshot::take_snapshot(repository, &index, &limits, &written)?
                 }
                 false => taken,
             }
@@ -137,7 +137,7 @@ fn leave_earlier(
     for TreeChange { path, .. } in new {
         if opened.worktree.is_older(&path, opened.began) {
             let why = "an earlier turn made it, where git ignored it";
-            captured.leave(&path, why.to_owned());
+            captured.exclude(&path, why.to_owned());
             edits.insert(path, None);
         }
     }
@@ -151,19 +151,19 @@ fn add_written(
     snapshot: &mut Snapshot,
     written: &[Vec<u8>],
 ) -> anyhow::Result<()> {
-    let names: HashSet<String> = written.iter().map(|path| shown(path)).collect();
-    let is_secret = |left: &LeftOut| matches!(left.reason, Reason::Secret | Reason::Key(_));
+    let names: HashSet<String> = written.iter().map(|path| display_path(path)).collect();
+    let is_secret = |file: &LeftOut| matches!(file.reason, Reason::Secret | Reason::Key(_));
     let secret = snapshot
         .left_out
-        .extract_if(.., |left| is_secret(left) && names.contains(&left.path));
-    let secret: HashSet<String> = secret.map(|left| left.path).collect();
+        .extract_if(.., |file| is_secret(file) && names.contains(&file.path));
+    let secret: HashSet<String> = secret.map(|file| file.path).collect();
 
     if secret.is_empty() {
         return Ok(());
     }
 
     let mut paths = written.to_vec();
-    paths.retain(|path| secret.contains(&shown(path)));
+    paths.retain(|path| secret.contains(&display_path(path)));
     snapshot.tree = paths::snapshot_paths(repository, snapshot.tree, &paths)?.tree;
     Ok(())
 }
@@ -200,10 +200,10 @@ fn leave_repositories(
     for TreeChange { path, old, .. } in &changed {
         // If the plan replaced a repository by a directory, keep that: it will conflict when the
         // files are merged.
-        let is_folder = repository
+        let is_dir = repository
             .entry(captured.tree, path)?
             .is_some_and(|entry| entry.mode == EntryMode::Tree);
-        if !is_folder {
+        if !is_dir {
             edits.insert(path.clone(), old.clone());
         }
     }
@@ -213,9 +213,9 @@ fn leave_repositories(
     let paths: Vec<Vec<u8>> = edits.into_keys().collect();
     let worked_in = opened
         .before
-        .worked_in(opened.worktree, &paths, opened.began)?;
+        .changed_repositories(opened.worktree, &paths, opened.began)?;
     for path in worked_in {
-        captured.leave(&path, OPAQUE.to_owned());
+        captured.exclude(&path, OPAQUE.to_owned());
     }
 
     Ok(())
@@ -229,31 +229,32 @@ fn take_moved(
     opened: &UsedWorktree<'_>,
     captured: &mut RecordedWorktree,
 ) -> anyhow::Result<()> {
-    let mut gone = diff::changes(repository, env.tree, captured.tree)?;
-    gone.retain(|change| change.new.is_none());
+    let mut deleted = diff::changes(repository, env.tree, captured.tree)?;
+    deleted.retain(|change| change.new.is_none());
     let trees = (env.tree, captured.tree);
-    let moved = opened.before.moved(opened.worktree, &gone, trees)?;
-    let (lost, taken): (Vec<Moved>, Vec<Moved>) = moved.into_iter().partition(|moved| moved.opaque);
+    let moved = opened.before.moved(opened.worktree, &deleted, trees)?;
+    let (opaque_moves, readable_moves): (Vec<Moved>, Vec<Moved>) =
+        moved.into_iter().partition(|moved| moved.opaque);
 
-    let paths: Vec<Vec<u8>> = taken.into_iter().map(|moved| moved.to).collect();
+    let paths: Vec<Vec<u8>> = readable_moves.into_iter().map(|moved| moved.to).collect();
     if !paths.is_empty() {
         captured.tree = paths::snapshot_paths(repository, captured.tree, &paths)?.tree;
-        let names: HashSet<String> = paths.iter().map(|path| shown(path)).collect();
+        let names: HashSet<String> = paths.iter().map(|path| display_path(path)).collect();
         captured
             .not_captured
-            .retain(|left| !names.contains(&left.path));
+            .retain(|file| !names.contains(&file.path));
     }
 
     let mut edits = TreeEdits::new();
-    for Moved { from, to, .. } in lost {
+    for Moved { from, to, .. } in opaque_moves {
         if repository.entry(captured.tree, &from)?.is_none() {
             edits.insert(from.clone(), repository.entry(env.tree, &from)?);
-            let from = shown(&from);
+            let from = display_path(&from);
             let why = format!(
                 "moved into a repository of its own; `{}` stays",
                 visible(&from)
             );
-            captured.leave(&to, why);
+            captured.exclude(&to, why);
         }
     }
 
@@ -268,9 +269,9 @@ impl RecordedWorktree {
         Ok(())
     }
 
-    fn leave(&mut self, path: &[u8], reason: String) {
-        let path = shown(path);
-        if self.not_captured.iter().all(|left| left.path != path) {
+    fn exclude(&mut self, path: &[u8], reason: String) {
+        let path = display_path(path);
+        if self.not_captured.iter().all(|file| file.path != path) {
             self.not_captured.push(NotCaptured { path, reason });
         }
     }

@@ -9,10 +9,10 @@ use crate::session::transition::{Caller, Current};
 use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::workflow::context::lists::ContextLists;
-use crate::workflow::judge::Judged;
 use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 use crate::workflow::user::Approved;
+use crate::workflow::validation::ValidatedPlan;
 use crate::workspace::drift::Drift;
 use crate::workspace::snapshot::RecordedFiles;
 
@@ -27,7 +27,7 @@ pub(super) struct PlanInReview<'a> {
     /// The model's question that this turn answers.
     pub(super) question: Option<String>,
     pub(super) requests: Requests,
-    pub(super) judged: Judged,
+    pub(super) validated: ValidatedPlan,
     /// Difference between the user's files and the newest turn.
     pub(super) drift: Drift,
     /// The earlier decision, if the user's files changed during the review.
@@ -68,13 +68,13 @@ impl PlanInReview<'_> {
     }
 
     /// The workspace record of a turn that changes nothing.
-    pub(super) fn still(&self, project: &Project) -> Workspace {
-        let here = self.recorded.commit;
+    pub(super) fn unchanged_workspace(&self, project: &Project) -> Workspace {
+        let commit = self.recorded.commit;
         Workspace {
             worktree: project.repository.worktree_name(),
             branch: refs::branch_or_head(&project.repository).ok(),
-            before: here,
-            after: here,
+            before: commit,
+            after: commit,
             synced: true,
             overlaps: Vec::new(),
         }

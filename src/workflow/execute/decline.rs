@@ -6,7 +6,7 @@ use crate::host::interrupt;
 use crate::session::artifact;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::notice::Notice;
-use crate::workflow::plan::{self, plan};
+use crate::workflow::plan::{self, plan_next_turn};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, Question, User};
 
@@ -34,13 +34,13 @@ pub fn execute_or_plan(
     };
 
     // `plan` takes the message from the draft, where `decline` saved it.
-    let wanted = plan::PlanOptions {
+    let plan_options = plan::PlanOptions {
         model: options.model.clone(),
         ..plan::PlanOptions::default()
     };
-    match plan(project, &wanted, user) {
+    match plan_next_turn(project, &plan_options, user) {
         Ok(planned) => *replanned = Some(Box::new(planned)),
-        Err(error) => user.tell(Event::Notice(Notice::NoPlanInstead(format!("{error:#}")))),
+        Err(error) => user.report(Event::Notice(Notice::NoPlanInstead(format!("{error:#}")))),
     }
 
     Ok(result)
@@ -51,22 +51,22 @@ pub fn execute_or_plan(
 pub(super) fn decline(
     project: &Project,
     case: PlanInReview<'_>,
-    words: Option<String>,
+    reason: Option<String>,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
-    let words = match words {
-        Some(words) => Some(words),
+    let reason = match reason {
+        Some(reason) => Some(reason),
         None => user.ask(&Question::Instead {
-            title: &case.judged.plan.title,
+            title: &case.validated.plan.title,
         })?,
     };
     anyhow::ensure!(
         !interrupt::requested(),
         "interrupted before the plan was declined; it is still waiting"
     );
-    let reply = match words.map(|words| without_keys(words, user)) {
+    let reply = match reason.map(|reason| without_keys(reason, user)) {
         None => DeclineReply::Left,
-        Some(words) if words.trim().is_empty() => DeclineReply::Nothing,
+        Some(reason) if reason.trim().is_empty() => DeclineReply::Nothing,
         Some(message) => DeclineReply::Instead {
             message,
             replanned: None,
@@ -77,7 +77,7 @@ pub(super) fn decline(
     if let Some(message) = recorded.instead() {
         let tip = project.store().tip(&recorded.session)?;
         let mut draft = project.store().draft(&tip)?;
-        draft.artifacts.put(artifact::USER_PROMPT, message);
+        draft.artifacts.insert(artifact::USER_PROMPT, message);
         project.store().save_draft(&tip, &mut draft)?;
         // The message answers an open question too.
         recorded.question = None;

@@ -9,21 +9,21 @@ use crate::plan::run::Interruption;
 use crate::session::artifact;
 use crate::session::meta::{ModelUse, Status, Workspace};
 use crate::session::transition;
-use crate::workflow::judge::modified::{as_run, modifications};
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
+use crate::workflow::validation::review_content::{modifications, render_as_run};
 use crate::workspace::transaction::Transaction;
 
 /// Artifacts that the next draft needs to run the plan again.
-const KEPT: [&str; 4] = [
+const REUSED_ARTIFACTS: [&str; 4] = [
     artifact::INPUT,
     artifact::USER_PROMPT,
     artifact::REPLY,
     artifact::PLAN,
 ];
 
-pub(super) fn record(
+pub(super) fn record_interrupted(
     transaction: &Transaction,
     project: &Project,
     mut run: FinishedRun<'_>,
@@ -31,26 +31,30 @@ pub(super) fn record(
 ) -> anyhow::Result<RecordedTurn> {
     // The result itself might be what cannot be written, for example on a full disk. Record at
     // least that the plan ran.
-    let taken = run.commit(project, run.left.taken.base, run.left.taken.tree);
-    let after = taken.or_else(|error| {
-        run.left.ran.cut_short(&error);
+    let commit = run.commit(project, run.result.worktree.base, run.result.worktree.tree);
+    let after = commit.or_else(|error| {
+        run.result.ran.cut_short(&error);
         run.commit(project, run.case.recorded.commit, run.case.recorded.tree)
     })?;
     let FinishedRun {
         case,
         approved,
-        left,
+        result,
     } = &run;
     let (context, prompt) = (case.lists.turn(), case.prompt(project)?);
     let writing = EndedTurn {
         ending: TurnEnding::Interrupted {
-            outcomes: left.ran.outcomes.clone(),
-            cause: left.ran.interruption.clone().unwrap_or(Interruption::User),
+            outcomes: result.ran.outcomes.clone(),
+            cause: result
+                .ran
+                .interruption
+                .clone()
+                .unwrap_or(Interruption::User),
         },
         plan: &approved.plan,
-        approved: as_run(&case.judged.plan, approved),
+        approved: render_as_run(&case.validated.plan, approved),
         memos: &[],
-        modifications: &modifications(&case.judged.plan, approved, &case.judged.simulation),
+        modifications: &modifications(&case.validated.plan, approved, &case.validated.simulation),
         next: transition::without_effects(&case.current(&context, &prompt)),
         workspace: Workspace {
             worktree: project.repository.worktree_name(),
@@ -60,32 +64,32 @@ pub(super) fn record(
             synced: false,
             overlaps: Vec::new(),
         },
-        repository_changes: left.taken.repository_changes.clone(),
+        repository_changes: result.worktree.repository_changes.clone(),
         not_captured: case.recorded.not_captured.clone(),
     };
 
     let recorded = finish(transaction, project, case, writing, None)?;
 
-    if let Err(error) = wait_again(project, &run) {
-        user.tell(Event::Notice(Notice::PlanNotKept(format!("{error:#}"))));
+    if let Err(error) = restore_draft(project, &run) {
+        user.report(Event::Notice(Notice::PlanNotKept(format!("{error:#}"))));
     }
 
     Ok(recorded)
 }
 
-fn wait_again(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
+fn restore_draft(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
     let old = &run.case.draft;
     let tip = project.store().tip(&run.case.tip.session)?;
     let mut draft = project.store().draft(&tip)?;
     let is_kept = |name: &str| {
-        KEPT.contains(&name)
+        REUSED_ARTIFACTS.contains(&name)
             || name.starts_with(artifact::STEPS)
-            || name.starts_with(artifact::TAKEN)
+            || name.starts_with(artifact::TAKEN_FILES)
             || name.starts_with(artifact::PAGES)
     };
 
-    for (name, content) in old.artifacts.0.iter().filter(|(name, _)| is_kept(name)) {
-        draft.artifacts.put(name, content.as_slice());
+    for (name, contents) in old.artifacts.0.iter().filter(|(name, _)| is_kept(name)) {
+        draft.artifacts.insert(name, contents.as_slice());
     }
 
     draft.meta.status = Status::Planned;

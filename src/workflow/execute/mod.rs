@@ -34,14 +34,14 @@ use crate::workflow::adopt;
 use crate::workflow::context::lists::lists;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::context::requests;
-use crate::workflow::judge::JudgeInput;
-use crate::workflow::judge::judge;
 use crate::workflow::model::agents;
-use crate::workflow::new::new;
+use crate::workflow::new::start_session;
 use crate::workflow::notice::Notice;
 use crate::workflow::plan::{Start, drop_question, keep_plan, read_reply};
 use crate::workflow::project::{NoSession, Project};
-use crate::workflow::user::{Approved, Event, Question, User, tell_drift, telling};
+use crate::workflow::user::{Approved, Event, Question, User, report_drift, telling};
+use crate::workflow::validation::ValidationInput;
+use crate::workflow::validation::validate_plan;
 use crate::workspace::drift;
 use crate::workspace::snapshot;
 use crate::workspace::snapshot::RecordedFiles;
@@ -60,13 +60,13 @@ pub struct ExecuteOptions {
     /// The caller asks the user the model's questions.
     pub leaves_question: bool,
     /// A recent snapshot from when the plan was made.
-    pub seen: Option<RecordedFiles>,
+    pub recorded: Option<RecordedFiles>,
 }
 
 impl ExecuteOptions {
     fn placed(&self, mistakes: &[Diagnostic], plan: &Repaired) -> Vec<Diagnostic> {
         match &self.file {
-            Some(file) => file.placed(mistakes, &plan.text),
+            Some(file) => file.in_file_lines(mistakes, &plan.text),
             None => mistakes.to_vec(),
         }
     }
@@ -93,7 +93,12 @@ pub fn execute(
     );
 
     let start = Start { tip: &tip, draft };
-    let case = open_case(project, start, Known::Seen(options.seen.clone()), user)?;
+    let case = open_case(
+        project,
+        start,
+        ReviewBasis::Recorded(options.recorded.clone()),
+        user,
+    )?;
     finish(project, case, options, user)
 }
 
@@ -140,7 +145,7 @@ fn finish(
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
-    tell_drift(&case.drift, case.tip.number(), user);
+    report_drift(&case.drift, case.tip.number(), user);
     let mut reviewed = review::review_and_run(project, case, options, user)?;
     if let ReviewedPlan::Recorded(recorded) = &mut reviewed
         && !options.leaves_question
@@ -176,8 +181,8 @@ fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Res
     let agent = agents::agent(project, &project.settings.agent.clone())?;
     let transaction = project.enter("new", user)?;
     let name = project.free_name(SessionName::from_title(title))?;
-    new(&transaction, project, &name, &agent)?;
-    user.tell(Event::Notice(Notice::SessionStarted(name.clone())));
+    start_session(&transaction, project, &name, &agent)?;
+    user.report(Event::Notice(Notice::SessionStarted(name.clone())));
     Ok(name)
 }
 
@@ -191,20 +196,20 @@ fn adopt<'a>(
     // the user's can.
     drop_question(project, start.tip, &mut start.draft)?;
     let paths = forced(&reading.plan);
-    let mut case = judged_case(project, start, (reading, &paths), None, user)?;
-    case.draft.set_answer_aside();
+    let mut case = validate_case(project, start, (reading, &paths), None, user)?;
+    case.draft.archive_answer();
     case.draft.begin();
     case.draft.artifacts.remove(artifact::INPUT);
-    keep_plan(&mut case.draft, text, &case.judged);
+    keep_plan(&mut case.draft, text, &case.validated);
     // Before the review: if it is aborted, the plan is still waiting.
     project.store().save_draft(case.tip, &mut case.draft)?;
 
     Ok(case)
 }
 
-enum Known {
+enum ReviewBasis {
     /// A recent snapshot, if there is one.
-    Seen(Option<RecordedFiles>),
+    Recorded(Option<RecordedFiles>),
     /// The user's earlier decision on the plan.
     Approved(Approved),
 }
@@ -212,12 +217,12 @@ enum Known {
 fn open_case<'a>(
     project: &Project,
     start: Start<'a>,
-    known: Known,
+    basis: ReviewBasis,
     user: &mut dyn User,
 ) -> anyhow::Result<PlanInReview<'a>> {
-    let (approved, seen) = match known {
-        Known::Seen(seen) => (None, seen),
-        Known::Approved(approved) => (Some(approved), None),
+    let (approved, reusable) = match basis {
+        ReviewBasis::Recorded(reusable) => (None, reusable),
+        ReviewBasis::Approved(approved) => (Some(approved), None),
     };
     // Parse the raw reply again: the review must show which repairs were guesses.
     let text = start
@@ -228,10 +233,10 @@ fn open_case<'a>(
     let reading = read_reply(&start.draft, &text);
     let plan = approved.as_ref().map(|approved| &approved.plan);
     let paths = forced(plan.unwrap_or(&reading.plan));
-    let mut case = judged_case(project, start, (reading, &paths), seen, user)?;
+    let mut case = validate_case(project, start, (reading, &paths), reusable, user)?;
 
     // After a crash the draft can contain an unrepaired plan.
-    keep_plan(&mut case.draft, &text, &case.judged);
+    keep_plan(&mut case.draft, &text, &case.validated);
     Ok(PlanInReview {
         earlier: approved,
         ..case
@@ -240,18 +245,18 @@ fn open_case<'a>(
 
 /// Takes a snapshot, including ignored files at `paths`, and validates the plan. Reuses `seen` if
 /// it is fresh and the paths are unchanged.
-fn judged_case<'a>(
+fn validate_case<'a>(
     project: &Project,
     start: Start<'a>,
     (reading, paths): (Reading, &[Vec<u8>]),
-    seen: Option<RecordedFiles>,
+    reusable: Option<RecordedFiles>,
     user: &mut dyn User,
 ) -> anyhow::Result<PlanInReview<'a>> {
     let Start { tip, mut draft } = start;
     let repository = &project.repository;
-    let seen = seen.filter(|seen| seen.is_fresh() && seen.still_has(repository, paths));
-    let recorded = match seen {
-        Some(seen) => seen,
+    let reusable = reusable.filter(|files| files.is_fresh() && files.still_has(repository, paths));
+    let recorded = match reusable {
+        Some(files) => files,
         None => {
             let transaction = project.enter("execute", user)?;
             transaction
@@ -259,7 +264,7 @@ fn judged_case<'a>(
                 .context("recording your files")?
         }
     };
-    snapshot::tell_captured(
+    snapshot::report_captured(
         &project.checkout(),
         tip,
         &mut draft,
@@ -268,10 +273,10 @@ fn judged_case<'a>(
     )?;
     let lists = lists(&project.repository, &draft, recorded.tree)?;
     let caller = agents::caller(project, tip, draft.meta.caller_turn_id)?;
-    let judged = judge(
+    let validated = validate_plan(
         project,
         reading,
-        &JudgeInput {
+        &ValidationInput {
             tip,
             tree: recorded.tree,
             lists: &lists,
@@ -288,7 +293,7 @@ fn judged_case<'a>(
         recorded,
         lists,
         caller,
-        judged,
+        validated,
         earlier: None,
     })
 }
@@ -318,11 +323,11 @@ fn ask_for_answer(
         return Ok(());
     };
 
-    let asked = Question::Answer {
+    let prompt = Question::Answer {
         message: &question.text,
         takes_commands: false,
     };
-    let answer = match user.ask(&asked) {
+    let answer = match user.ask(&prompt) {
         Ok(Some(answer)) => without_keys(answer, user),
         Ok(None) => {
             question.answer = AnswerStatus::UserLeft;
@@ -334,7 +339,7 @@ fn ask_for_answer(
 
     let tip = project.store().tip(&recorded.session)?;
     let mut draft = project.store().draft(&tip)?;
-    draft.artifacts.put(artifact::USER_PROMPT, answer);
+    draft.artifacts.insert(artifact::USER_PROMPT, answer);
     project.store().save_draft(&tip, &mut draft)?;
     question.answer = AnswerStatus::Answered;
     Ok(())

@@ -14,10 +14,10 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    pub(super) fn placed(&self, mistakes: &[Diagnostic], repaired: &str) -> Vec<Diagnostic> {
+    pub(super) fn in_file_lines(&self, mistakes: &[Diagnostic], repaired: &str) -> Vec<Diagnostic> {
         let [own, plan] = [&self.text, repaired].map(|text| text.lines().collect::<Vec<_>>());
         let changed = changed(&own, &plan);
-        let place = |line: usize| {
+        let file_line = |line: usize| {
             let Some(at) = line.checked_sub(1) else {
                 return 0;
             };
@@ -37,7 +37,7 @@ impl PlanFile {
         };
 
         let of_own = |mistake: &Diagnostic| Diagnostic {
-            line: place(mistake.line),
+            line: file_line(mistake.line),
             ..mistake.clone()
         };
         mistakes.iter().map(of_own).collect()
@@ -55,8 +55,8 @@ mod tests {
         };
         for &(line, expected) in expected {
             let mistakes = [Diagnostic::new(line, "wrong")];
-            let found = file.placed(&mistakes, repaired)[0].line;
-            assert_eq!(found, expected, "line {line} of {repaired:?}");
+            let actual = file.in_file_lines(&mistakes, repaired)[0].line;
+            assert_eq!(actual, expected, "line {line} of {repaired:?}");
         }
     }
 

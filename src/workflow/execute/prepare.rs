@@ -5,23 +5,23 @@ use std::cell::RefCell;
 use std::io::ErrorKind;
 
 use crate::git::worktree;
-use crate::git::worktree::bring;
+use crate::git::worktree::provision;
 use anyhow::Context as _;
 
 mod layered;
 
 use super::run_env::RunEnv;
-use crate::git::worktree::bring::{Bring, BroughtFiles};
 use crate::git::worktree::layer::pin;
-use crate::git::worktree::{Extent, SessionWorktree, WorktreeAim};
+use crate::git::worktree::provision::{ProvisionRules, ProvisionedFiles};
+use crate::git::worktree::{Extent, SessionWorktree, WorktreeTarget};
 use crate::host::file::Root;
 use crate::host::overlay::Overlay;
 use crate::host::sandbox::Network;
 use crate::host::shell::{Script, ScriptEnd, run};
-use crate::host::space::space;
+use crate::host::space::disk_space;
 use crate::host::supervisor::Launcher;
 use crate::workflow::confine;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
@@ -76,17 +76,17 @@ impl PreparedWorktree {
     }
 
     /// Warns if the disk is full, so that files written by commands can be truncated.
-    pub(super) fn tell_of_room(&self, user: &mut dyn User) {
+    pub(super) fn warn_low_space(&self, user: &mut dyn User) {
         let path = &self.worktree.path;
-        let left = space(path);
-        if left.is_some_and(|left| left.free < LITTLE || left.files == Some(0)) {
+        let disk = disk_space(path);
+        if disk.is_some_and(|disk| disk.free < LITTLE || disk.files == Some(0)) {
             let path = path.display().to_string();
-            user.tell(Event::Notice(Notice::WorktreeDiskFull(path)));
+            user.report(Event::Notice(Notice::WorktreeDiskFull(path)));
         }
     }
 
     /// The process that holds the mount namespace of the commands.
-    pub(super) fn view(&self) -> Option<u32> {
+    pub(super) fn overlay_holder(&self) -> Option<u32> {
         self.overlay.as_ref().map(Overlay::holder)
     }
 }
@@ -131,8 +131,8 @@ pub(super) fn prepare(
     user: &mut dyn User,
 ) -> anyhow::Result<PreparedWorktree> {
     let repository = &project.repository;
-    if let Extent::Whole = extent
-        && let Some(prepared) = layered::prepare(project, env, user)?
+    if let Extent::All = extent
+        && let Some(prepared) = layered::prepare_overlay(project, env, user)?
     {
         return Ok(prepared);
     }
@@ -151,11 +151,11 @@ pub(super) fn prepare(
     }
 
     set_up(project, env, &mut worktree, user)?;
-    let brought = bring(project, &worktree)?;
+    let provided = provide_files(project, &worktree)?;
     worktree.make_git_dir(repository, env.before)?;
     Ok(PreparedWorktree {
         worktree,
-        linked: brought.linked,
+        linked: provided.linked,
         overlay: None,
     })
 }
@@ -172,7 +172,7 @@ fn unmade(error: anyhow::Error) -> anyhow::Error {
         .any(|cause| cause.downcast_ref().is_some_and(is_full));
     let error = error.context("the session's worktree cannot be made; nothing was run");
     match is_full {
-        true => hinted(
+        true => error_with_hint(
             format!("{error:#}"),
             "`teddy gc` frees space; `worktree.root` puts worktrees on another disk",
         ),
@@ -183,11 +183,11 @@ fn unmade(error: anyhow::Error) -> anyhow::Error {
 fn filling<T>(
     (env, extent): (&RunEnv<'_>, Extent<'_>),
     user: &mut dyn User,
-    work: impl FnOnce(WorktreeAim<'_>) -> T,
+    work: impl FnOnce(WorktreeTarget<'_>) -> T,
 ) -> T {
     let user = RefCell::new(user);
-    let watch = |filled| user.borrow_mut().tell(Event::Filling(filled));
-    work(WorktreeAim {
+    let watch = |filled| user.borrow_mut().report(Event::Filling(filled));
+    work(WorktreeTarget {
         at: env.before,
         extent,
         watch: &watch,
@@ -213,12 +213,12 @@ fn set_up(
     // The script runs with its own network setting. It must not run on files that a plan wrote and
     // the user never reviewed.
     if !worktree.fresh {
-        filling((env, Extent::Whole), user, |aim| {
-            worktree.make_anew(&project.repository, aim)
+        filling((env, Extent::All), user, |aim| {
+            worktree.recreate(&project.repository, aim)
         })?;
     }
 
-    bring(project, worktree)?;
+    provide_files(project, worktree)?;
     worktree.make_git_dir(&project.repository, env.before)?;
     let ended = run_setup(project, env, setup, (worktree, None), user)?;
     worktree.remove_git_dir()?;
@@ -229,8 +229,8 @@ fn set_up(
     }
 
     // Only the ignored files that the script created are kept.
-    filling((env, Extent::Whole), user, |aim| {
-        worktree.put_right(&project.repository, aim)
+    filling((env, Extent::All), user, |aim| {
+        worktree.repair(&project.repository, aim)
     })?;
     worktree.keep_setup(setup)
 }
@@ -242,7 +242,7 @@ fn run_setup(
     (worktree, view): (&SessionWorktree, Option<u32>),
     user: &mut dyn User,
 ) -> anyhow::Result<ScriptEnd> {
-    user.tell(Event::Notice(Notice::SetupStarted(setup.to_owned())));
+    user.report(Event::Notice(Notice::SetupStarted(setup.to_owned())));
     let mut policy = confine::policy(project, worktree)?;
     if let Some(policy) = &mut policy {
         policy.network = if project.settings.worktree.network {
@@ -255,7 +255,7 @@ fn run_setup(
     let launcher = Launcher::new(policy)
         .context("starting `worktree.setup`")?
         .holding(project.commands_lock(env.name))
-        .within(view);
+        .with_overlay(view);
     let confined = launcher.policy.as_ref();
     let script = Script {
         env: confined
@@ -268,23 +268,26 @@ fn run_setup(
         ..Script::new(setup, &worktree.path)
     };
 
-    let finished = run(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
+    let finished = run(&script, &mut |bytes| user.report(Event::Output { bytes }))?;
     // A surviving process would write next to the plan's commands.
     anyhow::ensure!(
-        finished.left.is_empty(),
+        finished.survivors.is_empty(),
         "what `worktree.setup` started could not be ended: {}",
-        finished.left.join(", ")
+        finished.survivors.join(", ")
     );
     Ok(finished.end)
 }
 
-fn bring(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<BroughtFiles> {
+fn provide_files(
+    project: &Project,
+    worktree: &SessionWorktree,
+) -> anyhow::Result<ProvisionedFiles> {
     let settings = &project.settings.worktree;
-    bring::bring(
+    provision::provision_files(
         worktree,
         &project.repository,
         (
-            &Bring {
+            &ProvisionRules {
                 copy: settings.copy.clone(),
                 link: settings.link.clone(),
             },

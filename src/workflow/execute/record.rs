@@ -18,11 +18,11 @@ use crate::session::artifact;
 use crate::session::meta::{NotCaptured, Workspace};
 use crate::session::transition::{self, Agent, Next, Others};
 use crate::text::path::shown;
-use crate::workflow::judge::modified::{as_run, modifications};
 use crate::workflow::model::agents;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Event, User};
+use crate::workflow::validation::review_content::{modifications, render_as_run};
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::snapshot::newly_left_out;
 use crate::workspace::transaction::Transaction;
@@ -39,9 +39,9 @@ pub(super) fn run_and_record(
         !interrupt::requested(),
         "interrupted before anything was run"
     );
-    let folder = case.tip.session.folder();
+    let dir_name = case.tip.session.dir_name();
     let env = RunEnv {
-        name: &folder,
+        name: &dir_name,
         tip: case.tip,
         before: case.recorded.commit,
         tree: case.recorded.tree,
@@ -50,29 +50,29 @@ pub(super) fn run_and_record(
         artifacts: &case.draft.artifacts,
     };
 
-    let left = perform(project, &env, &approved, user)?;
-    left.pages.keep_in(&mut case.draft.artifacts);
+    let result = perform(project, &env, &approved, user)?;
+    result.pages.keep_in(&mut case.draft.artifacts);
     let mut run = FinishedRun {
         case,
         approved,
-        left,
+        result,
     };
 
     // The repository was not locked during the run. Other turns can have been recorded meanwhile.
     let transaction = enter_at_last(project, user)?;
-    if run.left.ran.interruption.is_none() && !interrupt::requested() {
-        match bring(&transaction, project, &run) {
+    if run.result.ran.interruption.is_none() && !interrupt::requested() {
+        match apply_result(&transaction, project, &run) {
             // Nothing was committed, so the run can still be recorded as interrupted.
-            Err(error) if !is_recorded(project, &run.case)? => run.left.ran.cut_short(&error),
-            done => return done,
+            Err(error) if !is_recorded(project, &run.case)? => run.result.ran.cut_short(&error),
+            recorded => return recorded,
         }
     }
 
     if interrupt::requested() {
-        run.left.ran.interruption = Some(Interruption::User);
+        run.result.ran.interruption = Some(Interruption::User);
     }
 
-    interrupted::record(&transaction, project, run, user)
+    interrupted::record_interrupted(&transaction, project, run, user)
 }
 
 fn is_recorded(project: &Project, case: &PlanInReview<'_>) -> anyhow::Result<bool> {
@@ -81,7 +81,7 @@ fn is_recorded(project: &Project, case: &PlanInReview<'_>) -> anyhow::Result<boo
 }
 
 /// Records the turn and merges its result into the user's files.
-fn bring(
+fn apply_result(
     transaction: &Transaction,
     project: &Project,
     run: &FinishedRun<'_>,
@@ -89,13 +89,13 @@ fn bring(
     let FinishedRun {
         case,
         approved,
-        left,
+        result,
     } = run;
-    let rolled_back = left.ran.failed && project.settings.on_failure == OnFailure::Rollback;
+    let rolled_back = result.ran.failed && project.settings.on_failure == OnFailure::Rollback;
     let (base, tree) = if rolled_back {
         (case.recorded.commit, case.recorded.tree)
     } else {
-        (left.taken.base, left.taken.tree)
+        (result.worktree.base, result.worktree.tree)
     };
 
     let after = run.commit(project, base, tree)?;
@@ -115,17 +115,17 @@ fn bring(
         Fit::Overlap(paths, _) => (None, shown(&paths)),
     };
 
-    let modifications = modifications(&case.judged.plan, approved, &case.judged.simulation);
-    let next = next_state(project, case, &left.ran.outcomes)?;
+    let modifications = modifications(&case.validated.plan, approved, &case.validated.simulation);
+    let next = next_state(project, case, &result.ran.outcomes)?;
     let writing = EndedTurn {
         ending: TurnEnding::Ran {
-            outcomes: left.ran.outcomes.clone(),
-            failed: left.ran.failed,
+            outcomes: result.ran.outcomes.clone(),
+            failed: result.ran.failed,
             conclusion: next.conclusion.clone(),
         },
         plan: &approved.plan,
-        approved: as_run(&case.judged.plan, approved),
-        memos: if left.ran.failed {
+        approved: render_as_run(&case.validated.plan, approved),
+        memos: if result.ran.failed {
             &[]
         } else {
             &approved.memos
@@ -140,14 +140,14 @@ fn bring(
             synced: files.is_some(),
             overlaps,
         },
-        repository_changes: left.taken.repository_changes.clone(),
-        not_captured: union(&case.recorded.not_captured, &left.taken.not_captured),
+        repository_changes: result.worktree.repository_changes.clone(),
+        not_captured: union(&case.recorded.not_captured, &result.worktree.not_captured),
     };
 
     let mut recorded = finish(transaction, project, case, writing, files.as_ref())?;
     recorded.not_captured = newly_left_out(
         &[&case.recorded.not_captured, &case.tip.meta.not_captured],
-        &left.taken.not_captured,
+        &result.worktree.not_captured,
     );
     Ok(recorded)
 }
@@ -170,7 +170,7 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Trans
                 if matches!(error.downcast_ref(), Some(LockError::Busy { .. }))
                     && !interrupt::requested() =>
             {
-                user.tell(Event::Notice(Notice::WaitingToRecord(error.to_string())));
+                user.report(Event::Notice(Notice::WaitingToRecord(error.to_string())));
             }
             entered => return entered,
         }
@@ -191,10 +191,10 @@ pub(super) fn record_declined(
     if let DeclineReply::Instead { message, .. } = &reply {
         case.draft
             .artifacts
-            .put(artifact::DECLINED, message.as_str());
+            .insert(artifact::DECLINED, message.as_str());
     }
 
-    let plan = case.judged.plan.clone();
+    let plan = case.validated.plan.clone();
     let outcomes: Vec<Outcome> = plan
         .actions
         .iter()
@@ -207,7 +207,7 @@ pub(super) fn record_declined(
         memos: &[],
         modifications: &[],
         next,
-        workspace: case.still(project),
+        workspace: case.unchanged_workspace(project),
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
@@ -218,7 +218,7 @@ pub(super) fn record_declined(
 fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
     let new = after
         .iter()
-        .filter(|left| before.iter().all(|known| known.path != left.path));
+        .filter(|file| before.iter().all(|other| other.path != file.path));
     before.iter().chain(new).cloned().collect()
 }
 

@@ -10,12 +10,12 @@ use crate::session::feedback;
 use crate::session::meta::{MessageOrigin, Status};
 use crate::session::transition;
 use crate::session::turn::Turn;
-use crate::workflow::judge::ASIDES;
 use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::notice::{NoReplan, Notice};
 use crate::workflow::plan::{self, Start, WaitingPlan, plan_turn};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
+use crate::workflow::validation::ASIDES;
 
 /// Records the rejection. If requested and promising, asks the model for a corrected plan.
 pub(super) fn reject(
@@ -25,33 +25,36 @@ pub(super) fn reject(
     user: &mut dyn User,
 ) -> anyhow::Result<RecordedTurn> {
     let session = case.tip.session.clone();
-    let diagnostics = case.judged.simulation.diagnostics.clone();
-    let in_doubt = is_in_doubt(&case);
+    let diagnostics = case.validated.simulation.diagnostics.clone();
+    let in_doubt = has_only_asides(&case);
     // The repaired plan no longer has the doubtful text.
     let reply = case.draft.artifacts.text(artifact::REPLY);
     let text = reply
         .filter(|_| in_doubt)
         .unwrap_or_else(|| case.draft.artifacts.text_or_empty(artifact::PLAN));
-    let right = case.judged.simulation.right(&case.judged.plan);
-    let outline = case.judged.outline.as_deref();
+    let valid = case
+        .validated
+        .simulation
+        .correct_actions(&case.validated.plan);
+    let outline = case.validated.outline.as_deref();
     let message = feedback::render(&feedback::Rejected {
         plan: &text,
         diagnostics: &diagnostics,
         outline,
-        right: &right,
+        correct_actions: &valid,
     });
 
     let question = case.draft.meta.question;
-    let again = worth_asking(project, &case);
-    let model = corrector(&case, options);
+    let again = check_replan_useful(project, &case);
+    let model = correcting_model(&case, options);
 
-    let mut recorded = record(project, &case, &diagnostics, user)?;
+    let mut recorded = record_rejected(project, &case, &diagnostics, user)?;
     if !options.replan {
         return Ok(recorded);
     }
 
     if let Err(why) = again {
-        user.tell(Event::Notice(Notice::NotReplanned(why)));
+        user.report(Event::Notice(Notice::NotReplanned(why)));
         return Ok(recorded);
     }
 
@@ -81,7 +84,7 @@ struct ReplanRequest<'a> {
     user: &'a mut dyn User,
 }
 
-fn record(
+fn record_rejected(
     project: &Project,
     case: &PlanInReview<'_>,
     diagnostics: &[Diagnostic],
@@ -89,20 +92,20 @@ fn record(
 ) -> anyhow::Result<RecordedTurn> {
     let (context, prompt) = (case.lists.turn(), case.prompt(project)?);
     let next =
-        transition::after_rejection(&case.current(&context, &prompt), &case.judged.mistaken());
+        transition::after_rejection(&case.current(&context, &prompt), &case.validated.mistaken());
     let transaction = project.enter("execute", user)?;
     let writing = EndedTurn {
         ending: TurnEnding::Rejected {
             diagnostics: diagnostics.to_vec(),
             replanned: None,
-            in_doubt: is_in_doubt(case),
+            in_doubt: has_only_asides(case),
         },
-        plan: &case.judged.plan,
+        plan: &case.validated.plan,
         approved: None,
         memos: &[],
         modifications: &[],
         next,
-        workspace: case.still(project),
+        workspace: case.unchanged_workspace(project),
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
@@ -111,9 +114,9 @@ fn record(
 }
 
 /// Returns whether words beside its commands are all that is wrong with a plan.
-fn is_in_doubt(case: &PlanInReview<'_>) -> bool {
-    let asides = case.judged.asides();
-    !asides.is_empty() && case.judged.diagnostics() == asides
+fn has_only_asides(case: &PlanInReview<'_>) -> bool {
+    let asides = case.validated.asides();
+    !asides.is_empty() && case.validated.diagnostics() == asides
 }
 
 /// Returns whether the model can be asked to send a plan again without words beside its commands. It
@@ -123,22 +126,22 @@ pub(super) fn may_ask_about_asides(
     case: &PlanInReview<'_>,
     options: &ExecuteOptions,
 ) -> bool {
-    let asked = case.draft.meta.origin == MessageOrigin::Validation
+    let was_asked = case.draft.meta.origin == MessageOrigin::Validation
         && case.tip.meta.mistakes.iter().any(|name| name == ASIDES);
-    let model = corrector(case, options).or_else(|| project.settings.model.clone());
+    let model = correcting_model(case, options).or_else(|| project.settings.model.clone());
     let has_model = model.is_some_and(|name| choose::model_settings(project, &name).is_ok());
-    !asked && has_model && worth_asking(project, case).is_ok()
+    !was_asked && has_model && check_replan_useful(project, case).is_ok()
 }
 
 /// Returns the model that corrects a plan: the one that is named, or the one that wrote it.
-fn corrector(case: &PlanInReview<'_>, options: &ExecuteOptions) -> Option<String> {
+fn correcting_model(case: &PlanInReview<'_>, options: &ExecuteOptions) -> Option<String> {
     let own = case.draft.meta.model.as_ref();
-    let named = options.model.clone();
-    named.or_else(|| own.map(|model| model.asked.clone()))
+    let requested = options.model.clone();
+    requested.or_else(|| own.map(|model| model.asked.clone()))
 }
 
 /// Returns why asking again is of no use, if it is not.
-fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoReplan> {
+fn check_replan_useful(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoReplan> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {
         return Err(NoReplan::TooMany(case.draft.meta.replans.saturating_add(1)));
@@ -149,7 +152,7 @@ fn worth_asking(project: &Project, case: &PlanInReview<'_>) -> Result<(), NoRepl
     if is_correction
         && case.tip.meta.status == Status::Rejected
         && case
-            .judged
+            .validated
             .mistakes()
             .iter()
             .any(|mistake| before.contains(mistake))
@@ -172,7 +175,7 @@ fn replan(
         user,
     } = again;
     let draft = project.store().draft(tip)?;
-    let wish = plan::PlanOptions {
+    let plan_options = plan::PlanOptions {
         message: Some(message),
         model,
         origin: MessageOrigin::Validation,
@@ -180,14 +183,14 @@ fn replan(
         ..plan::PlanOptions::default()
     };
 
-    match plan_turn(project, &wish, Start { tip, draft }, user) {
+    match plan_turn(project, &plan_options, Start { tip, draft }, user) {
         Ok(planned) => Ok(Some(planned)),
         Err(error) if error.is::<NoModel>() => {
-            user.tell(Event::Notice(Notice::NotReplanned(NoReplan::NoModel)));
+            user.report(Event::Notice(Notice::NotReplanned(NoReplan::NoModel)));
             Ok(None)
         }
         Err(error) => {
-            user.tell(Event::Notice(Notice::NotReplanned(NoReplan::Failed(
+            user.report(Event::Notice(Notice::NotReplanned(NoReplan::Failed(
                 format!("{error:#}"),
             ))));
             Ok(None)

@@ -74,7 +74,7 @@ pub struct RecordedTurn {
     /// The model's question, if one was open at the end of the turn.
     pub question: Option<ModelQuestion>,
     /// Files that changed in the user's directory.
-    pub reached: Vec<ReachedFile>,
+    pub applied: Vec<AppliedFile>,
     /// Files that conflict with the user's edits and were not applied.
     pub overlaps: Vec<String>,
     /// Why files were not written, other than a merge conflict.
@@ -87,7 +87,7 @@ pub struct RecordedTurn {
 
 /// A file that a plan changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReachedFile {
+pub struct AppliedFile {
     /// Its path.
     pub path: String,
     /// The kind of change.

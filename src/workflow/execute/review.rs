@@ -3,20 +3,22 @@
 use std::time::Instant;
 
 use super::result::{RecordedTurn, ReviewedPlan, UndecidedPlan};
-use super::{ExecuteOptions, Known, PlanInReview, decline, forced, open_case, record, reject};
+use super::{
+    ExecuteOptions, PlanInReview, ReviewBasis, decline, forced, open_case, record, reject,
+};
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::meta::Approver;
-use crate::workflow::at_work::{IN_REVIEW, RUNNING, note_activity};
+use crate::workflow::at_work::{REVIEW_ACTIVITY, RUN_ACTIVITY, note_activity};
 use crate::workflow::confine;
-use crate::workflow::judge;
-use crate::workflow::judge::JudgeInput;
-use crate::workflow::judge::resource;
-use crate::workflow::judge::resource::look;
 use crate::workflow::notice::Notice;
 use crate::workflow::plan::Start;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Decision, Event, ReviewRequest, User};
+use crate::workflow::validation;
+use crate::workflow::validation::ValidationInput;
+use crate::workflow::validation::resource;
+use crate::workflow::validation::resource::read_resource;
 use crate::workspace::snapshot;
 
 const MAX_REVIEWS: u32 = 3;
@@ -30,23 +32,23 @@ pub(super) fn review_and_run(
 ) -> anyhow::Result<ReviewedPlan> {
     for review_number in 1.. {
         // After a change of the files, the user can deselect the parts that don't apply any more.
-        if case.earlier.is_none() && !case.judged.diagnostics().is_empty() {
+        if case.earlier.is_none() && !case.validated.diagnostics().is_empty() {
             return turn_down(project, case, options, user);
         }
 
         // A person sees such words in the review; without one, the command must not run.
         if case.earlier.is_none() && user.approves_unseen() {
-            let asides = case.judged.asides();
+            let asides = case.validated.asides();
             if !asides.is_empty() {
                 return doubt(project, case, (asides, options), user);
             }
         }
 
-        note_activity(project, &case.tip.session, IN_REVIEW);
+        note_activity(project, &case.tip.session, REVIEW_ACTIVITY);
         let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(undecided(case, Vec::new())),
-            Decision::Skip(words) => {
-                return decline::decline(project, case, words, user).map(recorded);
+            Decision::Skip(reason) => {
+                return decline::decline(project, case, reason, user).map(recorded);
             }
             // Deselecting everything is a refusal; don't ask for a reason.
             Decision::Run(chosen) if chosen.is_empty() => {
@@ -55,7 +57,7 @@ pub(super) fn review_and_run(
             Decision::Run(chosen) => chosen,
         };
         // Only without a review: `-y` approved a plan that does not apply any more.
-        if !case.judged.diagnostics().is_empty() && !fits(project, &case, &chosen)? {
+        if !case.validated.diagnostics().is_empty() && !fits(project, &case, &chosen)? {
             return turn_down(project, case, options, user);
         }
 
@@ -64,20 +66,20 @@ pub(super) fn review_and_run(
         if is_still_so(project, &mut case, &chosen)? || review_number == MAX_REVIEWS {
             case.draft.meta.approved_by = Some(approver(user, options));
             let session = case.tip.session.clone();
-            note_activity(project, &session, RUNNING);
+            note_activity(project, &session, RUN_ACTIVITY);
             let ran = record::run_and_record(project, case, chosen, user);
             note_activity(project, &session, "execute");
             return ran.map(recorded);
         }
 
-        user.tell(Event::Notice(Notice::ChangedUnderReview));
+        user.report(Event::Notice(Notice::ChangedUnderReview));
         case = open_case(
             project,
             Start {
                 tip: case.tip,
                 draft: case.draft,
             },
-            Known::Approved(chosen),
+            ReviewBasis::Approved(chosen),
             user,
         )?;
     }
@@ -97,7 +99,7 @@ fn is_still_so(
     let same =
         snapshot::snapshot(&project.checkout(), &forced(&chosen.plan))?.tree == case.recorded.tree;
     if same {
-        case.recorded.seen = Instant::now();
+        case.recorded.scanned_at = Instant::now();
     }
     Ok(same)
 }
@@ -116,9 +118,9 @@ fn turn_down(
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
-    user.tell(Event::Rejected {
+    user.report(Event::Rejected {
         file: options.file.as_ref().map(|file| file.name.as_str()),
-        diagnostics: &options.placed(case.judged.diagnostics(), &case.judged.repaired),
+        diagnostics: &options.placed(case.validated.diagnostics(), &case.validated.repaired),
     });
     reject::reject(project, case, options, user).map(recorded)
 }
@@ -132,7 +134,7 @@ fn doubt(
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
     // They have the lines of the reply, not of the repaired plan.
-    user.tell(Event::Rejected {
+    user.report(Event::Rejected {
         file: options.file.as_ref().map(|file| file.name.as_str()),
         diagnostics: &asides,
     });
@@ -140,7 +142,7 @@ fn doubt(
         return Ok(undecided(case, asides));
     }
 
-    case.judged.simulation.diagnostics = asides;
+    case.validated.simulation.diagnostics = asides;
     reject::reject(project, case, options, user).map(recorded)
 }
 
@@ -151,13 +153,13 @@ fn fits(project: &Project, case: &PlanInReview<'_>, chosen: &Approved) -> anyhow
         memos: chosen.memos().cloned().collect(),
         ..chosen.plan.clone()
     };
-    let ground = JudgeInput {
+    let input = ValidationInput {
         tip: case.tip,
         tree: case.recorded.tree,
         lists: &case.lists,
         draft: &case.draft,
     };
-    Ok(judge::simulate(project, &plan, &ground)?
+    Ok(validation::simulate(project, &plan, &input)?
         .diagnostics
         .is_empty())
 }
@@ -167,14 +169,14 @@ fn review(
     case: &PlanInReview<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<Decision> {
-    let ground = JudgeInput {
+    let input = ValidationInput {
         tip: case.tip,
         tree: case.recorded.tree,
         lists: &case.lists,
         draft: &case.draft,
     };
-    let revise = |plan: &Plan| judge::simulate(project, plan, &ground);
-    let place = resource::ResourceScope {
+    let revise = |plan: &Plan| validation::simulate(project, plan, &input);
+    let scope = resource::ResourceScope {
         tip: case.tip,
         artifacts: &case.draft.artifacts,
         tree: case.recorded.tree,
@@ -183,13 +185,13 @@ fn review(
     let proposal = ReviewRequest {
         session: case.tip.session.as_str(),
         turn: case.draft.meta.number,
-        plan: &case.judged.plan,
-        text: &case.judged.repaired.text,
-        repair: &case.judged.repaired,
-        simulation: &case.judged.simulation,
+        plan: &case.validated.plan,
+        text: &case.validated.repaired.text,
+        repair: &case.validated.repaired,
+        simulation: &case.validated.simulation,
         confinement: &confine::confinement(project),
         revise: &revise,
-        look: &|resource| look(project, &place, resource),
+        read_resource: &|resource| read_resource(project, &scope, resource),
         earlier: case.earlier.as_ref(),
     };
     user.review(&proposal)
@@ -204,7 +206,7 @@ fn undecided(case: PlanInReview<'_>, doubts: Vec<Diagnostic>) -> ReviewedPlan {
     ReviewedPlan::Undecided(Box::new(UndecidedPlan {
         session: case.tip.session.clone(),
         turn: case.draft.meta.number,
-        plan: case.judged.plan,
+        plan: case.validated.plan,
         drift: case.drift,
         doubts,
     }))

@@ -11,7 +11,7 @@ use crate::workspace::snapshot;
 pub(super) struct FinishedRun<'a> {
     pub case: PlanInReview<'a>,
     pub approved: Approved,
-    pub left: RunResult,
+    pub result: RunResult,
 }
 
 impl FinishedRun<'_> {
@@ -21,7 +21,7 @@ impl FinishedRun<'_> {
         base: CommitId,
         tree: TreeId,
     ) -> anyhow::Result<CommitId> {
-        let title = message::subject(&self.approved.plan.title);
+        let title = message::commit_subject(&self.approved.plan.title);
         let text = format!(
             "{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n",
             self.case.tip.session, self.case.draft.meta.number

@@ -11,11 +11,11 @@ use super::run_env::{Reach, RunEnv};
 use crate::git::fingerprint;
 use crate::git::fingerprint::Fingerprint;
 use crate::git::keep::corrupt;
-use crate::git::keep::corrupt::Moment;
+use crate::git::keep::corrupt::FsTime;
 use crate::git::object::{CommitId, TreeId, staged};
 use crate::git::snapshot::paths;
 use crate::git::worktree::moved::Before;
-use crate::git::worktree::private::TakenBack;
+use crate::git::worktree::private::ImportedCommits;
 use crate::git::worktree::unstored::keep_unstored;
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::fault;
@@ -31,7 +31,7 @@ use crate::workflow::context::artifacts;
 use crate::workflow::context::pages::Pages;
 use crate::workflow::context::pages::pages;
 use crate::workflow::context::teddy_files::MEMOS;
-use crate::workflow::execute::tools::Equipment;
+use crate::workflow::execute::tools::PlanTools;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 use crate::workspace::snapshot::not_captured;
@@ -39,7 +39,7 @@ use crate::workspace::snapshot::not_captured;
 pub(in crate::workflow) struct RunResult {
     pub ran: Ran,
     pub pages: Pages,
-    pub taken: WorktreeResult,
+    pub worktree: WorktreeResult,
 }
 
 /// State of a worktree after a run, and side effects on the repository.
@@ -74,7 +74,7 @@ pub(in crate::workflow) fn perform(
     fault::point("before-worktree")?;
     let targets = targets(approved);
     let extent = if runs_commands(approved) {
-        Extent::Whole
+        Extent::All
     } else {
         Extent::Paths(&targets)
     };
@@ -83,7 +83,7 @@ pub(in crate::workflow) fn perform(
     prepared.pin(project, env, &targets)?;
     fault::point("after-worktree")?;
     let began = match extent {
-        Extent::Whole => Some(Began::look(project, &prepared)?),
+        Extent::All => Some(RunBaseline::record(project, &prepared)?),
         Extent::Paths(_) => None,
     };
 
@@ -93,18 +93,18 @@ pub(in crate::workflow) fn perform(
     }
 
     if began.is_some() {
-        prepared.tell_of_room(user);
+        prepared.warn_low_space(user);
     }
     // Unmounting takes a while. Start now, because only the layer is read from here on.
     prepared.release();
-    let taken = match outlived {
+    let worktree = match outlived {
         Some(error) => Err(error),
         None => {
             let written = written(&ran, approved);
             take(project, env, &prepared, began.as_ref(), written)
         }
     };
-    let taken = taken.unwrap_or_else(|error| {
+    let worktree = worktree.unwrap_or_else(|error| {
         ran.cut_short(&error);
         WorktreeResult::nothing(env)
     });
@@ -114,27 +114,31 @@ pub(in crate::workflow) fn perform(
         prepared.worktree.remove_git_dir()?;
     }
 
-    Ok(RunResult { ran, pages, taken })
+    Ok(RunResult {
+        ran,
+        pages,
+        worktree,
+    })
 }
 
 /// The session's worktree while an agent works in it.
-pub(in crate::workflow) struct WorkRoom<'a> {
+pub(in crate::workflow) struct AgentWorktree<'a> {
     project: &'a Project,
     env: RunEnv<'a>,
     prepared: PreparedWorktree,
-    began: Began,
+    began: RunBaseline,
 }
 
-impl<'a> WorkRoom<'a> {
+impl<'a> AgentWorktree<'a> {
     /// Prepares the worktree as for commands.
     pub(in crate::workflow) fn open(
         project: &'a Project,
         env: RunEnv<'a>,
         user: &mut dyn User,
-    ) -> anyhow::Result<WorkRoom<'a>> {
-        let prepared = prepare(project, &env, Extent::Whole, user)?;
-        let began = Began::look(project, &prepared)?;
-        Ok(WorkRoom {
+    ) -> anyhow::Result<AgentWorktree<'a>> {
+        let prepared = prepare(project, &env, Extent::All, user)?;
+        let began = RunBaseline::record(project, &prepared)?;
+        Ok(AgentWorktree {
             project,
             env,
             prepared,
@@ -149,9 +153,9 @@ impl<'a> WorkRoom<'a> {
     /// Collects the result. The agent and all its processes must have ended.
     pub(in crate::workflow) fn close(self) -> anyhow::Result<WorktreeResult> {
         let (env, prepared) = (&self.env, &self.prepared);
-        let taken = take(self.project, env, prepared, Some(&self.began), Vec::new());
+        let result = take(self.project, env, prepared, Some(&self.began), Vec::new());
         prepared.worktree.remove_git_dir()?;
-        taken
+        result
     }
 }
 
@@ -165,7 +169,7 @@ fn run_in(
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
     let artifacts = |artifact: &Artifact| {
-        artifacts::artifact(project, env.tip, artifact)
+        artifacts::read_artifact(project, env.tip, artifact)
             .ok()
             .flatten()
             .is_some()
@@ -184,10 +188,10 @@ fn run_in(
     let launcher = Launcher::new(policy)
         .context("starting the commands of the plan")?
         .holding(project.commands_lock(env.name))
-        .within(prepared.view());
+        .with_overlay(prepared.overlay_holder());
     let confined = launcher.policy.as_ref();
     let variables = confined.map(|policy| confine::cache_variables(project, policy));
-    let mut tools = Equipment {
+    let mut tools = PlanTools {
         worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
         launcher,
@@ -197,7 +201,7 @@ fn run_in(
         artifacts: &artifacts,
         own: env.artifacts,
         user,
-        left: Vec::new(),
+        surviving: Vec::new(),
     };
 
     let ran = run(
@@ -209,9 +213,9 @@ fn run_in(
         },
     );
     // Its writes were not approved and would be recorded as the plan's.
-    let outlived = (!tools.left.is_empty()).then(|| {
-        let left = tools.left.join(", ");
-        anyhow::anyhow!("what a command started could not be ended: {left}")
+    let outlived = (!tools.surviving.is_empty()).then(|| {
+        let names = tools.surviving.join(", ");
+        anyhow::anyhow!("what a command started could not be ended: {names}")
     });
     Ok((ran, tools.pages, outlived))
 }
@@ -231,14 +235,14 @@ fn take(
     project: &Project,
     env: &RunEnv<'_>,
     prepared: &PreparedWorktree,
-    began: Option<&Began>,
+    began: Option<&RunBaseline>,
     mut written: Vec<Vec<u8>>,
 ) -> anyhow::Result<WorktreeResult> {
     let worktree = &prepared.worktree;
     let Some(began) = began else {
         let snapshot = paths::snapshot_paths(&worktree.repository, env.tree, &written)
             .context("recording what the plan did")?;
-        staged::take_over(&project.repository, &worktree.repository)?;
+        staged::transfer_staged(&project.repository, &worktree.repository)?;
         worktree.keep_recorded([env.tree, snapshot.tree])?;
         fault::point("after-run-snapshot")?;
         return Ok(WorktreeResult {
@@ -251,23 +255,23 @@ fn take(
 
     // First, so that nothing below reads a forged object.
     let mut repository_changes = began.false_objects(project)?;
-    let TakenBack {
+    let ImportedCommits {
         commit,
         tracked,
         remarks,
-    } = worktree.take_back(&project.repository, env.before)?;
+    } = worktree.import(&project.repository, env.before)?;
     written.extend(tracked);
     let opened = UsedWorktree {
         worktree,
         linked: &prepared.linked,
         written: &written,
         before: &began.files,
-        began: began.moment,
+        began: began.objects,
     };
 
     let RecordedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
-    staged::take_over(&project.repository, &worktree.repository)?;
+    staged::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;
     worktree.keep_recorded([env.tree, tree])?;
     fault::point("after-run-snapshot")?;
@@ -282,27 +286,27 @@ fn take(
     })
 }
 
-struct Began {
+struct RunBaseline {
     /// Fingerprint of the user's repository; `None` if a sandbox protects it.
     unconfined: Option<Fingerprint>,
-    moment: Moment,
+    objects: FsTime,
     files: Before,
 }
 
-impl Began {
-    fn look(project: &Project, prepared: &PreparedWorktree) -> anyhow::Result<Began> {
+impl RunBaseline {
+    fn record(project: &Project, prepared: &PreparedWorktree) -> anyhow::Result<RunBaseline> {
         let repository = &project.repository;
         let launcher = Launcher::new(confine::policy(project, &prepared.worktree)?)?;
         let is_confined = launcher.policy.is_some();
         let unconfined = if is_confined {
             None
         } else {
-            Some(fingerprint::fingerprint(repository)?)
+            Some(fingerprint::take_fingerprint(repository)?)
         };
 
-        Ok(Began {
+        Ok(RunBaseline {
             unconfined,
-            moment: corrupt::moment(repository)?,
+            objects: corrupt::fs_now(repository)?,
             files: Before::of(&prepared.worktree)?,
         })
     }
@@ -314,7 +318,7 @@ impl Began {
             return Ok(Vec::new());
         }
 
-        let names = corrupt::set_false_objects_aside(&project.repository, self.moment)?;
+        let names = corrupt::quarantine_false_objects(&project.repository, self.objects)?;
         Ok(names
             .iter()
             .map(|name| format!("object {name} did not match its id and was quarantined"))
@@ -325,7 +329,7 @@ impl Began {
         let Some(before) = &self.unconfined else {
             return Ok(Vec::new());
         };
-        let changes = before.differences(&fingerprint::fingerprint(&project.repository)?);
+        let changes = before.differences(&fingerprint::take_fingerprint(&project.repository)?);
         Ok(changes.iter().map(ToString::to_string).collect())
     }
 }
@@ -346,14 +350,14 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     match root.kind(path)? {
         None => Ok(root.create_new(
             path,
-            memo::file::apply("", &changes).as_bytes(),
+            memo::file::apply_to_file("", &changes).as_bytes(),
             FileMode::Plain,
         )?),
         Some(_) => {
-            let old = root.read(path, memo::file::MAX_FILE as u64)?;
+            let old = root.read(path, memo::file::MAX_MEMO_FILE as u64)?;
             Ok(root.replace(
                 path,
-                memo::file::apply(&String::from_utf8_lossy(&old), &changes).as_bytes(),
+                memo::file::apply_to_file(&String::from_utf8_lossy(&old), &changes).as_bytes(),
             )?)
         }
     }

@@ -17,9 +17,9 @@ use crate::workflow::confine;
 use crate::workflow::context::pages::Pages;
 use crate::workflow::user::{Event, User};
 
-const CAPTURE: usize = 4 << 20;
+const MAX_CAPTURED: usize = 4 << 20;
 
-pub struct Equipment<'a> {
+pub struct PlanTools<'a> {
     pub worktree: &'a Path,
     pub settings: &'a settings::ExecuteSettings,
     pub launcher: Launcher,
@@ -33,10 +33,10 @@ pub struct Equipment<'a> {
     pub own: &'a Artifacts,
     pub user: &'a mut dyn User,
     /// Processes that could not be ended. Once there is one, no further action runs.
-    pub left: Vec<String>,
+    pub surviving: Vec<String>,
 }
 
-impl Tools for Equipment<'_> {
+impl Tools for PlanTools<'_> {
     fn execute(&mut self, execute: &Execute) -> io::Result<Executed> {
         let cwd = execute.cwd.as_ref().map_or_else(
             || self.worktree.to_owned(),
@@ -46,7 +46,7 @@ impl Tools for Equipment<'_> {
             env: self.variables.iter().chain(&execute.env).cloned().collect(),
             shell: shlex::split(&self.settings.shell).unwrap_or_else(|| vec!["sh".to_owned()]),
             timeout: Some(execute.timeout.unwrap_or(self.settings.timeout())),
-            capture: CAPTURE,
+            capture: MAX_CAPTURED,
             keep_env: self.settings.keep_env.clone(),
             aliases: self.aliases.clone(),
             launcher: Some(self.launcher.clone()),
@@ -54,12 +54,12 @@ impl Tools for Equipment<'_> {
         };
 
         let finished = shell::run(&script, &mut |bytes| {
-            self.user.tell(Event::Output { bytes })
+            self.user.report(Event::Output { bytes })
         })?;
-        self.left.extend(finished.left.iter().cloned());
+        self.surviving.extend(finished.survivors.iter().cloned());
         let policy = self.launcher.policy.as_ref();
         let hint = policy.and_then(|policy| {
-            confine::remark(policy, finished.end.code(), &finished.output.joined())
+            confine::explain_refusal(policy, finished.end.code(), &finished.output.joined())
         });
 
         Ok(Executed { finished, hint })
@@ -77,24 +77,24 @@ impl Tools for Equipment<'_> {
         (self.artifacts)(artifact)
     }
 
-    fn taken(&self, name: &str) -> Option<Vec<u8>> {
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {
         self.own.0.get(name).cloned()
     }
 
     // No action runs next to a process that could not be ended.
     fn interrupted(&self) -> bool {
-        interrupt::requested() || !self.left.is_empty()
+        interrupt::requested() || !self.surviving.is_empty()
     }
 
     fn started(&mut self, index: usize, action: &Action) {
         let label = format!("{} {}", action.kind.name(), action.kind.target());
-        self.user.tell(Event::Started {
+        self.user.report(Event::Started {
             index,
             label: &label,
         });
     }
 
     fn finished(&mut self, index: usize, outcome: &Outcome) {
-        self.user.tell(Event::Finished { index, outcome });
+        self.user.report(Event::Finished { index, outcome });
     }
 }

@@ -1,7 +1,7 @@
 //! Writes the commit of a turn and completes it.
 
 use super::PlanInReview;
-use super::result::{FileChange, ModelQuestion, ReachedFile, RecordedTurn, TurnEnding};
+use super::result::{AppliedFile, FileChange, ModelQuestion, RecordedTurn, TurnEnding};
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::Expected;
@@ -10,9 +10,11 @@ use crate::git::worktree::registered::register_worktree;
 use crate::host::clock;
 use crate::plan::Plan;
 use crate::plan::run::{Ending, Outcome};
-use crate::session::artifact::{self, Artifacts, MAX_SAID};
+use crate::session::artifact::{self, Artifacts, MAX_MODEL_MESSAGE};
 use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
-use crate::session::report::action::{bounded, difference_name, output_name, proposed_name};
+use crate::session::report::action::{
+    bounded_difference, difference_name, output_name, proposed_name,
+};
 use crate::session::report::{Modification, Report};
 use crate::session::store::NewTurn;
 use crate::session::transition::Next;
@@ -29,7 +31,7 @@ use crate::workspace::transaction::Transaction;
 
 /// Limit for a stored question or conclusion, with space for the note that it was truncated.
 /// `plan.md` has the full text.
-const MOST_SAID: usize = MAX_SAID - 64;
+const MOST_SAID: usize = MAX_MODEL_MESSAGE - 64;
 
 pub(super) struct EndedTurn<'a> {
     pub ending: TurnEnding,
@@ -71,7 +73,7 @@ pub(super) fn finish(
 
     let Completed {
         commit,
-        published: done,
+        published: result,
         ..
     } = transaction.complete(&project.checkout(), &case.tip.session, &step, files)?;
     if matches!(
@@ -79,14 +81,14 @@ pub(super) fn finish(
         TurnEnding::Ran { .. } | TurnEnding::Interrupted { .. }
     ) {
         // Only shows the worktree to git. The turn is complete without.
-        let folder = case.tip.session.folder();
+        let folder = case.tip.session.dir_name();
         let _ = register_worktree(&project.repository, &folder, writing.workspace.after);
     }
     let mut overlaps = writing.workspace.overlaps.clone();
-    overlaps.extend(shown(&done.conflicts));
+    overlaps.extend(shown(&result.conflicts));
     let has_arrived = overlaps.is_empty() && meta.status != Status::Interrupted;
-    let reached = if has_arrived {
-        reached(&project.repository, &writing.workspace)?
+    let applied = if has_arrived {
+        list_applied_files(&project.repository, &writing.workspace)?
     } else {
         Vec::new()
     };
@@ -100,9 +102,9 @@ pub(super) fn finish(
         plan: writing.plan.clone(),
         ending: writing.ending,
         question: writing.next.question.map(ModelQuestion::open),
-        reached,
+        applied,
         overlaps,
-        obstacles: obstacles(&done),
+        obstacles: obstacles(&result),
         not_captured: Vec::new(),
         drift: case.drift.clone(),
     })
@@ -122,7 +124,7 @@ fn write(
         interruption: writing.ending.interruption().map(ToString::to_string),
         workspace: Some(writing.workspace.clone()),
         mistakes: if status == Status::Rejected {
-            case.judged.mistakes()
+            case.validated.mistakes()
         } else {
             Vec::new()
         },
@@ -133,10 +135,10 @@ fn write(
 
     let mut artifacts = case.draft.artifacts.clone();
     if let Some(approved) = &writing.approved {
-        artifacts.put(artifact::APPROVED, approved.as_str());
+        artifacts.insert(artifact::APPROVED, approved.as_str());
     }
 
-    artifacts.put(artifact::REPORT, report(project, case, writing, &meta));
+    artifacts.insert(artifact::REPORT, report(project, case, writing, &meta));
     outputs(&mut artifacts, writing.ending.outcomes());
     changes(
         &mut artifacts,
@@ -144,7 +146,7 @@ fn write(
         project.settings.execute.output_limit,
     );
     next_artifacts(&mut artifacts, &writing.next);
-    let done = summary(&project.repository, writing)?;
+    let summary_lines = summary(&project.repository, writing)?;
     let title = if writing.plan.title.is_empty() {
         "(no title)"
     } else {
@@ -154,7 +156,7 @@ fn write(
     let new = NewTurn {
         session: &case.tip.session,
         title,
-        done: &done,
+        results: &summary_lines,
         artifacts,
         meta: &meta,
         previous: Some(case.tip.commit),
@@ -190,17 +192,17 @@ fn report(
         plan: writing.plan,
         outcomes: writing.ending.outcomes(),
         memos: writing.memos,
-        proposed_memos: &case.judged.plan.memos,
+        proposed_memos: &case.validated.plan.memos,
         modifications: writing.modifications,
         approved_by: meta.approved_by,
         interruption: meta.interruption.as_deref(),
-        repairs: &case.judged.repaired.notes,
+        repairs: &case.validated.repaired.notes,
         diagnostics: if rejected {
-            case.judged.diagnostics()
+            case.validated.diagnostics()
         } else {
             &[]
         },
-        outline: case.judged.outline.as_deref().filter(|_| rejected),
+        outline: case.validated.outline.as_deref().filter(|_| rejected),
         overlaps: &writing.workspace.overlaps,
         not_captured: &meta.not_captured,
         repository_changes: &meta.repository_changes,
@@ -217,7 +219,7 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
         .filter(|(_, outcome)| !outcome.output.is_empty())
     {
         let text = String::from_utf8_lossy(&outcome.output);
-        artifacts.put(
+        artifacts.insert(
             &output_name(index),
             crate::text::redact::redact(&text).into_owned(),
         );
@@ -235,8 +237,8 @@ fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
     for (name, change) in ran.chain(proposed) {
         let change = crate::text::redact::redact(change);
         // Only if the report truncates it.
-        if bounded(&change, limit).is_some() {
-            artifacts.put(&name, change.into_owned());
+        if bounded_difference(&change, limit).is_some() {
+            artifacts.insert(&name, change.into_owned());
         }
     }
 }
@@ -248,8 +250,9 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
         caller_turn_id: next.caller_turn_id,
         agent: next.agent.clone(),
     };
-    let mut put =
-        |name: &str, content: String| artifacts.put(&format!("{}{name}", artifact::NEXT), content);
+    let mut put = |name: &str, content: String| {
+        artifacts.insert(&format!("{}{name}", artifact::NEXT), content)
+    };
     put(artifact::META, meta::write(&meta));
     put(artifact::TURN_CONTEXT, context_list::write(&next.context));
     put(artifact::SYSTEM_PROMPT, next.system_prompt.clone());
@@ -273,8 +276,11 @@ fn changed_files(
     diff::changes(repository, tree(workspace.before)?, tree(workspace.after)?)
 }
 
-fn reached(repository: &Repository, workspace: &Workspace) -> anyhow::Result<Vec<ReachedFile>> {
-    let row = |change: diff::TreeChange| ReachedFile {
+fn list_applied_files(
+    repository: &Repository,
+    workspace: &Workspace,
+) -> anyhow::Result<Vec<AppliedFile>> {
+    let row = |change: diff::TreeChange| AppliedFile {
         path: lossy(&change.path),
         change: match (&change.old, &change.new) {
             (None, _) => FileChange::Added,

@@ -3,7 +3,7 @@
 //!
 //! Everything to remove is found first, so that `--plan` runs the same code.
 
-mod files;
+mod expired;
 mod pack;
 mod session;
 mod snapshots;
@@ -25,7 +25,7 @@ use crate::workflow::project::Project;
 use crate::workflow::sign;
 use crate::workflow::user::{Event, User, telling};
 use crate::workspace::worktrees::tidy_worktrees;
-pub(in crate::workflow) use files::{files_below, size};
+pub(in crate::workflow) use expired::{dir_size, files_below};
 pub use session::ArchivedSession;
 pub(in crate::workflow) use session::{ARCHIVE, forget};
 use snapshots::AgedSnapshots;
@@ -77,9 +77,9 @@ struct RemovedWorktree {
 }
 
 /// Frees disk space.
-pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::Result<GcResult> {
+pub fn gc(project: &Project, options: &GcOptions, user: &mut dyn User) -> anyhow::Result<GcResult> {
     // The same order as in `execute`, session before repository. The reverse would deadlock.
-    let sessions: BTreeSet<_> = wish.sessions.iter().collect();
+    let sessions: BTreeSet<_> = options.sessions.iter().collect();
     let _session_locks = sessions
         .iter()
         .map(|session| project.lock_session(session, "gc"))
@@ -87,7 +87,7 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
 
     // Write all bundles before the first deletion, and outside the repository lock, so that other
     // processes can work.
-    let archived = match wish.no_bundle {
+    let archived = match options.no_bundle {
         true => Vec::new(),
         false => sessions
             .iter()
@@ -96,45 +96,45 @@ pub fn gc(project: &Project, wish: &GcOptions, user: &mut dyn User) -> anyhow::R
     };
 
     let _lock = project.enter("gc", user)?;
-    let commits = deleted_commits(project, wish)?;
+    let commits = deleted_commits(project, options)?;
     for session in &sessions {
         session::forget(project, session)?;
     }
 
     tidy_worktrees(&project.checkout(), &mut telling(user))?;
-    let found = look(project, wish)?;
-    for session in &found.worktrees.in_use {
-        user.tell(Event::Notice(Notice::WorktreeInUse(session.clone())));
+    let waste = find_waste(project, options)?;
+    for session in &waste.worktrees.in_use {
+        user.report(Event::Notice(Notice::WorktreeInUse(session.clone())));
     }
 
     // Measure before the removal.
-    let told = found.told();
-    found.remove(project)?;
+    let totals = waste.summarize();
+    waste.remove(project)?;
     // Before packing, which can prune them.
     let held_by = session::still_held(project, &sessions, &commits)?;
-    pack::pack(&project.repository)?;
+    pack::repack(&project.repository)?;
     Ok(GcResult {
         sessions: sessions.iter().map(ToString::to_string).collect(),
         archived,
         held_by,
-        ..told
+        ..totals
     })
 }
 
 /// Returns the commits of the sessions that are to be deleted for good.
-fn deleted_commits(project: &Project, wish: &GcOptions) -> anyhow::Result<Vec<CommitId>> {
+fn deleted_commits(project: &Project, options: &GcOptions) -> anyhow::Result<Vec<CommitId>> {
     let mut commits = Vec::new();
-    for session in wish.sessions.iter().filter(|_| wish.no_bundle) {
+    for session in options.sessions.iter().filter(|_| options.no_bundle) {
         commits.extend(session::commits(project, session)?);
     }
     Ok(commits)
 }
 
 /// Returns what [`gc`] would do now; does nothing and takes no lock of the repository.
-pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
-    let sessions: BTreeSet<_> = wish.sessions.iter().collect();
+pub fn plan(project: &Project, options: &GcOptions) -> anyhow::Result<GcResult> {
+    let sessions: BTreeSet<_> = options.sessions.iter().collect();
     let mut archived = Vec::new();
-    for session in sessions.iter().filter(|_| !wish.no_bundle) {
+    for session in sessions.iter().filter(|_| !options.no_bundle) {
         archived.push(ArchivedSession {
             session: session.to_string(),
             file: session::free_file(project, session)?,
@@ -143,12 +143,12 @@ pub fn plan(project: &Project, wish: &GcOptions) -> anyhow::Result<GcResult> {
         });
     }
 
-    let commits = deleted_commits(project, wish)?;
+    let commits = deleted_commits(project, options)?;
     Ok(GcResult {
         held_by: session::still_held(project, &sessions, &commits)?,
         sessions: sessions.iter().map(ToString::to_string).collect(),
         archived,
-        ..look(project, wish)?.told()
+        ..find_waste(project, options)?.summarize()
     })
 }
 
@@ -159,55 +159,59 @@ struct Waste {
     checkouts: Vec<(String, Reference)>,
     files: Vec<PathBuf>,
     /// Untrusted leftovers of killed processes.
-    left: Vec<PathBuf>,
+    abandoned: Vec<PathBuf>,
     snapshots: Vec<AgedSnapshots>,
 }
 
-fn look(project: &Project, wish: &GcOptions) -> anyhow::Result<Waste> {
+fn find_waste(project: &Project, options: &GcOptions) -> anyhow::Result<Waste> {
     let repository = &project.repository;
-    let worktrees = worktrees::idle(project, wish)?;
+    let worktrees = worktrees::find_idle_worktrees(project, options)?;
     let caches = confine::tool_caches(project);
-    let is_old = files::age(&caches).is_some_and(|age| age >= DAY * wish.idle_days);
-    let mut left = files::left_in(&quarantine::incoming_dir(repository))?;
-    left.extend(files::left_in(&sign::scratch_dir(repository))?);
+    let is_old = expired::age(&caches).is_some_and(|age| age >= DAY * options.idle_days);
+    let mut abandoned = expired::find_leftovers(&quarantine::incoming_dir(repository))?;
+    abandoned.extend(expired::find_leftovers(&sign::signing_dir(repository))?);
 
     Ok(Waste {
         // A running command can be using the caches.
         caches: (is_old && worktrees.in_use.is_empty()).then_some(caches),
         worktrees,
-        checkouts: worktrees::gone_checkouts(project)?,
-        files: files::old_files(repository, wish.undo_days),
-        left,
-        snapshots: snapshots::aged(repository, wish.undo_days)?,
+        checkouts: worktrees::missing_checkouts(project)?,
+        files: expired::old_files(repository, options.undo_days),
+        abandoned,
+        snapshots: snapshots::find_aged_snapshots(repository, options.undo_days)?,
     })
 }
 
 impl Waste {
     fn remove(&self, project: &Project) -> anyhow::Result<()> {
         for (worktree, _lock) in &self.worktrees.idle {
-            worktrees::remove_files(project, &worktree.session)?;
+            worktrees::remove_worktree(project, &worktree.session)?;
         }
 
         // The content is untrusted, so no symlink below the directory is followed. Its parent is
         // ours and can be reached through one.
         if let Some(caches) = &self.caches
-            && let (Some(folder), Some(name)) = (caches.parent(), caches.file_name())
+            && let (Some(dir), Some(name)) = (caches.parent(), caches.file_name())
         {
-            files::remove_foreign(&[folder.canonicalize()?.join(name)])?;
+            expired::remove_foreign(&[dir.canonicalize()?.join(name)])?;
         }
 
         worktrees::forget_checkouts(project, &self.checkouts)?;
-        files::remove(&self.files)?;
-        files::remove_foreign(&self.left)?;
-        snapshots::forget(&project.repository, &self.snapshots)
+        expired::remove_files(&self.files)?;
+        expired::remove_foreign(&self.abandoned)?;
+        snapshots::forget_snapshots(&project.repository, &self.snapshots)
     }
 
-    fn told(&self) -> GcResult {
+    fn summarize(&self) -> GcResult {
         let worktrees = self.worktrees.idle.iter().map(|(worktree, _)| worktree);
         let bytes = worktrees.clone().map(|it| it.bytes).sum::<u64>()
-            + self.caches.as_deref().map_or(0, files::size)
-            + files::size_of(&self.files)
-            + self.left.iter().map(|path| files::size(path)).sum::<u64>();
+            + self.caches.as_deref().map_or(0, expired::dir_size)
+            + expired::total_size(&self.files)
+            + self
+                .abandoned
+                .iter()
+                .map(|path| expired::dir_size(path))
+                .sum::<u64>();
         GcResult {
             sessions: Vec::new(),
             archived: Vec::new(),
@@ -217,7 +221,7 @@ impl Waste {
                 .iter()
                 .map(|(name, _)| name.clone())
                 .collect(),
-            undo_files: self.files.len() + self.left.len(),
+            undo_files: self.files.len() + self.abandoned.len(),
             snapshots: self.snapshots.iter().map(|it| it.old).sum(),
             caches: self.caches.is_some(),
             bytes,

@@ -4,14 +4,23 @@ use anyhow::Context as _;
 
 use crate::git::repository::Repository;
 
-const LARGE: &str = "core.bigFileThreshold=8m";
-const WINDOW: &str = "pack.windowMemory=128m";
+const BIG_FILE_THRESHOLD: &str = "core.bigFileThreshold=8m";
+const WINDOW_MEMORY: &str = "pack.windowMemory=128m";
 
 /// Packs loose objects and small packs. Unreachable objects are left to the user's own `git gc`.
-pub(super) fn pack(repository: &Repository) -> anyhow::Result<()> {
+pub(super) fn repack(repository: &Repository) -> anyhow::Result<()> {
     let mut command = repository.git()?;
     // git would spend minutes and gigabytes on deltas between large binaries.
-    command.args(["-c", LARGE, "-c", WINDOW, "repack", "-d", "-l", "-q"]);
+    command.args([
+        "-c",
+        BIG_FILE_THRESHOLD,
+        "-c",
+        WINDOW_MEMORY,
+        "repack",
+        "-d",
+        "-l",
+        "-q",
+    ]);
 
     // `--geometric` does not work in partial clones: git cannot leave out promised objects then.
     if !repository.is_partial() {

@@ -5,20 +5,20 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::worktrees::remove_files;
+use super::worktrees::remove_worktree;
 use crate::git::history;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};
-use crate::host::file::make_folders;
+use crate::host::file::make_dirs;
 use crate::session::name::SessionName;
 use crate::session::record::record_reference;
 use crate::session::turn::Turn;
 use crate::session::verify::check;
-use crate::workflow::archive::export::{Drafts, Existing, collect};
-use crate::workflow::hinted::with_hint;
+use crate::workflow::archive::export::{Drafts, Existing, collect_sessions};
+use crate::workflow::hint::with_hint;
 use crate::workflow::log;
-use crate::workflow::model::spent::forget_spent;
+use crate::workflow::model::spending::forget_spent;
 use crate::workflow::project::Project;
 use crate::workspace::stack::is_patch;
 
@@ -46,10 +46,10 @@ pub struct ArchivedSession {
 /// Writes a session with its draft to a bundle. The caller holds the session lock.
 pub(super) fn archive(project: &Project, session: &SessionName) -> anyhow::Result<ArchivedSession> {
     let file = free_file(project, session)?;
-    let folder = file.parent().unwrap_or(&file);
-    let saved = make_folders(folder)
+    let dir = file.parent().unwrap_or(&file);
+    let saved = make_dirs(dir)
         .map_err(anyhow::Error::from)
-        .and_then(|()| collect(project, std::slice::from_ref(session), Drafts::Included))
+        .and_then(|()| collect_sessions(project, std::slice::from_ref(session), Drafts::Included))
         .and_then(|bundle| bundle.save(project, &file, Existing::Stays));
     let bytes = saved.map_err(|error| {
         let during =
@@ -79,13 +79,13 @@ pub(super) fn fault(project: &Project, session: &SessionName) -> anyhow::Result<
 
 pub(super) fn free_file(project: &Project, session: &SessionName) -> anyhow::Result<PathBuf> {
     let tip = project.store().tip_id(session)?.to_string();
-    let folder = project.repository.teddy_dir().join(ARCHIVE);
-    let name = format!("{}-{}", session.folder(), &tip[..SHORT]);
-    let mut file = folder.join(format!("{name}.bundle"));
+    let dir = project.repository.teddy_dir().join(ARCHIVE);
+    let name = format!("{}-{}", session.dir_name(), &tip[..SHORT]);
+    let mut file = dir.join(format!("{name}.bundle"));
     let mut number = 1;
     while file.symlink_metadata().is_ok() {
         number += 1;
-        file = folder.join(format!("{name}-{number}.bundle"));
+        file = dir.join(format!("{name}-{number}.bundle"));
     }
 
     Ok(file)
@@ -108,7 +108,7 @@ fn references(session: &SessionName) -> Vec<String> {
 pub(super) fn commits(project: &Project, session: &SessionName) -> anyhow::Result<Vec<CommitId>> {
     let mut commits = Vec::new();
     for name in references(session) {
-        let Some(tip) = refs::held(&project.repository, &name)? else {
+        let Some(tip) = refs::read_unpeeled(&project.repository, &name)? else {
             continue;
         };
         // A signature is a tag, and a damaged turn cannot be read: neither has turns below it.
@@ -142,12 +142,12 @@ pub(super) fn still_held(
 pub(in crate::workflow) fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let repository = &project.repository;
     let tip = project.store().tip_id(session)?;
-    remove_files(project, &session.folder())?;
+    remove_worktree(project, &session.dir_name())?;
     refs::delete(repository, &session.reference(), Expected::At(tip))?;
 
     // Each of them would keep turns.
     for name in references(session) {
-        if refs::held(repository, &name)?.is_some() {
+        if refs::read_unpeeled(repository, &name)?.is_some() {
             refs::delete(repository, &name, Expected::Any)?;
         }
     }

@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 
 use crate::git::keep::durable;
-use crate::git::keep::hold;
-use crate::git::keep::hold::Older;
+use crate::git::keep::protect;
+use crate::git::keep::protect::MergePolicy;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
@@ -15,23 +15,26 @@ use crate::workspace::snapshot::KEEPER;
 pub(super) struct AgedSnapshots {
     reference: Reference,
     /// Remaining snapshots, newest first.
-    kept: Vec<CommitId>,
+    retained: Vec<CommitId>,
     pub(super) old: usize,
 }
 
-pub(super) fn aged(repository: &Repository, days: u32) -> anyhow::Result<Vec<AgedSnapshots>> {
+pub(super) fn find_aged_snapshots(
+    repository: &Repository,
+    days: u32,
+) -> anyhow::Result<Vec<AgedSnapshots>> {
     let oldest = clock::now().timestamp().as_second() - i64::from(days) * 24 * 60 * 60;
-    let mut found = Vec::new();
+    let mut snapshots = Vec::new();
     for reference in refs::list(repository, "refs/teddy/snapshots/")? {
-        let mut kept: Vec<CommitId> = Vec::new();
+        let mut retained: Vec<CommitId> = Vec::new();
         let (mut at, mut old) = (Some(reference.target), 0);
         while let Some(id) = at {
             let commit = repository.commit(id)?;
             let keeper = commit.message.trim_end() == KEEPER;
             // The newest snapshot is the last recorded state of the files, whatever its age.
-            let stays = kept.is_empty() || commit.seconds >= oldest;
+            let stays = retained.is_empty() || commit.seconds >= oldest;
             if stays {
-                kept.extend(if keeper {
+                retained.extend(if keeper {
                     commit.parents.first().copied()
                 } else {
                     Some(id)
@@ -44,28 +47,38 @@ pub(super) fn aged(repository: &Repository, days: u32) -> anyhow::Result<Vec<Age
         }
 
         if old > 0 {
-            found.push(AgedSnapshots {
+            snapshots.push(AgedSnapshots {
                 reference,
-                kept,
+                retained,
                 old,
             });
         }
     }
 
-    Ok(found)
+    Ok(snapshots)
 }
 
-pub(super) fn forget(repository: &Repository, aged: &[AgedSnapshots]) -> anyhow::Result<()> {
-    aged.iter()
-        .try_for_each(|one| move_to(repository, &one.reference, &chain(repository, &one.kept)?))
+pub(super) fn forget_snapshots(
+    repository: &Repository,
+    aged: &[AgedSnapshots],
+) -> anyhow::Result<()> {
+    aged.iter().try_for_each(|one| {
+        move_snapshot_ref(
+            repository,
+            &one.reference,
+            &rebuild_chain(repository, &one.retained)?,
+        )
+    })
 }
 
 /// Rebuilds the chain of keeper commits from the remaining snapshots, given newest first.
-fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
-    let (mut kept, message) = (kept.iter().rev(), format!("{KEEPER}\n"));
-    let mut tip = *kept.next().context("the newest snapshot is always kept")?;
-    let mut made = vec![tip];
-    for &commit in kept {
+fn rebuild_chain(repository: &Repository, retained: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
+    let (mut remaining, message) = (retained.iter().rev(), format!("{KEEPER}\n"));
+    let mut tip = *remaining
+        .next()
+        .context("the newest snapshot is always kept")?;
+    let mut commits = vec![tip];
+    for &commit in remaining {
         let tree = repository.commit(commit)?.tree;
         tip = repository.stage_commit(&NewCommit {
             tree,
@@ -73,30 +86,32 @@ fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<Commi
             message: &message,
             time: &clock::now(),
         })?;
-        made.push(tip);
+        commits.push(tip);
     }
 
-    Ok(made)
+    Ok(commits)
 }
 
-fn move_to(
+fn move_snapshot_ref(
     repository: &Repository,
     reference: &Reference,
-    made: &[CommitId],
+    commits: &[CommitId],
 ) -> anyhow::Result<()> {
-    let trees = made
+    let trees = commits
         .iter()
         .map(|&commit| Ok(repository.commit(commit)?.tree))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let held = hold::hold(repository, made, &trees, Older::Stay)?;
-    let held = held.context(
+    let protected = protect::protect_commits(repository, commits, &trees, MergePolicy::Separate)?;
+    let protected = protected.context(
         "`git gc` removed objects while they were written; nothing was forgotten, try again",
     )?;
 
     // Moving the ref makes the old commits unreachable, so the new ones must be durable first.
     durable::flush(repository)?;
     fault::point("before-snapshot-ref")?;
-    let tip = *made.last().context("the newest snapshot is always kept")?;
+    let tip = *commits
+        .last()
+        .context("the newest snapshot is always kept")?;
     refs::move_to(
         repository,
         (&reference.name, Expected::At(reference.target)),
@@ -104,5 +119,5 @@ fn move_to(
         "teddy: gc",
     )?;
 
-    hold::settle(repository, &held)
+    protect::release_protected(repository, &protected)
 }

@@ -9,9 +9,9 @@ use toml_edit::{Document, Item, Table};
 
 use super::HookedAgent;
 use crate::text::json_edit;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 
-const TIMEOUT: u32 = 10;
+const HOOK_TIMEOUT: u32 = 10;
 const NOTIFY: &str = r#"notify = ["teddy", "hook", "codex"]"#;
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
@@ -29,17 +29,17 @@ pub enum EntryState {
 }
 
 /// Returns the state of our entry.
-pub fn state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
+pub fn entry_state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
     if agent == HookedAgent::Codex {
         return Ok(notify_state(toml(text)?.as_table()));
     }
 
-    let value = value(text)?;
-    let events = events(agent);
-    let found = events
+    let value = parse_json(text)?;
+    let events = hook_events(agent);
+    let installed = events
         .iter()
-        .filter(|event| ours(agent, &value, event).is_some());
-    Ok(match found.count() {
+        .filter(|event| find_own_group(agent, &value, event).is_some());
+    Ok(match installed.count() {
         0 => EntryState::Absent,
         count if count == events.len() => EntryState::Installed,
         _ => EntryState::Partial,
@@ -47,16 +47,16 @@ pub fn state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
 }
 
 /// Returns the programs that our entries call.
-pub fn programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
+pub fn entry_programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     if agent == HookedAgent::Codex {
         let document = toml(text)?;
         let words = document.as_table().get("notify").and_then(Item::as_array);
-        let words = words.into_iter().flatten().filter_map(|word| word.as_str());
-        lines.push(words.collect::<Vec<_>>().join(" "));
+        let tokens = words.into_iter().flatten().filter_map(|word| word.as_str());
+        lines.push(tokens.collect::<Vec<_>>().join(" "));
     } else {
-        let value = value(text)?;
-        let groups = events(agent).map(|event| value["hooks"][event].as_array().cloned());
+        let value = parse_json(text)?;
+        let groups = hook_events(agent).map(|event| value["hooks"][event].as_array().cloned());
         let groups = groups.into_iter().flatten().flatten();
         let hooks = groups.filter_map(|group| group["hooks"].as_array().cloned());
         let commands = hooks
@@ -76,8 +76,11 @@ pub fn created(agent: HookedAgent) -> anyhow::Result<String> {
     if agent == HookedAgent::Codex {
         return Ok(format!("{NOTIFY}\n"));
     }
-    let [first, _] = events(agent);
-    added(agent, &json_edit::created(&["hooks", first], &group(agent)))
+    let [first, _] = hook_events(agent);
+    with_entry(
+        agent,
+        &json_edit::created(&["hooks", first], &entry_group(agent)),
+    )
 }
 
 /// Returns `true` if settings contain nothing but what [`created`] wrote. `without` are the settings
@@ -90,15 +93,15 @@ pub fn is_created(agent: HookedAgent, text: &str, without: &str) -> bool {
 }
 
 /// Returns the settings with our entry added.
-pub fn added(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
+pub fn with_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     if agent == HookedAgent::Codex {
         return with_notify(text);
     }
 
     let mut text = text.to_owned();
-    for event in events(agent) {
-        if ours(agent, &value(&text)?, event).is_none() {
-            text = json_edit::push(&text, &["hooks", event], &group(agent))
+    for event in hook_events(agent) {
+        if find_own_group(agent, &parse_json(&text)?, event).is_none() {
+            text = json_edit::push(&text, &["hooks", event], &entry_group(agent))
                 .with_context(|| format!("`hooks` or `hooks.{event}` is something else"))?;
         }
     }
@@ -107,15 +110,15 @@ pub fn added(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
 }
 
 /// Returns the settings with our entry removed.
-pub fn removed(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
+pub fn without_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     if agent == HookedAgent::Codex {
         return without_notify(text);
     }
 
     let mut text = text.to_owned();
-    for event in events(agent) {
-        while let Some(index) = ours(agent, &value(&text)?, event) {
-            let group = &value(&text)?["hooks"][event][index];
+    for event in hook_events(agent) {
+        while let Some(index) = find_own_group(agent, &parse_json(&text)?, event) {
+            let group = &parse_json(&text)?["hooks"][event][index];
             let is_alone = group["hooks"].as_array().is_some_and(|all| all.len() == 1);
             let without = json_edit::remove(&text, &["hooks", event], index);
             text = without.filter(|_| is_alone).with_context(|| {
@@ -127,7 +130,7 @@ pub fn removed(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn events(agent: HookedAgent) -> [&'static str; 2] {
+fn hook_events(agent: HookedAgent) -> [&'static str; 2] {
     match agent {
         HookedAgent::Gemini => ["BeforeAgent", "AfterAgent"],
         HookedAgent::Claude | HookedAgent::Codex => ["UserPromptSubmit", "Stop"],
@@ -135,21 +138,21 @@ fn events(agent: HookedAgent) -> [&'static str; 2] {
 }
 
 /// The entry for one event.
-fn group(agent: HookedAgent) -> Value {
+fn entry_group(agent: HookedAgent) -> Value {
     // Silent and always successful: a missing or failing TeDDy must not disturb the agent.
     let command = format!("teddy hook {} 2>/dev/null || true", agent.name());
     match agent {
         // Gemini counts milliseconds.
         HookedAgent::Gemini => json!({ "hooks": [
-            { "name": "teddy", "type": "command", "command": command, "timeout": TIMEOUT * 1000 }
+            { "name": "teddy", "type": "command", "command": command, "timeout": HOOK_TIMEOUT * 1000 }
         ] }),
         _ => json!({ "hooks": [
-            { "type": "command", "command": command, "timeout": TIMEOUT }
+            { "type": "command", "command": command, "timeout": HOOK_TIMEOUT }
         ] }),
     }
 }
 
-fn ours(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
+fn find_own_group(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
     let is_ours = |hook: &Value| {
         let command = hook["command"].as_str().unwrap_or_default();
         is_our_command(agent, &command.split_whitespace().collect::<Vec<_>>())
@@ -162,20 +165,20 @@ fn ours(agent: HookedAgent, value: &Value, event: &str) -> Option<usize> {
     })
 }
 
-fn is_our_command(agent: HookedAgent, words: &[&str]) -> bool {
-    our_program(agent, words).is_some()
+fn is_our_command(agent: HookedAgent, tokens: &[&str]) -> bool {
+    our_program(agent, tokens).is_some()
 }
 
-fn our_program<'w>(agent: HookedAgent, words: &[&'w str]) -> Option<&'w str> {
-    let mut calls = words.windows(3);
-    let call = calls.find(|words| {
-        let program = words[0].rsplit('/').next().unwrap_or_default();
-        ["teddy", "git-teddy"].contains(&program) && words[1..] == ["hook", agent.name()]
+fn our_program<'w>(agent: HookedAgent, tokens: &[&'w str]) -> Option<&'w str> {
+    let mut calls = tokens.windows(3);
+    let call = calls.find(|tokens| {
+        let program = tokens[0].rsplit('/').next().unwrap_or_default();
+        ["teddy", "git-teddy"].contains(&program) && tokens[1..] == ["hook", agent.name()]
     });
-    call.map(|words| words[0])
+    call.map(|tokens| tokens[0])
 }
 
-fn value(text: &str) -> anyhow::Result<Value> {
+fn parse_json(text: &str) -> anyhow::Result<Value> {
     if text.trim().is_empty() {
         return Ok(json!({}));
     }
@@ -195,10 +198,10 @@ fn notify_state(table: &Table) -> EntryState {
     let Some(notify) = table.get("notify") else {
         return EntryState::Absent;
     };
-    let words: Option<Vec<&str>> = notify
+    let tokens: Option<Vec<&str>> = notify
         .as_array()
-        .and_then(|words| words.iter().map(|word| word.as_str()).collect());
-    let is_ours = words.is_some_and(|words| is_our_command(HookedAgent::Codex, &words));
+        .and_then(|items| items.iter().map(|word| word.as_str()).collect());
+    let is_ours = tokens.is_some_and(|tokens| is_our_command(HookedAgent::Codex, &tokens));
     match is_ours {
         true => EntryState::Installed,
         false => EntryState::Foreign(notify.to_string().trim().to_owned()),
@@ -210,7 +213,7 @@ fn with_notify(text: &str) -> anyhow::Result<String> {
     let document = toml(text)?;
     match notify_state(document.as_table()) {
         EntryState::Foreign(other) => {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!("`notify` is set already: {other}"),
                 "Codex runs only one program; `teddy record` and `teddy run` work without it",
             ));
@@ -291,18 +294,18 @@ mod tests {
 
     #[track_caller]
     fn check(agent: HookedAgent, text: &str) -> String {
-        let with = added(agent, text).unwrap();
-        assert_eq!(state(agent, &with).unwrap(), EntryState::Installed);
-        assert_eq!(added(agent, &with).unwrap(), with);
-        assert_eq!(removed(agent, &with).unwrap(), text);
-        assert_eq!(removed(agent, text).unwrap(), text);
+        let with = with_entry(agent, text).unwrap();
+        assert_eq!(entry_state(agent, &with).unwrap(), EntryState::Installed);
+        assert_eq!(with_entry(agent, &with).unwrap(), with);
+        assert_eq!(without_entry(agent, &with).unwrap(), text);
+        assert_eq!(without_entry(agent, text).unwrap(), text);
         with
     }
 
     #[test]
     fn an_entry_comes_and_goes_and_leaves_the_rest_as_it_was() {
         let with = created(HookedAgent::Claude).unwrap();
-        let without = removed(HookedAgent::Claude, &with).unwrap();
+        let without = without_entry(HookedAgent::Claude, &with).unwrap();
         assert!(is_created(HookedAgent::Claude, &with, &without));
         for text in [
             "",
@@ -346,7 +349,7 @@ mod tests {
             check(HookedAgent::Codex, text);
         }
         let line = format!("a = 1\n{NOTIFY} # mine\n");
-        let without = removed(HookedAgent::Codex, &line).unwrap();
+        let without = without_entry(HookedAgent::Codex, &line).unwrap();
         assert_eq!(without, "a = 1\n# mine\n");
         let text = "# mine\nmodel = \"x\" # yes\n\n[tools] # none\nweb = true\n";
         let with = check(HookedAgent::Codex, text);
@@ -359,39 +362,43 @@ mod tests {
     #[test]
     fn what_another_program_has_stays_its_own() {
         let text = "notify = [\"say\", \"done\"]\n";
-        let error = added(HookedAgent::Codex, text).unwrap_err().to_string();
+        let error = with_entry(HookedAgent::Codex, text)
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "`notify` is set already: [\"say\", \"done\"]");
-        assert_eq!(removed(HookedAgent::Codex, text).unwrap(), text);
+        assert_eq!(without_entry(HookedAgent::Codex, text).unwrap(), text);
         for (agent, text) in [
             (HookedAgent::Codex, "notify = "),
             (HookedAgent::Claude, "// {}\n{}"),
             (HookedAgent::Claude, "[]"),
             (HookedAgent::Claude, "{\"hooks\": {\"Stop\": 1}}"),
         ] {
-            assert!(added(agent, text).is_err(), "{text}");
+            assert!(with_entry(agent, text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn the_program_that_is_called_is_known() {
-        let ours = "{\"command\": \"/opt/bin/teddy hook claude\"}";
-        let text = format!("{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{ours}, {{}}]}}]}}}}");
-        let called = programs(HookedAgent::Claude, &text).unwrap();
+        let own_hook = "{\"command\": \"/opt/bin/teddy hook claude\"}";
+        let text = format!("{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{own_hook}, {{}}]}}]}}}}");
+        let called = entry_programs(HookedAgent::Claude, &text).unwrap();
         assert_eq!(called, ["/opt/bin/teddy"]);
         let text = "notify = [\"teddy\", \"hook\", \"codex\"]\n";
-        assert_eq!(programs(HookedAgent::Codex, text).unwrap(), ["teddy"]);
-        assert_eq!(programs(HookedAgent::Gemini, "").unwrap(), [""; 0]);
+        assert_eq!(entry_programs(HookedAgent::Codex, text).unwrap(), ["teddy"]);
+        assert_eq!(entry_programs(HookedAgent::Gemini, "").unwrap(), [""; 0]);
     }
 
     #[test]
     fn an_entry_among_others_is_left_to_the_user() {
-        let ours = "{\"command\": \"/opt/bin/teddy hook claude\"}";
-        let text = format!("{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{ours}, {{}}]}}]}}}}");
+        let own_hook = "{\"command\": \"/opt/bin/teddy hook claude\"}";
+        let text = format!("{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{own_hook}, {{}}]}}]}}}}");
         assert_eq!(
-            state(HookedAgent::Claude, &text).unwrap(),
+            entry_state(HookedAgent::Claude, &text).unwrap(),
             EntryState::Partial
         );
-        let error = removed(HookedAgent::Claude, &text).unwrap_err().to_string();
+        let error = without_entry(HookedAgent::Claude, &text)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("remove it by hand"), "{error}");
     }
 }

@@ -14,7 +14,7 @@ const MAX_ID: usize = 200;
 /// When a hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum HookMoment {
+pub enum HookTrigger {
     /// The agent received a prompt and has done nothing yet.
     Prompt,
     /// The agent finished the prompt.
@@ -29,7 +29,7 @@ pub struct HookEvent {
     /// The agent.
     pub agent: HookedAgent,
     /// Kind of event.
-    pub moment: HookMoment,
+    pub moment: HookTrigger,
     /// The agent's id of the conversation.
     pub conversation: String,
     /// Working directory of the agent; `None` for that of the hook.
@@ -47,7 +47,7 @@ pub struct HookEvent {
 }
 
 /// Parses an event. `None` for other kinds.
-pub fn read(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>> {
+pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>> {
     let value: Value = serde_json::from_str(text)
         .map_err(|error| anyhow::anyhow!("what {} tells is not JSON: {error}", agent.name()))?;
     let field = |name: &str| value[name].as_str().unwrap_or_default();
@@ -55,10 +55,10 @@ pub fn read(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>>
         HookedAgent::Codex => (field("type"), field("thread-id")),
         _ => (field("hook_event_name"), field("session_id")),
     };
-    let moment = match kind {
-        "UserPromptSubmit" | "BeforeAgent" => HookMoment::Prompt,
-        "Stop" | "AfterAgent" => HookMoment::Stop,
-        "agent-turn-complete" => HookMoment::Whole,
+    let trigger = match kind {
+        "UserPromptSubmit" | "BeforeAgent" => HookTrigger::Prompt,
+        "Stop" | "AfterAgent" => HookTrigger::Stop,
+        "agent-turn-complete" => HookTrigger::Whole,
         _ => return Ok(None),
     };
 
@@ -67,11 +67,11 @@ pub fn read(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>>
         "{} does not say which conversation it is",
         agent.name()
     );
-    let words = match agent {
+    let prompt = match agent {
         HookedAgent::Codex => messages(&value["input-messages"]),
         _ => field("prompt").to_owned(),
     };
-    let said = match agent {
+    let reply = match agent {
         HookedAgent::Codex => field("last-assistant-message"),
         HookedAgent::Gemini => field("prompt_response"),
         HookedAgent::Claude => field("last_assistant_message"),
@@ -84,12 +84,12 @@ pub fn read(agent: HookedAgent, text: &str) -> anyhow::Result<Option<HookEvent>>
 
     Ok(Some(HookEvent {
         agent,
-        moment,
+        moment: trigger,
         conversation: id.to_owned(),
         // A relative path would depend on where the queue is handled.
-        folder: path("cwd").filter(|folder| folder.is_absolute()),
-        words: cut(&words).to_owned(),
-        said: cut(said).to_owned(),
+        folder: path("cwd").filter(|dir| dir.is_absolute()),
+        words: cut(&prompt).to_owned(),
+        said: cut(reply).to_owned(),
         transcript: path("transcript_path"),
     }))
 }
@@ -128,16 +128,16 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(agent: HookedAgent, text: &str, expected: (HookMoment, &str, &str, &str)) {
-        let event = read(agent, text).unwrap().unwrap();
-        let found = (
+    fn check(agent: HookedAgent, text: &str, expected: (HookTrigger, &str, &str, &str)) {
+        let event = parse_event(agent, text).unwrap().unwrap();
+        let actual = (
             event.moment,
             event.session(),
             event.words.as_str(),
             event.said.as_str(),
         );
-        let (moment, session, words, said) = expected;
-        assert_eq!(found, (moment, session.to_owned(), words, said));
+        let (trigger, session, prompt, reply) = expected;
+        assert_eq!(actual, (trigger, session.to_owned(), prompt, reply));
         let json = serde_json::to_string(&event).unwrap();
         assert_eq!(serde_json::from_str::<HookEvent>(&json).unwrap(), event);
     }
@@ -148,49 +148,49 @@ mod tests {
             HookedAgent::Claude,
             r#"{"session_id":"0AF1-b2c3-d4e5","transcript_path":"/x","cwd":"/p",
                "hook_event_name":"UserPromptSubmit","prompt":"add a form"}"#,
-            (HookMoment::Prompt, "claude-0af1b2c3", "add a form", ""),
+            (HookTrigger::Prompt, "claude-0af1b2c3", "add a form", ""),
         );
         check(
             HookedAgent::Gemini,
             r#"{"session_id":"s","hook_event_name":"AfterAgent","prompt":"p","prompt_response":"r"}"#,
-            (HookMoment::Stop, "gemini-s", "p", "r"),
+            (HookTrigger::Stop, "gemini-s", "p", "r"),
         );
         check(
             HookedAgent::Codex,
             r#"{"type":"agent-turn-complete","thread-id":"t-1","turn-id":"1","cwd":"/p",
                "input-messages":["a","b"],"last-assistant-message":"done"}"#,
-            (HookMoment::Whole, "codex-t1", "a\n\nb", "done"),
+            (HookTrigger::Whole, "codex-t1", "a\n\nb", "done"),
         );
         check(
             HookedAgent::Claude,
             r#"{"session_id":"é","hook_event_name":"Stop"}"#,
-            (HookMoment::Stop, "claude-4a99557e4033", "", ""),
+            (HookTrigger::Stop, "claude-4a99557e4033", "", ""),
         );
     }
 
     #[test]
     fn what_is_about_something_else_is_passed_over() {
         let other = r#"{"session_id":"s","hook_event_name":"PreToolUse"}"#;
-        assert_eq!(read(HookedAgent::Claude, other).unwrap(), None);
+        assert_eq!(parse_event(HookedAgent::Claude, other).unwrap(), None);
     }
 
     #[test]
     fn what_no_agent_tells_is_an_error() {
         for text in ["", "{", r#"{"hook_event_name":"Stop"}"#] {
-            assert!(read(HookedAgent::Claude, text).is_err(), "{text}");
+            assert!(parse_event(HookedAgent::Claude, text).is_err(), "{text}");
         }
         let long = format!(
             r#"{{"hook_event_name":"Stop","session_id":"{}"}}"#,
             "x".repeat(201)
         );
-        assert!(read(HookedAgent::Claude, &long).is_err());
+        assert!(parse_event(HookedAgent::Claude, &long).is_err());
     }
 
     #[test]
     fn long_words_are_cut_between_characters() {
         let words = "é".repeat(MAX_WORDS);
         let text = format!(r#"{{"hook_event_name":"Stop","session_id":"s","prompt":"x{words}"}}"#);
-        let event = read(HookedAgent::Claude, &text).unwrap().unwrap();
+        let event = parse_event(HookedAgent::Claude, &text).unwrap().unwrap();
         assert_eq!(event.words.len(), MAX_WORDS - 1);
     }
 }

@@ -5,7 +5,7 @@
 
 pub mod entry;
 pub mod event;
-pub mod place;
+pub mod hook_file;
 pub mod queue;
 mod state;
 pub mod take;
@@ -42,14 +42,14 @@ impl HookedAgent {
     }
 
     /// Looks up an agent by name.
-    pub fn named(name: &str) -> Option<HookedAgent> {
+    pub fn from_name(name: &str) -> Option<HookedAgent> {
         HookedAgent::ALL
             .into_iter()
             .find(|agent| agent.name() == name)
     }
 
     /// Directory of its settings, transcripts and login, relative to the home directory or a project.
-    pub fn folder(self) -> &'static str {
+    pub fn config_dir(self) -> &'static str {
         match self {
             HookedAgent::Claude => ".claude",
             HookedAgent::Codex => ".codex",
@@ -58,7 +58,7 @@ impl HookedAgent {
     }
 
     /// Environment variable that overrides the directory in the home directory.
-    pub fn folder_variable(self) -> Option<&'static str> {
+    pub fn dir_variable(self) -> Option<&'static str> {
         match self {
             HookedAgent::Claude => Some("CLAUDE_CONFIG_DIR"),
             HookedAgent::Codex => Some("CODEX_HOME"),
@@ -99,6 +99,6 @@ impl HookedAgent {
 }
 
 /// Directory for hook state, below our directory in `.git`.
-pub fn folder(teddy_dir: &Path) -> PathBuf {
+pub fn hooks_dir(teddy_dir: &Path) -> PathBuf {
     teddy_dir.join("hooks")
 }

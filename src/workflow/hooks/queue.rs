@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 
 use super::event::HookEvent;
 use super::trouble;
-use crate::host::file::{FileMode, Root, make_folders};
+use crate::host::file::{FileMode, Root, make_dirs};
 use crate::host::lock::{Lock, LockError, patience};
 
 /// If this many events are waiting, nothing has handled the queue for a long time.
-const MAX_WAITING: usize = 1000;
+const MAX_QUEUED: usize = 1000;
 const MAX_EVENT: u64 = 4 << 20;
 
 /// Appends an event.
-pub fn put(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
-    let root = open(hooks)?;
+pub fn enqueue(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
+    let root = open_queue(hooks)?;
     let text = serde_json::to_string(event)?;
-    let waiting = waiting(&root)?;
+    let waiting = queued_events(&root)?;
     anyhow::ensure!(
-        waiting.len() < MAX_WAITING,
-        "{MAX_WAITING} prompts wait to be recorded"
+        waiting.len() < MAX_QUEUED,
+        "{MAX_QUEUED} prompts wait to be recorded"
     );
     let last = waiting.last().map_or(0, |(number, _)| *number);
 
@@ -36,39 +36,39 @@ pub fn put(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
 }
 
 /// Handles all waiting events, one process at a time. A failing event is noted and skipped.
-pub fn drain(
+pub fn drain_queue(
     hooks: &Path,
     take: &mut dyn FnMut(&HookEvent) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let root = open(hooks)?;
+    let root = open_queue(hooks)?;
     let _lock = Lock::take(hooks, "hook", patience())?;
-    while let Some((_, name)) = waiting(&root)?.into_iter().next() {
+    while let Some((_, name)) = queued_events(&root)?.into_iter().next() {
         let read = root.read(&name, MAX_EVENT).map_err(anyhow::Error::from);
         let event = read.and_then(|bytes| Ok(serde_json::from_slice::<HookEvent>(&bytes)?));
         match event.and_then(|event| take(&event)) {
             // Another command holds the lock. Keep the event for the next run.
-            Err(error) if is_busy(&error) => {
-                trouble::note(hooks, &format!("{error:#}"));
+            Err(error) if is_lock_busy(&error) => {
+                trouble::note_error(hooks, &format!("{error:#}"));
                 return Ok(());
             }
-            Err(error) => trouble::note(hooks, &format!("{error:#}")),
-            Ok(()) => trouble::forget(hooks),
+            Err(error) => trouble::note_error(hooks, &format!("{error:#}")),
+            Ok(()) => trouble::clear_errors(hooks),
         }
 
-        std::fs::remove_file(hooks.join(QUEUE).join(&name))?;
+        std::fs::remove_file(hooks.join(QUEUE_DIR).join(&name))?;
     }
 
     Ok(())
 }
 
-const QUEUE: &str = "queue";
+const QUEUE_DIR: &str = "queue";
 
-fn open(hooks: &Path) -> anyhow::Result<Root> {
-    make_folders(&hooks.join(QUEUE))?;
-    Ok(Root::open(&hooks.join(QUEUE))?)
+fn open_queue(hooks: &Path) -> anyhow::Result<Root> {
+    make_dirs(&hooks.join(QUEUE_DIR))?;
+    Ok(Root::open(&hooks.join(QUEUE_DIR))?)
 }
 
-fn waiting(root: &Root) -> anyhow::Result<Vec<(u64, PathBuf)>> {
+fn queued_events(root: &Root) -> anyhow::Result<Vec<(u64, PathBuf)>> {
     let names = root.names()?.into_iter();
     let mut waiting: Vec<(u64, PathBuf)> = names
         .filter_map(|name| {
@@ -80,23 +80,23 @@ fn waiting(root: &Root) -> anyhow::Result<Vec<(u64, PathBuf)>> {
     Ok(waiting)
 }
 
-fn is_busy(error: &anyhow::Error) -> bool {
+fn is_lock_busy(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(LockError::Busy { .. }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::HookedAgent;
-    use super::super::event::HookMoment;
+    use super::super::event::HookTrigger;
     use super::*;
 
-    fn event(words: &str) -> HookEvent {
+    fn event(prompt: &str) -> HookEvent {
         HookEvent {
             agent: HookedAgent::Claude,
-            moment: HookMoment::Prompt,
+            moment: HookTrigger::Prompt,
             conversation: "c".to_owned(),
             folder: None,
-            words: words.to_owned(),
+            words: prompt.to_owned(),
             said: String::new(),
             transcript: None,
         }
@@ -104,54 +104,59 @@ mod tests {
 
     #[test]
     fn events_are_taken_in_order_and_a_bad_one_does_not_stop_the_others() {
-        let folder = tempfile::tempdir().unwrap();
-        for words in ["1", "2", "3"] {
-            put(folder.path(), &event(words)).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        for prompt in ["1", "2", "3"] {
+            enqueue(dir.path(), &event(prompt)).unwrap();
         }
-        std::fs::write(folder.path().join("queue/00000002.json"), "{").unwrap();
-        let mut taken = Vec::new();
-        drain(folder.path(), &mut |event| {
-            taken.push(event.words.clone());
+        std::fs::write(dir.path().join("queue/00000002.json"), "{").unwrap();
+        let mut handled = Vec::new();
+        drain_queue(dir.path(), &mut |event| {
+            handled.push(event.words.clone());
             anyhow::ensure!(event.words != "3", "three is wrong");
             Ok(())
         })
         .unwrap();
-        assert_eq!(taken, ["1", "3"]);
-        let noted = trouble::noted(folder.path());
+        assert_eq!(handled, ["1", "3"]);
+        let noted = trouble::read_errors(dir.path());
         assert_eq!(noted.len(), 2, "{noted:?}");
         assert!(noted[1].ends_with("three is wrong"), "{noted:?}");
-        assert_eq!(waiting(&open(folder.path()).unwrap()).unwrap(), []);
+        assert_eq!(queued_events(&open_queue(dir.path()).unwrap()).unwrap(), []);
     }
 
     #[test]
     fn an_event_waits_while_another_process_is_at_work() {
-        let folder = tempfile::tempdir().unwrap();
-        put(folder.path(), &event("1")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        enqueue(dir.path(), &event("1")).unwrap();
         let busy = || LockError::Busy {
             holder: "process 1".to_owned(),
         };
-        drain(folder.path(), &mut |_| Err(busy().into())).unwrap();
-        let mut taken = 0;
-        drain(folder.path(), &mut |_| {
-            taken += 1;
+        drain_queue(dir.path(), &mut |_| Err(busy().into())).unwrap();
+        let mut handled = 0;
+        drain_queue(dir.path(), &mut |_| {
+            handled += 1;
             Ok(())
         })
         .unwrap();
-        assert_eq!((taken, trouble::noted(folder.path()).len()), (1, 0));
+        assert_eq!((handled, trouble::read_errors(dir.path()).len()), (1, 0));
     }
 
     #[test]
     fn every_event_of_many_hooks_is_there() {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..20 {
-                        put(folder.path(), &event("x")).unwrap();
+                        enqueue(dir.path(), &event("x")).unwrap();
                     }
                 });
             }
         });
-        assert_eq!(waiting(&open(folder.path()).unwrap()).unwrap().len(), 80);
+        assert_eq!(
+            queued_events(&open_queue(dir.path()).unwrap())
+                .unwrap()
+                .len(),
+            80
+        );
     }
 }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::event::HookEvent;
 use crate::git::object::CommitId;
-use crate::host::file::{make_folders, read_regular, write_atomic};
+use crate::host::file::{make_dirs, read_regular, write_atomic};
 use crate::text::digest;
 use crate::workflow::record::RecordStart;
 
-const MAX_FILE: u64 = 4 << 20;
+const MAX_CONVERSATION: u64 = 4 << 20;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Conversation {
@@ -43,21 +43,25 @@ impl OpenPrompt {
 }
 
 /// `None` for a new conversation.
-pub(super) fn read(hooks: &Path, event: &HookEvent) -> Option<Conversation> {
-    let bytes = read_regular(&file(hooks, event), MAX_FILE).ok()?;
+pub(super) fn read_conversation(hooks: &Path, event: &HookEvent) -> Option<Conversation> {
+    let bytes = read_regular(&conversation_file(hooks, event), MAX_CONVERSATION).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-pub(super) fn write(hooks: &Path, event: &HookEvent, known: &Conversation) -> anyhow::Result<()> {
-    let path = file(hooks, event);
-    let folder = path.parent().expect("the file has a folder");
-    let text = serde_json::to_string(known)?;
-    make_folders(folder)
+pub(super) fn write_conversation(
+    hooks: &Path,
+    event: &HookEvent,
+    conversation: &Conversation,
+) -> anyhow::Result<()> {
+    let path = conversation_file(hooks, event);
+    let dir = path.parent().expect("the file has a folder");
+    let text = serde_json::to_string(conversation)?;
+    make_dirs(dir)
         .and_then(|()| write_atomic(&path, text.as_bytes()))
         .with_context(|| format!("writing `{}`", path.display()))
 }
 
-fn file(hooks: &Path, event: &HookEvent) -> PathBuf {
+fn conversation_file(hooks: &Path, event: &HookEvent) -> PathBuf {
     let name = format!(
         "{}-{}.json",
         event.agent.name(),

@@ -4,9 +4,9 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::event::{HookEvent, HookMoment};
+use super::event::{HookEvent, HookTrigger};
 use super::state::{self, Conversation, OpenPrompt};
-use super::{HookedAgent, folder};
+use super::{HookedAgent, hooks_dir};
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
 use crate::host::file::{Root, read_end};
@@ -22,30 +22,30 @@ use crate::workflow::user::User;
 
 /// Handles an event in the project of its directory.
 pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> anyhow::Result<()> {
-    let hooks = folder(&project.repository.teddy_dir());
-    let Some(mut known) = known(project, &hooks, event, user)? else {
+    let hooks = hooks_dir(&project.repository.teddy_dir());
+    let Some(mut conversation) = open_conversation(project, &hooks, event, user)? else {
         return Ok(());
     };
-    project.work_on(&SessionName::from_ref(&known.session)?);
+    project.work_on(&SessionName::from_ref(&conversation.session)?);
 
     // The agent does not report the end of an interrupted prompt, so the next event ends it.
-    if let Some(prompt) = known.prompt.take() {
-        let done = finish(project, event, Some(&prompt), user);
-        state::write(&hooks, event, &known)?;
-        done?;
-    } else if event.moment != HookMoment::Prompt {
+    if let Some(prompt) = conversation.prompt.take() {
+        let finished = finish(project, event, Some(&prompt), user);
+        state::write_conversation(&hooks, event, &conversation)?;
+        finished?;
+    } else if event.moment != HookTrigger::Prompt {
         finish(project, event, None, user)?;
     }
 
-    if event.moment == HookMoment::Prompt {
+    if event.moment == HookTrigger::Prompt {
         let start = begin(project, user)?;
-        known.prompt = Some(OpenPrompt {
+        conversation.prompt = Some(OpenPrompt {
             words: event.words.clone(),
             files: start.files,
             published: start.published,
             transcript_from: transcript_size(project, event),
         });
-        state::write(&hooks, event, &known)?;
+        state::write_conversation(&hooks, event, &conversation)?;
     }
 
     Ok(())
@@ -53,32 +53,32 @@ pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> an
 
 /// The state of the conversation. Its first prompt creates a session. `None` if a prompt ends whose
 /// start was not seen.
-fn known(
+fn open_conversation(
     project: &Project,
     hooks: &Path,
     event: &HookEvent,
     user: &mut dyn User,
 ) -> anyhow::Result<Option<Conversation>> {
-    if let Some(known) = state::read(hooks, event)
-        && let Ok(name) = SessionName::from_ref(&known.session)
+    if let Some(conversation) = state::read_conversation(hooks, event)
+        && let Ok(name) = SessionName::from_ref(&conversation.session)
         && exists(project, &name)?
     {
-        return Ok(Some(known));
+        return Ok(Some(conversation));
     }
-    if event.moment == HookMoment::Stop {
+    if event.moment == HookTrigger::Stop {
         return Ok(None);
     }
 
     let name = project.free_name(SessionName::from_title(&event.session()))?;
     let agent = agents::agent(project, &project.settings.agent)?;
     let transaction = project.enter("hook", user)?;
-    new::start(&transaction, project, &name, &agent)?;
-    let known = Conversation {
+    new::create_session(&transaction, project, &name, &agent)?;
+    let conversation = Conversation {
         session: name.to_string(),
         prompt: None,
     };
-    state::write(hooks, event, &known)?;
-    Ok(Some(known))
+    state::write_conversation(hooks, event, &conversation)?;
+    Ok(Some(conversation))
 }
 
 fn finish(
@@ -87,10 +87,10 @@ fn finish(
     prompt: Option<&OpenPrompt>,
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
-    let words = prompt.map_or(&event.words, |prompt| &prompt.words);
-    let is_whole = event.moment == HookMoment::Whole;
-    let wish = RecordOptions {
-        message: words.clone(),
+    let message = prompt.map_or(&event.words, |prompt| &prompt.words);
+    let is_whole = event.moment == HookTrigger::Whole;
+    let options = RecordOptions {
+        message: message.clone(),
         work: Recorded {
             by: Some(event.agent.name().to_owned()),
             conversation: Some(event.conversation.clone()),
@@ -100,23 +100,23 @@ fn finish(
         allow_empty: prompt.is_some() || is_whole,
     };
 
-    let done = match prompt {
-        Some(prompt) => record_since(project, prompt.start(), &wish, user),
-        None if is_whole => record::record(project, &wish, user),
+    let recorded = match prompt {
+        Some(prompt) => record_since(project, prompt.start(), &options, user),
+        None if is_whole => record::record(project, &options, user),
         // The prompt was already recorded. What the agent did since then belongs to the same
         // prompt.
         None => record::record(
             project,
             &RecordOptions {
                 message: String::new(),
-                ..wish
+                ..options
             },
             user,
         ),
     };
-    match done {
+    match recorded {
         Err(error) if error.is::<NothingToRecord>() => Ok(()),
-        done => done.map(|_| ()),
+        result => result.map(|_| ()),
     }
 }
 
@@ -128,26 +128,26 @@ fn written(
 ) -> Option<Transcript> {
     let from = prompt.map_or(0, |prompt| prompt.transcript_from);
     let excerpt = event.transcript.as_deref().and_then(|path| {
-        let (root, below) = beneath(project, event.agent, path)?;
-        let end = read_end(&root, &below, from, MAX_TRANSCRIPT).ok()?;
-        let found = transcript(&below.to_string_lossy(), end);
-        (!found.text.trim().is_empty()).then_some(found)
+        let (root, rel_path) = beneath(project, event.agent, path)?;
+        let end = read_end(&root, &rel_path, from, MAX_TRANSCRIPT).ok()?;
+        let parsed = transcript(&rel_path.to_string_lossy(), end);
+        (!parsed.text.trim().is_empty()).then_some(parsed)
     });
-    let said = (!event.said.trim().is_empty()).then(|| Transcript {
+    let reply = (!event.said.trim().is_empty()).then(|| Transcript {
         name: "transcript.md",
         text: format!("{}\n", redact(event.said.trim_end())),
     });
-    excerpt.or(said)
+    excerpt.or(reply)
 }
 
 /// Length of the transcript.
 fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
     let size = event.transcript.as_deref().and_then(|path| {
-        let (root, below) = beneath(project, event.agent, path)?;
+        let (root, rel_path) = beneath(project, event.agent, path)?;
         // Only JSON lines are appended to. Other formats are rewritten as a whole, so the old
         // length means nothing.
-        let is_added_to = below.extension().is_some_and(|ending| ending == "jsonl");
-        is_added_to.then_some(root.entry(&below).ok()??.size)
+        let is_added_to = rel_path.extension().is_some_and(|ending| ending == "jsonl");
+        is_added_to.then_some(root.entry(&rel_path).ok()??.size)
     });
     size.unwrap_or_default()
 }
@@ -157,9 +157,9 @@ fn transcript_size(project: &Project, event: &HookEvent) -> u64 {
 fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, PathBuf)> {
     // The path comes from the event and is untrusted. The agent's own directory also has its login
     // and settings, so only its transcripts can be read.
-    let own = agent.folder_variable().and_then(env::folder);
-    let home = project.places.home.as_ref();
-    let dirs = [own, home.map(|home| home.join(agent.folder()))];
+    let own = agent.dir_variable().and_then(env::dir_var);
+    let home = project.user_dirs.home.as_ref();
+    let dirs = [own, home.map(|home| home.join(agent.config_dir()))];
     let dirs = dirs.into_iter().flatten();
     let dirs: Vec<PathBuf> = dirs.map(|dir| dir.join(agent.transcripts())).collect();
     let (dir, below) = dirs.iter().find_map(|dir| {

@@ -129,14 +129,14 @@ impl fmt::Display for CommitRefused {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            let place = match repair.in_files {
+            let suffix = match repair.in_files {
                 true => ", and your files have that",
                 false => "",
             };
             let names = names.join(", ");
             return write!(
                 f,
-                "; before it refused, a hook changed {names}{more}{place}"
+                "; before it refused, a hook changed {names}{more}{suffix}"
             );
         }
 

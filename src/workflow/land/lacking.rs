@@ -7,7 +7,7 @@ use crate::git::land::branch::Target;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::text::path::lossy;
-use crate::workflow::land::commits::PlannedCommit;
+use crate::workflow::land::landing_plan::PlannedCommit;
 use crate::workflow::land::range::Landing;
 
 /// A file that lacks the changes of a turn, because the user reverted or deleted it.
@@ -20,7 +20,7 @@ pub struct TakenBackFile {
 
 /// Returns the files that lack what a landing commits. After the commit they would differ from HEAD
 /// by the reverse of the landing, and the next commit would revert it.
-pub(super) fn lacking(
+pub(super) fn find_lacking(
     repository: &Repository,
     planned: &[PlannedCommit],
     target: &Target,
@@ -30,7 +30,7 @@ pub(super) fn lacking(
         return Ok(Vec::new());
     };
     let landings: Vec<&Landing> = planned.iter().flat_map(|commit| &commit.landings).collect();
-    let mut found = Vec::new();
+    let mut taken_back = Vec::new();
     for change in diff::changes(repository, target.tree, last.tree)? {
         let now = repository.entry(files, &change.path)?;
         if now == change.new {
@@ -46,11 +46,11 @@ pub(super) fn lacking(
             }
         }
         if let Some(turn) = newest.filter(|_| is_back) {
-            found.push(TakenBackFile {
+            taken_back.push(TakenBackFile {
                 path: lossy(&change.path),
                 turn,
             });
         }
     }
-    Ok(found)
+    Ok(taken_back)
 }

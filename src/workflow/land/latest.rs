@@ -12,10 +12,10 @@ use crate::workspace::landing::landed_as;
 use crate::workspace::stack::{Stacks, is_patch};
 
 // Number of turns to search.
-const MAX_BACK: usize = 32;
+const MAX_TURNS_BACK: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Latest {
+pub struct LatestLanding {
     pub turn: u64,
     pub branch: String,
     /// Whether the branch still contains the newest commit. A reset or `--amend` removes it.
@@ -32,9 +32,9 @@ pub struct Latest {
 }
 
 /// Returns the newest landing among the last turns.
-pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
+pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<LatestLanding>> {
     let mut since = Vec::new();
-    for turn in project.store().history(tip.clone()).take(MAX_BACK) {
+    for turn in project.store().history(tip.clone()).take(MAX_TURNS_BACK) {
         let turn = turn?;
         let number = turn.number();
         let Some(landed) = turn.meta.landed else {
@@ -55,14 +55,14 @@ pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
             }
         }
         let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
-        return Ok(Some(Latest {
+        return Ok(Some(LatestLanding {
             turn: number,
             on_branch,
             now,
             branch: landed.branch,
             turns: turns.map(|turn| turn.number).collect(),
             commits: landed.commits.iter().map(|landed| landed.commit).collect(),
-            waiting: waiting(project, tip, &since)?,
+            waiting: turns_to_land(project, tip, &since)?,
         }));
     }
 
@@ -70,18 +70,18 @@ pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
 }
 
 /// Returns the applied ones of some turns, newest first.
-fn waiting(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<u64>> {
+fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<u64>> {
     let stacks = Stacks::new(&project.repository);
-    let (mut next, mut there) = (stacks.after(tip)?.top, HashSet::new());
-    while let Some(id) = next.filter(|_| there.len() < MAX_BACK) {
+    let (mut next, mut applied) = (stacks.after(tip)?.top, HashSet::new());
+    while let Some(id) = next.filter(|_| applied.len() < MAX_TURNS_BACK) {
         let patch = stacks.patch(id)?;
-        there.insert(patch.change.after);
-        next = patch.below.top;
+        applied.insert(patch.change.after);
+        next = patch.base.top;
     }
 
     let is_waiting = |turn: &&Turn| {
         let after = turn.meta.workspace.as_ref().map(|files| files.after);
-        let is_there = after.is_some_and(|after| there.contains(&after));
+        let is_there = after.is_some_and(|after| applied.contains(&after));
         is_there && is_patch(turn) && turn.meta.restored.is_none()
     };
     let mut numbers: Vec<u64> = since.iter().filter(is_waiting).map(Turn::number).collect();

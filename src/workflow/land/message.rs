@@ -5,7 +5,7 @@ use super::error::LandError;
 use crate::git::land::message::CommitMessage;
 use crate::git::repository::Repository;
 use crate::session::artifact;
-use crate::session::message::subject;
+use crate::session::message::commit_subject;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::counted;
@@ -40,7 +40,7 @@ pub(super) struct TurnSummary {
 }
 
 /// Reads what a draft says of a turn.
-pub(super) fn told(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnSummary> {
+pub(super) fn summarize_turn(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnSummary> {
     let request = match turn.meta.origin {
         MessageOrigin::User => turn.text(repository, artifact::USER_PROMPT)?,
         MessageOrigin::Validation | MessageOrigin::Loop => None,
@@ -49,8 +49,8 @@ pub(super) fn told(repository: &Repository, turn: &Turn) -> anyhow::Result<TurnS
         name: format!("{} {}", turn.number(), turn.meta.turn_id),
         session: turn.session.to_string(),
         title: match &turn.meta.picked {
-            Some(picked) => subject(&picked.title),
-            None => subject(&turn.title),
+            Some(picked) => commit_subject(&picked.title),
+            None => commit_subject(&turn.title),
         },
         request: request.unwrap_or_default(),
         agent: turn.meta.agent.clone(),
@@ -73,9 +73,9 @@ pub(super) fn draft(turns: &[TurnSummary]) -> String {
         return text;
     }
 
-    let asked = first.request.lines().map(str::trim);
-    let asked = asked.map(visible).find(|line| !line.is_empty());
-    let subject = asked.as_deref().unwrap_or(&first.title);
+    let request_lines = first.request.lines().map(str::trim);
+    let request_line = request_lines.map(visible).find(|line| !line.is_empty());
+    let subject = request_line.as_deref().unwrap_or(&first.title);
     let mut text = format!("{}\n\n", cut(subject, WIDTH));
     for turn in turns {
         let title = cut(&turn.title, WIDTH - 2);
@@ -240,12 +240,12 @@ impl Comments {
     /// Returns a template whose comments begin with another character.
     fn with_comments(&self, template: &str, comment: char) -> String {
         let line = |line: &str| {
-            let rest = self
+            let body = self
                 .prefixes
                 .iter()
                 .find_map(|prefix| line.strip_prefix(prefix.as_str()));
-            match rest {
-                Some(rest) => format!("{comment}{rest}\n"),
+            match body {
+                Some(body) => format!("{comment}{body}\n"),
                 None => format!("{line}\n"),
             }
         };
@@ -349,10 +349,10 @@ mod tests {
 
     #[test]
     fn no_line_of_a_draft_is_long() {
-        let words = "please change the number that is in a ".repeat(12);
+        let sentence = "please change the number that is in a ".repeat(12);
         let title = "long title ".repeat(20);
         let url = format!("see https://example.org/{}", "x".repeat(300));
-        let request = format!("{words}\n    {words}\n{url}");
+        let request = format!("{sentence}\n    {sentence}\n{url}");
         for turns in [
             vec![turn(1, &title, &request)],
             vec![turn(1, &title, &request), turn(2, &title, &url)],
@@ -383,11 +383,11 @@ mod tests {
                 let template = format!("\n{prefix} Why:\n");
                 let message = comments.message(draft, Some(&template), &trailers);
                 let now = message.comment_prefix.unwrap();
-                let kept: Vec<&str> = draft.lines().collect();
-                let shown: Vec<&str> = message.text.lines().take(kept.len()).collect();
-                assert_eq!(shown, kept, "{prefix}");
+                let expected: Vec<&str> = draft.lines().collect();
+                let actual: Vec<&str> = message.text.lines().take(expected.len()).collect();
+                assert_eq!(actual, expected, "{prefix}");
                 assert!(
-                    !kept.iter().any(|line| line.starts_with(&now)),
+                    !expected.iter().any(|line| line.starts_with(&now)),
                     "{prefix} {draft}"
                 );
                 assert!(

@@ -1,22 +1,22 @@
 //! LandingNote: what the session's turns did, without the user's own edits, as ordinary commits on a
 //! branch of the user's.
 
-mod commits;
 pub mod error;
 mod lacking;
+mod landing_plan;
+mod landing_run;
 pub mod latest;
-mod making;
 mod message;
 mod range;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
-use self::commits::{LandPlan, PlannedCommit};
 use self::error::CommitRefused;
 pub use self::lacking::TakenBackFile;
-use self::lacking::lacking;
-use self::making::LandingRun;
+use self::lacking::find_lacking;
+use self::landing_plan::{LandPlan, PlannedCommit};
+use self::landing_run::LandingRun;
 use crate::git::diff;
 use crate::git::diff::TreeChange;
 use crate::git::land::branch::{Obstacle, Target, target};
@@ -129,19 +129,19 @@ pub struct Committed {
 /// Lands turns. What a landing committed before it failed stays, and the error says so.
 pub fn land(
     project: &Project,
-    wish: &LandOptions,
+    options: &LandOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<LandResult> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "land")?;
     let transaction = project.enter("land", user)?;
     let tip = project.store().tip(&session)?;
-    let target = target(&project.repository, wish.branch.as_deref())?;
+    let target = target(&project.repository, options.branch.as_deref())?;
     if landing::is_ending(&project.checkout(), &target.reference()) {
         return Err(Obstacle::Ending(target.name).into());
     }
-    let selected = range::select(project, &tip, wish.range.as_deref(), &target)?;
-    let mut done = LandResult {
+    let selected = range::select_turns(project, &tip, options.range.as_deref(), &target)?;
+    let mut outcome = LandResult {
         session: session.to_string(),
         branch: target.name.clone(),
         ignored: shown(&selected.ignored),
@@ -150,56 +150,56 @@ pub fn land(
         ..LandResult::default()
     };
 
-    let planned = match commits::plan(project, selected, &target, wish)? {
+    let planned = match landing_plan::plan_landing(project, selected, &target, options)? {
         LandPlan::Commits(planned) => planned,
         LandPlan::Overlap(overlap) => {
-            done.overlaps = shown(&overlap.paths);
-            done.overlapping = Some(overlap.turn);
-            return Ok(done);
+            outcome.overlaps = shown(&overlap.paths);
+            outcome.overlapping = Some(overlap.turn);
+            return Ok(outcome);
         }
     };
-    done.by_commands = by_commands(project, &planned)?;
-    if wish.dry_run {
-        done.commits = told(project, &planned)?;
-        return Ok(done);
+    outcome.by_commands = by_commands(project, &planned)?;
+    if options.dry_run {
+        outcome.commits = describe_planned(project, &planned)?;
+        return Ok(outcome);
     }
 
     // Hooks run in the user's files: what they lose is on record before.
     let files = transaction.record(&project.checkout(), &tip, &[])?;
-    let lacking = lacking(&project.repository, &planned, &target, files.tree)?;
-    if !lacking.is_empty() && !wish.anyway && !confirm_lacking(&lacking, user)? {
-        done.lacking = lacking;
-        return Ok(done);
+    let lacking = find_lacking(&project.repository, &planned, &target, files.tree)?;
+    if !lacking.is_empty() && !options.anyway && !confirm_lacking(&lacking, user)? {
+        outcome.lacking = lacking;
+        return Ok(outcome);
     }
-    if !done.by_commands.is_empty() {
-        let files = done.by_commands.clone();
-        user.tell(Event::Notice(Notice::MadeByCommands(files)));
+    if !outcome.by_commands.is_empty() {
+        let files = outcome.by_commands.clone();
+        user.report(Event::Notice(Notice::MadeByCommands(files)));
     }
 
     let missing = project.repository.missing_hooks_dir();
-    if let Some((dir, file)) = missing.filter(|_| !wish.no_verify) {
-        user.tell(Event::Notice(Notice::NoHooks { dir, file }));
+    if let Some((dir, file)) = missing.filter(|_| !options.no_verify) {
+        user.report(Event::Notice(Notice::NoHooks { dir, file }));
     }
 
     let landing = landing(project, &tip, &target, &planned, &files);
     let dirs = landing::landings_dir(&project.checkout());
-    let dir = LandingDir::make(&project.repository, &dirs, &tip.session.folder())?;
+    let dir = LandingDir::make(&project.repository, &dirs, &tip.session.dir_name())?;
     // The commit can take long: an editor is open, a hook runs all tests. Other commands can run.
     drop(transaction);
 
-    let mut making = LandingRun {
+    let mut landing_run = LandingRun {
         project,
         target: &target,
-        options: wish,
+        options,
         dir,
         landing,
         files,
-        made: Vec::new(),
+        created: Vec::new(),
         staged: Vec::new(),
         is_unfinished: false,
     };
-    let result = making.run(&planned, user);
-    finish(making, result, done, user)
+    let result = landing_run.run(&planned, user);
+    finish(landing_run, result, outcome, user)
 }
 
 /// Asks whether to land what the user's files lack.
@@ -225,27 +225,27 @@ fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Re
 /// Returns the new files of commits that no action of a plan names: a command left them behind.
 fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<String>> {
     let repository = &project.repository;
-    let mut found = Vec::new();
+    let mut created = Vec::new();
     for landing in planned.iter().flat_map(|commit| &commit.landings) {
         let Some(text) = landing.turn.text(repository, artifact::PLAN)? else {
             continue;
         };
         let (plan, _) = plan::parse(&text);
-        let named: Vec<String> = plan
+        let plan_paths: Vec<String> = plan
             .actions
             .iter()
             .filter_map(|action| action.kind.path().map(ToString::to_string))
             .collect();
         for change in diff::changes(repository, landing.before, landing.after)? {
             let path = lossy(&change.path);
-            if change.old.is_none() && !named.contains(&path) {
-                found.push(path);
+            if change.old.is_none() && !plan_paths.contains(&path) {
+                created.push(path);
             }
         }
     }
-    found.sort();
-    found.dedup();
-    Ok(found)
+    created.sort();
+    created.dedup();
+    Ok(created)
 }
 
 /// Returns the note of what is about to be committed.
@@ -257,7 +257,11 @@ fn landing(
     files: &RecordedFiles,
 ) -> LandingNote {
     let intended = |commit: &PlannedCommit| IntendedCommit {
-        turns: commit.landings.iter().map(commits::landed).collect(),
+        turns: commit
+            .landings
+            .iter()
+            .map(landing_plan::landed_turn)
+            .collect(),
         tree: commit.tree,
         in_checkout: false,
     };
@@ -277,63 +281,69 @@ fn landing(
 
 /// Records the commits and reports other changes.
 fn finish(
-    mut making: LandingRun<'_>,
+    mut landing_run: LandingRun<'_>,
     result: anyhow::Result<()>,
-    mut done: LandResult,
+    mut outcome: LandResult,
     user: &mut dyn User,
 ) -> anyhow::Result<LandResult> {
-    let project = making.project;
+    let project = landing_run.project;
     let refused = result.as_ref().err();
     let refused = refused.and_then(|error| error.downcast_ref::<CommitRefused>());
-    if making.made.is_empty() {
+    if landing_run.created.is_empty() {
         // The failure of the landing matters more than an incomplete report.
         if let Ok(now) = snapshot::snapshot(&project.checkout(), &[]) {
-            making.tell_changed(now.tree, refused, user)?;
+            landing_run.report_changed(now.tree, refused, user)?;
         }
-        landing::discard_branch(&project.repository, &making.landing)?;
+        landing::discard_branch(&project.repository, &landing_run.landing)?;
         result?;
-        return Ok(done);
+        return Ok(outcome);
     }
 
-    let (branch, newest) = (&making.landing.branch, making.made.last());
+    let (branch, newest) = (&landing_run.landing.branch, landing_run.created.last());
     let newest = newest
         .map(|made| made.commit.to_string())
         .unwrap_or_default();
     let unfinished = format!(
         "`{branch}` is at {newest} now, but that is not recorded yet; `teddy recover` does it"
     );
-    if making.is_unfinished {
-        return result.context(unfinished).map(|()| done);
+    if landing_run.is_unfinished {
+        return result.context(unfinished).map(|()| outcome);
     }
     let transaction = project.enter("land", user)?;
     let recording = transaction
-        .record_landing(&project.checkout(), &making.landing, &making.made)
+        .record_landing(
+            &project.checkout(),
+            &landing_run.landing,
+            &landing_run.created,
+        )
         .context(unfinished)?;
-    making.dir.keep(false);
+    landing_run.dir.keep(false);
     drop(transaction);
 
-    done.branch = branch.trim_start_matches("refs/heads/").to_owned();
-    done.commits = committed(project, &making.made)?;
-    done.staged = shown(&making.staged);
-    making.tell_changed(recording.files, refused, user)?;
-    tell(recording, &mut done, user);
-    for made in &making.made {
-        let wanted = made.intended.tree;
-        let formatted = files(project, wanted, made.tree)?;
-        done.formatted.extend(
+    outcome.branch = branch.trim_start_matches("refs/heads/").to_owned();
+    outcome.commits = committed(project, &landing_run.created)?;
+    outcome.staged = shown(&landing_run.staged);
+    landing_run.report_changed(recording.files, refused, user)?;
+    apply_recording(recording, &mut outcome, user);
+    for made in &landing_run.created {
+        let intended = made.intended.tree;
+        let formatted = files(project, intended, made.tree)?;
+        outcome.formatted.extend(
             formatted
                 .into_iter()
-                .filter(|path| !done.overlaps.contains(path)),
+                .filter(|path| !outcome.overlaps.contains(path)),
         );
     }
-    done.formatted.sort();
-    done.formatted.dedup();
-    if !making.target.is_current {
-        done.formatted.clear();
+    outcome.formatted.sort();
+    outcome.formatted.dedup();
+    if !landing_run.target.is_current {
+        outcome.formatted.clear();
     }
 
-    let Err(error) = result else { return Ok(done) };
-    let landed = done.commits.iter().map(|commit| {
+    let Err(error) = result else {
+        return Ok(outcome);
+    };
+    let landed = outcome.commits.iter().map(|commit| {
         let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
         format!(
             "{} as {}",
@@ -345,25 +355,30 @@ fn finish(
     Err(error.context(format!(
         "{} landed on {}; the next commit failed",
         landed.join(", "),
-        visible(&done.branch)
+        visible(&outcome.branch)
     )))
 }
 
 /// Reports the result for the files.
-fn tell(recording: Recording, done: &mut LandResult, user: &mut dyn User) {
+fn apply_recording(recording: Recording, outcome: &mut LandResult, user: &mut dyn User) {
     let completed = recording.completed;
-    done.turn = Some(recording.turn);
-    done.commit = Some(completed.commit);
-    done.obstacles = obstacles(&completed.published);
-    done.overlaps = shown(&recording.overlaps);
-    done.overlaps.extend(shown(&completed.published.conflicts));
+    outcome.turn = Some(recording.turn);
+    outcome.commit = Some(completed.commit);
+    outcome.obstacles = obstacles(&completed.published);
+    outcome.overlaps = shown(&recording.overlaps);
+    outcome
+        .overlaps
+        .extend(shown(&completed.published.conflicts));
     if let Some(error) = recording.draft_lost {
-        user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
+        user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
 }
 
 /// Returns the commits that would be made.
-fn told(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<Committed>> {
+fn describe_planned(
+    project: &Project,
+    planned: &[PlannedCommit],
+) -> anyhow::Result<Vec<Committed>> {
     let committed = |commit: &PlannedCommit| {
         let message = &commit.message.text;
         Ok(Committed {
@@ -383,7 +398,7 @@ fn told(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<Comm
 }
 
 /// Returns the commits that were made.
-fn committed(project: &Project, made: &[MadeCommit]) -> anyhow::Result<Vec<Committed>> {
+fn committed(project: &Project, created: &[MadeCommit]) -> anyhow::Result<Vec<Committed>> {
     let committed = |commit: &MadeCommit| {
         let turns = commit.intended.turns.iter();
         Ok(Committed {
@@ -395,7 +410,7 @@ fn committed(project: &Project, made: &[MadeCommit]) -> anyhow::Result<Vec<Commi
             trees: [commit.from, commit.tree],
         })
     };
-    made.iter().map(committed).collect()
+    created.iter().map(committed).collect()
 }
 
 /// Returns the paths that differ between two trees.

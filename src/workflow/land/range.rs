@@ -34,7 +34,7 @@ pub(super) struct Landing {
 
 /// The turns that land.
 #[derive(Debug, Default)]
-pub(super) struct Selected {
+pub(super) struct SelectedTurns {
     /// They, oldest first.
     pub landings: Vec<Landing>,
     /// Files of theirs that git ignores.
@@ -45,33 +45,35 @@ pub(super) struct Selected {
 
 /// Returns the turns of a session that land on a branch: those that are named, or those in effect
 /// that have not landed.
-pub(super) fn select(
+pub(super) fn select_turns(
     project: &Project,
     tip: &Turn,
     range: Option<&str>,
     target: &Target,
-) -> anyhow::Result<Selected> {
-    let named = range.map(|range| named(project, tip, range)).transpose()?;
+) -> anyhow::Result<SelectedTurns> {
+    let span = range
+        .map(|range| parse_range(project, tip, range))
+        .transpose()?;
     let stacks = Stacks::new(&project.repository);
     let in_effect = InEffect::new(&stacks, stacks.after(tip)?);
-    let here = match target.is_current && stacks.are_known()? {
-        true => Some(InEffect::new(&stacks, stacks.here(tip)?)),
+    let in_files = match target.is_current && stacks.are_known()? {
+        true => Some(InEffect::new(&stacks, stacks.current(tip)?)),
         false => None,
     };
-    let candidates = candidates(project, tip, named.as_ref())?;
+    let candidates = candidates(project, tip, span.as_ref())?;
 
-    let mut selected = Selected::default();
+    let mut selected = SelectedTurns::default();
     for turn in candidates {
         let changes = in_effect.of(project, &turn)?;
         if changes.is_empty() {
-            if named.as_ref().is_some_and(|(from, to)| from == to) {
+            if span.as_ref().is_some_and(|(from, to)| from == to) {
                 return Err(LandError::NotInEffect(turn.number()).into());
             }
             continue;
         }
 
-        if let Some(here) = &here
-            && here.of(project, &turn)?.len() < changes.len()
+        if let Some(in_files) = &in_files
+            && in_files.of(project, &turn)?.len() < changes.len()
         {
             return Err(LandError::NotInFiles(turn.number()).into());
         }
@@ -94,7 +96,7 @@ pub(super) fn select(
 }
 
 /// Returns the numbers of the first and the last turn that are named.
-fn named(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64)> {
+fn parse_range(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64)> {
     let number = |name: &str| -> anyhow::Result<u64> {
         let found = project.store().turn(&tip.session, name);
         let turn = found.map_err(|error| about_session(error, name))?;
@@ -141,52 +143,52 @@ fn about_session(error: anyhow::Error, name: &str) -> anyhow::Error {
 fn candidates(
     project: &Project,
     tip: &Turn,
-    named: Option<&(u64, u64)>,
+    span: Option<&(u64, u64)>,
 ) -> anyhow::Result<Vec<Turn>> {
-    let (mut found, mut landed) = (Vec::new(), HashSet::<Uuid>::new());
-    let mut undone = Undone::default();
+    let (mut candidates, mut landed) = (Vec::new(), HashSet::<Uuid>::new());
+    let mut undone = UndoneTurns::default();
     for turn in project.store().history(tip.clone()) {
         let turn = turn?;
         let number = turn.number();
-        undone.look_at(&turn);
+        undone.add_restore(&turn);
         if let Some(landing) = &turn.meta.landed {
             let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
             landed.extend(turns.map(|turn| turn.turn_id));
         }
 
-        let is_wanted = match named {
+        let is_wanted = match span {
             Some((from, to)) => (from..=to).contains(&&number),
             None => !landed.contains(&turn.meta.turn_id),
         };
         let is_own = turn.meta.restored.is_none() && turn.meta.landed.is_none();
         if is_wanted && undone.has(number) {
-            if named == Some(&(number, number)) {
+            if span == Some(&(number, number)) {
                 return Err(LandError::NotInEffect(number).into());
             }
         } else if is_wanted && is_own && is_patch(&turn) {
-            found.push(turn);
-        } else if named == Some(&(number, number)) {
+            candidates.push(turn);
+        } else if span == Some(&(number, number)) {
             return Err(LandError::Unchanged(number).into());
         }
     }
 
-    found.reverse();
-    Ok(found)
+    candidates.reverse();
+    Ok(candidates)
 }
 
 /// The turns that an undo took back and no redo did again. Where the user's side was kept, what they
 /// did is still below it in the files, but it is the user's by now.
 #[derive(Default)]
-struct Undone {
+struct UndoneTurns {
     /// What the newest undo or redo says of a turn: whether it is taken back.
-    said: HashMap<u64, bool>,
+    states: HashMap<u64, bool>,
     /// A restore replaced the state of older turns, so the files show what remains.
     is_over: bool,
 }
 
-impl Undone {
+impl UndoneTurns {
     /// Looks at a turn; they come newest first.
-    fn look_at(&mut self, turn: &Turn) {
+    fn add_restore(&mut self, turn: &Turn) {
         let workspace = turn.meta.workspace.as_ref();
         let Some(restored) = &turn.meta.restored else {
             return;
@@ -196,19 +198,19 @@ impl Undone {
         }
         self.is_over = restored.by == RestoreCommand::Restore;
         // A redo goes to the last turn that it goes over, an undo to one before them.
-        let is_undo = restored.over.iter().all(|over| *over > restored.turn);
-        for over in &restored.over {
-            self.said.entry(*over).or_insert(is_undo);
+        let is_undo = restored.over.iter().all(|number| *number > restored.turn);
+        for number in &restored.over {
+            self.states.entry(*number).or_insert(is_undo);
         }
     }
 
     /// Returns whether a turn is taken back.
     fn has(&self, number: u64) -> bool {
-        self.said.get(&number).copied().unwrap_or_default()
+        self.states.get(&number).copied().unwrap_or_default()
     }
 }
 
-impl Selected {
+impl SelectedTurns {
     /// Takes a turn with some of its changes. Left out are files that git ignores and HEAD does not
     /// have, and repositories within that `.gitmodules` does not name: another clone gets no content
     /// for them.
@@ -224,17 +226,17 @@ impl Selected {
             .iter()
             .map(|change| change.path.as_slice())
             .collect();
-        let standing = ignore::standing(repository, &paths)?;
+        let statuses = ignore::ignore_status(repository, &paths)?;
         let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
 
-        let known = submodules(project, &turn, &changes, target)?;
-        for (change, standing) in changes.into_iter().zip(standing) {
-            if is_repository(&change) && !known.contains(&change.path) {
+        let registered = submodule_paths(project, &turn, &changes, target)?;
+        for (change, status) in changes.into_iter().zip(statuses) {
+            if changes_repository(&change) && !registered.contains(&change.path) {
                 self.repositories.push(change.path);
                 continue;
             }
             let is_in_head = repository.entry(target.tree, &change.path)?.is_some();
-            if standing.ignored && !standing.tracked && !is_in_head {
+            if status.ignored && !status.tracked && !is_in_head {
                 self.ignored.push(change.path);
             } else {
                 edits.insert(change.path, change.new);
@@ -242,7 +244,7 @@ impl Selected {
         }
 
         if !edits.is_empty() {
-            let [before, _] = trees(project, workspace(&turn)?)?;
+            let [before, _] = trees_of(project, workspace_of(&turn)?)?;
             self.landings.push(Landing {
                 after: diff::tree_with(repository, before, &edits)?,
                 before,
@@ -255,7 +257,7 @@ impl Selected {
 }
 
 /// Returns whether a change adds, moves or removes a repository within.
-fn is_repository(change: &TreeChange) -> bool {
+fn changes_repository(change: &TreeChange) -> bool {
     let entries = [&change.old, &change.new];
     entries
         .into_iter()
@@ -264,27 +266,27 @@ fn is_repository(change: &TreeChange) -> bool {
 }
 
 /// Returns the submodules of the branch and of a turn that changes some.
-fn submodules(
+fn submodule_paths(
     project: &Project,
     turn: &Turn,
     changes: &[TreeChange],
     target: &Target,
 ) -> anyhow::Result<BTreeSet<Vec<u8>>> {
-    let mut known = BTreeSet::new();
-    if changes.iter().any(is_repository) {
-        let [_, after] = trees(project, workspace(turn)?)?;
+    let mut registered = BTreeSet::new();
+    if changes.iter().any(changes_repository) {
+        let [_, after] = trees_of(project, workspace_of(turn)?)?;
         for tree in [target.tree, after] {
-            known.extend(submodules::submodules(&project.repository, tree)?);
+            registered.extend(submodules::list_submodules(&project.repository, tree)?);
         }
         // A gitlink that is committed without `.gitmodules` is intended.
-        for change in changes.iter().filter(|change| is_repository(change)) {
+        for change in changes.iter().filter(|change| changes_repository(change)) {
             let entry = project.repository.entry(target.tree, &change.path)?;
             if entry.is_some_and(|entry| entry.mode == EntryMode::Gitlink) {
-                known.insert(change.path.clone());
+                registered.insert(change.path.clone());
             }
         }
     }
-    Ok(known)
+    Ok(registered)
 }
 
 /// The changes that are in a stack of turns.
@@ -294,7 +296,7 @@ struct InEffect<'a> {
     /// The stack.
     stack: Stack<PatchId>,
     /// What is in it, by path; where no path is set apart, all paths are the empty one.
-    known: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
+    cache: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
 }
 
 /// What is in the files at a path.
@@ -311,37 +313,37 @@ impl<'a> InEffect<'a> {
         InEffect {
             stacks,
             stack,
-            known: RefCell::default(),
+            cache: RefCell::default(),
         }
     }
 
     /// Returns those changes of a turn that are in effect.
     fn of(&self, project: &Project, turn: &Turn) -> anyhow::Result<Vec<TreeChange>> {
-        let workspace = workspace(turn)?;
-        let [before, after] = trees(project, workspace)?;
-        let mut found = Vec::new();
+        let workspace = workspace_of(turn)?;
+        let [before, after] = trees_of(project, workspace)?;
+        let mut changes = Vec::new();
         for change in diff::changes(&project.repository, before, after)? {
             if self.at(&change.path)?.changes.contains(&workspace.after) {
-                found.push(change);
+                changes.push(change);
             }
         }
 
-        Ok(found)
+        Ok(changes)
     }
 
     /// Returns what is in the files at a path.
     fn at(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
-        let whole = self.series(b"")?;
-        if whole.is_whole {
-            return Ok(whole);
+        let root = self.series(b"")?;
+        if root.is_whole {
+            return Ok(root);
         }
         self.series(path)
     }
 
     /// Reads what is in the files at a path, once.
     fn series(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
-        if let Some(known) = self.known.borrow().get(path) {
-            return Ok(Rc::clone(known));
+        if let Some(cached) = self.cache.borrow().get(path) {
+            return Ok(Rc::clone(cached));
         }
 
         let mut series = PathSeries {
@@ -352,25 +354,25 @@ impl<'a> InEffect<'a> {
         while let Some(id) = next {
             let patch = self.stacks.patch(id)?;
             series.changes.insert(patch.change.after);
-            series.is_whole &= patch.below.apart.is_empty();
-            next = patch.below.at(path);
+            series.is_whole &= patch.base.apart.is_empty();
+            next = patch.base.at(path);
         }
 
         let series = Rc::new(series);
-        let mut known = self.known.borrow_mut();
-        known.insert(path.to_vec(), Rc::clone(&series));
+        let mut cache = self.cache.borrow_mut();
+        cache.insert(path.to_vec(), Rc::clone(&series));
         Ok(series)
     }
 }
 
 /// Returns the workspace of a turn that changed files.
-fn workspace(turn: &Turn) -> anyhow::Result<&Workspace> {
+fn workspace_of(turn: &Turn) -> anyhow::Result<&Workspace> {
     let workspace = turn.meta.workspace.as_ref();
     workspace.ok_or_else(|| LandError::Unchanged(turn.number()).into())
 }
 
 /// Returns the files before and after a turn.
-fn trees(project: &Project, workspace: &Workspace) -> anyhow::Result<[TreeId; 2]> {
+fn trees_of(project: &Project, workspace: &Workspace) -> anyhow::Result<[TreeId; 2]> {
     let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);
     Ok([tree(workspace.before)?, tree(workspace.after)?])
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::{LogRow, mark_not_brought, whole_log};
+use super::{LogRow, mark_unapplied, whole_log};
 use crate::git::history;
 use crate::git::object::CommitId;
 use crate::session::name::SessionName;
@@ -45,10 +45,10 @@ pub struct GraphLine {
 }
 
 /// Lists turns, newest first.
-pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<ListedTurn>> {
+pub fn choose_turns(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<ListedTurn>> {
     let since = choice.since.as_ref();
     let since = since
-        .map(|text| history::since(&project.repository, text))
+        .map(|text| history::parse_since(&project.repository, text))
         .transpose()?;
     let is_below = |file: &String| paths::is_below(file, &choice.paths);
 
@@ -57,7 +57,7 @@ pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<Liste
         let seconds = time.and_then(|time| Some(time.parse::<jiff::Timestamp>().ok()?.as_second()));
         since.is_none_or(|since| seconds.is_some_and(|seconds| seconds >= since))
     };
-    let mut listed = listed(project, choice.all)?;
+    let mut listed = list_turns(project, choice.all)?;
     listed.retain(|listed| {
         let row = &listed.row;
         let is_wanted = choice.paths.is_empty() || row.files.iter().any(is_below);
@@ -69,7 +69,11 @@ pub fn choose(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<Liste
 }
 
 /// Draws the current session, or all sessions with their branches.
-pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result<Vec<GraphLine>> {
+pub fn draw_graph(
+    project: &Project,
+    all: bool,
+    most: Option<usize>,
+) -> anyhow::Result<Vec<GraphLine>> {
     let store = project.store();
     let sessions = match all {
         true => store.sessions()?,
@@ -84,13 +88,13 @@ pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result
         return Ok(Vec::new());
     }
 
-    let rows: HashMap<CommitId, ListedTurn> = listed(project, all)?
+    let rows: HashMap<CommitId, ListedTurn> = list_turns(project, all)?
         .into_iter()
         .map(|listed| (listed.row.commit, listed))
         .collect();
     let tips: Vec<CommitId> = sessions.iter().map(|(_, tip)| *tip).collect();
-    let drawn = history::graph(&project.repository, &tips, most)?;
-    let node = |line: history::Drawn| {
+    let drawn = history::draw_graph(&project.repository, &tips, most)?;
+    let node = |line: history::GraphLine| {
         let is_tip = |(_, tip): &&(SessionName, CommitId)| Some(*tip) == line.commit;
         let tips = sessions.iter().filter(is_tip);
         GraphLine {
@@ -103,14 +107,14 @@ pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result
     Ok(drawn.into_iter().map(node).collect())
 }
 
-fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
+fn list_turns(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
     let store = project.store();
     if !all {
         let session = project.session()?;
         let tip = store.tip(&session)?;
         let mut rows = whole_log(project, &session, tip.clone())?;
         rows.reverse();
-        mark_not_brought(project, &tip, &mut rows)?;
+        mark_unapplied(project, &tip, &mut rows)?;
         let listed = rows.into_iter().map(|row| ListedTurn {
             session: session.clone(),
             row,

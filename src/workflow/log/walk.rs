@@ -16,28 +16,31 @@ pub struct WalkedRows {
     /// Rows, newest first.
     pub rows: Vec<LogRow>,
     /// The first error, if a turn was unreadable.
-    pub ailing: Option<String>,
+    pub error: Option<String>,
 }
 
 /// Reads the newest turns of a session, and skips damaged ones.
-pub fn walk(project: &Project, session: &SessionName, most: usize) -> WalkedRows {
-    let mut ailing = None;
+pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> WalkedRows {
+    let mut first_error = None;
     let rows = match project.store().tip_id(session) {
-        Ok(tip) => rows(project, (session, tip), most, &mut ailing).after(Vec::new()),
+        Ok(tip) => readable_rows(project, (session, tip), most, &mut first_error).after(Vec::new()),
         Err(error) => {
-            ailing = Some(format!("{error:#}"));
+            first_error = Some(format!("{error:#}"));
             Vec::new()
         }
     };
     let rows = rows.into_iter().rev().collect();
-    WalkedRows { rows, ailing }
+    WalkedRows {
+        rows,
+        error: first_error,
+    }
 }
 
-fn rows(
+fn readable_rows(
     project: &Project,
     (session, tip): (&SessionName, CommitId),
     most: usize,
-    ailing: &mut Option<String>,
+    first_error: &mut Option<String>,
 ) -> NewRows {
     let (mut new, mut next) = (NewRows::default(), Some(tip));
     let mut unreadable = 0;
@@ -52,16 +55,16 @@ fn rows(
                 let row = row_at(project, &turn, 0, &mut new.budget);
                 let row = row.unwrap_or_else(|error| {
                     let why = format!("the files of turn {}: {error:#}", turn.number());
-                    ailing.get_or_insert(why);
+                    first_error.get_or_insert(why);
                     row_without_files(&turn)
                 });
                 new.add(&turn, row);
             }
             Err(error) => {
-                ailing.get_or_insert(format!("{error:#}"));
+                first_error.get_or_insert(format!("{error:#}"));
                 unreadable += 1;
                 let last = new.rows.last().map(|(row, _)| row.number);
-                next = below(project, id, last, unreadable);
+                next = parent_of_unreadable(project, id, last, unreadable);
             }
         }
     }
@@ -71,7 +74,12 @@ fn rows(
 
 /// Parent of an unreadable turn. `last` is the number of the last readable turn; it bounds how many
 /// turns can still follow.
-fn below(project: &Project, id: CommitId, last: Option<u64>, unreadable: u32) -> Option<CommitId> {
+fn parent_of_unreadable(
+    project: &Project,
+    id: CommitId,
+    last: Option<u64>,
+    unreadable: u32,
+) -> Option<CommitId> {
     if last.is_some_and(|last| last <= u64::from(unreadable)) {
         return None;
     }

@@ -12,10 +12,10 @@ use crate::workflow::project::Project;
 
 /// Returns an agent by name. A trusted project's prompt takes precedence over a built-in one.
 pub fn agent(project: &Project, name: &str) -> anyhow::Result<Agent> {
-    let found = prompts(project).find(name)?;
+    let prompt = prompts(project).find(name)?;
     Ok(Agent {
-        name: found.name,
-        system_prompt: found.text,
+        name: prompt.name,
+        system_prompt: prompt.text,
     })
 }
 
@@ -54,10 +54,10 @@ pub fn standing_prompt(project: &Project, tip: &Turn, name: &str) -> anyhow::Res
 
 /// Updates the part of a stored prompt that describes RESEARCH, because the search settings can
 /// change after the session began.
-pub fn bring_prompt_up_to_date(project: &Project, artifacts: &mut artifact::Artifacts) {
-    let kept = artifacts.text_or_empty(artifact::SYSTEM_PROMPT);
-    if let Some(text) = prompts(project).brought_up_to_date(&kept) {
-        artifacts.put(artifact::SYSTEM_PROMPT, text);
+pub fn update_prompt(project: &Project, artifacts: &mut artifact::Artifacts) {
+    let stored = artifacts.text_or_empty(artifact::SYSTEM_PROMPT);
+    if let Some(text) = prompts(project).brought_up_to_date(&stored) {
+        artifacts.insert(artifact::SYSTEM_PROMPT, text);
     }
 }
 

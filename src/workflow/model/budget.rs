@@ -10,9 +10,9 @@ use crate::model::acting::ActingModel;
 use crate::model::{Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
-use crate::workflow::change::change;
+use crate::workflow::change::open_change;
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
-use crate::workflow::model::spent::spent_on_turns;
+use crate::workflow::model::spending::spent_on_turns;
 use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
@@ -39,28 +39,28 @@ impl TokenEstimate {
 
     /// Estimated tokens of a request.
     pub fn of(&self, request: &ModelRequest) -> usize {
-        let rest = (request.system.len() + request.message.len()) / BYTES_PER_TOKEN;
+        let fixed = (request.system.len() + request.message.len()) / BYTES_PER_TOKEN;
         let input = if request.input.len() == self.bytes {
             self.tokens
         } else {
             request.input.len() / BYTES_PER_TOKEN
         };
-        rest + input
+        fixed + input
     }
 }
 
 /// Cost of a session and its limit, in dollars.
 #[derive(Debug)]
 pub struct CostBudget {
-    spent: Cell<f64>,
+    used: Cell<f64>,
     limit: f64,
 }
 
 impl CostBudget {
     /// Creates the budget of a session.
-    pub fn new(spent: f64, limit: f64) -> Rc<CostBudget> {
+    pub fn new(used: f64, limit: f64) -> Rc<CostBudget> {
         Rc::new(CostBudget {
-            spent: Cell::new(spent),
+            used: Cell::new(used),
             limit,
         })
     }
@@ -68,7 +68,7 @@ impl CostBudget {
 
 /// Cost of a session including its draft, in dollars. For the session of a change, includes its
 /// documents. Requests without a known price count as free.
-pub fn spent(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
+pub fn session_spending(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
     let turns = spent_on_turns(project, tip)?;
     Ok(draft.meta.spent.unwrap_or(0.0)
         + turns
@@ -83,40 +83,40 @@ pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> 
         return spent_on_documents(project, id);
     }
     let tip = project.store().tip(&session)?;
-    spent(project, &tip, &project.store().draft(&tip)?)
+    session_spending(project, &tip, &project.store().draft(&tip)?)
 }
 
 fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     Ok(match refs::read(&project.repository, &id.reference())? {
-        Some(_) => change(project, id)?.state.spent_on_documents(),
+        Some(_) => open_change(project, id)?.state.spent_on_documents(),
         None => 0.0,
     })
 }
 
 /// Environment of an acting model.
-pub trait Room {
+pub trait ActingEnv {
     /// Runs the model, and returns its changes as a plan.
     fn act(
         &self,
         model: &dyn ActingModel,
         request: &ModelRequest,
-        purse: Purse<'_>,
+        budget: BudgetSlice<'_>,
     ) -> Result<ModelAnswer, ModelError>;
 }
 
 /// Budget of an acting model.
 #[derive(Debug, Clone, Copy)]
-pub struct Purse<'p> {
+pub struct BudgetSlice<'p> {
     /// Remaining dollars. The model is stopped when they are used up.
-    pub left: f64,
+    pub remaining: f64,
     /// Price of its tokens, if the model does not report its cost.
     pub price: Option<&'p Price>,
 }
 
-impl Purse<'_> {
+impl BudgetSlice<'_> {
     /// Dollars used so far, as far as known.
-    pub fn used(&self, usage: TokenUsage, told: Option<f64>) -> f64 {
-        told.unwrap_or_else(|| price::charge(self.price, usage))
+    pub fn used(&self, usage: TokenUsage, reported: Option<f64>) -> f64 {
+        reported.unwrap_or_else(|| price::charge(self.price, usage))
     }
 }
 
@@ -125,7 +125,7 @@ pub struct MeteredModel<'a> {
     /// The model.
     pub chosen: PricedModel,
     /// Environment, if it edits files itself.
-    pub room: Option<&'a dyn Room>,
+    pub env: Option<&'a dyn ActingEnv>,
     /// Shared budget of the turn.
     pub budget: Rc<CostBudget>,
     /// Token estimate of the input.
@@ -154,9 +154,9 @@ impl MeteredModel<'_> {
         request: &ModelRequest,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
-        let (model, room) = match (&self.chosen.model, self.room) {
+        let (model, env) = match (&self.chosen.model, self.env) {
             (OpenedModel::Writes(model), _) => return model.answer(request, watch),
-            (OpenedModel::Acts(model), Some(room)) => (model, room),
+            (OpenedModel::Acts(model), Some(env)) => (model, env),
             (OpenedModel::Acts(model), None) => {
                 let name = model.name();
                 return Err(ModelError::Settings(format!(
@@ -165,11 +165,11 @@ impl MeteredModel<'_> {
             }
         };
 
-        let purse = Purse {
-            left: self.budget.limit - self.budget.spent.get(),
+        let slice = BudgetSlice {
+            remaining: self.budget.limit - self.budget.used.get(),
             price: self.chosen.price.as_ref(),
         };
-        room.act(&**model, request, purse)
+        env.act(&**model, request, slice)
     }
 
     /// Cost of an answer, as far as known.
@@ -193,19 +193,19 @@ impl Model for MeteredModel<'_> {
     ) -> Result<ModelAnswer, ModelError> {
         // Only the input is estimated. The length of the answer is unknown, so the last request can
         // exceed the limit.
-        let CostBudget { spent, limit } = &*self.budget;
+        let CostBudget { used, limit } = &*self.budget;
         if let Estimate::Dollars(estimate, _) = self.estimate(request)
-            && spent.get() + estimate > *limit
+            && used.get() + estimate > *limit
         {
             return Err(ModelError::CostLimit {
                 estimate,
-                spent: spent.get(),
+                spent: used.get(),
                 limit: *limit,
             });
         }
 
         let answer = self.ask(request, watch)?;
-        spent.set(spent.get() + self.charge(&answer));
+        used.set(used.get() + self.charge(&answer));
         Ok(answer)
     }
 }
@@ -231,7 +231,7 @@ mod tests {
     use crate::model::replay::Replay;
     use crate::workflow::model::choose::Notes;
 
-    fn check(price: Option<f64>, spent: f64, expected: Result<&str, &str>) {
+    fn check(price: Option<f64>, used: f64, expected: Result<&str, &str>) {
         let price = price.map(|input| Price {
             input,
             output: 0.0,
@@ -249,8 +249,8 @@ mod tests {
         };
         let metered = MeteredModel {
             chosen,
-            room: None,
-            budget: CostBudget::new(spent, 5.0),
+            env: None,
+            budget: CostBudget::new(used, 5.0),
             weight: TokenEstimate::of_input("abcd", (0, 0)),
         };
         let request = ModelRequest {
@@ -272,8 +272,8 @@ mod tests {
 
     #[test]
     fn a_call_over_the_limit_is_not_made() {
-        let words = "the call would cost about $2.00, $3.10 is spent, and the limit is $5.00; nothing was sent";
-        check(Some(2.0), 3.1, Err(words));
+        let message = "the call would cost about $2.00, $3.10 is spent, and the limit is $5.00; nothing was sent";
+        check(Some(2.0), 3.1, Err(message));
     }
 
     #[test]

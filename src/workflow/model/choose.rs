@@ -19,7 +19,7 @@ use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::change;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
 /// Remarks of a model besides its answer, for example about retries.
@@ -132,7 +132,7 @@ fn open_model(
         .as_deref()
         .map(|path| answers_path(&project.repository, path));
     let notes = Notes::default();
-    let outside = outside(project, &settings, answered, &notes)?;
+    let environment = build_environment(project, &settings, answered, &notes)?;
 
     Ok(PricedModel {
         price: settings.price,
@@ -140,9 +140,9 @@ fn open_model(
         is_free: matches!(settings.kind, ModelKind::Replay | ModelKind::Manual),
         is_program: settings.kind == ModelKind::Command,
         model: if is_acting(settings.kind) {
-            OpenedModel::Acts(open_acting(name, &settings, &outside)?)
+            OpenedModel::Acts(open_acting(name, &settings, &environment)?)
         } else {
-            OpenedModel::Writes(open(name, &settings, &outside)?)
+            OpenedModel::Writes(open(name, &settings, &environment)?)
         },
         notes,
     })
@@ -152,7 +152,7 @@ impl PricedModel {
     fn writing(self) -> anyhow::Result<PricedModel> {
         match &self.model {
             OpenedModel::Writes(_) => Ok(self),
-            OpenedModel::Acts(model) => Err(hinted(
+            OpenedModel::Acts(model) => Err(error_with_hint(
                 format!(
                     "`{}` edits files itself, and this command needs a text answer",
                     model.name()
@@ -163,28 +163,28 @@ impl PricedModel {
     }
 }
 
-fn outside(
+fn build_environment(
     project: &Project,
     settings: &ModelConfig,
     answered: usize,
     notes: &Notes,
 ) -> anyhow::Result<Outside> {
     let notes = Rc::clone(notes);
-    let mut outside = Outside {
+    let mut environment = Outside {
         stopped: Rc::new(interrupt::requested),
         note: Rc::new(move |note| notes.borrow_mut().push(note.to_owned())),
-        give: project.hands.give.clone(),
-        take: project.hands.take.clone(),
+        give: project.manual_io.give.clone(),
+        take: project.manual_io.take.clone(),
         ..Outside::default()
     };
 
     if settings.kind == ModelKind::Replay {
-        outside.replayed = answered;
+        environment.replayed = answered;
         let recorded = recorded(project, settings)?;
-        outside.recorded = Rc::new(move |_| recorded.clone());
+        environment.recorded = Rc::new(move |_| recorded.clone());
     }
 
-    Ok(outside)
+    Ok(environment)
 }
 
 /// Path of recorded answers: relative to the current directory, else to the project's root.

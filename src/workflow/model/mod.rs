@@ -6,5 +6,5 @@ pub mod choose;
 pub mod pipelines;
 pub mod request;
 pub mod source;
-pub mod spent;
-pub mod touched;
+pub mod spending;
+pub mod touched_files;

@@ -10,12 +10,12 @@ use crate::model::ModelError;
 use crate::model::pipeline::parse::{KnownNames, parse};
 use crate::model::pipeline::{Pipeline, PipelineStep};
 use crate::session::turn::Turn;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::model::choose;
 use crate::workflow::model::choose::{OpenedModel, PricedModel};
 use crate::workflow::project::Project;
 
-const FOLDER: &str = "pipelines";
+const PIPELINES_DIR: &str = "pipelines";
 
 /// A pipeline that is ready to run.
 pub struct PreparedPipeline {
@@ -40,8 +40,8 @@ pub fn prepare_pipeline(
     let mut models = HashMap::new();
     for step in &pipeline.steps {
         if !models.contains_key(&step.model) {
-            let wanted = step.model.as_deref().or(model);
-            let chosen = choose::choose(project, tip, wanted)
+            let requested = step.model.as_deref().or(model);
+            let chosen = choose::choose(project, tip, requested)
                 .with_context(|| format!("step `{}` of pipeline `{name}`", step.name))?;
             if matches!(chosen.model, OpenedModel::Acts(_)) {
                 must_be_last(&pipeline, step)?;
@@ -63,7 +63,7 @@ fn must_be_last(pipeline: &Pipeline, step: &PipelineStep) -> anyhow::Result<()> 
     let mut others = others.filter(|other| other.model == step.model);
     match others.next() {
         None => Ok(()),
-        Some(other) => Err(hinted(
+        Some(other) => Err(error_with_hint(
             format!(
                 "the model of step `{}` edits files itself, which only the last step can do",
                 other.name
@@ -75,14 +75,14 @@ fn must_be_last(pipeline: &Pipeline, step: &PipelineStep) -> anyhow::Result<()> 
 
 /// Finds and parses a pipeline.
 pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> {
-    let (text, files) = pipeline(project, name)?;
-    let file = |wanted: &str| {
+    let (text, files) = pipeline_text(project, name)?;
+    let file = |file_name: &str| {
         files
-            .get(wanted)
+            .get(file_name)
             .cloned()
             .ok_or_else(|| "it does not exist, or is not a .md, .txt or .xml file".to_owned())
     };
-    let known = |name: &str| {
+    let check_model = |name: &str| {
         choose::model_settings(project, name)
             .map(drop)
             .map_err(|error| match error.downcast_ref::<ModelError>() {
@@ -97,28 +97,28 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
         &text,
         &KnownNames {
             file: &file,
-            model: &known,
+            model: &check_model,
         },
     )
     .with_context(|| format!("pipeline `{name}`"))
 }
 
 /// Text of a pipeline and the files next to it.
-fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFiles)> {
-    let shown = crate::text::visible::visible(name);
+fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFiles)> {
+    let display_name = crate::text::visible::visible(name);
     anyhow::ensure!(
         // The name becomes a file name.
         !name.contains(['/', '\\']) && !name.starts_with('.'),
-        "`{shown}` is not a valid pipeline name"
+        "`{display_name}` is not a valid pipeline name"
     );
     let file = format!("{name}.yaml");
-    let (theirs, own) = (
-        their_pipelines(project),
-        trust::folder(&project.places.config, FOLDER),
+    let (shared, own) = (
+        project_pipelines(project),
+        trust::folder(&project.user_dirs.config, PIPELINES_DIR),
     );
 
     // A trusted repository takes precedence over the user's own.
-    for files in [&theirs]
+    for files in [&shared]
         .into_iter()
         .filter(|_| project.trusted)
         .chain([&own])
@@ -128,14 +128,14 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFi
         }
     }
 
-    if theirs.contains_key(&file) {
-        return Err(hinted(
-            format!("pipeline `{shown}` of this repository is not trusted"),
+    if shared.contains_key(&file) {
+        return Err(error_with_hint(
+            format!("pipeline `{display_name}` of this repository is not trusted"),
             "`teddy trust` shows it and remembers it",
         ));
     }
 
-    let names = pipelines(project);
+    let names = list_pipelines(project);
     let hint = if names.is_empty() {
         "there is none yet; `teddy plan -m '<message>'` works without".to_owned()
     } else {
@@ -145,35 +145,35 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFi
         )
     };
 
-    let own = own_folder(project);
-    let what = format!(
-        "there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`",
+    let own = user_pipelines_dir(project);
+    let message = format!(
+        "there is no pipeline `{display_name}` in `.teddy/{PIPELINES_DIR}/` or `{}`",
         own.display()
     );
-    Err(hinted(what, hint))
+    Err(error_with_hint(message, hint))
 }
 
 /// Names of the available pipelines.
-pub fn pipelines(project: &Project) -> Vec<String> {
-    let (theirs, own) = (
-        their_pipelines(project),
-        trust::folder(&project.places.config, FOLDER),
+pub fn list_pipelines(project: &Project) -> Vec<String> {
+    let (shared, own) = (
+        project_pipelines(project),
+        trust::folder(&project.user_dirs.config, PIPELINES_DIR),
     );
-    let files = theirs.keys().filter(|_| project.trusted).chain(own.keys());
+    let files = shared.keys().filter(|_| project.trusted).chain(own.keys());
     files
         .filter_map(|file| file.strip_suffix(".yaml"))
         .map(str::to_owned)
         .collect()
 }
 
-fn own_folder(project: &Project) -> std::path::PathBuf {
-    project.places.config.join(FOLDER)
+fn user_pipelines_dir(project: &Project) -> std::path::PathBuf {
+    project.user_dirs.config.join(PIPELINES_DIR)
 }
 
 /// The repository's pipelines, with exactly the bytes that the trust decision covers.
-fn their_pipelines(project: &Project) -> PipelineFiles {
+fn project_pipelines(project: &Project) -> PipelineFiles {
     let inside = |(path, text): (&String, &String)| {
-        let name = Path::new(path).strip_prefix(FOLDER).ok()?.to_str()?;
+        let name = Path::new(path).strip_prefix(PIPELINES_DIR).ok()?.to_str()?;
         Some((name.to_owned(), text.clone()))
     };
     project.proposed.iter().filter_map(inside).collect()

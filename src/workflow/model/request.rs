@@ -7,15 +7,15 @@ use std::rc::Rc;
 
 use crate::config::settings::Price;
 use crate::host::fault;
-use crate::model::pipeline::run::{self, PipelineEvent as StepEvent, folder, run};
+use crate::model::pipeline::run::{self, PipelineEvent as StepEvent, run, step_dir};
 use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
-use crate::workflow::act::{ActingRoom, SharedUser};
+use crate::workflow::act::{SharedUser, WorktreeEnv};
 use crate::workflow::model::budget;
-use crate::workflow::model::budget::{CostBudget, MeteredModel, Room, TokenEstimate};
+use crate::workflow::model::budget::{ActingEnv, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::{Notes, PricedModel};
 use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::model::source::PlanSource;
@@ -52,7 +52,7 @@ impl From<ModelError> for RequestFailure {
 /// Sends the request in the draft, and returns the complete answer.
 pub fn ask(
     project: &Project,
-    asking: PlanRequest<'_>,
+    plan_request: PlanRequest<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<String> {
     let PlanRequest {
@@ -61,7 +61,7 @@ pub fn ask(
         recorded,
         source,
         weight,
-    } = asking;
+    } = plan_request;
     // Save before the request, so that the user's message survives any way the wait can end.
     project.store().save_draft(tip, draft)?;
     let text = |name: &str| draft.artifacts.text_or_empty(name);
@@ -78,7 +78,7 @@ pub fn ask(
     };
 
     let budget = CostBudget::new(
-        budget::spent(project, tip, draft)?,
+        budget::session_spending(project, tip, draft)?,
         project.settings.limits.cost,
     );
     let mut keeper = Keeper {
@@ -88,28 +88,28 @@ pub fn ask(
     };
 
     let shared: SharedUser<'_> = RefCell::new(user);
-    let room = ActingRoom {
+    let env = WorktreeEnv {
         project,
         tip,
         recorded,
         user: &shared,
         record: RefCell::default(),
     };
-    let asked = SharedMeans {
+    let means = SharedMeans {
         budget,
         weight,
-        room: &room,
+        env: &env,
     };
     let answer = match source {
         PlanSource::Model(chosen) => {
-            ask_model(keeper.draft, &asked.meter(chosen), (&request, &shared))
+            ask_model(keeper.draft, &means.meter(chosen), (&request, &shared))
         }
         PlanSource::Pipeline(prepared) => {
-            ask_steps(&mut keeper, prepared, &asked, (&request, &shared))
+            ask_steps(&mut keeper, prepared, &means, (&request, &shared))
         }
     };
 
-    let mut record = room.record.into_inner();
+    let mut record = env.record.into_inner();
     let user = shared.into_inner();
     record.keep_in(keeper.draft);
     match answer {
@@ -130,14 +130,14 @@ pub fn ask(
 struct SharedMeans<'a> {
     budget: Rc<CostBudget>,
     weight: TokenEstimate,
-    room: &'a dyn Room,
+    env: &'a dyn ActingEnv,
 }
 
 impl<'a> SharedMeans<'a> {
     fn meter(&self, chosen: PricedModel) -> MeteredModel<'a> {
         MeteredModel {
             chosen,
-            room: Some(self.room),
+            env: Some(self.env),
             budget: Rc::clone(&self.budget),
             weight: self.weight,
         }
@@ -157,7 +157,7 @@ impl Keeper<'_> {
 
     /// Saved as a plan; `execute` repairs and validates it.
     fn keep_answer(&mut self, text: &str) -> anyhow::Result<()> {
-        self.draft.artifacts.put(artifact::PLAN, text);
+        self.draft.artifacts.insert(artifact::PLAN, text);
         self.draft.meta.status = Status::Planned;
         self.save()
     }
@@ -170,20 +170,22 @@ fn ask_model(
 ) -> Result<String, RequestFailure> {
     let notes = [Rc::clone(&model.chosen.notes)];
     announce(model, request, *user.borrow_mut());
-    let answer = model.answer(request, &mut |text| hear(&notes, text, *user.borrow_mut()));
-    hear(&notes, "", *user.borrow_mut());
-    user.borrow_mut().tell(Event::Answered);
+    let answer = model.answer(request, &mut |text| {
+        report_progress(&notes, text, *user.borrow_mut())
+    });
+    report_progress(&notes, "", *user.borrow_mut());
+    user.borrow_mut().report(Event::Answered);
     let answer = answer?;
 
     note_use(draft, (model, &answer), *user.borrow_mut());
-    Ok(whole(answer)?)
+    Ok(require_complete(answer)?)
 }
 
 /// Runs a pipeline. The artifacts of each step are saved as they arrive.
 fn ask_steps(
     keeper: &mut Keeper<'_>,
     prepared: PreparedPipeline,
-    asked: &SharedMeans<'_>,
+    means: &SharedMeans<'_>,
     (request, user): (&ModelRequest, &SharedUser<'_>),
 ) -> Result<String, RequestFailure> {
     let PreparedPipeline {
@@ -198,11 +200,11 @@ fn ask_steps(
         .collect();
     let models: HashMap<_, _> = models
         .into_iter()
-        .map(|(name, chosen)| (name, Rc::new(asked.meter(chosen))))
+        .map(|(name, chosen)| (name, Rc::new(means.meter(chosen))))
         .collect();
     let model = |name: Option<&str>| Rc::clone(&models[&name.map(str::to_owned)]);
     let count = pipeline.steps.len();
-    let mut place = 0;
+    let mut current_step = 0;
     let ran = run(
         &pipeline,
         request,
@@ -213,29 +215,29 @@ fn ask_steps(
                 step,
                 request,
             } => {
-                place = position;
+                current_step = position;
                 let user = &mut **user.borrow_mut();
-                user.tell(Event::Notice(Notice::StepStarted {
+                user.report(Event::Notice(Notice::StepStarted {
                     number: position + 1,
                     of: count,
                     name: step.name.clone(),
                 }));
-                let input = format!("{}/input.md", folder(position, &step.name));
-                keeper.draft.artifacts.put(&input, request.whole_text());
+                let input = format!("{}/input.md", step_dir(position, &step.name));
+                keeper.draft.artifacts.insert(&input, request.whole_text());
 
                 announce(&model(step.model.as_deref()), request, user);
             }
-            StepEvent::Received { text } => hear(&notes, text, *user.borrow_mut()),
+            StepEvent::Received { text } => report_progress(&notes, text, *user.borrow_mut()),
             StepEvent::Finished(ran) => {
                 let user = &mut **user.borrow_mut();
-                user.tell(Event::Answered);
-                let model = model(pipeline.steps[place].model.as_deref());
-                keep_step(keeper.draft, place, ran, used(&model, &ran.answer));
+                user.report(Event::Answered);
+                let model = model(pipeline.steps[current_step].model.as_deref());
+                keep_step(keeper.draft, current_step, ran, used(&model, &ran.answer));
                 note_use(keeper.draft, (&model, &ran.answer), user);
 
                 // The last answer is saved as the plan by the caller. An error here will show up
                 // again there.
-                if place + 1 < count {
+                if current_step + 1 < count {
                     let _ = keeper.save();
                 }
             }
@@ -243,11 +245,13 @@ fn ask_steps(
     );
 
     let user = &mut **user.borrow_mut();
-    hear(&notes, "", user);
+    report_progress(&notes, "", user);
     match ran {
-        Ok(mut ran) => Ok(whole(ran.pop().expect("a pipeline has a step").answer)?),
+        Ok(mut ran) => Ok(require_complete(
+            ran.pop().expect("a pipeline has a step").answer,
+        )?),
         Err(stopped) => {
-            user.tell(Event::Answered);
+            user.report(Event::Answered);
             Err(RequestFailure {
                 step: Some(stopped.step),
                 error: *stopped.error,
@@ -257,7 +261,7 @@ fn ask_steps(
 }
 
 fn keep_step(draft: &mut Draft, position: usize, ran: &run::StepRun, model: ModelUse) {
-    let folder = folder(position, &ran.name);
+    let dir = step_dir(position, &ran.name);
     let meta = StepMeta {
         schema: SCHEMA,
         step: ran.name.clone(),
@@ -265,17 +269,17 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &run::StepRun, model: Mode
     };
     draft
         .artifacts
-        .put(&format!("{folder}/output.md"), ran.answer.text.as_str());
+        .insert(&format!("{dir}/output.md"), ran.answer.text.as_str());
 
     draft
         .artifacts
-        .put(&format!("{folder}/{}", artifact::META), meta::write(&meta));
+        .insert(&format!("{dir}/{}", artifact::META), meta::write(&meta));
 }
 
 /// Announces a request with its estimated cost.
 pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
-    user.tell(Event::Asking {
+    user.report(Event::Asking {
         model: model.name(),
         tokens,
         estimate,
@@ -284,14 +288,14 @@ pub fn announce(model: &MeteredModel<'_>, request: &ModelRequest, user: &mut dyn
 
 /// Forwards remarks and the answer so far. An empty text only means that the model is still
 /// working.
-pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
+pub fn report_progress(notes: &[Notes], text: &str, user: &mut dyn User) {
     for note in notes.iter().flat_map(|notes| notes.take()) {
-        user.tell(Event::Notice(Notice::ModelRemark(note)));
+        user.report(Event::Notice(Notice::ModelRemark(note)));
     }
-    user.tell(Event::Received { text });
+    user.report(Event::Received { text });
 }
 
-fn whole(answer: ModelAnswer) -> Result<String, ModelError> {
+fn require_complete(answer: ModelAnswer) -> Result<String, ModelError> {
     match answer.finish {
         Finish::Stop => Ok(answer.text),
         Finish::Length => Err(ModelError::Truncated {
@@ -335,7 +339,7 @@ fn note_use(
     }
 
     if answer.cost.is_none() {
-        tell_unknown(model.name(), price, answer.usage, user);
+        report_unknown(model.name(), price, answer.usage, user);
     }
     let used = used(model, answer);
     draft.meta.model = Some(match draft.meta.model.take() {
@@ -345,12 +349,12 @@ fn note_use(
 }
 
 /// Reports a missing price, if that makes the cost unknown.
-pub fn tell_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, user: &mut dyn User) {
+pub fn report_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, user: &mut dyn User) {
     if let Some(setting) = price::cost(price, usage)
         .err()
         .and_then(price::Unknown::setting)
     {
-        user.tell(Event::Notice(Notice::PriceMissing {
+        user.report(Event::Notice(Notice::PriceMissing {
             model: model.to_owned(),
             setting,
         }));
@@ -365,8 +369,8 @@ fn keep(
 ) -> anyhow::Result<anyhow::Error> {
     let RequestFailure { step, error } = failure;
     if let Some(partial) = error.partial() {
-        draft.artifacts.put(artifact::REPLY, partial);
-        user.tell(Event::Notice(Notice::PartialAnswerKept(
+        draft.artifacts.insert(artifact::REPLY, partial);
+        user.report(Event::Notice(Notice::PartialAnswerKept(
             tip.session.clone(),
         )));
     }

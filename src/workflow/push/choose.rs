@@ -1,7 +1,7 @@
 //! Chooses the record to push: complete, or redacted like the one that the remote already has.
 
 use crate::git::object::CommitId;
-use crate::git::object::batch::{Batch, batch};
+use crate::git::object::batch::{Batch, begin_batch};
 use crate::session::record::{Record, Redaction, record, redacted};
 use crate::session::turn::Turn;
 use crate::text::leak::LeakKinds;
@@ -21,15 +21,16 @@ impl<'a> Sender<'a, '_> {
     pub(super) fn choose(
         &self,
         turns: &[Turn],
-        there: Option<CommitId>,
+        remote_tip: Option<CommitId>,
     ) -> anyhow::Result<ChosenRecord<'a>> {
-        let Some(there) = there else {
-            return self.made(turns, self.redact);
+        let Some(remote_tip) = remote_tip else {
+            return self.build_record(turns, self.redact);
         };
         if self.redact.is_some() {
-            let chosen = self.made(turns, self.redact)?;
-            let is_plain = || Ok::<_, anyhow::Error>(self.made(turns, None)?.has(there));
-            if !chosen.has(there) && is_plain()? {
+            let chosen = self.build_record(turns, self.redact)?;
+            let is_plain =
+                || Ok::<_, anyhow::Error>(self.build_record(turns, None)?.has(remote_tip));
+            if !chosen.has(remote_tip) && is_plain()? {
                 return Err(PushError::Unredacted {
                     remote: self.remote.clone(),
                     name: self.target(&turns[0].session),
@@ -39,8 +40,8 @@ impl<'a> Sender<'a, '_> {
             return Ok(chosen);
         }
 
-        let found = self.holding(turns, there)?;
-        found.map_or_else(|| self.made(turns, None), Ok)
+        let found = self.holding(turns, remote_tip)?;
+        found.map_or_else(|| self.build_record(turns, None), Ok)
     }
 
     /// Like [`Sender::choose`], for turns with their code. `None` if the session goes as it is.
@@ -80,15 +81,15 @@ impl<'a> Sender<'a, '_> {
         commit: CommitId,
     ) -> anyhow::Result<Option<ChosenRecord<'a>>> {
         for kinds in std::iter::once(None).chain(variants().map(Some)) {
-            let made = self.made(turns, kinds)?;
-            if made.has(commit) {
-                return Ok(Some(made));
+            let candidate = self.build_record(turns, kinds)?;
+            if candidate.has(commit) {
+                return Ok(Some(candidate));
             }
         }
         Ok(None)
     }
 
-    pub(super) fn made(
+    pub(super) fn build_record(
         &self,
         turns: &[Turn],
         kinds: Option<LeakKinds>,
@@ -96,7 +97,7 @@ impl<'a> Sender<'a, '_> {
         match kinds {
             None => Ok(ChosenRecord {
                 record: record(&self.project.repository, turns)?,
-                batch: batch(&self.project.repository),
+                batch: begin_batch(&self.project.repository),
                 redacted: None,
             }),
             Some(kinds) => self.made_with(turns, kinds, false),
@@ -110,7 +111,7 @@ impl<'a> Sender<'a, '_> {
         keeps_code: bool,
     ) -> anyhow::Result<ChosenRecord<'a>> {
         let repository = &self.project.repository;
-        let batch = batch(repository);
+        let batch = begin_batch(repository);
         let redaction = Redaction {
             kinds,
             home: self.home.clone(),

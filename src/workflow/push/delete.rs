@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::git::object::CommitId;
-use crate::git::remote::send::{RefUpdate, SentRef, send};
+use crate::git::remote::send::{RefUpdate, SentRef, send_refs};
 use crate::git::remote::{FetchProgress, RemoteName};
 use crate::session::name::SessionName;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
-use super::there::{There, number, references, there};
+use super::remote_state::{RemoteState, number, read_remote_states, references};
 
 /// A session to delete on a remote.
 #[derive(Debug, Clone, Serialize)]
@@ -27,41 +27,45 @@ pub struct DeletedSession {
 }
 
 /// Returns the refs of sessions on a remote. Fails if one does not exist there.
-pub fn to_delete(
+pub fn sessions_to_delete(
     project: &Project,
     remote: &RemoteName,
     sessions: &[SessionName],
 ) -> anyhow::Result<Vec<DeletedSession>> {
     let names: Vec<&SessionName> = sessions.iter().collect();
-    let listed = there(&project.repository, remote, &names)?;
-    let found = sessions.iter().zip(listed);
-    found
-        .map(|(session, there)| one(project, remote, session, &there))
+    let listed = read_remote_states(&project.repository, remote, &names)?;
+    let pairs = sessions.iter().zip(listed);
+    pairs
+        .map(|(session, remote_state)| session_to_delete(project, remote, session, &remote_state))
         .collect()
 }
 
-fn one(
+fn session_to_delete(
     project: &Project,
     remote: &RemoteName,
     session: &SessionName,
-    there: &There,
+    remote_state: &RemoteState,
 ) -> anyhow::Result<DeletedSession> {
-    let ids = [there.code, there.record, there.signature];
-    let named = references(session).into_iter().zip(ids);
-    let updates: Vec<RefUpdate> = named
+    let ids = [
+        remote_state.code,
+        remote_state.record,
+        remote_state.signature,
+    ];
+    let remote_refs = references(session).into_iter().zip(ids);
+    let updates: Vec<RefUpdate> = remote_refs
         .filter_map(|(name, id)| {
-            let to = SentRef::Gone(id?.to_string());
+            let to = SentRef::Deleted(id?.to_string());
             Some(RefUpdate { name, to })
         })
         .collect();
     if updates.is_empty() {
-        return Err(hinted(
+        return Err(error_with_hint(
             format!("remote `{remote}` has no session `{session}`"),
             format!("`git ls-remote {remote} 'refs/teddy/*'` lists what the remote has"),
         ));
     }
 
-    let tip: Option<CommitId> = there.code.or(there.record);
+    let tip: Option<CommitId> = remote_state.code.or(remote_state.record);
     let repository = &project.repository;
     Ok(DeletedSession {
         session: session.clone(),
@@ -73,7 +77,7 @@ fn one(
 }
 
 /// Deletes the sessions. Each ref is deleted only if it still has the value that was shown.
-pub fn delete(
+pub fn delete_sessions(
     project: &Project,
     remote: &RemoteName,
     sessions: &[DeletedSession],
@@ -81,5 +85,5 @@ pub fn delete(
 ) -> anyhow::Result<()> {
     let updates = sessions.iter().flat_map(|one| one.updates.clone());
     let updates: Vec<RefUpdate> = updates.collect();
-    send(&project.repository, remote, &updates, progress)
+    send_refs(&project.repository, remote, &updates, progress)
 }

@@ -24,7 +24,7 @@ pub struct TheirTurn {
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The remote has a session of that name with other turns.
-    #[error("remote `{remote}` has turns of `{name}` that are not here{}", told(.turns))]
+    #[error("remote `{remote}` has turns of `{name}` that are not here{}", describe_turns(.turns))]
     Diverged {
         /// The remote.
         remote: RemoteName,
@@ -108,7 +108,7 @@ impl PushError {
     }
 }
 
-fn told(turns: &[TheirTurn]) -> String {
+fn describe_turns(turns: &[TheirTurn]) -> String {
     if turns.is_empty() {
         return String::new();
     }

@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::remade::{blob_within, message};
+use crate::git::object::rewrite::{read_blob_within, read_message};
 use crate::git::object::{BlobId, CommitId, EntryMode};
-use crate::git::remote::beyond::LackingFile;
+use crate::git::remote::missing_on_remote::MissingFile;
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::record::MOST;
@@ -73,8 +73,8 @@ pub struct LeakFinding {
 impl LeakFinding {
     /// Returns `true` if `allowed` is its kind, its name, or a prefix of its name up to a colon.
     pub fn is_named(&self, allowed: &str) -> bool {
-        let rest = self.name.strip_prefix(allowed);
-        self.kind.name() == allowed || rest.is_some_and(|r| r.is_empty() || r.starts_with(':'))
+        let suffix = self.name.strip_prefix(allowed);
+        self.kind.name() == allowed || suffix.is_some_and(|r| r.is_empty() || r.starts_with(':'))
     }
 }
 
@@ -83,9 +83,9 @@ pub struct LeakSearch<'a> {
     repository: &'a Repository,
     home: Option<&'a str>,
     /// Index of each finding by content; `None` if the remote already has it.
-    known: HashMap<(LeakKind, String), Option<usize>>,
+    by_leak: HashMap<(LeakKind, String), Option<usize>>,
     /// Scanned files, and whether they were scanned for paths.
-    seen: HashSet<(BlobId, bool)>,
+    visited: HashSet<(BlobId, bool)>,
     findings: Vec<LeakFinding>,
 }
 
@@ -103,8 +103,8 @@ impl<'a> LeakSearch<'a> {
         LeakSearch {
             repository,
             home,
-            known: HashMap::new(),
-            seen: HashSet::new(),
+            by_leak: HashMap::new(),
+            visited: HashSet::new(),
             findings: Vec::new(),
         }
     }
@@ -148,13 +148,13 @@ impl<'a> LeakSearch<'a> {
             file: MESSAGE,
             kinds: LeakKinds::ALL,
         };
-        self.bytes(&message(self.repository, turn.commit)?, spot);
+        self.bytes(&read_message(self.repository, turn.commit)?, spot);
         Ok(())
     }
 
     /// Scans files that are pushed with some turns.
-    pub fn code(&mut self, files: &[LackingFile], turns: &[Turn]) -> anyhow::Result<()> {
-        for LackingFile { path, blob } in files {
+    pub fn code(&mut self, files: &[MissingFile], turns: &[Turn]) -> anyhow::Result<()> {
+        for MissingFile { path, blob } in files {
             let before = self.findings.len();
             let file = lossy(path);
             let spot = Spot {
@@ -195,11 +195,11 @@ impl<'a> LeakSearch<'a> {
     }
 
     fn blob(&mut self, blob: BlobId, spot: Spot<'_>) -> anyhow::Result<()> {
-        if !self.seen.insert((blob, spot.kinds.paths)) {
+        if !self.visited.insert((blob, spot.kinds.paths)) {
             return Ok(());
         }
 
-        if let Some(bytes) = blob_within(self.repository, blob, MOST)? {
+        if let Some(bytes) = read_blob_within(self.repository, blob, MOST)? {
             self.bytes(&bytes, spot);
         } else if let Some(turn) = spot.turn {
             self.findings.push(LeakFinding {
@@ -219,22 +219,22 @@ impl<'a> LeakSearch<'a> {
         let text = as_text(bytes);
         let all = leaks(&text, self.home);
         for leak in all.iter().filter(|leak| spot.kinds.has(leak.kind)) {
-            self.found(&text, (leak, &all), spot);
+            self.add_finding(&text, (leak, &all), spot);
         }
     }
 
-    fn found(&mut self, text: &str, (leak, all): (&Leak, &[Leak]), spot: Spot<'_>) {
+    fn add_finding(&mut self, text: &str, (leak, all): (&Leak, &[Leak]), spot: Spot<'_>) {
         let key = (leak.kind, text[leak.range.clone()].to_owned());
         let Some(turn) = spot.turn else {
-            self.known.insert(key, None);
+            self.by_leak.insert(key, None);
             return;
         };
-        match self.known.get(&key) {
+        match self.by_leak.get(&key) {
             Some(Some(at)) => self.findings[*at].places += 1,
             Some(None) => {}
             None => {
                 let line = text[..leak.range.start].matches('\n').count() + 1;
-                self.known.insert(key, Some(self.findings.len()));
+                self.by_leak.insert(key, Some(self.findings.len()));
                 self.findings.push(LeakFinding {
                     name: format!("{}{}:{line}", front(turn), spot.file),
                     kind: leak.kind.into(),
@@ -255,7 +255,7 @@ fn front(turn: &Turn) -> String {
 
 fn is_input(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
-    name == artifact::INPUT || name == artifact::TOLD
+    name == artifact::INPUT || name == artifact::RESUMED_PROMPT
 }
 
 fn order(file: &str) -> usize {
@@ -267,8 +267,8 @@ fn order(file: &str) -> usize {
         artifact::OUTPUT,
         artifact::REPORT,
     ];
-    let place = first.iter().position(|name| file.starts_with(name));
-    place.unwrap_or(first.len() + usize::from(file.starts_with(artifact::NEXT)))
+    let position = first.iter().position(|name| file.starts_with(name));
+    position.unwrap_or(first.len() + usize::from(file.starts_with(artifact::NEXT)))
 }
 
 #[cfg(test)]

@@ -7,31 +7,31 @@ pub mod error;
 pub mod findings;
 pub mod options;
 pub mod preview;
+pub mod remote_state;
 mod signature;
-pub mod there;
 
 use serde::Serialize;
 
 use self::error::PushError;
 use self::findings::LeakFinding;
 use self::options::PushOptions;
-use self::preview::{ReadySession, Sender, SessionPreview};
-use self::there::there;
+use self::preview::{PreparedSession, Sender, SessionPreview};
+use self::remote_state::read_remote_states;
 use crate::config::settings::PushMode;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
-use crate::git::remote::send::{RefUpdate, SentRef, send};
+use crate::git::remote::send::{RefUpdate, SentRef, send_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::session::name::SessionName;
 use crate::session::verify::check_newest;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
 /// A prepared push.
-pub struct ReadyPush<'a> {
+pub struct PreparedPush<'a> {
     /// The remote.
     pub remote: RemoteName,
     /// The sessions.
-    pub sessions: Vec<ReadySession<'a>>,
+    pub sessions: Vec<PreparedSession<'a>>,
 }
 
 /// What a push would send, or has sent.
@@ -51,28 +51,31 @@ pub struct PushResult {
 pub fn chosen_remote(project: &Project, named: Option<&str>) -> anyhow::Result<RemoteName> {
     let named = named.or(project.settings.push.remote.as_deref());
     Ok(match named {
-        Some(name) => remote::named(&project.repository, name)?,
+        Some(name) => remote::find_by_name(&project.repository, name)?,
         None => remote::to_push_to(&project.repository)?,
     })
 }
 
 /// Prepares a push: asks the remote what it has, and scans what it lacks. Sends nothing.
-pub fn ready<'a>(project: &'a Project, options: &PushOptions) -> anyhow::Result<ReadyPush<'a>> {
+pub fn prepare_push<'a>(
+    project: &'a Project,
+    options: &PushOptions,
+) -> anyhow::Result<PreparedPush<'a>> {
     let remote = chosen_remote(project, options.remote.as_deref())?;
     let mut sessions = options.sessions.clone();
     if sessions.is_empty() {
         sessions.push(project.session()?);
     }
     for session in &sessions {
-        let found = project.store().tip_id(session).map(drop);
-        found.map_err(|error| meant_remote(error, project, session))?;
+        let tip = project.store().tip_id(session).map(drop);
+        tip.map_err(|error| meant_remote(error, project, session))?;
     }
 
     let targets: Vec<&SessionName> = match &options.target {
         Some(target) => vec![target],
         None => sessions.iter().collect(),
     };
-    let listed = there(&project.repository, &remote, &targets)?;
+    let listed = read_remote_states(&project.repository, &remote, &targets)?;
     let sender = Sender {
         project,
         remote: &remote,
@@ -80,17 +83,17 @@ pub fn ready<'a>(project: &'a Project, options: &PushOptions) -> anyhow::Result<
         home: home(project),
         redact: options.redacted(&project.settings),
     };
-    let ready = sessions.iter().zip(&listed);
-    let ready = ready.map(|(session, there)| sender.ready(session, there));
-    let sessions = ready.collect::<anyhow::Result<_>>()?;
+    let prepared = sessions.iter().zip(&listed);
+    let prepared = prepared.map(|(session, remote_state)| sender.prepare(session, remote_state));
+    let sessions = prepared.collect::<anyhow::Result<_>>()?;
 
-    Ok(ReadyPush { remote, sessions })
+    Ok(PreparedPush { remote, sessions })
 }
 
 /// Adds a hint if the name is that of a remote, which `git push` takes as its first argument.
 fn meant_remote(error: anyhow::Error, project: &Project, session: &SessionName) -> anyhow::Error {
-    match remote::named(&project.repository, session.as_str()) {
-        Ok(remote) => hinted(
+    match remote::find_by_name(&project.repository, session.as_str()) {
+        Ok(remote) => error_with_hint(
             error.to_string(),
             format!("`teddy push --remote {remote}` names the remote"),
         ),
@@ -100,11 +103,11 @@ fn meant_remote(error: anyhow::Error, project: &Project, session: &SessionName) 
 
 /// Home directory as text.
 pub fn home(project: &Project) -> Option<String> {
-    let home = project.places.home.as_ref()?;
+    let home = project.user_dirs.home.as_ref()?;
     home.to_str().map(str::to_owned)
 }
 
-impl ReadyPush<'_> {
+impl PreparedPush<'_> {
     /// Describes the push.
     pub fn preview(&self) -> PushResult {
         let sessions = self.sessions.iter();
@@ -113,15 +116,19 @@ impl ReadyPush<'_> {
             sent: false,
             sessions: sessions
                 .clone()
-                .map(|ready| ready.preview.clone())
+                .map(|session| session.preview.clone())
                 .collect(),
-            findings: sessions.flat_map(|ready| ready.findings.clone()).collect(),
+            findings: sessions
+                .flat_map(|session| session.findings.clone())
+                .collect(),
         }
     }
 
     /// Returns `true` if there is nothing to send.
     pub fn is_empty(&self) -> bool {
-        self.sessions.iter().all(|ready| ready.updates.is_empty())
+        self.sessions
+            .iter()
+            .all(|session| session.updates.is_empty())
     }
 
     /// Fails if there are findings that the user has not allowed.
@@ -129,24 +136,24 @@ impl ReadyPush<'_> {
         let sessions = self
             .sessions
             .iter()
-            .filter(|ready| !ready.updates.is_empty());
-        let found = sessions.flat_map(|ready| {
-            let is_plain = ready.preview.redacted.is_empty();
-            let left = ready.findings.iter().filter(|finding| !finding.allowed);
-            left.map(move |finding| (finding, is_plain && !finding.in_code))
+            .filter(|session| !session.updates.is_empty());
+        let findings = sessions.flat_map(|session| {
+            let is_plain = session.preview.redacted.is_empty();
+            let disallowed = session.findings.iter().filter(|finding| !finding.allowed);
+            disallowed.map(move |finding| (finding, is_plain && !finding.in_code))
         });
-        let found: Vec<(&LeakFinding, bool)> = found.collect();
-        match found.first() {
+        let findings: Vec<(&LeakFinding, bool)> = findings.collect();
+        match findings.first() {
             None => Ok(()),
             Some((first, _)) => Err(PushError::Findings {
-                count: found.len(),
+                count: findings.len(),
                 first: first.name.clone(),
-                can_redact: found.iter().any(|(_, can_redact)| *can_redact),
+                can_redact: findings.iter().any(|(_, can_redact)| *can_redact),
                 // The same key or path can be in a file, too.
                 in_code: self
                     .sessions
                     .iter()
-                    .any(|ready| ready.preview.mode == PushMode::Code),
+                    .any(|session| session.preview.mode == PushMode::Code),
             }),
         }
     }
@@ -155,25 +162,25 @@ impl ReadyPush<'_> {
     pub fn send(self, project: &Project, progress: FetchProgress) -> anyhow::Result<()> {
         let mut updates = Vec::new();
         let mut sent = Vec::new();
-        for ready in self.sessions {
-            if ready.updates.is_empty() {
+        for session in self.sessions {
+            if session.updates.is_empty() {
                 continue;
             }
 
             // Objects of a record are written only now; a preview leaves none.
-            if let Some((record, batch)) = ready.record {
+            if let Some((record, batch)) = session.record {
                 record.write(&batch)?;
                 batch.finish()?;
             }
             // Never send what no one could fetch.
-            check_as_fetched(project, &self.remote, &ready.preview)?;
-            updates.extend(ready.updates);
-            sent.push(ready.preview);
+            check_as_fetched(project, &self.remote, &session.preview)?;
+            updates.extend(session.updates);
+            sent.push(session.preview);
         }
 
-        let done = send(&project.repository, &self.remote, &updates, progress);
-        match done {
-            Err(error) => judge(error, project, (&self.remote, &updates), &sent),
+        let result = send_refs(&project.repository, &self.remote, &updates, progress);
+        match result {
+            Err(error) => classify_failure(error, project, (&self.remote, &updates), &sent),
             Ok(()) => Ok(()),
         }
     }
@@ -198,7 +205,7 @@ fn check_as_fetched(
     }
 }
 
-fn judge(
+fn classify_failure(
     error: anyhow::Error,
     project: &Project,
     (remote, updates): (&RemoteName, &[RefUpdate]),
@@ -220,17 +227,19 @@ fn judge(
         return Err(error.helped(hint).into());
     };
     let is_done = |update: &&RefUpdate| {
-        let there = listed.iter().find(|there| there.name == update.name);
-        match (&update.to, there) {
-            (SentRef::Object(id), Some(there)) => there.target == *id,
-            (SentRef::Gone(_), there) => there.is_none(),
+        let reference = listed
+            .iter()
+            .find(|reference| reference.name == update.name);
+        match (&update.to, reference) {
+            (SentRef::Object(id), Some(reference)) => reference.target == *id,
+            (SentRef::Deleted(_), reference) => reference.is_none(),
             (SentRef::Object(_), None) => false,
         }
     };
-    let done = updates.iter().filter(is_done).count();
+    let arrived = updates.iter().filter(is_done).count();
 
-    let hint = match done {
-        done if done == updates.len() => return Ok(()),
+    let hint = match arrived {
+        arrived if arrived == updates.len() => return Ok(()),
         0 if is_race => return Err(raced(error, project, remote, sent)),
         0 => "nothing was moved on the remote; push again",
         _ => "a part of it has arrived; push again",
@@ -252,9 +261,9 @@ fn raced(
             target: Some(preview.target.clone()),
             ..PushOptions::default()
         };
-        let again = ready(project, &options).err();
-        if let Some(told) = again.filter(|error| error.is::<PushError>()) {
-            return told;
+        let again = prepare_push(project, &options).err();
+        if let Some(refusal) = again.filter(|error| error.is::<PushError>()) {
+            return refusal;
         }
     }
     error.into()

@@ -6,7 +6,9 @@ use crate::config::settings::PushMode;
 use crate::git::object::CommitId;
 use crate::git::object::batch::Batch;
 use crate::git::remote::RemoteName;
-use crate::git::remote::beyond::{Lacking, LackingFile, in_no_branch, lacking, lacking_files};
+use crate::git::remote::missing_on_remote::{
+    MissingFile, MissingOnRemote, count_missing, list_missing_files, paths_in_no_branch,
+};
 use crate::git::remote::send::{RefUpdate, SentRef};
 use crate::session::name::SessionName;
 use crate::session::record::{Record, record_reference, turns_to};
@@ -18,8 +20,8 @@ use crate::workflow::project::Project;
 use super::error::PushError;
 use super::findings::{LeakFinding, LeakSearch};
 use super::options::PushOptions;
+use super::remote_state::{RemoteDiff, RemoteState, diff_remote};
 use super::signature::{self, SignatureAtHand};
-use super::there::{Theirs, There, theirs};
 
 const MOST_FILES: usize = 20;
 
@@ -66,7 +68,7 @@ pub struct SessionPreview {
     pub redactions: usize,
     /// Size of the push.
     #[serde(flatten)]
-    pub lacking: Lacking,
+    pub lacking: MissingOnRemote,
     /// Files that are in no branch of the remote.
     pub files: Vec<String>,
     /// Number of further such files.
@@ -87,7 +89,7 @@ impl SessionPreview {
 }
 
 /// A prepared session.
-pub struct ReadySession<'a> {
+pub struct PreparedSession<'a> {
     /// Its description.
     pub preview: SessionPreview,
     /// Findings in it.
@@ -114,12 +116,16 @@ pub struct Sender<'a, 'o> {
 
 impl<'a> Sender<'a, '_> {
     /// Prepares a session.
-    pub fn ready(&self, session: &SessionName, there: &There) -> anyhow::Result<ReadySession<'a>> {
+    pub fn prepare(
+        &self,
+        session: &SessionName,
+        remote_state: &RemoteState,
+    ) -> anyhow::Result<PreparedSession<'a>> {
         let project = self.project;
         let tip = project.store().tip_id(session)?;
         let turns = turns_to(&project.repository, session, tip)?;
-        let wanted = self.options.mode;
-        if wanted == Some(PushMode::Record) && there.code.is_some() {
+        let mode = self.options.mode;
+        if mode == Some(PushMode::Record) && remote_state.code.is_some() {
             return Err(PushError::HasCode {
                 remote: self.remote.clone(),
                 name: self.target(session),
@@ -127,13 +133,13 @@ impl<'a> Sender<'a, '_> {
             .into());
         }
 
-        let usual = match there.code {
+        let usual = match remote_state.code {
             Some(_) => PushMode::Code,
             None => project.settings.push.mode.unwrap_or(PushMode::Record),
         };
-        match wanted.unwrap_or(usual) {
-            PushMode::Record => self.ready_record(session, &turns, there),
-            PushMode::Code => self.ready_code(session, &turns, there),
+        match mode.unwrap_or(usual) {
+            PushMode::Record => self.prepare_record(session, &turns, remote_state),
+            PushMode::Code => self.prepare_code(session, &turns, remote_state),
         }
     }
 
@@ -141,122 +147,125 @@ impl<'a> Sender<'a, '_> {
         self.options.target.as_ref().unwrap_or(session).clone()
     }
 
-    fn ready_record(
+    fn prepare_record(
         &self,
         session: &SessionName,
         turns: &[Turn],
-        there: &There,
-    ) -> anyhow::Result<ReadySession<'a>> {
+        remote_state: &RemoteState,
+    ) -> anyhow::Result<PreparedSession<'a>> {
         let reference = record_reference(&self.target(session));
-        let chosen = self.choose(turns, there.record)?;
+        let chosen = self.choose(turns, remote_state.record)?;
         let own = chosen.record.ids();
-        let (state, base) = self.compare(session, (&reference, there.record), &own)?;
+        let (state, base) = self.compare(session, (&reference, remote_state.record), &own)?;
         let first = base.map_or(0, |base| base + 1);
         let new = &turns[first.min(turns.len())..];
 
-        let mut ready = self.begin(session, turns, (state, there.record, base))?;
-        ready.preview.mode = PushMode::Record;
-        ready.preview.to = own.last().copied().unwrap_or(ready.preview.to);
-        self.search(&mut ready, (turns, base), chosen.redacted, &[])?;
+        let mut prepared = self.begin(session, turns, (state, remote_state.record, base))?;
+        prepared.preview.mode = PushMode::Record;
+        prepared.preview.to = own.last().copied().unwrap_or(prepared.preview.to);
+        self.search(&mut prepared, (turns, base), chosen.redacted, &[])?;
 
         let trees: Vec<String> = new.iter().map(|turn| turn.tree.to_string()).collect();
-        let known = base.map(|base| turns[base].tree.to_string());
-        let known: Vec<String> = known.into_iter().collect();
-        let files = lacking(&self.project.repository, self.remote, (&trees, &known))?;
-        ready.preview.lacking = Lacking {
+        let base_trees = base.map(|base| turns[base].tree.to_string());
+        let base_trees: Vec<String> = base_trees.into_iter().collect();
+        let files = count_missing(&self.project.repository, self.remote, (&trees, &base_trees))?;
+        prepared.preview.lacking = MissingOnRemote {
             objects: files.objects + new.len() as u64,
             bytes: files.bytes + chosen.record.size_from(first),
         };
         if !new.is_empty() && chosen.redacted.is_none_or(|kinds| !kinds.paths) {
             let note = "the `input.md` of each turn names the project's directory";
-            ready.preview.notes.push(note.to_owned());
+            prepared.preview.notes.push(note.to_owned());
         }
 
-        if ready.preview.is_sent() {
-            let to = SentRef::Object(ready.preview.to.to_string());
+        if prepared.preview.is_sent() {
+            let to = SentRef::Object(prepared.preview.to.to_string());
             let name = reference.clone();
-            ready.updates.push(RefUpdate { name, to });
+            prepared.updates.push(RefUpdate { name, to });
         }
-        ready.preview.reference = reference;
-        ready.record = Some((chosen.record, chosen.batch));
-        Ok(ready)
+        prepared.preview.reference = reference;
+        prepared.record = Some((chosen.record, chosen.batch));
+        Ok(prepared)
     }
 
-    fn ready_code(
+    fn prepare_code(
         &self,
         session: &SessionName,
         turns: &[Turn],
-        there: &There,
-    ) -> anyhow::Result<ReadySession<'a>> {
+        remote_state: &RemoteState,
+    ) -> anyhow::Result<PreparedSession<'a>> {
         let repository = &self.project.repository;
         let target = self.target(session);
         let reference = target.reference();
         let own: Vec<CommitId> = turns.iter().map(|turn| turn.commit).collect();
-        let chosen = self.choose_code(turns, there.code)?;
+        let chosen = self.choose_code(turns, remote_state.code)?;
         let redacted = chosen.as_ref().and_then(|chosen| chosen.redacted);
         let sent = match &chosen {
             Some(chosen) => chosen.record.ids(),
             None => own.clone(),
         };
-        let (state, base) = self.compare(session, (&reference, there.code), &sent)?;
-        let replaced = self.replaced(session, turns, there)?;
+        let (state, base) = self.compare(session, (&reference, remote_state.code), &sent)?;
+        let replaced = self.replaced(session, turns, remote_state)?;
         let new = &turns[base.map_or(0, |base| base + 1)..];
 
-        let mut ready = self.begin(session, turns, (state, there.code, base))?;
-        let known: Vec<String> = base.map(|base| own[base].to_string()).into_iter().collect();
+        let mut prepared = self.begin(session, turns, (state, remote_state.code, base))?;
+        let base_commits: Vec<String> =
+            base.map(|base| own[base].to_string()).into_iter().collect();
         let of = |turn: &Turn| [turn.workspace, turn.publication];
         let code = new.iter().flat_map(of).flatten().map(|id| id.to_string());
         let code: Vec<String> = code.collect();
-        let files = lacking_files(repository, self.remote, (&code, &known))?;
+        let files = list_missing_files(repository, self.remote, (&code, &base_commits))?;
         // The remote has the content of the record already.
         let recorded = replaced.as_ref().and_then(|(_, number)| *number);
-        let tip = [ready.preview.to.to_string()];
-        ready.preview.to = sent.last().copied().unwrap_or(ready.preview.to);
-        self.search(&mut ready, (turns, base.max(recorded)), redacted, &files)?;
+        let tip = [prepared.preview.to.to_string()];
+        prepared.preview.to = sent.last().copied().unwrap_or(prepared.preview.to);
+        self.search(&mut prepared, (turns, base.max(recorded)), redacted, &files)?;
 
-        ready.preview.lacking = match state {
-            PushState::New | PushState::Ahead => lacking(repository, self.remote, (&tip, &known))?,
-            PushState::Current | PushState::Behind => Lacking::default(),
+        prepared.preview.lacking = match state {
+            PushState::New | PushState::Ahead => {
+                count_missing(repository, self.remote, (&tip, &base_commits))?
+            }
+            PushState::Current | PushState::Behind => MissingOnRemote::default(),
         };
         let paths = files.iter().map(|file| file.path.as_slice());
-        let alone = in_no_branch(repository, self.remote, paths)?;
-        ready.preview.more_files = alone.len().saturating_sub(MOST_FILES);
-        ready.preview.files = alone
+        let alone = paths_in_no_branch(repository, self.remote, paths)?;
+        prepared.preview.more_files = alone.len().saturating_sub(MOST_FILES);
+        prepared.preview.files = alone
             .iter()
             .take(MOST_FILES)
             .map(|path| lossy(path))
             .collect();
 
-        if ready.preview.is_sent() {
-            let to = SentRef::Object(ready.preview.to.to_string());
+        if prepared.preview.is_sent() {
+            let to = SentRef::Object(prepared.preview.to.to_string());
             let name = reference.clone();
-            ready.updates.push(RefUpdate { name, to });
+            prepared.updates.push(RefUpdate { name, to });
         }
-        ready.preview.reference = reference;
-        let named = (session, &target);
+        prepared.preview.reference = reference;
+        let names = (session, &target);
         let signature = match &chosen {
             // It signs the turns as they are here.
             Some(_) => SignatureAtHand::Nothing,
-            None => signature::signature(repository, named, &own, there.signature)?,
+            None => signature::choose_signature(repository, names, &own, remote_state.signature)?,
         };
         if redacted.is_some() {
             let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";
-            ready.preview.notes.push(note.to_owned());
+            prepared.preview.notes.push(note.to_owned());
         }
-        ready.record = chosen.map(|chosen| (chosen.record, chosen.batch));
+        prepared.record = chosen.map(|chosen| (chosen.record, chosen.batch));
         match signature {
             SignatureAtHand::Goes(update) => {
-                ready.preview.signed = true;
-                ready.updates.push(update);
+                prepared.preview.signed = true;
+                prepared.updates.push(update);
             }
-            SignatureAtHand::Stays(why) => ready.preview.notes.push(why.to_owned()),
+            SignatureAtHand::Stays(why) => prepared.preview.notes.push(why.to_owned()),
             SignatureAtHand::Nothing => {}
         }
         if let Some((update, _)) = replaced {
-            ready.preview.replaces = Some(update.name.clone());
-            ready.updates.push(update);
+            prepared.preview.replaces = Some(update.name.clone());
+            prepared.updates.push(update);
         }
-        Ok(ready)
+        Ok(prepared)
     }
 
     /// The deletion of a record that the code replaces, and the turn up to which the record has the
@@ -265,21 +274,21 @@ impl<'a> Sender<'a, '_> {
         &self,
         session: &SessionName,
         turns: &[Turn],
-        there: &There,
+        remote_state: &RemoteState,
     ) -> anyhow::Result<Option<(RefUpdate, Option<usize>)>> {
-        let Some(tip) = there.record else {
+        let Some(tip) = remote_state.record else {
             return Ok(None);
         };
         let name = record_reference(&self.target(session));
         let Some(chosen) = self.holding(turns, tip)? else {
-            let own = self.made(turns, None)?.record.ids();
+            let own = self.build_record(turns, None)?.record.ids();
             self.compare(session, (&name, Some(tip)), &own)?;
             return Ok(None);
         };
 
         let number = chosen.record.number_of(tip);
         let number = number.filter(|_| chosen.redacted.is_none());
-        let to = SentRef::Gone(tip.to_string());
+        let to = SentRef::Deleted(tip.to_string());
         Ok(Some((RefUpdate { name, to }, number)))
     }
 
@@ -304,9 +313,9 @@ impl<'a> Sender<'a, '_> {
             return Ok((state, Some(at)));
         }
 
-        match theirs(self.project, self.remote, (reference, tip), own) {
-            Theirs::Ahead(_) => Ok((PushState::Behind, Some(own.len() - 1))),
-            Theirs::Other(turns) => Err(PushError::Diverged {
+        match diff_remote(self.project, self.remote, (reference, tip), own) {
+            RemoteDiff::Ahead(_) => Ok((PushState::Behind, Some(own.len() - 1))),
+            RemoteDiff::Other(turns) => Err(PushError::Diverged {
                 remote: self.remote.clone(),
                 name: self.target(session),
                 turns,
@@ -320,7 +329,7 @@ impl<'a> Sender<'a, '_> {
         session: &SessionName,
         turns: &[Turn],
         (state, from, base): (PushState, Option<CommitId>, Option<usize>),
-    ) -> anyhow::Result<ReadySession<'a>> {
+    ) -> anyhow::Result<PreparedSession<'a>> {
         let Some(newest) = turns.last() else {
             anyhow::bail!("session `{session}` has no turn");
         };
@@ -336,14 +345,14 @@ impl<'a> Sender<'a, '_> {
             new_turns: newest.number() - base.unwrap_or(0) as u64,
             redacted: Vec::new(),
             redactions: 0,
-            lacking: Lacking::default(),
+            lacking: MissingOnRemote::default(),
             files: Vec::new(),
             more_files: 0,
             replaces: None,
             signed: false,
             notes: Vec::new(),
         };
-        Ok(ReadySession {
+        Ok(PreparedSession {
             preview,
             findings: Vec::new(),
             updates: Vec::new(),
@@ -353,10 +362,10 @@ impl<'a> Sender<'a, '_> {
 
     fn search(
         &self,
-        ready: &mut ReadySession<'a>,
+        prepared: &mut PreparedSession<'a>,
         (turns, base): (&[Turn], Option<usize>),
         redacted: Option<LeakKinds>,
-        files: &[LackingFile],
+        files: &[MissingFile],
     ) -> anyhow::Result<()> {
         let mut search = LeakSearch::new(&self.project.repository, self.home.as_deref());
         if let Some(base) = base {
@@ -375,21 +384,22 @@ impl<'a> Sender<'a, '_> {
             keys: false,
             paths: false,
         });
-        let kept = |kind: LeakKind| kinds.has(kind).then_some(kind);
-        ready.preview.redacted = [LeakKind::Keys, LeakKind::Paths]
+        let included = |kind: LeakKind| kinds.has(kind).then_some(kind);
+        prepared.preview.redacted = [LeakKind::Keys, LeakKind::Paths]
             .into_iter()
-            .filter_map(kept)
+            .filter_map(included)
             .collect();
 
-        let goes = |finding: &LeakFinding| {
-            let mut names = ready.preview.redacted.iter().map(|kind| kind.name());
+        let is_redacted = |finding: &LeakFinding| {
+            let mut names = prepared.preview.redacted.iter().map(|kind| kind.name());
             names.any(|name| name == finding.kind.name())
         };
-        let (gone, left): (Vec<_>, Vec<_>) = search.findings().into_iter().partition(goes);
-        ready.preview.redactions = gone.len();
-        ready.findings = left;
-        ready.findings.extend(in_code.findings());
-        for finding in &mut ready.findings {
+        let (removed, remaining): (Vec<_>, Vec<_>) =
+            search.findings().into_iter().partition(is_redacted);
+        prepared.preview.redactions = removed.len();
+        prepared.findings = remaining;
+        prepared.findings.extend(in_code.findings());
+        for finding in &mut prepared.findings {
             finding.allowed = self.options.allows(&self.project.settings, finding);
         }
         Ok(())

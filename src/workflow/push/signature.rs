@@ -2,7 +2,7 @@
 
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
-use crate::git::object::tag::signed_tag;
+use crate::git::object::tag::read_signed_tag;
 use crate::git::refs::signed;
 use crate::git::remote::send::{RefUpdate, SentRef};
 use crate::git::repository::Repository;
@@ -20,13 +20,13 @@ pub(super) enum SignatureAtHand {
 
 /// Decides about the signature. It covers the session's name, so it is not pushed under another
 /// one. The remote's signature is replaced only by one of a later turn.
-pub(super) fn signature(
+pub(super) fn choose_signature(
     repository: &Repository,
     (session, target): (&SessionName, &SessionName),
     own: &[CommitId],
-    there: Option<CommitId>,
+    remote_tag: Option<CommitId>,
 ) -> anyhow::Result<SignatureAtHand> {
-    let Some(tag) = signed::read(repository, &session.signed_reference())? else {
+    let Some(tag) = signed::read_tag(repository, &session.signed_reference())? else {
         return Ok(SignatureAtHand::Nothing);
     };
     if target != session {
@@ -35,7 +35,7 @@ pub(super) fn signature(
     }
 
     let turn_of = |tag: TagId| {
-        let commit = signed_tag(repository, tag).ok()?.commit;
+        let commit = read_signed_tag(repository, tag).ok()?.commit;
         own.iter().position(|id| *id == commit)
     };
     let Some(turn) = turn_of(tag) else {
@@ -44,9 +44,9 @@ pub(super) fn signature(
     };
 
     let hex = tag.to_string();
-    match there.map(|id| id.to_string()) {
-        Some(theirs) if theirs == hex => Ok(SignatureAtHand::Nothing),
-        Some(theirs) if turn_of(theirs.parse()?).is_none_or(|theirs| theirs > turn) => {
+    match remote_tag.map(|id| id.to_string()) {
+        Some(remote_hex) if remote_hex == hex => Ok(SignatureAtHand::Nothing),
+        Some(remote_hex) if turn_of(remote_hex.parse()?).is_none_or(|position| position > turn) => {
             let why = "the remote has another signature, which stays there";
             Ok(SignatureAtHand::Stays(why))
         }

@@ -14,10 +14,10 @@ use super::{FinishedLane, LaneProgram, LaneRow, LaneState, Spectator, read_news}
 use crate::host::{interrupt, process};
 use crate::text::visible::visible;
 
-const TICK: Duration = Duration::from_millis(150);
+const FOLLOW_TICK: Duration = Duration::from_millis(150);
 /// How long a stopped lane can take to end its model before it is killed.
-const PATIENCE: Duration = Duration::from_secs(30);
-const MAX_LINE: u64 = 1 << 20;
+const STOP_PATIENCE: Duration = Duration::from_secs(30);
+const MAX_NEWS_LINE: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RaceLimits {
@@ -45,7 +45,7 @@ impl Drop for LaneProcess {
     fn drop(&mut self) {
         // Closing stdin asks the lane to stop.
         self.stdin = None;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STOP_PATIENCE;
         while Instant::now() < deadline {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
                 return;
@@ -60,9 +60,9 @@ impl Drop for LaneProcess {
 }
 
 /// A report of a lane, by index; `None` at the end of its stdout.
-type Told = (usize, Option<LaneNews>);
+type LaneMessage = (usize, Option<LaneNews>);
 
-pub(super) fn follow(
+pub(super) fn follow_lanes(
     program: &LaneProgram,
     orders: &[LaneOrder],
     limits: &RaceLimits,
@@ -86,7 +86,7 @@ pub(super) fn follow(
             break;
         }
 
-        hear(&news, &mut lanes);
+        receive_news(&news, &mut lanes);
         let rows: Vec<LaneRow> = lanes.iter_mut().map(Lane::now).collect();
         spectator.watch(&rows);
         stopped = stopped.or_else(|| reason_to_stop(&rows, limits));
@@ -111,10 +111,10 @@ fn reason_to_stop(rows: &[LaneRow], limits: &RaceLimits) -> Option<&'static str>
         .then_some("the race was stopped, as its lanes together reached `limits.cost`")
 }
 
-fn hear(news: &Receiver<Told>, lanes: &mut [Lane<'_>]) {
-    let mut next = news.recv_timeout(TICK).ok();
-    while let Some((at, told)) = next {
-        lanes[at].hear(told);
+fn receive_news(news: &Receiver<LaneMessage>, lanes: &mut [Lane<'_>]) {
+    let mut next = news.recv_timeout(FOLLOW_TICK).ok();
+    while let Some((at, message)) = next {
+        lanes[at].apply_news(message);
         next = news.try_recv().ok();
     }
 }
@@ -142,7 +142,7 @@ impl<'a> Lane<'a> {
         &mut self,
         program: &LaneProgram,
         at: usize,
-        sender: &Sender<Told>,
+        sender: &Sender<LaneMessage>,
     ) -> anyhow::Result<()> {
         let mut command = process::command(&program.program);
         command
@@ -152,7 +152,7 @@ impl<'a> Lane<'a> {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         // A lane runs this program and needs the keys that other child processes don't get.
-        process::give_back(&mut command, |_| true);
+        process::restore_env(&mut command, |_| true);
         let mut child = command.spawn().context("starting a lane of the race")?;
         let mut stdin = child.stdin.take();
         let mut line = serde_json::to_vec(self.order)?;
@@ -167,8 +167,8 @@ impl<'a> Lane<'a> {
         let stdout = child.stdout.take();
         std::thread::spawn(move || {
             let mut lines = stdout.map(BufReader::new);
-            while let Some(told) = lines.as_mut().and_then(next_news) {
-                if sender.send((at, Some(told))).is_err() {
+            while let Some(message) = lines.as_mut().and_then(read_next_news) {
+                if sender.send((at, Some(message))).is_err() {
                     return;
                 }
             }
@@ -182,8 +182,8 @@ impl<'a> Lane<'a> {
         Ok(())
     }
 
-    fn hear(&mut self, told: Option<LaneNews>) {
-        match told {
+    fn apply_news(&mut self, news: Option<LaneNews>) {
+        match news {
             Some(LaneNews::Doing { what, tokens, cost }) => {
                 self.row.doing = visible(&what).into_owned();
                 self.row.tokens = self.row.tokens.max(tokens);
@@ -235,11 +235,11 @@ impl<'a> Lane<'a> {
 }
 
 /// `None` at the end of the stream, or for an unintelligible line.
-fn next_news(lines: &mut impl std::io::BufRead) -> Option<LaneNews> {
+fn read_next_news(lines: &mut impl std::io::BufRead) -> Option<LaneNews> {
     let mut line = Vec::new();
     lines
         .by_ref()
-        .take(MAX_LINE)
+        .take(MAX_NEWS_LINE)
         .read_until(b'\n', &mut line)
         .ok()
         .filter(|&length| length > 0)?;

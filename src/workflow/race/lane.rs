@@ -18,7 +18,7 @@ use crate::text::diff::counts;
 use crate::workflow::dry_run::{DryRun, dry_run_at};
 use crate::workflow::execute::run_env::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
-use crate::workflow::plan::{PlanOptions, plan};
+use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::project::Project;
 use crate::workflow::trial::{action_of, last_lines};
 use crate::workflow::user::{Approved, User};
@@ -119,12 +119,12 @@ impl LaneOrder {
 
         drop(limited);
         std::thread::spawn(|| {
-            let mut rest = Vec::new();
+            let mut discarded = Vec::new();
             while matches!(
-                std::io::stdin().lock().read_until(b'\n', &mut rest),
+                std::io::stdin().lock().read_until(b'\n', &mut discarded),
                 Ok(1..)
             ) {
-                rest.clear();
+                discarded.clear();
             }
             // The race is over, or its process was killed.
             interrupt::flag().store(true, Ordering::SeqCst);
@@ -136,14 +136,14 @@ impl LaneOrder {
 /// Asks the model, runs the check, and returns the plan.
 pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow::Result<LanePlan> {
     let before = CommitId::from_str(&order.before)?;
-    let wanted = PlanOptions {
+    let plan_options = PlanOptions {
         message: Some(order.message.clone()),
         model: Some(order.model.clone()),
         depth: order.depth,
         snapshot: Some(before),
         ..PlanOptions::default()
     };
-    let planned = plan(project, &wanted, user)?;
+    let planned = plan_next_turn(project, &plan_options, user)?;
 
     let tree = project.repository.commit(before)?.tree;
     let tip = project.store().tip(&project.session()?)?;
@@ -152,7 +152,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
     let model = planned.model.as_ref();
     let tokens = model.and_then(|model| model.tokens());
     let (added, removed) = lines(&run);
-    let mut told = LanePlan {
+    let mut lane_plan = LanePlan {
         turn: planned.turn,
         title: planned.title.clone(),
         mistakes: planned.diagnostics.len(),
@@ -166,15 +166,15 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
         check: None,
     };
 
-    if let Some(command) = order.check.as_deref().filter(|_| told.mistakes == 0) {
+    if let Some(command) = order.check.as_deref().filter(|_| lane_plan.mistakes == 0) {
         let check = check(project, before, command, user)?;
-        let kept = serde_yaml::to_string(&check)?;
-        draft.artifacts.put(artifact::CHECK, kept);
+        let yaml = serde_yaml::to_string(&check)?;
+        draft.artifacts.insert(artifact::CHECK, yaml);
         project.store().save_draft(&tip, &mut draft)?;
-        told.check = Some(check);
+        lane_plan.check = Some(check);
     }
 
-    Ok(told)
+    Ok(lane_plan)
 }
 
 /// Runs the check on the files as the plan would leave them.
@@ -188,7 +188,7 @@ fn check(
     let _lock = project.lock_session(&session, "race")?;
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
-    let name = session.folder();
+    let name = session.dir_name();
     let env = RunEnv {
         name: &name,
         tip: &tip,
@@ -204,8 +204,8 @@ fn check(
     // Without the plan's own commands, which the user has not reviewed.
     let approved = approved(plan, command);
     let began = Instant::now();
-    let left = perform(project, &env, &approved, user)?;
-    let outcome = left.ran.outcomes.last();
+    let result = perform(project, &env, &approved, user)?;
+    let outcome = result.ran.outcomes.last();
     let output = outcome.map(|outcome| outcome.output.as_slice());
 
     Ok(LaneCheck {
@@ -254,7 +254,7 @@ fn lines(run: &DryRun) -> (Option<usize>, Option<usize>) {
 
 /// Writes a report. Errors are ignored: if no one reads stdout, stdin is closed as well and stops
 /// the lane.
-pub fn tell(out: &mut dyn Write, news: &LaneNews) {
+pub fn send_news(out: &mut dyn Write, news: &LaneNews) {
     if let Ok(mut line) = serde_json::to_vec(news) {
         line.push(b'\n');
         let _ = out.write_all(&line).and_then(|()| out.flush());

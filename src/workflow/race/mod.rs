@@ -25,7 +25,7 @@ use crate::workflow::model::{budget, choose};
 use crate::workflow::plan::record_locked;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
-use follow::follow;
+use follow::follow_lanes;
 use lane::{LaneNews, LaneOrder, LanePlan};
 pub use verdict::Verdict;
 
@@ -149,13 +149,13 @@ pub fn race(
 
     let orders = begin(project, &tip, options, user)?;
     let draft = project.store().draft(&tip)?;
-    let spent = budget::spent(project, &tip, &draft)?;
+    let session_cost = budget::session_spending(project, &tip, &draft)?;
     let limits = follow::RaceLimits {
         parallel: parallel(project),
-        dollars: project.settings.limits.cost - spent,
+        dollars: project.settings.limits.cost - session_cost,
     };
 
-    let (lanes, stopped) = follow(program, &orders, &limits, spectator)?;
+    let (lanes, stopped) = follow_lanes(program, &orders, &limits, spectator)?;
     let mut finished = FinishedRace {
         session: session.to_string(),
         lanes,
@@ -191,14 +191,14 @@ fn begin(
             tip.commit,
             &log,
         )?;
-        project.journal().keep_tip(&name, tip.commit)?;
+        project.journal().record_tip(&name, tip.commit)?;
 
         // All lanes get the context lists of the current draft.
         let lane = project.store().tip(&name)?;
         let mut waiting = project.store().draft(&lane)?;
         for list in [artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT] {
             let text = draft.artifacts.text_or_empty(list);
-            waiting.artifacts.put(list, text);
+            waiting.artifacts.insert(list, text);
         }
         project.store().save_draft(&lane, &mut waiting)?;
 
@@ -224,11 +224,11 @@ fn lane_name(project: &Project, session: &SessionName, model: &str) -> anyhow::R
 fn parallel(project: &Project) -> usize {
     // Lanes mostly wait for their model.
     let usual = cores().max(2);
-    let room = memory::available().map_or(usual, |bytes| {
+    let by_memory = memory::available_memory().map_or(usual, |bytes| {
         usize::try_from(bytes / LANE_MEMORY).unwrap_or(usual)
     });
-    let wanted = project.settings.race.parallel.unwrap_or(usual);
-    wanted.min(room).max(1)
+    let configured = project.settings.race.parallel.unwrap_or(usual);
+    configured.min(by_memory).max(1)
 }
 
 impl FinishedLane {

@@ -15,7 +15,7 @@ use crate::text::fence::fence_for;
 use crate::text::redact::redact;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::PricedModel;
-use crate::workflow::model::request::{announce, hear};
+use crate::workflow::model::request::{announce, report_progress};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -42,14 +42,14 @@ pub(super) fn ask(
     judge: PricedModel,
     (race, user): (&FinishedRace, &mut dyn User),
 ) -> anyhow::Result<Option<Verdict>> {
-    let ready: Vec<&FinishedLane> = race.lanes.iter().filter(|lane| lane.is_ready()).collect();
-    if ready.len() < 2 {
+    let lanes: Vec<&FinishedLane> = race.lanes.iter().filter(|lane| lane.is_ready()).collect();
+    if lanes.len() < 2 {
         return Ok(None);
     }
 
     let mut input = format!("# Request\n\n{}\n", fenced(message, ""));
-    for lane in &ready {
-        input.push_str(&shown(project, lane, letter(race, lane))?);
+    for lane in &lanes {
+        input.push_str(&render_lane(project, lane, letter(race, lane))?);
     }
     let request = ModelRequest {
         system: JUDGING.to_owned(),
@@ -59,18 +59,18 @@ pub(super) fn ask(
     };
 
     let mut draft = project.store().draft(tip)?;
-    let spent = budget::spent(project, tip, &draft)?;
-    let asked = spent + race.lanes.iter().filter_map(cost).sum::<f64>();
+    let session_cost = budget::session_spending(project, tip, &draft)?;
+    let total_cost = session_cost + race.lanes.iter().filter_map(cost).sum::<f64>();
     let model = MeteredModel {
         chosen: judge,
-        room: None,
-        budget: CostBudget::new(asked, project.settings.limits.cost),
+        env: None,
+        budget: CostBudget::new(total_cost, project.settings.limits.cost),
         weight: TokenEstimate::default(),
     };
     announce(&model, &request, user);
     let notes = [Rc::clone(&model.chosen.notes)];
-    let answer = model.answer(&request, &mut |text| hear(&notes, text, user));
-    user.tell(Event::Answered);
+    let answer = model.answer(&request, &mut |text| report_progress(&notes, text, user));
+    user.report(Event::Answered);
     let answer = answer?;
 
     let charged = model.charge(&answer);
@@ -84,7 +84,7 @@ pub(super) fn ask(
         text: redact(&answer.text).into_owned(),
         cost: answer.cost.or((charged > 0.0).then_some(charged)),
     };
-    for lane in ready {
+    for lane in lanes {
         keep(project, race, (lane, &verdict))?;
     }
     Ok(Some(verdict))
@@ -95,14 +95,14 @@ fn cost(lane: &FinishedLane) -> Option<f64> {
 }
 
 fn letter(race: &FinishedRace, lane: &FinishedLane) -> char {
-    let place = race
+    let position = race
         .lanes
         .iter()
         .position(|other| other.session == lane.session);
-    char::from(b'A' + u8::try_from(place.unwrap_or_default() % 26).unwrap_or_default())
+    char::from(b'A' + u8::try_from(position.unwrap_or_default() % 26).unwrap_or_default())
 }
 
-fn shown(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result<String> {
+fn render_lane(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result<String> {
     let tip = project
         .store()
         .tip(&SessionName::from_ref(&lane.session)?)?;
@@ -111,7 +111,7 @@ fn shown(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result
         .draft(&tip)?
         .artifacts
         .text_or_empty(artifact::PLAN);
-    let mut shown = format!(
+    let mut rendered = format!(
         "\n# Plan {letter}\n\n{}\n",
         fenced(&beginning(&text, MAX_PLAN), "markdown")
     );
@@ -121,13 +121,13 @@ fn shown(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::Result
             || "it could not be run".to_owned(),
             |code| format!("exit code {code}"),
         );
-        shown.push_str(&format!(
+        rendered.push_str(&format!(
             "\nThe check `{}` on these files: {code}.\n\n{}\n",
             check.command,
             fenced(&check.tail.join("\n"), "")
         ));
     }
-    Ok(shown)
+    Ok(rendered)
 }
 
 fn keep(
@@ -149,7 +149,7 @@ fn keep(
         ));
     }
     text.push_str(&format!("\n{}\n", verdict.text.trim_end()));
-    draft.artifacts.put(artifact::COMPARISON, text);
+    draft.artifacts.insert(artifact::COMPARISON, text);
     project.store().save_draft(&tip, &mut draft)
 }
 

@@ -3,15 +3,15 @@
 //! Runs nothing and changes no file. The turn is the difference between the last known state of the
 //! files, or their state when the work began, and now.
 
-mod known;
+mod last_state;
 pub mod transcript;
 mod turn;
 
 use serde::Serialize;
 
-use self::known::{known, since};
+use self::last_state::{read_last_state, state_since};
 use self::transcript::Transcript;
-use self::turn::write;
+use self::turn::write_recorded_turn;
 use crate::git::diff;
 use crate::git::object::CommitId;
 use crate::git::refs;
@@ -21,13 +21,13 @@ use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::gc::forget;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::model::agents;
 use crate::workflow::new;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Event, User};
-use crate::workspace::carry;
+use crate::workspace::draft_transfer;
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::transaction::Transaction;
@@ -87,16 +87,16 @@ pub struct NothingToRecord {
 /// and records the changes since HEAD. Fails with [`NothingToRecord`].
 pub fn record(
     project: &mut Project,
-    wish: &RecordOptions,
+    options: &RecordOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordResult> {
     let started = match project.session() {
         Err(error) if error.is::<NoSession>() => {
-            if !wish.allow_empty {
+            if !options.allow_empty {
                 // Before a session is started for nothing.
                 ensure_changes(project)?;
             }
-            start(project, &wish.message, user)?;
+            start(project, &options.message, user)?;
             true
         }
         session => {
@@ -105,7 +105,7 @@ pub fn record(
         }
     };
 
-    let recorded = write_down(project, None, wish, user)?;
+    let recorded = write_down(project, None, options, user)?;
     Ok(RecordResult {
         started,
         ..recorded
@@ -115,11 +115,11 @@ pub fn record(
 /// Records the changes since the work began, in the current session.
 pub fn record_since(
     project: &Project,
-    begun: RecordStart,
-    wish: &RecordOptions,
+    baseline: RecordStart,
+    options: &RecordOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordResult> {
-    write_down(project, Some(begun), wish, user)
+    write_down(project, Some(baseline), options, user)
 }
 
 /// Takes a snapshot before the work begins. Earlier changes are not part of the work.
@@ -137,16 +137,16 @@ pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordSta
 }
 
 /// Starts a session named after the message, and makes it the current one.
-pub fn start(project: &mut Project, words: &str, user: &mut dyn User) -> anyhow::Result<()> {
-    let words = if words.trim().is_empty() {
+pub fn start(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Result<()> {
+    let title = if title.trim().is_empty() {
         UNNAMED
     } else {
-        words
+        title
     };
-    let name = project.free_name(SessionName::from_title(words))?;
+    let name = project.free_name(SessionName::from_title(title))?;
     let agent = agents::agent(project, &project.settings.agent)?;
     let transaction = project.enter("record", user)?;
-    new::new(&transaction, project, &name, &agent)?;
+    new::start_session(&transaction, project, &name, &agent)?;
     Ok(())
 }
 
@@ -164,8 +164,8 @@ pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result
 
 fn ensure_changes(project: &Project) -> anyhow::Result<()> {
     let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
-    if known::without_session(project)? == now {
-        return Err(hinted(
+    if last_state::state_without_session(project)? == now {
+        return Err(error_with_hint(
             "nothing changed since HEAD",
             "`--allow-empty` records a turn all the same",
         ));
@@ -175,42 +175,44 @@ fn ensure_changes(project: &Project) -> anyhow::Result<()> {
 
 fn write_down(
     project: &Project,
-    begun: Option<RecordStart>,
-    wish: &RecordOptions,
+    baseline: Option<RecordStart>,
+    options: &RecordOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RecordResult> {
-    let wish = &RecordOptions {
-        message: without_keys(wish.message.clone(), user),
-        ..wish.clone()
+    let options = &RecordOptions {
+        message: without_keys(options.message.clone(), user),
+        ..options.clone()
     };
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "record")?;
     let transaction = project.enter("record", user)?;
     let tip = project.store().tip(&session)?;
-    let before = match begun {
-        Some(begun) => since(project, &tip, begun)?,
-        None => known(project, &tip)?,
+    let before = match baseline {
+        Some(baseline) => state_since(project, &tip, baseline)?,
+        None => read_last_state(project, &tip)?,
     };
 
-    let waiting = carry::waiting(&project.checkout(), &tip)?;
-    let done = complete(&transaction, project, (&tip, before), wish)?;
-    if let Some(Err(error)) = waiting.map(|draft| carry::carry(&project.checkout(), &tip, draft)) {
-        user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
+    let waiting = draft_transfer::waiting(&project.checkout(), &tip)?;
+    let result = complete(&transaction, project, (&tip, before), options)?;
+    if let Some(Err(error)) =
+        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), &tip, draft))
+    {
+        user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
 
-    Ok(done)
+    Ok(result)
 }
 
 fn complete(
     transaction: &Transaction,
     project: &Project,
     (tip, before): (&Turn, CommitId),
-    wish: &RecordOptions,
+    options: &RecordOptions,
 ) -> anyhow::Result<RecordResult> {
     let (repository, checkout) = (&project.repository, project.checkout());
     let recorded = transaction.record(&checkout, tip, &[])?;
     let old = repository.commit(before)?.tree;
-    let mut done = RecordResult {
+    let mut result = RecordResult {
         session: tip.session.to_string(),
         turn: tip.number() + 1,
         ..RecordResult::default()
@@ -218,12 +220,12 @@ fn complete(
     for change in diff::changes(repository, old, recorded.tree)? {
         match change.new {
             _ if change.is_of_repository() => {}
-            Some(_) => done.written.push(lossy(&change.path)),
-            None => done.deleted.push(lossy(&change.path)),
+            Some(_) => result.written.push(lossy(&change.path)),
+            None => result.deleted.push(lossy(&change.path)),
         }
     }
 
-    if old == recorded.tree && !wish.allow_empty {
+    if old == recorded.tree && !options.allow_empty {
         return Err(NothingToRecord {
             session: tip.session.clone(),
             turn: tip.number(),
@@ -231,10 +233,10 @@ fn complete(
         .into());
     }
 
-    let (step, files) = write(project, tip, (before, &recorded), wish)?;
+    let (step, files) = write_recorded_turn(project, tip, (before, &recorded), options)?;
     let completed = transaction.complete(&checkout, &tip.session, &step, Some(&files))?;
-    done.commit = Some(completed.commit);
-    Ok(done)
+    result.commit = Some(completed.commit);
+    Ok(result)
 }
 
 /// Returns `true` if a session exists.

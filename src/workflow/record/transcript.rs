@@ -22,16 +22,16 @@ pub struct Transcript {
 
 /// Reads a transcript file. Refuses symlinks and special files.
 pub fn read(path: &Path) -> anyhow::Result<Transcript> {
-    let named = || format!("cannot read the transcript `{}`", path.display());
-    let name = path.file_name().with_context(named)?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let folder = if folder.as_os_str().is_empty() {
+    let describe = || format!("cannot read the transcript `{}`", path.display());
+    let name = path.file_name().with_context(describe)?;
+    let dir = path.parent().unwrap_or(Path::new(""));
+    let dir = if dir.as_os_str().is_empty() {
         Path::new(".")
     } else {
-        folder
+        dir
     };
 
-    let root = Root::open(folder)?;
+    let root = Root::open(dir)?;
     let end = read_end(&root, Path::new(name), 0, MAX_TRANSCRIPT)?;
     Ok(transcript(&name.to_string_lossy(), end))
 }
@@ -43,7 +43,7 @@ pub fn transcript(name: &str, end: FileEnd) -> Transcript {
     let text = String::from_utf8_lossy(&bytes);
     let text = match text.split_once('\n') {
         // The first line is cut in half.
-        Some((_, rest)) if left_out > 0 => rest,
+        Some((_, tail)) if left_out > 0 => tail,
         _ => &text,
     };
 
@@ -89,8 +89,8 @@ mod tests {
             bytes: bytes.to_vec(),
             left_out,
         };
-        let found = transcript(file, end);
-        assert_eq!((found.name, found.text.as_str()), expected);
+        let actual = transcript(file, end);
+        assert_eq!((actual.name, actual.text.as_str()), expected);
     }
 
     #[test]
@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn what_is_left_out_is_said() {
         let cut = b"1}\n{\"b\":2}\n";
-        let kept = "{\"left_out\":9}\n{\"b\":2}\n";
-        check("a", cut, 9, ("transcript.jsonl", kept));
+        let expected = "{\"left_out\":9}\n{\"b\":2}\n";
+        check("a", cut, 9, ("transcript.jsonl", expected));
         check(
             "a.md",
             b"x\ny",
@@ -120,13 +120,13 @@ mod tests {
     #[test]
     fn keys_are_taken_out() {
         let key = format!("sk-ant-{}", "aB3dE5gH7j".repeat(4));
-        let found = transcript(
+        let actual = transcript(
             "a",
             FileEnd {
                 bytes: format!("{{\"k\":\"{key}\"}}\n").into_bytes(),
                 left_out: 0,
             },
         );
-        assert!(!found.text.contains(&key), "{}", found.text);
+        assert!(!actual.text.contains(&key), "{}", actual.text);
     }
 }

@@ -6,7 +6,7 @@ use crate::git::refs::{self, Expected};
 use crate::host::clock;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::message::subject;
+use crate::session::message::commit_subject;
 use crate::session::meta::{MessageOrigin, Meta, Recorded, Status, Workspace};
 use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
@@ -19,11 +19,11 @@ use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::publish_turn;
 
-pub(super) fn write(
+pub(super) fn write_recorded_turn(
     project: &Project,
     tip: &Turn,
     (before, recorded): (CommitId, &RecordedFiles),
-    wish: &RecordOptions,
+    options: &RecordOptions,
 ) -> anyhow::Result<(SessionMove, FileMove)> {
     let repository = &project.repository;
     let did = FileMove {
@@ -31,9 +31,9 @@ pub(super) fn write(
         to: recorded.tree,
     };
     let lines = did.lines(repository)?;
-    let title = title(&wish.message, &wish.work, &lines);
+    let title = turn_title(&options.message, &options.work, &lines);
     let trailer = format!("Teddy-Session: {}", tip.session);
-    let text = format!("{}\n\n{trailer}\n", subject(&title));
+    let text = format!("{}\n\n{trailer}\n", commit_subject(&title));
     let after = snapshot::advance(repository, before, recorded.tree, &text)?;
     let workspace = Workspace {
         worktree: repository.worktree_name(),
@@ -45,22 +45,25 @@ pub(super) fn write(
     };
 
     let published = publish_turn(repository, tip, &workspace, Some(recorded.tree))?;
-    let draft = beginning(project, tip, &wish.message)?;
+    let draft = begin_draft(project, tip, &options.message)?;
     let meta = Meta {
         status: Status::Recorded,
         ended: Some(clock::stamp()),
         workspace: Some(workspace),
-        recorded: Some(wish.work.clone()),
+        recorded: Some(options.work.clone()),
         not_captured: recorded.not_captured.clone(),
         ..draft.meta.clone()
     };
 
-    let mut artifacts = artifacts(project, tip, (&draft, &meta), wish)?;
-    artifacts.put(artifact::REPORT, report(&title, &wish.work, &lines));
+    let mut artifacts = turn_artifacts(project, tip, (&draft, &meta), options)?;
+    artifacts.insert(
+        artifact::REPORT,
+        render_report(&title, &options.work, &lines),
+    );
     let commit = project.store().write(NewTurn {
         session: &tip.session,
         title: &title,
-        done: &lines,
+        results: &lines,
         artifacts,
         meta: &meta,
         previous: Some(tip.commit),
@@ -85,11 +88,11 @@ pub(super) fn write(
     Ok((step, stay))
 }
 
-fn beginning(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Draft> {
+fn begin_draft(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Draft> {
     let mut draft = project.store().draft(tip)?;
-    draft.set_answer_aside();
+    draft.archive_answer();
     draft.begin();
-    draft.artifacts.put(artifact::USER_PROMPT, message);
+    draft.artifacts.insert(artifact::USER_PROMPT, message);
     draft.meta.origin = MessageOrigin::User;
     draft.meta.work = None;
     draft.meta.question = false;
@@ -101,50 +104,50 @@ fn beginning(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Dra
     Ok(draft)
 }
 
-fn artifacts(
+fn turn_artifacts(
     project: &Project,
     tip: &Turn,
     (draft, meta): (&Draft, &Meta),
-    wish: &RecordOptions,
+    options: &RecordOptions,
 ) -> anyhow::Result<artifact::Artifacts> {
-    let mut artifacts = draft.standing();
+    let mut artifacts = draft.lasting_artifacts();
     tip.hand_on(&project.repository, meta.turn_id, &mut artifacts)?;
     for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
+        artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
     }
 
-    if !wish.message.trim().is_empty() {
-        artifacts.put(artifact::USER_PROMPT, wish.message.as_str());
+    if !options.message.trim().is_empty() {
+        artifacts.insert(artifact::USER_PROMPT, options.message.as_str());
         let requests = requests::requests_with(project, tip, draft)?;
-        artifacts.put(&in_next(artifact::REQUESTS), requests.write());
+        artifacts.insert(&in_next(artifact::REQUESTS), requests.write());
     }
 
-    if let Some(transcript) = &wish.transcript {
-        artifacts.put(transcript.name, transcript.text.as_str());
+    if let Some(transcript) = &options.transcript {
+        artifacts.insert(transcript.name, transcript.text.as_str());
     }
 
     Ok(artifacts)
 }
 
 /// The first line of the message, else who did it, else what changed.
-fn title(message: &str, work: &Recorded, lines: &[String]) -> String {
+fn turn_title(message: &str, work: &Recorded, lines: &[String]) -> String {
     let first = message.trim().lines().next().unwrap_or_default();
     if !first.trim().is_empty() {
         return first.to_owned();
     }
 
-    let what = match lines {
+    let target = match lines {
         [] => "nothing".to_owned(),
         [one] => one.split_once(' ').map_or("", |(_, path)| path).to_owned(),
         _ => counted(lines.len(), "file"),
     };
     match &work.by {
-        Some(by) => format!("Record {by}: {what}"),
-        None => format!("Record {what}"),
+        Some(by) => format!("Record {by}: {target}"),
+        None => format!("Record {target}"),
     }
 }
 
-fn report(title: &str, work: &Recorded, lines: &[String]) -> String {
+fn render_report(title: &str, work: &Recorded, lines: &[String]) -> String {
     let mut text = format!(
         "# Execution Report: {}\n- **Overall Status:** Recorded 🟢\n",
         visible(title)
@@ -180,7 +183,7 @@ mod tests {
             ..Recorded::default()
         };
         let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-        assert_eq!(title(message, &work, &lines), expected);
+        assert_eq!(turn_title(message, &work, &lines), expected);
     }
 
     #[test]

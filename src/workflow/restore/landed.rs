@@ -1,6 +1,6 @@
 //! What a restore takes out of the user's files and not out of their branch.
 
-use super::note::UndoneCommit;
+use super::outcome::UndoneCommit;
 use crate::git::refs;
 use crate::session::store::back::TurnsBack;
 use crate::workflow::project::Project;
@@ -16,7 +16,7 @@ pub(super) fn still_landed(
         return Ok(Vec::new());
     };
     let current = refs::branch_or_head(&project.repository)?;
-    let mut found = Vec::new();
+    let mut landed_commits = Vec::new();
     // A turn lands after it was recorded.
     for turn in turns.landings_after(*oldest)? {
         let Some(landed) = turn.meta.landed else {
@@ -29,7 +29,7 @@ pub(super) fn still_landed(
                 continue;
             }
             if let Some(id) = landed_as(&project.repository, &landed.branch, &commit)? {
-                found.push(UndoneCommit {
+                landed_commits.push(UndoneCommit {
                     commit: id,
                     turns,
                     branch: landed.branch.clone(),
@@ -39,5 +39,5 @@ pub(super) fn still_landed(
         }
     }
 
-    Ok(found)
+    Ok(landed_commits)
 }

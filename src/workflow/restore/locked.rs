@@ -41,7 +41,7 @@ impl<'a> LockedSession<'a> {
         let tip = project.store().tip(&session)?;
         Ok(LockedSession {
             project,
-            newest: applied(&project.store().back_from(tip.clone()), tip.number())?,
+            newest: newest_applied(&project.store().back_from(tip.clone()), tip.number())?,
             stacks: Stacks::new(&project.repository),
             turns: project.store().back_from(tip.clone()),
             tip,
@@ -53,7 +53,7 @@ impl<'a> LockedSession<'a> {
 
 /// Returns the turn with a number, or the newest one before it that is not a restore which never reached
 /// the user's files: such a restore leaves the session where it was.
-pub(super) fn applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::Result<Turn> {
+pub(super) fn newest_applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::Result<Turn> {
     loop {
         let turn = turns.turn(number)?;
         let workspace = turn.meta.workspace.as_ref();

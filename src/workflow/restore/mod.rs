@@ -1,31 +1,31 @@
 //! Restore, undo and redo: one three-way merge into the user's files, recorded as a turn.
 
-mod bring;
+mod apply;
 mod landed;
 mod locked;
-pub mod note;
 mod obstacle;
+pub mod outcome;
 mod paths;
 mod record;
+mod restore_plan;
 pub mod steps;
 mod summary;
 mod unchanged;
 mod walk;
-mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use self::bring::{RestoredFiles, bring};
-use self::note::RestoreNote;
-use self::obstacle::{HiddenFiles, blocked, hidden};
-use self::paths::{check_paths, restrict};
-use self::record::{RestoreTurn, write};
-use self::summary::{tell_changes, what_went};
+use self::apply::{RestoredFiles, apply_plan};
+use self::obstacle::{HiddenFiles, find_blocked, find_hidden};
+use self::outcome::RestoreNote;
+use self::paths::{check_paths, restrict_to_paths};
+use self::record::{RestoreTurn, write_restore_turn};
+use self::restore_plan::{Planner, RestorePlan};
+use self::summary::{add_changes, summarize_turns};
 use self::unchanged::changes_nothing;
 use self::walk::PassedOver;
-use self::way::{Planner, Way};
 use crate::git::diff;
 use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::refs::Expected;
@@ -41,16 +41,16 @@ use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
-use crate::workspace::carry::{self, Carried};
 use crate::workspace::complete::{Completed, SessionMove};
+use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::file_move::FileMove;
-use crate::workspace::marks::marked;
+use crate::workspace::marks::find_conflict_markers;
 use crate::workspace::missing::MissingChange;
 use crate::workspace::notice::obstacles;
 use crate::workspace::snapshot::{RecordedFiles, commit_of};
 use crate::workspace::stack::{PatchId, Stacks};
 use crate::workspace::transaction::Transaction;
-use crate::workspace::turn_files::{files_of, first_after};
+use crate::workspace::turn_files::{first_turn_after, turn_tree};
 
 /// What to do if the user's edits conflict with the turn's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,7 +120,7 @@ pub struct RestoreResult {
 pub fn restore(
     project: &Project,
     name: &str,
-    wish: &RestoreOptions,
+    options: &RestoreOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RestoreResult> {
     let session = project.session()?;
@@ -130,16 +130,16 @@ pub fn restore(
     let turn = project.store().turn(&session, name)?;
     turn.session.writable()?;
     let stacks = Stacks::new(&project.repository);
-    let here = stacks.here(&tip)?;
-    let wanted = wanted(project, &stacks, &turn)?;
+    let current = stacks.current(&tip)?;
+    let stack = find_target_stack(project, &stacks, &turn)?;
     let planner = Planner {
         repository: &project.repository,
         stacks: &stacks,
-        here: &here,
+        current: &current,
     };
 
     let turns = project.store().back_from(tip.clone());
-    let aim = Aim {
+    let goal = RestoreTarget {
         turns: &turns,
         turn: &turn,
         title: format!("Restore {}: {}", turn.number(), turn.title),
@@ -149,24 +149,24 @@ pub fn restore(
             redo: Vec::new(),
             over: Vec::new(),
         },
-        way: planner.to(&wanted, &wish.paths)?,
+        plan: planner.plan_to(&stack, &options.paths)?,
         planner,
-        wanted,
+        stack,
     };
-    carry_out(&transaction, project, &tip, &aim, wish)
+    carry_out(&transaction, project, &tip, &goal, options)
 }
 
 /// Target of a restore and the plan that leads there.
-struct Aim<'a> {
+struct RestoreTarget<'a> {
     /// Applied patches.
     planner: Planner<'a>,
     turns: &'a TurnsBack<'a>,
     turn: &'a Turn,
     title: String,
     restored: Restored,
-    way: Way,
+    plan: RestorePlan,
     /// Applied patches in the target.
-    wanted: Stack<PatchId>,
+    stack: Stack<PatchId>,
 }
 
 /// Merges the plan into the user's files, writes them and records the turn.
@@ -174,23 +174,23 @@ fn carry_out(
     transaction: &Transaction,
     project: &Project,
     tip: &Turn,
-    aim: &Aim<'_>,
-    wish: &RestoreOptions,
+    goal: &RestoreTarget<'_>,
+    options: &RestoreOptions,
 ) -> anyhow::Result<RestoreResult> {
     let restore = Restore {
         transaction,
         project,
         tip,
-        aim,
-        wish,
+        goal,
+        options,
     };
-    let mut done = RestoreResult {
-        turn: aim.turn.number(),
-        over: aim.restored.over.clone(),
+    let mut result = RestoreResult {
+        turn: goal.turn.number(),
+        over: goal.restored.over.clone(),
         ..RestoreResult::default()
     };
-    let Some(fitted) = restore.fit(&mut done)? else {
-        return Ok(done);
+    let Some(fitted) = restore.fit(&mut result)? else {
+        return Ok(result);
     };
 
     let files = FileMove {
@@ -198,29 +198,29 @@ fn carry_out(
         to: leave_repositories(
             &project.repository,
             fitted.recorded.tree,
-            fitted.brought.tree,
+            fitted.restored.tree,
         )?,
     };
-    let waiting = carry::waiting(&project.checkout(), tip)?;
+    let waiting = draft_transfer::waiting(&project.checkout(), tip)?;
     let writing = RestoreTurn {
-        aim,
+        goal,
         recorded: &fitted.recorded,
         files: &files,
-        brought: &fitted.brought,
-        wish,
+        restored: &fitted.restored,
+        options,
         waits: waiting.is_some(),
     };
-    tell_changes(project, &writing, tip, fitted.target, &mut done)?;
-    if wish.dry_run || changes_nothing(project, tip, &writing)? {
-        return Ok(done);
+    add_changes(project, &writing, tip, fitted.target, &mut result)?;
+    if options.dry_run || changes_nothing(project, tip, &writing)? {
+        return Ok(result);
     }
 
     anyhow::ensure!(
         !interrupt::requested(),
         "interrupted before anything was changed"
     );
-    restore.finish(&writing, waiting, &mut done)?;
-    Ok(done)
+    restore.finish(&writing, waiting, &mut result)?;
+    Ok(result)
 }
 
 /// A restore, undo or redo in progress.
@@ -229,14 +229,14 @@ struct Restore<'a> {
     project: &'a Project,
     /// The newest turn of the session.
     tip: &'a Turn,
-    aim: &'a Aim<'a>,
-    wish: &'a RestoreOptions,
+    goal: &'a RestoreTarget<'a>,
+    options: &'a RestoreOptions,
 }
 
 /// The user's files before and after the merge.
 struct FittedFiles {
     recorded: RecordedFiles,
-    brought: RestoredFiles,
+    restored: RestoredFiles,
     /// Files of the target, on the requested paths.
     target: TreeId,
 }
@@ -244,74 +244,76 @@ struct FittedFiles {
 impl Restore<'_> {
     /// Records the user's files and merges the plan into them. `None` if a conflict stops the restore;
     /// `done` reports it.
-    fn fit(&self, done: &mut RestoreResult) -> anyhow::Result<Option<FittedFiles>> {
-        let (project, aim, wish) = (self.project, self.aim, self.wish);
+    fn fit(&self, result: &mut RestoreResult) -> anyhow::Result<Option<FittedFiles>> {
+        let (project, goal, options) = (self.project, self.goal, self.options);
         let repository = &project.repository;
-        let target = files_of(&project.checkout(), aim.turn)?;
+        let target = turn_tree(&project.checkout(), goal.turn)?;
         let (mut recorded, hidden) = self.record(target)?;
-        check_paths(repository, aim.turn, wish, [target, recorded.tree])?;
+        check_paths(repository, goal.turn, options, [target, recorded.tree])?;
         let left_out = recorded.not_captured.iter();
-        done.not_captured = left_out.map(|left| left.path.clone()).collect();
+        result.not_captured = left_out.map(|file| file.path.clone()).collect();
 
-        let (target, outside) = restrict(repository, recorded.tree, target, &wish.paths)?;
-        if wish.on_overlap == OnOverlap::Exact && !outside.is_empty() {
-            done.overlaps = shown(&outside);
-            done.notes.push(RestoreNote::OutsidePaths(outside));
+        let (target, outside_paths) =
+            restrict_to_paths(repository, recorded.tree, target, &options.paths)?;
+        if options.on_overlap == OnOverlap::Exact && !outside_paths.is_empty() {
+            result.overlaps = shown(&outside_paths);
+            result.notes.push(RestoreNote::OutsidePaths(outside_paths));
             return Ok(None);
         }
 
-        let bring_to = |closed: &BTreeSet<Vec<u8>>| match wish.on_overlap {
+        let apply_with = |unwritable: &BTreeSet<Vec<u8>>| match options.on_overlap {
             OnOverlap::Exact => Ok(RestoredFiles::exactly(target)),
-            on_overlap => bring(project, recorded.tree, &aim.way, on_overlap, closed),
+            on_overlap => apply_plan(project, recorded.tree, &goal.plan, on_overlap, unwritable),
         };
-        let mut brought = bring_to(&BTreeSet::new())?;
-        if wish.on_overlap == OnOverlap::Stop && !brought.overlaps.is_empty() {
-            done.overlaps = brought.overlaps.iter().map(|path| lossy(path)).collect();
+        let mut restored = apply_with(&BTreeSet::new())?;
+        if options.on_overlap == OnOverlap::Stop && !restored.overlaps.is_empty() {
+            result.overlaps = restored.overlaps.iter().map(|path| lossy(path)).collect();
             return Ok(None);
         }
 
-        let mut in_the_way = blocked(project, [recorded.tree, brought.tree])?;
-        if wish.on_overlap == OnOverlap::Ours && !in_the_way.is_empty() {
-            brought = bring_to(&in_the_way.into_keys().collect())?;
-            in_the_way = blocked(project, [recorded.tree, brought.tree])?;
+        let mut in_the_way = find_blocked(project, [recorded.tree, restored.tree])?;
+        if options.on_overlap == OnOverlap::Ours && !in_the_way.is_empty() {
+            restored = apply_with(&in_the_way.into_keys().collect())?;
+            in_the_way = find_blocked(project, [recorded.tree, restored.tree])?;
         }
         if !in_the_way.is_empty() {
-            done.overlaps = in_the_way.keys().map(|path| lossy(path)).collect();
+            result.overlaps = in_the_way.keys().map(|path| lossy(path)).collect();
             let files: BTreeSet<Vec<u8>> = in_the_way.into_values().collect();
             let note = RestoreNote::NotInSnapshot(files.into_iter().collect());
-            done.notes.push(note);
+            result.notes.push(note);
             return Ok(None);
         }
 
-        let unchanged = hidden.unchanged(repository, [recorded.tree, brought.tree])?;
+        let unchanged = hidden.unchanged(repository, [recorded.tree, restored.tree])?;
         if !unchanged.is_empty() {
             let without = unchanged.into_iter().map(|path| (path, None)).collect();
-            brought.tree = diff::tree_with(repository, brought.tree, &without)?;
+            restored.tree = diff::tree_with(repository, restored.tree, &without)?;
             recorded.tree = diff::tree_with(repository, recorded.tree, &without)?;
             recorded.commit = commit_of(&project.checkout(), recorded.tree, self.tip)?;
         }
 
-        self.compare_turns(&brought, target, done)?;
+        self.compare_turns(&restored, target, result)?;
         Ok(Some(FittedFiles {
             recorded,
-            brought,
+            restored,
             target,
         }))
     }
 
     /// Records the user's files, including files outside of snapshots that the restore can replace.
     fn record(&self, target: TreeId) -> anyhow::Result<(RecordedFiles, HiddenFiles)> {
-        let (project, wish) = (self.project, self.wish);
+        let (project, options) = (self.project, self.options);
         let checkout = project.checkout();
         let recorded = self.transaction.record(&checkout, self.tip, &[])?;
-        let legs = self.aim.way.legs();
-        let mut moves: Vec<[TreeId; 2]> = legs.map(|leg| [leg.from, leg.to]).collect();
-        if wish.on_overlap == OnOverlap::Exact {
-            let (target, _) = restrict(&project.repository, recorded.tree, target, &wish.paths)?;
+        let steps = self.goal.plan.steps();
+        let mut moves: Vec<[TreeId; 2]> = steps.map(|step| [step.from, step.to]).collect();
+        if options.on_overlap == OnOverlap::Exact {
+            let (target, _) =
+                restrict_to_paths(&project.repository, recorded.tree, target, &options.paths)?;
             moves.push([recorded.tree, target]);
         }
 
-        let hidden = hidden(project, recorded.tree, &moves)?;
+        let hidden = find_hidden(project, recorded.tree, &moves)?;
         if hidden.is_empty() {
             return Ok((recorded, hidden));
         }
@@ -324,25 +326,29 @@ impl Restore<'_> {
     /// Sets whether the turns of the target are applied at the end.
     fn compare_turns(
         &self,
-        brought: &RestoredFiles,
+        restored: &RestoredFiles,
         target: TreeId,
-        done: &mut RestoreResult,
+        result: &mut RestoreResult,
     ) -> anyhow::Result<()> {
-        let (aim, wish) = (self.aim, self.wish);
-        let stacks = aim.planner.stacks;
+        let (goal, options) = (self.goal, self.options);
+        let stacks = goal.planner.stacks;
         // Unknown turns count as the user's edits, so only a comparison of the files shows it.
-        let is_known = stacks.are_known()? || brought.tree == target;
-        done.is_partial = !brought.stopped.is_empty();
-        done.same_turns = wish.on_overlap == OnOverlap::Exact
-            || is_known && !done.is_partial && aim.way.ends_in(stacks, &aim.wanted, wish)?;
+        let is_known = stacks.are_known()? || restored.tree == target;
+        result.is_partial = !restored.stopped.is_empty();
+        result.same_turns = options.on_overlap == OnOverlap::Exact
+            || is_known && !result.is_partial && goal.plan.ends_in(stacks, &goal.stack, options)?;
         if !is_known {
-            done.notes.push(RestoreNote::NoRecord);
+            result.notes.push(RestoreNote::NoRecord);
         }
 
-        if wish.on_overlap == OnOverlap::Markers {
-            let suspects: Vec<Vec<u8>> = brought.overlaps.iter().cloned().collect();
+        if options.on_overlap == OnOverlap::Markers {
+            let suspects: Vec<Vec<u8>> = restored.overlaps.iter().cloned().collect();
             let repository = &self.project.repository;
-            done.conflicts = shown(&marked(repository, brought.tree, &suspects)?);
+            result.conflicts = shown(&find_conflict_markers(
+                repository,
+                restored.tree,
+                &suspects,
+            )?);
         }
         Ok(())
     }
@@ -352,17 +358,17 @@ impl Restore<'_> {
         &self,
         writing: &RestoreTurn<'_>,
         waiting: Option<Draft>,
-        done: &mut RestoreResult,
+        result: &mut RestoreResult,
     ) -> anyhow::Result<()> {
-        let (project, tip, aim) = (self.project, self.tip, self.aim);
-        let (commit, published) = write(project, tip, writing)?;
+        let (project, tip, goal) = (self.project, self.tip, self.goal);
+        let (commit, published) = write_restore_turn(project, tip, writing)?;
         let step = SessionMove {
             expected: Expected::At(tip.commit),
             new: commit,
             published,
-            log: format!("teddy: restore turn {}", aim.turn.number()),
+            log: format!("teddy: restore turn {}", goal.turn.number()),
             anyway: false,
-            overwrite: self.wish.on_overlap.replaces(),
+            overwrite: self.options.on_overlap.replaces(),
         };
 
         let (checkout, files) = (project.checkout(), Some(writing.files));
@@ -372,28 +378,29 @@ impl Restore<'_> {
             .transaction
             .complete(&checkout, &tip.session, &step, files)?;
         if let Some(waiting) = waiting {
-            let carried = match self.wish.files_only {
-                true => Carried::Whole,
-                false => Carried::Answer,
+            let scope = match self.options.files_only {
+                true => TransferScope::Whole,
+                false => TransferScope::Answer,
             };
             let plan = waiting.artifacts.text_or_empty(artifact::PLAN);
             let is_planned = waiting.is_planned();
-            if carry::carry_over_restore(&checkout, tip, waiting, carried)? && is_planned {
+            if draft_transfer::transfer_over_restore(&checkout, tip, waiting, scope)? && is_planned
+            {
                 let title = plan::parse(&plan).0.title;
-                done.notes.push(RestoreNote::PlanWaits(title));
+                result.notes.push(RestoreNote::PlanWaits(title));
             }
         }
 
         if !published.conflicts.is_empty() {
-            done.tell_unapplied(&published);
+            result.add_unapplied(&published);
         }
         let obstacles = obstacles(&published).into_iter();
-        done.notes.extend(obstacles.map(RestoreNote::Obstacle));
-        done.commit = Some(commit);
+        result.notes.extend(obstacles.map(RestoreNote::Obstacle));
+        result.commit = Some(commit);
 
         // The files are written: a summary that fails must not fail the restore.
-        let notes = what_went(project, tip, aim);
-        done.notes.extend(notes.unwrap_or_default());
+        let notes = summarize_turns(project, tip, goal);
+        result.notes.extend(notes.unwrap_or_default());
         Ok(())
     }
 }
@@ -421,9 +428,13 @@ fn leave_repositories(
     diff::tree_with(repository, tree, &edits)
 }
 
-fn wanted(project: &Project, stacks: &Stacks<'_>, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
-    match first_after(&project.checkout(), turn)? {
-        Some(next) => stacks.below(&next),
-        None => stacks.wanted(turn),
+fn find_target_stack(
+    project: &Project,
+    stacks: &Stacks<'_>,
+    turn: &Turn,
+) -> anyhow::Result<Stack<PatchId>> {
+    match first_turn_after(&project.checkout(), turn)? {
+        Some(next) => stacks.base_of(&next),
+        None => stacks.expected(turn),
     }
 }

@@ -15,7 +15,7 @@ use crate::workflow::project::Project;
 
 /// A directory with more files, such as installed packages, is not recorded. It stays and is
 /// reported.
-const MAX_BELOW: usize = 1000;
+const MAX_RECORDED_IN_DIR: usize = 1000;
 
 /// Existing files outside of snapshots. A restore records them before it replaces them.
 pub(super) struct HiddenFiles {
@@ -54,7 +54,7 @@ impl HiddenFiles {
 
 /// Returns the files outside of the snapshot `now` that are at the changed paths or occupy them.
 /// Secrets are left out.
-pub(super) fn hidden(
+pub(super) fn find_hidden(
     project: &Project,
     now: TreeId,
     moves: &[[TreeId; 2]],
@@ -67,9 +67,10 @@ pub(super) fn hidden(
     for &[from, to] in moves {
         let mut absent = BTreeSet::new();
         for tree in [from, to] {
-            let gone = diff::changes(repository, tree, now)?.into_iter();
+            let missing = diff::changes(repository, tree, now)?.into_iter();
             absent.extend(
-                gone.filter(|change| change.new.is_none())
+                missing
+                    .filter(|change| change.new.is_none())
                     .map(|change| change.path),
             );
         }
@@ -78,12 +79,12 @@ pub(super) fn hidden(
             if !absent.contains(&change.path) {
                 continue;
             }
-            if is_file(&on_disk(repository, &change.path)) {
+            if is_file(&kind_on_disk(repository, &change.path)) {
                 if !limits.is_secret(&change.path) {
                     hidden.at_paths.insert(change.path);
                 }
             } else if change.new.is_some() {
-                for path in in_the_way(repository, &limits, &change.path) {
+                for path in required_in_snapshot(repository, &limits, &change.path) {
                     if repository.entry(now, &path)?.is_none() {
                         hidden.in_the_way.insert(path);
                     }
@@ -97,7 +98,7 @@ pub(super) fn hidden(
 
 /// Returns the paths that cannot be written because of a file outside of the snapshot, with that
 /// file.
-pub(super) fn blocked(
+pub(super) fn find_blocked(
     project: &Project,
     [from, to]: [TreeId; 2],
 ) -> anyhow::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
@@ -113,8 +114,13 @@ pub(super) fn blocked(
             continue;
         }
 
-        let candidates = match is_file(&on_disk(repository, &change.path)) {
-            true if paths::are_as_in(repository, to, std::slice::from_ref(&change.path))? => {
+        let candidates = match is_file(&kind_on_disk(repository, &change.path)) {
+            true if paths::are_paths_unchanged(
+                repository,
+                to,
+                std::slice::from_ref(&change.path),
+            )? =>
+            {
                 continue;
             }
             true => vec![change.path.clone()],
@@ -135,33 +141,37 @@ pub(super) fn blocked(
 
 /// Returns what a snapshot must contain before a new file can be written: the files in a directory of
 /// its name, or a file with the name of a parent directory.
-fn in_the_way(repository: &Repository, limits: &SnapshotLimits, path: &[u8]) -> Vec<Vec<u8>> {
-    let mut found: Vec<Vec<u8>> = file_above(repository, path).into_iter().collect();
+fn required_in_snapshot(
+    repository: &Repository,
+    limits: &SnapshotLimits,
+    path: &[u8],
+) -> Vec<Vec<u8>> {
+    let mut files: Vec<Vec<u8>> = file_above(repository, path).into_iter().collect();
     let is_whole = each_below(repository, path, &mut |file| {
-        found.push(file);
-        found.len() <= MAX_BELOW
+        files.push(file);
+        files.len() <= MAX_RECORDED_IN_DIR
     });
-    found.retain(|path| !limits.is_secret(path));
-    if is_whole { found } else { Vec::new() }
+    files.retain(|path| !limits.is_secret(path));
+    if is_whole { files } else { Vec::new() }
 }
 
 /// Returns a file or link that occupies the path of a parent directory.
 fn file_above(repository: &Repository, path: &[u8]) -> Option<Vec<u8>> {
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let mut above = ends.map(|(end, _)| &path[..end]);
-    let found = above.find(|dir| is_file(&on_disk(repository, dir)));
-    found.map(<[u8]>::to_vec)
+    let file = above.find(|dir| is_file(&kind_on_disk(repository, dir)));
+    file.map(<[u8]>::to_vec)
 }
 
 fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Result<Vec<Vec<u8>>> {
-    let (mut found, mut result) = (Vec::new(), Ok(()));
+    let (mut files, mut result) = (Vec::new(), Ok(()));
     each_below(
         repository,
         dir,
         &mut |file| match repository.entry(tree, &file) {
             Ok(Some(_)) => true,
             Ok(None) => {
-                found.push(file);
+                files.push(file);
                 false
             }
             Err(error) => {
@@ -170,7 +180,7 @@ fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Res
             }
         },
     );
-    result.map(|()| found)
+    result.map(|()| files)
 }
 
 /// Calls `meet` with each file in a directory until it returns `false`; returns whether it never did.
@@ -178,7 +188,7 @@ fn first_below(repository: &Repository, tree: TreeId, dir: &[u8]) -> anyhow::Res
 fn each_below(repository: &Repository, dir: &[u8], meet: &mut dyn FnMut(Vec<u8>) -> bool) -> bool {
     let top = repository.workdir();
     let mut waiting: Vec<PathBuf> = Vec::new();
-    if on_disk(repository, dir).is_some_and(|kind| kind.is_dir()) {
+    if kind_on_disk(repository, dir).is_some_and(|kind| kind.is_dir()) {
         waiting.push(Path::new(OsStr::from_bytes(dir)).to_owned());
     }
 
@@ -206,7 +216,7 @@ fn is_file(kind: &Option<std::fs::FileType>) -> bool {
 }
 
 /// Returns the metadata of a path; `None` if it does not exist.
-fn on_disk(repository: &Repository, path: &[u8]) -> Option<std::fs::FileType> {
+fn kind_on_disk(repository: &Repository, path: &[u8]) -> Option<std::fs::FileType> {
     let path = repository.workdir().join(OsStr::from_bytes(path));
     Some(path.symlink_metadata().ok()?.file_type())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::RestoreOptions;
-use super::way::is_below;
+use super::restore_plan::is_below;
 use crate::git::diff;
 use crate::git::object::{TreeEntry, TreeId};
 use crate::git::repository::Repository;
@@ -15,10 +15,10 @@ use crate::text::visible::visible;
 pub(super) fn check_paths(
     repository: &Repository,
     turn: &Turn,
-    wish: &RestoreOptions,
+    options: &RestoreOptions,
     trees: [TreeId; 2],
 ) -> anyhow::Result<()> {
-    for path in &wish.paths {
+    for path in &options.paths {
         let mut is_there = false;
         for tree in trees {
             is_there |= repository.entry(tree, path.as_bytes())?.is_some();
@@ -36,7 +36,7 @@ pub(super) fn check_paths(
 
 /// Returns `tree` as far as the paths go, and `elsewhere` for all others; and the files of `elsewhere`
 /// that are in the way of a directory on these paths. They are not on the paths, so they stay.
-pub(super) fn restrict(
+pub(super) fn restrict_to_paths(
     repository: &Repository,
     elsewhere: TreeId,
     tree: TreeId,
@@ -55,12 +55,15 @@ pub(super) fn restrict(
     let restricted = diff::tree_with(repository, elsewhere, &edits)?;
     let changed = diff::changes(repository, elsewhere, restricted)?.into_iter();
     let changed = changed.map(|change| change.path);
-    let outside: Vec<Vec<u8>> = changed.filter(|path| !is_below(path, paths)).collect();
-    if outside.is_empty() {
-        return Ok((restricted, outside));
+    let outside_paths: Vec<Vec<u8>> = changed.filter(|path| !is_below(path, paths)).collect();
+    if outside_paths.is_empty() {
+        return Ok((restricted, outside_paths));
     }
 
-    let in_the_way: Vec<String> = outside.iter().map(|path| lossy(path)).collect();
+    let in_the_way: Vec<String> = outside_paths.iter().map(|path| lossy(path)).collect();
     edits.retain(|path, _| !is_below(path, &in_the_way));
-    Ok((diff::tree_with(repository, elsewhere, &edits)?, outside))
+    Ok((
+        diff::tree_with(repository, elsewhere, &edits)?,
+        outside_paths,
+    ))
 }

@@ -1,13 +1,13 @@
 //! The turn that records a restore.
 
-use super::bring::RestoredFiles;
-use super::{Aim, OnOverlap, RestoreOptions};
+use super::apply::RestoredFiles;
+use super::{OnOverlap, RestoreOptions, RestoreTarget};
 use crate::git::object::CommitId;
 use crate::git::refs;
 use crate::host::clock;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::message::subject;
+use crate::session::message::commit_subject;
 use crate::session::meta::{Meta, Status, Workspace};
 use crate::session::publication::{Publication, Stack};
 use crate::session::store::NewTurn;
@@ -15,7 +15,7 @@ use crate::session::turn::{Turn, in_next};
 use crate::workflow::context::requests;
 use crate::workflow::project::Project;
 use crate::workspace::file_move::FileMove;
-use crate::workspace::marks::marked;
+use crate::workspace::marks::find_conflict_markers;
 use crate::workspace::snapshot;
 use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::PatchId;
@@ -23,11 +23,11 @@ use crate::workspace::stack::record::{Author, Recorder, Written};
 
 /// Contents of the turn that records a restore.
 pub(super) struct RestoreTurn<'a> {
-    pub aim: &'a Aim<'a>,
+    pub goal: &'a RestoreTarget<'a>,
     pub recorded: &'a RecordedFiles,
     pub files: &'a FileMove,
-    pub brought: &'a RestoredFiles,
-    pub wish: &'a RestoreOptions,
+    pub restored: &'a RestoredFiles,
+    pub options: &'a RestoreOptions,
     /// Whether the turn in progress continues after this one and keeps its requests.
     pub waits: bool,
 }
@@ -36,49 +36,49 @@ impl RestoreTurn<'_> {
     /// Returns the applied patches at the end, without paths at which the user's side was kept.
     pub(super) fn target(&self) -> Stack<PatchId> {
         if self.is_wholly_exact() {
-            return self.aim.wanted.clone();
+            return self.goal.stack.clone();
         }
         let mut target = Stack::default();
-        for (path, top) in self.aim.way.ends() {
+        for (path, top) in self.goal.plan.ends() {
             target.set(path, top);
         }
         target
     }
 
     /// Returns the turn in progress if its requests belong to the restore.
-    pub(super) fn said(&self, draft: &Draft) -> Draft {
-        let mut said = draft.clone();
+    pub(super) fn strip_waiting_message(&self, draft: &Draft) -> Draft {
+        let mut stripped = draft.clone();
         if self.waits {
-            said.artifacts.remove(artifact::USER_PROMPT);
+            stripped.artifacts.remove(artifact::USER_PROMPT);
         }
-        said
+        stripped
     }
 
     fn is_wholly_exact(&self) -> bool {
-        self.wish.on_overlap == OnOverlap::Exact && self.wish.paths.is_empty()
+        self.options.on_overlap == OnOverlap::Exact && self.options.paths.is_empty()
     }
 }
 
 /// Writes the turn that records a restore, and its publication.
-pub(super) fn write(
+pub(super) fn write_restore_turn(
     project: &Project,
     tip: &Turn,
     writing: &RestoreTurn<'_>,
 ) -> anyhow::Result<(CommitId, Written)> {
     let RestoreTurn {
-        aim,
+        goal,
         recorded,
         files,
-        wish,
+        options,
         ..
     } = writing;
     let repository = &project.repository;
     let mut draft = project.store().draft(tip)?;
-    let from = if wish.files_only { tip } else { aim.turn };
-    let said = writing.said(&draft);
-    let requests = requests::requests_back_at(project, (tip, &said), from)?;
+    let from = if options.files_only { tip } else { goal.turn };
+    let stripped = writing.strip_waiting_message(&draft);
+    let requests = requests::requests_back_at(project, (tip, &stripped), from)?;
 
-    draft.set_answer_aside();
+    draft.archive_answer();
     draft.begin();
     let after = snapshot::advance(
         &project.repository,
@@ -86,7 +86,7 @@ pub(super) fn write(
         files.to,
         &format!(
             "{}\n\nTeddy-Session: {}\n",
-            subject(&aim.title),
+            commit_subject(&goal.title),
             tip.session
         ),
     )?;
@@ -103,31 +103,34 @@ pub(super) fn write(
         status: Status::Restored,
         ended: Some(clock::stamp()),
         workspace: Some(workspace),
-        restored: Some(aim.restored.clone()),
+        restored: Some(goal.restored.clone()),
         not_captured: recorded.not_captured.clone(),
         replans: 0,
         model: None,
         repair: None,
         ..draft.meta.clone()
     };
-    let mut artifacts = draft.standing();
+    let mut artifacts = draft.lasting_artifacts();
     from.hand_on(repository, meta.turn_id, &mut artifacts)?;
-    if wish.files_only {
+    if options.files_only {
         // Edits of the context since the newest turn stay.
         for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-            artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
+            artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
         }
     }
-    artifacts.put(&in_next(artifact::REQUESTS), requests.write());
-    let done = files.lines(repository)?;
+    artifacts.insert(&in_next(artifact::REQUESTS), requests.write());
+    let summary = files.lines(repository)?;
 
-    artifacts.put(artifact::REPORT, report(&aim.title, &done));
+    artifacts.insert(
+        artifact::REPORT,
+        render_restore_report(&goal.title, &summary),
+    );
 
-    let published = publish(writing, tip)?;
+    let published = publish_restore(writing, tip)?;
     let new = NewTurn {
         session: &tip.session,
-        title: &aim.title,
-        done: &done,
+        title: &goal.title,
+        results: &summary,
         artifacts,
         meta: &meta,
         previous: Some(tip.commit),
@@ -137,23 +140,23 @@ pub(super) fn write(
     Ok((project.store().write(new)?, published))
 }
 
-fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
+fn publish_restore(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
     let RestoreTurn {
-        aim,
+        goal,
         files,
-        brought,
+        restored,
         ..
     } = writing;
-    let planner = &aim.planner;
+    let planner = &goal.planner;
     let mut recorder = Recorder::new(planner.stacks);
     let mut target = writing.target();
     if !writing.is_wholly_exact() {
-        for (path, series) in &brought.stopped {
+        for (path, series) in &restored.stopped {
             target.set(path, recorder.top(path, series)?);
         }
     }
 
-    let mut suspects: Vec<Vec<u8>> = brought.overlaps.iter().cloned().collect();
+    let mut suspects: Vec<Vec<u8>> = restored.overlaps.iter().cloned().collect();
     if let Some((_, last)) = planner.stacks.last()? {
         suspects.extend(last.marked);
     }
@@ -165,21 +168,22 @@ fn publish(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {
         turn: tip.number() + 1,
     };
     let publication = Publication {
-        target: Some(recorder.settle(&target)?),
-        marked: marked(planner.repository, files.to, &suspects)?,
-        ..recorder.publication(author, planner.here)?
+        target: Some(recorder.publish_stack(&target)?),
+        marked: find_conflict_markers(planner.repository, files.to, &suspects)?,
+        ..recorder.publication(author, planner.current)?
     };
 
     recorder.write(&publication, files.to)
 }
 
-fn report(title: &str, done: &[String]) -> String {
+fn render_restore_report(title: &str, summary: &[String]) -> String {
     let mut text = format!(
         "# Execution Report: {title}\n- **Overall Status:** Restored 🟢\n\n## Changed Files\n\n"
     );
-    done.iter()
+    summary
+        .iter()
         .for_each(|line| text.push_str(&format!("- {}\n", crate::text::visible::visible(line))));
-    if done.is_empty() {
+    if summary.is_empty() {
         text.push_str("*(No file had to change.)*\n");
     }
 

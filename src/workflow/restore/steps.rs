@@ -5,17 +5,19 @@ use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 
-use super::bring::bring;
-use super::locked::{LockedSession, applied};
+use super::apply::apply_plan;
+use super::locked::{LockedSession, newest_applied};
+use super::restore_plan::{CrossedTurn, Planner};
 use super::walk::UndoWalk;
 pub use super::walk::{PassedOver, WhyPassedOver};
-use super::way::{CrossedTurn, Planner};
-use super::{Aim, OnOverlap, RestoreOptions, RestoreResult, carry_out, wanted};
+use super::{
+    OnOverlap, RestoreOptions, RestoreResult, RestoreTarget, carry_out, find_target_stack,
+};
 use crate::git::object::TreeId;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
-use crate::workflow::hinted::{hinted, with_hint};
+use crate::workflow::hint::{error_with_hint, with_hint};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
@@ -33,7 +35,7 @@ pub struct NoRecord;
 pub fn undo(
     project: &Project,
     steps: u64,
-    wish: &RestoreOptions,
+    options: &RestoreOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RestoreResult> {
     let session = LockedSession::enter(project, "undo", user)?;
@@ -44,8 +46,8 @@ pub fn undo(
         return Err(with_hint(error, hint));
     }
 
-    let here = session.stacks.here(&session.tip)?;
-    let mut walk = UndoWalk::new(&session, &here, wish.on_overlap)?;
+    let current = session.stacks.current(&session.tip)?;
+    let mut walk = UndoWalk::new(&session, &current, options.on_overlap)?;
     let mut redo = to_redo(&session.newest);
     for _ in 0..steps {
         redo.push(walk.at);
@@ -56,29 +58,29 @@ pub fn undo(
         at, steps, passed, ..
     } = walk;
     let turn = session.turns.turn(at)?;
-    let planner = session.planner(&here);
-    let over: Vec<&Turn> = steps.iter().flatten().collect();
-    let aim = Aim {
-        title: title("Undo", &over),
-        way: planner.over(&session.taken_back(&steps)?)?,
-        restored: restored(&turn, redo, &over),
-        wanted: wanted(project, &session.stacks, &turn)?,
+    let planner = session.planner(&current);
+    let crossed: Vec<&Turn> = steps.iter().flatten().collect();
+    let goal = RestoreTarget {
+        title: title("Undo", &crossed),
+        plan: planner.plan_crossing(&session.taken_back(&steps)?)?,
+        restored: restored(&turn, redo, &crossed),
+        stack: find_target_stack(project, &session.stacks, &turn)?,
         planner,
         turns: &session.turns,
         turn: &turn,
     };
-    let done = carry_out(&session.transaction, project, &session.tip, &aim, wish)?;
+    let result = carry_out(&session.transaction, project, &session.tip, &goal, options)?;
     Ok(RestoreResult {
         passed_over: passed,
-        ..done
+        ..result
     })
 }
 
 /// Returns how many undo steps lead back to a turn.
 pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Result<u64> {
     let session = LockedSession::enter(project, "undo", user)?;
-    let here = session.stacks.here(&session.tip)?;
-    let mut walk = UndoWalk::new(&session, &here, OnOverlap::Stop)?;
+    let current = session.stacks.current(&session.tip)?;
+    let mut walk = UndoWalk::new(&session, &current, OnOverlap::Stop)?;
     while walk.at > turn {
         walk.back()?;
     }
@@ -93,52 +95,52 @@ pub fn steps_to(project: &Project, turn: u64, user: &mut dyn User) -> anyhow::Re
 pub fn redo(
     project: &Project,
     steps: u64,
-    wish: &RestoreOptions,
+    options: &RestoreOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<RestoreResult> {
     let session = LockedSession::enter(project, "redo", user)?;
-    let here = session.stacks.here(&session.tip)?;
+    let current = session.stacks.current(&session.tip)?;
     let mut redo = to_redo(&session.newest);
-    let (mut undone, mut over, mut to) = (Vec::new(), Vec::new(), None);
+    let (mut undone, mut crossed, mut to) = (Vec::new(), Vec::new(), None);
     let mut undo = session.newest.clone();
 
     for _ in 0..steps {
         undo = session.undo_behind(undo, redo.len())?;
         let step = session.undo_step(&undo, redo.len())?;
         undone.push(vec![session.step_taken_back(&undo, &step)?]);
-        over.extend(step.turns().iter().rev().cloned());
+        crossed.extend(step.turns().iter().rev().cloned());
         to = Some(redo.pop().ok_or_else(nothing_to_redo)?);
     }
 
     let turn = session.turns.turn(to.ok_or_else(nothing_to_redo)?)?;
-    let planner = session.planner(&here);
-    let over: Vec<&Turn> = over.iter().collect();
-    let aim = Aim {
-        title: title("Redo", &over),
-        way: planner.over(&undone)?,
-        restored: restored(&turn, redo, &over),
-        wanted: wanted(project, &session.stacks, &turn)?,
+    let planner = session.planner(&current);
+    let crossed: Vec<&Turn> = crossed.iter().collect();
+    let goal = RestoreTarget {
+        title: title("Redo", &crossed),
+        plan: planner.plan_crossing(&undone)?,
+        restored: restored(&turn, redo, &crossed),
+        stack: find_target_stack(project, &session.stacks, &turn)?,
         planner,
         turns: &session.turns,
         turn: &turn,
     };
-    carry_out(&session.transaction, project, &session.tip, &aim, wish)
+    carry_out(&session.transaction, project, &session.tip, &goal, options)
 }
 
 /// Error: nothing to redo.
 fn nothing_to_redo() -> anyhow::Error {
-    hinted(
+    error_with_hint(
         "there is nothing to redo",
         "`teddy log` lists the turns; `teddy restore <turn>` goes to one",
     )
 }
 
 impl LockedSession<'_> {
-    fn planner<'b>(&'b self, here: &'b Stack<PatchId>) -> Planner<'b> {
+    fn planner<'b>(&'b self, current: &'b Stack<PatchId>) -> Planner<'b> {
         Planner {
             repository: &self.project.repository,
             stacks: &self.stacks,
-            here,
+            current,
         }
     }
 
@@ -167,7 +169,7 @@ impl LockedSession<'_> {
 
     fn before(&self, turn: &Turn) -> anyhow::Result<Turn> {
         let number = turn.number().checked_sub(1);
-        applied(
+        newest_applied(
             &self.turns,
             number.context("a session begins with no undo")?,
         )
@@ -176,9 +178,9 @@ impl LockedSession<'_> {
     /// Returns the step of an undo that extended the redo list to this length.
     fn undo_step(&self, undo: &Turn, length: usize) -> anyhow::Result<UndoStep> {
         let restored = undo.meta.restored.as_ref();
-        let over = restored.map_or(&[][..], |restored| &restored.over);
+        let numbers = restored.map_or(&[][..], |restored| &restored.over);
         let mut steps = vec![Vec::new()];
-        for number in over {
+        for number in numbers {
             let turn = self.turns.turn(*number)?;
             let counts = turn.meta.landed.is_none();
             let last = steps.last_mut().expect("there is one from the start");
@@ -201,23 +203,23 @@ impl LockedSession<'_> {
 
     fn step_taken_back(&self, undo: &Turn, step: &UndoStep) -> anyhow::Result<CrossedTurn> {
         let nowhere = Stack::default();
-        let whole = self.planner(&nowhere).taken_back(undo)?;
+        let crossed = self.planner(&nowhere).taken_back(undo)?;
         if step.steps.len() == 1 {
-            return Ok(whole);
+            return Ok(crossed);
         }
 
-        let [after, before] = &whole.stacks;
+        let [after, before] = &crossed.stacks;
         let state = |number: usize| match step.steps[..number].last().and_then(|turns| turns.last())
         {
             None => Ok(before.clone()),
             Some(_) if number == step.steps.len() => Ok(after.clone()),
-            Some(turn) => self.stacks.below(turn),
+            Some(turn) => self.stacks.base_of(turn),
         };
         let is_last = step.number == step.steps.len();
         Ok(CrossedTurn {
             stacks: [state(step.number)?, state(step.number - 1)?],
-            trees: self.trees_of(&whole, step)?,
-            left: whole.left.into_iter().filter(|_| is_last).collect(),
+            trees: self.trees_of(&crossed, step)?,
+            unapplied: crossed.unapplied.into_iter().filter(|_| is_last).collect(),
         })
     }
 
@@ -233,11 +235,11 @@ impl LockedSession<'_> {
             if number == step.steps.len() {
                 return Ok(Some(after));
             }
-            let way = planner.over(&self.taken_back(&step.steps[..number])?)?;
-            let merged = bring(
+            let plan = planner.plan_crossing(&self.taken_back(&step.steps[..number])?)?;
+            let merged = apply_plan(
                 self.project,
                 before,
-                &way,
+                &plan,
                 OnOverlap::Stop,
                 &BTreeSet::new(),
             )?;
@@ -269,18 +271,18 @@ fn to_redo(turn: &Turn) -> Vec<u64> {
         .unwrap_or_default()
 }
 
-fn restored(to: &Turn, redo: Vec<u64>, over: &[&Turn]) -> Restored {
+fn restored(to: &Turn, redo: Vec<u64>, crossed: &[&Turn]) -> Restored {
     Restored {
         turn: to.number(),
         by: RestoreCommand::Undo,
         redo,
-        over: over.iter().map(|turn| turn.number()).collect(),
+        over: crossed.iter().map(|turn| turn.number()).collect(),
     }
 }
 
 /// Returns the title of an undo or redo: `Undo 22: Add a form`.
-fn title(verb: &str, over: &[&Turn]) -> String {
-    let counted = over.iter().filter(|turn| turn.meta.landed.is_none());
+fn title(verb: &str, crossed: &[&Turn]) -> String {
+    let counted = crossed.iter().filter(|turn| turn.meta.landed.is_none());
     let counted: Vec<&&Turn> = counted.collect();
     let mut numbers: Vec<String> = counted
         .iter()

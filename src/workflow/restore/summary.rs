@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::bring::bring;
+use super::apply::apply_plan;
 use super::landed::still_landed;
-use super::note::RestoreNote;
+use super::outcome::RestoreNote;
 use super::record::RestoreTurn;
-use super::way::Planner;
-use super::{Aim, OnOverlap, RestoreOptions, RestoreResult};
+use super::restore_plan::Planner;
+use super::{OnOverlap, RestoreOptions, RestoreResult, RestoreTarget};
 use crate::git::diff;
 use crate::git::object::TreeId;
 use crate::git::publish::Published;
@@ -16,12 +16,12 @@ use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
 use crate::workflow::project::Project;
 use crate::workspace::drift::{taken_from_others, taken_of};
-use crate::workspace::missing::missing;
+use crate::workspace::missing::find_missing_changes;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 impl RestoreResult {
     /// Replaces the planned changes with the real ones if some files could not be written.
-    pub(super) fn tell_unapplied(&mut self, published: &Published) {
+    pub(super) fn add_unapplied(&mut self, published: &Published) {
         self.overlaps = shown(&published.conflicts);
         self.written = shown(&published.written);
         self.deleted = shown(&published.deleted);
@@ -41,41 +41,44 @@ impl RestoreResult {
 }
 
 /// Lists written, deleted and kept files, and kept files that lack something of a turn.
-pub(super) fn tell_changes(
+pub(super) fn add_changes(
     project: &Project,
     writing: &RestoreTurn<'_>,
     tip: &Turn,
     target: TreeId,
-    done: &mut RestoreResult,
+    result: &mut RestoreResult,
 ) -> anyhow::Result<()> {
     let RestoreTurn {
-        aim, files, wish, ..
+        goal,
+        files,
+        options,
+        ..
     } = writing;
     for change in diff::changes(&project.repository, files.from, files.to)? {
         let path = lossy(&change.path);
         if change.new.is_some() {
-            done.written.push(path)
+            result.written.push(path)
         } else {
-            done.deleted.push(path)
+            result.deleted.push(path)
         }
     }
 
     // Turns that are not in the target can be applied. Their changes are not the user's.
-    let unedited = match done.same_turns {
+    let unedited = match result.same_turns {
         true => target,
-        false => with_turns(project, aim, wish, target).unwrap_or(target),
+        false => target_with_turns(project, goal, options, target).unwrap_or(target),
     };
     let own = diff::changes(&project.repository, unedited, files.to)?;
     let own_paths = own.iter().map(|change| lossy(&change.path));
-    done.kept = own_paths
-        .filter(|path| !done.deleted.contains(path))
+    result.kept = own_paths
+        .filter(|path| !result.deleted.contains(path))
         .collect();
-    if done.same_turns {
-        done.missing = missing(
+    if result.same_turns {
+        result.missing = find_missing_changes(
             &project.checkout(),
             tip,
-            aim.planner.stacks,
-            (&aim.wanted, &own),
+            goal.planner.stacks,
+            (&goal.stack, &own),
         )?;
     }
 
@@ -83,41 +86,41 @@ pub(super) fn tell_changes(
 }
 
 /// Returns the files of the target plus all turns that remain applied.
-fn with_turns(
+fn target_with_turns(
     project: &Project,
-    aim: &Aim<'_>,
-    wish: &RestoreOptions,
+    goal: &RestoreTarget<'_>,
+    options: &RestoreOptions,
     target: TreeId,
 ) -> anyhow::Result<TreeId> {
     let mut end = Stack::default();
-    for (path, top) in aim.way.ends() {
+    for (path, top) in goal.plan.ends() {
         end.set(path, top);
     }
     let planner = Planner {
-        here: &aim.wanted,
-        ..aim.planner
+        current: &goal.stack,
+        ..goal.planner
     };
-    let way = planner.to(&end, &wish.paths)?;
-    let brought = bring(project, target, &way, OnOverlap::Ours, &BTreeSet::new())?;
-    Ok(brought.tree)
+    let plan = planner.plan_to(&end, &options.paths)?;
+    let restored = apply_plan(project, target, &plan, OnOverlap::Ours, &BTreeSet::new())?;
+    Ok(restored.tree)
 }
 
 /// Notes reverted turns of other sessions, and own turns that are still on a branch. `tip` was the
 /// newest turn before.
-pub(super) fn what_went(
+pub(super) fn summarize_turns(
     project: &Project,
     tip: &Turn,
-    aim: &Aim<'_>,
+    goal: &RestoreTarget<'_>,
 ) -> anyhow::Result<Vec<RestoreNote>> {
-    let before = aim.planner.here;
+    let before = goal.planner.current;
     let stacks = Stacks::new(&project.repository);
     let now = stacks.after(&project.store().tip(&tip.session)?)?;
     let own = taken_of(&stacks, &tip.session, [before, &now])?;
-    let landed = still_landed(project, aim.turns, &own)?;
+    let landed = still_landed(project, goal.turns, &own)?;
     let mut others = taken_from_others(&stacks, &tip.session, &[], [before, &now])?;
     if !others.is_empty() {
-        let over = turns_after(project, &stacks, tip, aim.turn)?;
-        others = taken_from_others(&stacks, &tip.session, &over, [before, &now])?;
+        let later = turns_after(project, &stacks, tip, goal.turn)?;
+        others = taken_from_others(&stacks, &tip.session, &later, [before, &now])?;
     }
 
     let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));

@@ -6,7 +6,7 @@ use crate::session::meta::RestoreCommand;
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::context::requests;
 use crate::workflow::project::Project;
-use crate::workspace::drift::not_brought;
+use crate::workspace::drift::find_unapplied;
 
 /// Returns whether a restore would change no file, turn or context. An undo or redo always changes the
 /// position in the session.
@@ -16,26 +16,26 @@ pub(super) fn changes_nothing(
     writing: &RestoreTurn<'_>,
 ) -> anyhow::Result<bool> {
     let RestoreTurn {
-        aim,
+        goal,
         files,
-        brought,
-        wish,
+        restored,
+        options,
         recorded,
         ..
     } = writing;
-    let stacks = aim.planner.stacks;
-    let is_restore = aim.restored.by == RestoreCommand::Restore;
-    if !is_restore || files.from != files.to || !brought.stopped.is_empty() {
+    let stacks = goal.planner.stacks;
+    let is_restore = goal.restored.by == RestoreCommand::Restore;
+    if !is_restore || files.from != files.to || !restored.stopped.is_empty() {
         return Ok(false);
     }
 
-    let is_same_stack = stacks.last()?.is_some() && writing.target() == *aim.planner.here;
+    let is_same_stack = stacks.last()?.is_some() && writing.target() == *goal.planner.current;
     if !is_same_stack {
         return Ok(false);
     }
 
-    let is_brought = not_brought(&project.checkout(), stacks, tip, &|| Ok(recorded.tree))?;
-    Ok(is_brought.is_none() && (wish.files_only || has_same_context(project, tip, writing)?))
+    let is_brought = find_unapplied(&project.checkout(), stacks, tip, &|| Ok(recorded.tree))?;
+    Ok(is_brought.is_none() && (options.files_only || has_same_context(project, tip, writing)?))
 }
 
 fn has_same_context(
@@ -43,7 +43,7 @@ fn has_same_context(
     tip: &Turn,
     writing: &RestoreTurn<'_>,
 ) -> anyhow::Result<bool> {
-    let (repository, turn) = (&project.repository, writing.aim.turn);
+    let (repository, turn) = (&project.repository, writing.goal.turn);
     let draft = project.store().draft(tip)?;
     for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
         let target = turn.text(repository, &in_next(name))?.unwrap_or_default();
@@ -58,9 +58,11 @@ fn has_same_context(
         }
     }
 
-    let said = writing.said(&draft);
-    let now = requests::requests(project, tip, &said)?.write();
-    let then = requests::requests_back_at(project, (tip, &said), turn)?.write();
-    let [here, there] = [tip.next(repository)?, turn.next(repository)?];
-    Ok(now == then && here.agent == there.agent && here.caller_turn_id == there.caller_turn_id)
+    let stripped = writing.strip_waiting_message(&draft);
+    let now = requests::requests(project, tip, &stripped)?.write();
+    let then = requests::requests_back_at(project, (tip, &stripped), turn)?.write();
+    let [current, there] = [tip.next(repository)?, turn.next(repository)?];
+    Ok(now == then
+        && current.agent == there.agent
+        && current.caller_turn_id == there.caller_turn_id)
 }

@@ -1,13 +1,13 @@
 //! Finds the turns that an undo goes over, step by step.
 
-use super::locked::{LockedSession, applied};
-use super::{OnOverlap, wanted};
+use super::locked::{LockedSession, newest_applied};
+use super::{OnOverlap, find_target_stack};
 use serde::Serialize;
 
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::counted;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workspace::stack::series::StackChanges;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
@@ -38,7 +38,7 @@ pub(super) struct UndoWalk<'a> {
     /// Current turn of the session.
     pub(super) at: u64,
     /// Applied patches once the turns found so far are reverted.
-    here: StackChanges<'a>,
+    current: StackChanges<'a>,
     /// The turns by steps. A landing whose hooks changed files shares the step of the turn before it.
     pub(super) steps: Vec<Vec<Turn>>,
     pub(super) passed: Vec<PassedOver>,
@@ -47,22 +47,22 @@ pub(super) struct UndoWalk<'a> {
 impl<'a> UndoWalk<'a> {
     pub(super) fn new(
         session: &'a LockedSession<'a>,
-        here: &Stack<PatchId>,
+        current: &Stack<PatchId>,
         on_overlap: OnOverlap,
     ) -> anyhow::Result<UndoWalk<'a>> {
         Ok(UndoWalk {
             session,
             on_overlap,
             at: session.newest.position(),
-            here: StackChanges::of(&session.stacks, here),
+            current: StackChanges::of(&session.stacks, current),
             steps: vec![Vec::new()],
             passed: Vec::new(),
         })
     }
 
     pub(super) fn counted(&self) -> usize {
-        let found = self.steps.iter().flatten();
-        found.filter(|turn| turn.meta.landed.is_none()).count()
+        let turns = self.steps.iter().flatten();
+        turns.filter(|turn| turn.meta.landed.is_none()).count()
     }
 
     /// Goes back by one step.
@@ -79,8 +79,8 @@ impl<'a> UndoWalk<'a> {
             ..
         } = self.session;
         if self.on_overlap == OnOverlap::Exact {
-            let here = wanted(project, stacks, &turns.turn(self.at)?)?;
-            self.here = StackChanges::of(stacks, &here);
+            let current = find_target_stack(project, stacks, &turns.turn(self.at)?)?;
+            self.current = StackChanges::of(stacks, &current);
         }
         Ok(())
     }
@@ -91,30 +91,30 @@ impl<'a> UndoWalk<'a> {
         let at = self.at;
         let count = self.counted();
         if at == 0 && count > 0 {
-            return Err(hinted(
+            return Err(error_with_hint(
                 format!("only {} can be undone", counted(count, "turn")),
                 format!("`teddy undo {count}` goes back to the start"),
             ));
         }
 
         if at == 0 {
-            return Err(hinted(
+            return Err(error_with_hint(
                 "there is nothing to undo: no turn of this session that changed files is in them",
                 "`teddy log` lists the turns; `teddy restore <turn>` goes back to one",
             ));
         }
 
         let turn = turns.turn(at)?;
-        self.at = applied(turns, at - 1)?.position();
+        self.at = newest_applied(turns, at - 1)?.position();
 
         let counts = turn.meta.landed.is_none();
-        match why_passed(stacks, &mut self.here, &turn)? {
+        match why_passed(stacks, &mut self.current, &turn)? {
             Some(why) => {
                 self.passed.push(PassedOver { turn: at, why });
                 Ok(false)
             }
             None => {
-                self.here = StackChanges::of(stacks, &stacks.below(&turn)?);
+                self.current = StackChanges::of(stacks, &stacks.base_of(&turn)?);
                 let step = self.steps.last_mut().expect("there is one from the start");
                 step.push(turn);
                 Ok(counts)
@@ -126,7 +126,7 @@ impl<'a> UndoWalk<'a> {
 /// Returns why a turn needs no revert if these patches are applied.
 fn why_passed(
     stacks: &Stacks<'_>,
-    here: &mut StackChanges<'_>,
+    current: &mut StackChanges<'_>,
     turn: &Turn,
 ) -> anyhow::Result<Option<WhyPassedOver>> {
     let why = why_never_there(turn)?;
@@ -134,7 +134,7 @@ fn why_passed(
         return Ok(why);
     }
     let change = stacks.patch(stacks.id(turn)?)?.change;
-    Ok((!here.has(change.after)?).then_some(WhyPassedOver::TakenBack))
+    Ok((!current.has(change.after)?).then_some(WhyPassedOver::TakenBack))
 }
 
 fn why_never_there(turn: &Turn) -> anyhow::Result<Option<WhyPassedOver>> {

@@ -1,11 +1,11 @@
 //! `resume`: executes the waiting plan, or prompts and plans, in a loop.
 
-mod left;
 mod prompt;
-mod rounds;
+mod remaining;
+mod resume_loop;
 mod state;
 
-use self::state::Rounds;
+use self::state::ResumeLoop;
 use crate::workflow::context::message::keep_message;
 use crate::workflow::execute::result::RecordedTurn;
 use crate::workflow::plan::WaitingPlan;
@@ -70,7 +70,7 @@ pub enum Ended {
     /// The cost limit of the session was reached.
     Cost {
         /// Cost so far, in dollars.
-        spent: f64,
+        used: f64,
         /// The limit, in dollars.
         limit: f64,
     },
@@ -104,27 +104,27 @@ pub enum Typed {
 /// reached.
 pub fn resume(
     project: &mut Project,
-    wish: ResumeOptions,
+    options: ResumeOptions,
     user: &mut dyn User,
     console: &mut dyn Console,
 ) -> anyhow::Result<Resumed> {
-    project.settings.limits.cost = wish.max_cost.unwrap_or(project.settings.limits.cost);
-    if wish.yolo {
+    project.settings.limits.cost = options.max_cost.unwrap_or(project.settings.limits.cost);
+    if options.yolo {
         project.settings.replan.max = project.settings.replan.max.min(YOLO_REPLANS);
     }
 
-    let mut rounds = Rounds::new(project, wish, user);
-    let ended = rounds.run(user, console);
-    let Rounds {
+    let mut resume_loop = ResumeLoop::new(project, options, user);
+    let ended = resume_loop.run(user, console);
+    let ResumeLoop {
         message,
         last,
         waiting,
         ..
-    } = rounds;
-    let kept = keep_message(project, message, user);
+    } = resume_loop;
+    let saved = keep_message(project, message, user);
     // The error of the loop takes precedence.
     let ended = ended?;
-    kept?;
+    saved?;
 
     Ok(Resumed {
         last,

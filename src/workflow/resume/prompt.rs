@@ -1,8 +1,8 @@
 //! Chooses the source of the next message: the options, the draft, the model continuing by itself,
 //! or a prompt.
 
-use super::left::{LeftToDo, left_to_do};
-use super::state::{NextStep, Rounds};
+use super::remaining::{RemainingWork, remaining_work};
+use super::state::{NextStep, ResumeLoop};
 use super::{Console, Ended, Typed};
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
@@ -10,7 +10,7 @@ use crate::session::turn::Turn;
 use crate::workflow::model::source::plan_source;
 use crate::workflow::user::{NobodyToAsk, Question, User};
 
-impl Rounds<'_> {
+impl ResumeLoop<'_> {
     pub(super) fn next_step(
         &mut self,
         (tip, draft): (&Turn, &Draft),
@@ -32,9 +32,9 @@ impl Rounds<'_> {
             return Ok(NextStep::Plan(None, MessageOrigin::User));
         }
 
-        if let Some(said) = tip.conclusion(&self.project.repository)? {
+        if let Some(conclusion) = tip.conclusion(&self.project.repository)? {
             if self.ends_when_done() {
-                return Ok(NextStep::End(Ended::Complete(said)));
+                return Ok(NextStep::End(Ended::Complete(conclusion)));
             }
             return self.ask(
                 (tip, draft),
@@ -49,12 +49,12 @@ impl Rounds<'_> {
             return self.ask((tip, draft), LoopPrompt::Answer(question), user, console);
         }
 
-        let left = left_to_do(self.project, tip)?;
-        if self.wish.yolo || (self.unseen && left == LeftToDo::Work) {
+        let remaining = remaining_work(self.project, tip)?;
+        if self.options.yolo || (self.unseen && remaining == RemainingWork::Work) {
             return Ok(NextStep::go_on());
         }
 
-        let goes_on = left != LeftToDo::Nothing;
+        let goes_on = remaining != RemainingWork::Nothing;
         let prompt = LoopPrompt::Next { goes_on };
         self.ask((tip, draft), prompt, user, console)
     }
@@ -62,7 +62,7 @@ impl Rounds<'_> {
     /// Returns `true` if the loop ends when the model concludes the work. A user at the prompt
     /// might have more to ask for, unless the work was already complete when the loop began.
     fn ends_when_done(&self) -> bool {
-        self.wish.alone || self.unseen || self.turns == 0
+        self.options.alone || self.unseen || self.turns == 0
     }
 
     fn ask(
@@ -73,12 +73,15 @@ impl Rounds<'_> {
         console: &mut dyn Console,
     ) -> anyhow::Result<NextStep> {
         // Fail on an unavailable model before prompting.
-        let (model, pipeline) = (self.wish.model.as_deref(), self.wish.pipeline.as_deref());
+        let (model, pipeline) = (
+            self.options.model.as_deref(),
+            self.options.pipeline.as_deref(),
+        );
         plan_source(self.project, tip, model, pipeline, MessageOrigin::User)?;
 
         let typed = match user.ask(&prompt.question(tip, draft)) {
             Ok(Some(typed)) => typed,
-            Ok(None) => return Ok(NextStep::End(prompt.left())),
+            Ok(None) => return Ok(NextStep::End(prompt.into_end())),
             Err(error) => return prompt.unanswered(error),
         };
         if typed.trim().is_empty() {
@@ -92,10 +95,10 @@ impl Rounds<'_> {
             Typed::Message(message) => NextStep::Plan(Some(message), MessageOrigin::User),
             Typed::Done => NextStep::Again,
             Typed::Model(model) => {
-                self.wish.model = Some(model);
+                self.options.model = Some(model);
                 NextStep::Again
             }
-            Typed::Leave => NextStep::End(prompt.left()),
+            Typed::Leave => NextStep::End(prompt.into_end()),
         })
     }
 }
@@ -126,7 +129,7 @@ impl LoopPrompt {
         }
     }
 
-    fn left(self) -> Ended {
+    fn into_end(self) -> Ended {
         match self {
             LoopPrompt::Answer(question) => Ended::Question(question),
             LoopPrompt::Next { .. } => Ended::Left,

@@ -7,7 +7,7 @@ use crate::workflow::plan::WaitingPlan;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-const GO_ON: &str = "Continue with the next step.";
+const CONTINUE_MESSAGE: &str = "Continue with the next step.";
 
 pub(super) enum NextStep {
     /// Make a plan from this message, or from the one in the draft.
@@ -19,13 +19,13 @@ pub(super) enum NextStep {
 
 impl NextStep {
     pub(super) fn go_on() -> NextStep {
-        NextStep::Plan(Some(GO_ON.to_owned()), MessageOrigin::Loop)
+        NextStep::Plan(Some(CONTINUE_MESSAGE.to_owned()), MessageOrigin::Loop)
     }
 }
 
-pub(super) struct Rounds<'a> {
+pub(super) struct ResumeLoop<'a> {
     pub(super) project: &'a mut Project,
-    pub(super) wish: ResumeOptions,
+    pub(super) options: ResumeOptions,
     /// Plans run without a review.
     pub(super) unseen: bool,
     pub(super) most: Option<u32>,
@@ -36,20 +36,20 @@ pub(super) struct Rounds<'a> {
     pub(super) waiting: Option<WaitingPlan>,
 }
 
-impl<'a> Rounds<'a> {
+impl<'a> ResumeLoop<'a> {
     /// Creates a loop. Without a review, `limits.turns` applies.
     pub(super) fn new(
         project: &'a mut Project,
-        mut wish: ResumeOptions,
+        mut options: ResumeOptions,
         user: &dyn User,
-    ) -> Rounds<'a> {
-        let unseen = wish.yolo || user.approves_unseen();
+    ) -> ResumeLoop<'a> {
+        let unseen = options.yolo || user.approves_unseen();
         let limit = unseen.then_some(project.settings.limits.turns);
-        Rounds {
-            most: wish.max_turns.or(limit),
-            message: wish.message.take(),
+        ResumeLoop {
+            most: options.max_turns.or(limit),
+            message: options.message.take(),
             project,
-            wish,
+            options,
             unseen,
             turns: 0,
             last: None,
@@ -60,6 +60,6 @@ impl<'a> Rounds<'a> {
     /// Returns `true` if the loop ends with the given message, because no user can enter another
     /// one.
     pub(super) fn is_one_message(&self) -> bool {
-        self.wish.alone && !self.wish.yolo
+        self.options.alone && !self.options.yolo
     }
 }

@@ -3,11 +3,11 @@
 
 use serde::Serialize;
 
-use super::{is_users, kept, text_of};
+use super::{is_users, prepare_text, text_of};
 use crate::git::repository::Repository;
 use crate::plan;
 use crate::session::artifact;
-use crate::session::report::read;
+use crate::session::report::reading;
 use crate::session::turn::{Turn, in_next};
 
 /// A decision of the user.
@@ -38,59 +38,63 @@ pub enum DecisionKind {
 }
 
 /// Oldest first.
-pub(super) fn decisions(
+pub(super) fn collect_decisions(
     repository: &Repository,
     turns: &[Turn],
 ) -> anyhow::Result<Vec<UserDecision>> {
-    let (mut found, mut asked) = (Vec::new(), None);
+    let (mut decisions, mut open_question) = (Vec::new(), None);
     for turn in turns {
         let text = |name: &str| text_of(repository, turn, name);
-        let said = text(artifact::USER_PROMPT)?.unwrap_or_default();
-        if is_users(turn) && !said.trim().is_empty() {
-            let question: Option<String> = asked.take();
-            found.extend(question.map(|about| UserDecision {
+        let prompt = text(artifact::USER_PROMPT)?.unwrap_or_default();
+        if is_users(turn) && !prompt.trim().is_empty() {
+            let question: Option<String> = open_question.take();
+            decisions.extend(question.map(|about| UserDecision {
                 turn: turn.number(),
                 kind: DecisionKind::Answered,
                 about,
-                said: kept(&said),
+                said: prepare_text(&prompt),
             }));
         }
 
         if let Some(why) = text(artifact::DECLINED)? {
-            found.push(UserDecision {
+            decisions.push(UserDecision {
                 turn: turn.number(),
                 kind: DecisionKind::Declined,
-                about: kept(&turn.title),
-                said: kept(&why),
+                about: prepare_text(&turn.title),
+                said: prepare_text(&why),
             });
         }
 
         if let Some(approved) = text(artifact::APPROVED)? {
             let proposed = text(artifact::PLAN)?.unwrap_or_default();
             let report = text(artifact::REPORT)?.unwrap_or_default();
-            found.extend(changes(turn, (&proposed, &approved), &report));
+            decisions.extend(review_changes(turn, (&proposed, &approved), &report));
         }
 
-        asked = text(&in_next(artifact::QUESTION))?.map(|text| kept(&text));
+        open_question = text(&in_next(artifact::QUESTION))?.map(|text| prepare_text(&text));
     }
 
-    Ok(found)
+    Ok(decisions)
 }
 
-fn changes(turn: &Turn, (proposed, approved): (&str, &str), report: &str) -> Vec<UserDecision> {
+fn review_changes(
+    turn: &Turn,
+    (proposed, approved): (&str, &str),
+    report: &str,
+) -> Vec<UserDecision> {
     let decision = |kind, about: String| UserDecision {
         turn: turn.number(),
         kind,
         about,
         said: String::new(),
     };
-    let report = read::read(report).unwrap_or_default();
+    let report = reading::read(report).unwrap_or_default();
     let modified = report.actions.iter().filter(|action| action.modified);
-    let mut found: Vec<_> = modified
+    let mut decisions: Vec<_> = modified
         .map(|action| {
-            let place = action.field("File Path").or(action.field("Description"));
-            let label = format!("{} {}", action.name, place.unwrap_or_default());
-            decision(DecisionKind::Changed, kept(&label))
+            let location = action.field("File Path").or(action.field("Description"));
+            let label = format!("{} {}", action.name, location.unwrap_or_default());
+            decision(DecisionKind::Changed, prepare_text(&label))
         })
         .collect();
 
@@ -98,8 +102,8 @@ fn changes(turn: &Turn, (proposed, approved): (&str, &str), report: &str) -> Vec
     let (before, after) = (count(proposed), count(approved));
     if before > after {
         let about = format!("{} of {before} actions", before - after);
-        found.push(decision(DecisionKind::LeftOut, about));
+        decisions.push(decision(DecisionKind::LeftOut, about));
     }
 
-    found
+    decisions
 }

@@ -104,9 +104,9 @@ fn runs(runs: &[CommandRun]) -> String {
     for run in runs {
         match last
             .iter_mut()
-            .find(|(known, _)| known.command == run.command)
+            .find(|(other, _)| other.command == run.command)
         {
-            Some(known) => *known = (run, known.1 + 1),
+            Some(other) => *other = (run, other.1 + 1),
             None => last.push((run, 1)),
         }
     }
@@ -126,17 +126,17 @@ fn runs(runs: &[CommandRun]) -> String {
 fn decisions(decisions: &[UserDecision]) -> String {
     let line = |one: &UserDecision| {
         let (turn, about) = (one.turn, code(&one.about));
-        let said = match one.said.is_empty() {
+        let detail = match one.said.is_empty() {
             true => String::new(),
             false => format!(": {}", code(&one.said)),
         };
-        let words = match one.kind {
-            DecisionKind::Answered => format!("answered {about}{said}"),
-            DecisionKind::Declined => format!("declined {about}{said}"),
+        let text = match one.kind {
+            DecisionKind::Answered => format!("answered {about}{detail}"),
+            DecisionKind::Declined => format!("declined {about}{detail}"),
             DecisionKind::Changed => format!("changed {about} in the review"),
             DecisionKind::LeftOut => format!("left out {} in the review", one.about),
         };
-        format!("- turn {turn}: {words}\n")
+        format!("- turn {turn}: {text}\n")
     };
     let lines = decisions.iter().map(line);
     list("Decisions", lines, (MAX_DECISIONS, decisions.len()))
@@ -156,8 +156,8 @@ fn list(title: &str, lines: impl Iterator<Item = String>, (most, count): (usize,
 
 /// Renders any text as a single code span.
 fn code(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = cut(&visible(&words.join(" ")), MAX_LINE);
+    let tokens: Vec<&str> = text.split_whitespace().collect();
+    let line = cut(&visible(&tokens.join(" ")), MAX_LINE);
     if line.is_empty() {
         return "(nothing)".to_owned();
     }
@@ -173,8 +173,8 @@ fn code(text: &str) -> String {
 /// Renders any text in a fence that it cannot close.
 fn block(text: &str) -> String {
     let (most, width) = MAX_REQUEST;
-    let shown = visible_block(text);
-    let lines: Vec<String> = shown.lines().map(|line| cut(line, width)).collect();
+    let visible_text = visible_block(text);
+    let lines: Vec<String> = visible_text.lines().map(|line| cut(line, width)).collect();
     let mut body = lines[..lines.len().min(most)].join("\n");
     if lines.len() > most {
         body.push_str("\n…");
@@ -272,8 +272,8 @@ mod tests {
         assert!(text.contains("- 180 earlier turns\n") && text.contains("- and 170 more\n"));
     }
 
-    fn outside(text: &str) -> String {
-        let (mut rest, mut fence) = (String::new(), None::<String>);
+    fn strip_fences(text: &str) -> String {
+        let (mut remaining, mut fence) = (String::new(), None::<String>);
         for line in text.lines() {
             let ticks: String = line.chars().take_while(|c| *c == '`').collect();
             let begins = line[ticks.len()..].starts_with("text") && ticks.len() > 2;
@@ -281,35 +281,35 @@ mod tests {
                 Some(open) if line == open => fence = None,
                 Some(_) => {}
                 None if begins => fence = Some(ticks),
-                None => rest.push_str(&format!("{}\n", without_spans(line))),
+                None => remaining.push_str(&format!("{}\n", without_spans(line))),
             }
         }
-        rest
+        remaining
     }
 
     /// Removes code spans as CommonMark parses them.
     fn without_spans(line: &str) -> String {
-        let (mut kept, mut rest) = (String::new(), line);
-        while let Some(start) = rest.find('`') {
-            kept.push_str(&rest[..start]);
-            let run = rest[start..].bytes().take_while(|b| *b == b'`').count();
+        let (mut output, mut tail) = (String::new(), line);
+        while let Some(start) = tail.find('`') {
+            output.push_str(&tail[..start]);
+            let run = tail[start..].bytes().take_while(|b| *b == b'`').count();
             let mut at = start + run;
             let end = loop {
-                let next = at + rest[at..].find('`').expect("a span ends on its line");
-                let length = rest[next..].bytes().take_while(|b| *b == b'`').count();
+                let next = at + tail[at..].find('`').expect("a span ends on its line");
+                let length = tail[next..].bytes().take_while(|b| *b == b'`').count();
                 at = next + length;
                 if length == run {
                     break at;
                 }
             };
-            rest = &rest[end..];
+            tail = &tail[end..];
         }
-        kept + rest
+        output + tail
     }
 
     #[test]
     fn ex3_what_others_wrote_cannot_leave_its_place() {
-        let text = outside(&render(&summary(3)));
+        let text = strip_fences(&render(&summary(3)));
         for sign in ["@", "#1", "<", "](", "http", "GH-", "~~~", "|", "\u{202e}"] {
             assert!(!text.contains(sign), "{sign}: {text}");
         }

@@ -116,16 +116,18 @@ pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<Sessi
     let mut requests = Vec::new();
     for turn in turns.iter().filter(|turn| is_users(turn)) {
         let text = text_of(repository, turn, artifact::USER_PROMPT)?;
-        let text = text.map(|text| kept(&text)).filter(|text| !text.is_empty());
+        let text = text
+            .map(|text| prepare_text(&text))
+            .filter(|text| !text.is_empty());
         requests.extend(text.map(|text| AskedRequest {
             turn: turn.number(),
             text,
         }));
     }
 
-    let said = |name: &str| {
+    let next_text = |name: &str| {
         let text = text_of(repository, &tip, &in_next(name))?;
-        anyhow::Ok(text.map(|text| kept(&text)))
+        anyhow::Ok(text.map(|text| prepare_text(&text)))
     };
     let (tokens_in, tokens_out) = tokens(&turns).unzip();
     Ok(SessionSummary {
@@ -134,10 +136,10 @@ pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<Sessi
         tip: tip.commit,
         requests,
         files: files(project, &turns)?,
-        runs: runs::runs(repository, &turns)?,
-        decisions: decisions::decisions(repository, &turns)?,
-        question: said(artifact::QUESTION)?,
-        conclusion: said(artifact::CONCLUSION)?,
+        runs: runs::collect_runs(repository, &turns)?,
+        decisions: decisions::collect_decisions(repository, &turns)?,
+        question: next_text(artifact::QUESTION)?,
+        conclusion: next_text(artifact::CONCLUSION)?,
         models: models(&turns),
         tokens_in,
         tokens_out,
@@ -161,7 +163,7 @@ fn text_of(repository: &Repository, turn: &Turn, name: &str) -> anyhow::Result<O
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn kept(text: &str) -> String {
+fn prepare_text(text: &str) -> String {
     beginning(redact(text.trim()).as_ref(), MAX_TEXT).into_owned()
 }
 
@@ -171,41 +173,40 @@ fn short(turn: &Turn) -> TurnInShort {
         number: turn.number(),
         commit: turn.commit,
         status: meta.status,
-        title: kept(&turn.title),
+        title: prepare_text(&turn.title),
         agent: meta.agent.clone(),
         model: meta.model.as_ref().map(|model| model.asked.clone()),
-        cost: spent(turn),
+        cost: turn_cost(turn),
     }
 }
 
 /// Includes unused answers.
-fn spent(turn: &Turn) -> Option<f64> {
+fn turn_cost(turn: &Turn) -> Option<f64> {
     let cost = turn.meta.model.as_ref().and_then(|model| model.cost);
     turn.meta.spent.or(cost)
 }
 
 fn models(turns: &[Turn]) -> Vec<String> {
-    let asked = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
-    let mut seen = BTreeSet::new();
-    asked
-        .map(|model| model.asked.clone())
-        .filter(|name| seen.insert(name.clone()))
+    let uses = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
+    let mut names = BTreeSet::new();
+    uses.map(|model| model.asked.clone())
+        .filter(|name| names.insert(name.clone()))
         .collect()
 }
 
 /// `None` if a model did not report its tokens.
 fn tokens(turns: &[Turn]) -> Option<(u64, u64)> {
-    let asked = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
-    let told: Option<Vec<(u64, u64)>> = asked.map(|model| model.tokens()).collect();
-    let told = told.filter(|told| !told.is_empty())?;
-    Some(told.iter().fold((0, 0), |sum: (u64, u64), one| {
+    let uses = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
+    let counts: Option<Vec<(u64, u64)>> = uses.map(|model| model.tokens()).collect();
+    let counts = counts.filter(|counts| !counts.is_empty())?;
+    Some(counts.iter().fold((0, 0), |sum: (u64, u64), one| {
         (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
     }))
 }
 
 fn cost(turns: &[Turn]) -> Option<f64> {
-    let known: Vec<f64> = turns.iter().filter_map(spent).collect();
-    (!known.is_empty()).then(|| known.iter().sum())
+    let costs: Vec<f64> = turns.iter().filter_map(turn_cost).collect();
+    (!costs.is_empty()).then(|| costs.iter().sum())
 }
 
 /// Returns the files that the turns changed, without the user's own edits.
@@ -216,7 +217,7 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
     };
 
     let changes = diff::changes(repository, sum.before, sum.after)?;
-    let mut found = Vec::with_capacity(changes.len());
+    let mut differing = Vec::with_capacity(changes.len());
     for (at, change) in changes.iter().enumerate() {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         let lines = match at < MAX_COMPARED {
@@ -224,7 +225,7 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
             false => None,
         };
         let (added, removed) = lines.unzip();
-        found.push(DifferingFile {
+        differing.push(DifferingFile {
             path: lossy(&change.path),
             change: match (old, new) {
                 (None, _) => "added",
@@ -236,7 +237,7 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
         });
     }
 
-    Ok(found)
+    Ok(differing)
 }
 
 fn lines(

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::{kept, text_of};
+use super::{prepare_text, text_of};
 use crate::git::repository::Repository;
 use crate::session::artifact;
-use crate::session::report::read;
+use crate::session::report::reading;
 use crate::session::turn::Turn;
 
-const COMMAND: &str = "Command:";
+const COMMAND_FIELD: &str = "Command:";
 
 /// A run of a plan's command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,28 +24,31 @@ pub struct CommandRun {
 }
 
 /// Oldest first.
-pub(super) fn runs(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Vec<CommandRun>> {
-    let mut found = Vec::new();
+pub(super) fn collect_runs(
+    repository: &Repository,
+    turns: &[Turn],
+) -> anyhow::Result<Vec<CommandRun>> {
+    let mut runs = Vec::new();
     for turn in turns {
         let report = text_of(repository, turn, artifact::REPORT)?;
-        let Some(report) = report.as_deref().and_then(read::read) else {
+        let Some(report) = report.as_deref().and_then(reading::read) else {
             continue;
         };
         let ran = report.actions.iter();
-        found.extend(ran.filter_map(|action| run(turn.number(), action)));
+        runs.extend(ran.filter_map(|action| parse_run(turn.number(), action)));
     }
 
-    Ok(found)
+    Ok(runs)
 }
 
-fn run(turn: u64, action: &read::ReportAction) -> Option<CommandRun> {
+fn parse_run(turn: u64, action: &reading::ReportAction) -> Option<CommandRun> {
     let exit_code = action.field("Exit Code")?.trim().parse().ok()?;
     let mut blocks = action.blocks.iter();
-    let command = blocks.find(|block| block.caption == COMMAND)?;
+    let command = blocks.find(|block| block.caption == COMMAND_FIELD)?;
     Some(CommandRun {
         turn,
-        about: kept(action.field("Description").unwrap_or_default()),
-        command: kept(&command.content),
+        about: prepare_text(action.field("Description").unwrap_or_default()),
+        command: prepare_text(&command.contents),
         exit_code,
     })
 }

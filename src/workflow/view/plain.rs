@@ -55,9 +55,13 @@ impl Redaction {
     /// Redacts a turn page. The contents of its files are redacted by [`Redaction::file`].
     pub fn turn(&self, page: &mut TurnPage) {
         self.row(&mut page.row);
-        let said = [&mut page.message, &mut page.answer, &mut page.plan];
-        self.apply_to(said.into_iter().flatten());
-        self.apply_to([&mut page.report, &mut page.said].into_iter().flatten());
+        let texts = [&mut page.message, &mut page.answer, &mut page.plan];
+        self.apply_to(texts.into_iter().flatten());
+        self.apply_to(
+            [&mut page.report, &mut page.closing_text]
+                .into_iter()
+                .flatten(),
+        );
         for output in &mut page.outputs {
             self.apply_to([&mut output.name, &mut output.text]);
         }
@@ -67,12 +71,12 @@ impl Redaction {
         self.apply_to(page.files.iter_mut().map(|file| &mut file.path));
         self.apply_to(&mut page.artifacts);
         self.apply(&mut page.meta);
-        self.apply_to(&mut page.ailing);
+        self.apply_to(&mut page.errors);
     }
 
     /// Redacts a file.
-    pub fn file(&self, mut view: FileView) -> FileView {
-        match &mut view {
+    pub fn file(&self, mut file_view: FileView) -> FileView {
+        match &mut file_view {
             FileView::Text(text) | FileView::Link(text) | FileView::Unreadable(text) => {
                 self.apply(text);
             }
@@ -81,6 +85,6 @@ impl Redaction {
             | FileView::TooLarge { .. }
             | FileView::Submodule(_) => {}
         }
-        view
+        file_view
     }
 }

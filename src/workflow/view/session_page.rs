@@ -9,7 +9,7 @@ use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
 /// Each costs one commit.
-const MOST_RESTORES: usize = 500;
+const MAX_RESTORES: usize = 500;
 
 /// Data of a session page.
 #[derive(Debug, Clone)]
@@ -24,14 +24,14 @@ pub struct SessionPage {
 
 /// Reads a session page.
 pub fn session_page(project: &Project, session: &SessionName) -> anyhow::Result<SessionPage> {
-    let mut found = timeline(project, Some(session))?;
-    let lane = found.sessions.pop();
+    let mut timeline = timeline(project, Some(session))?;
+    let lane = timeline.sessions.pop();
     let lane = lane.ok_or_else(|| anyhow::anyhow!("there is no session `{session}`"))?;
     let restores = lane
         .rows
         .iter()
         .filter(|row| row.status == Status::Restored);
-    let back = restores.take(MOST_RESTORES).filter_map(|row| {
+    let back = restores.take(MAX_RESTORES).filter_map(|row| {
         let turn = Turn::read(&project.repository, session, row.commit).ok()?;
         Some((row.number, turn.meta.restored?.turn))
     });

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::git::object::CommitId;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::log::walk::{WalkedRows, walk};
+use crate::workflow::log::walk::{WalkedRows, walk_rows};
 use crate::workflow::log::{self, LogRow};
 use crate::workflow::project::Project;
 
@@ -51,8 +51,8 @@ pub struct TimelineMark {
 /// Reads the current state. Only reads refs.
 pub fn mark(project: &Project, only: Option<&SessionName>) -> anyhow::Result<TimelineMark> {
     // A deleted directory would look like a repository without sessions.
-    let folder = project.repository.common_dir();
-    anyhow::ensure!(folder.is_dir(), "`{}` is gone", folder.display());
+    let dir = project.repository.common_dir();
+    anyhow::ensure!(dir.is_dir(), "`{}` is gone", dir.display());
     let mut tips = project.store().sessions()?;
     if let Some(only) = only {
         tips.retain(|(name, _)| name == only);
@@ -69,16 +69,19 @@ pub fn mark(project: &Project, only: Option<&SessionName>) -> anyhow::Result<Tim
 
 /// Returns all sessions with their turns, or one of them.
 pub fn timeline(project: &Project, only: Option<&SessionName>) -> anyhow::Result<Timeline> {
-    let whole = |name: &SessionName| match log::rows(project, name) {
-        Ok(rows) => WalkedRows { rows, ailing: None },
+    let read_rows = |name: &SessionName| match log::rows(project, name) {
+        Ok(rows) => WalkedRows { rows, error: None },
         // Read turn by turn, and skip damaged ones.
         Err(error) => {
-            let walked = walk(project, name, usize::MAX);
-            let ailing = walked.ailing.or_else(|| Some(format!("{error:#}")));
-            WalkedRows { ailing, ..walked }
+            let walked = walk_rows(project, name, usize::MAX);
+            let first_error = walked.error.or_else(|| Some(format!("{error:#}")));
+            WalkedRows {
+                error: first_error,
+                ..walked
+            }
         }
     };
-    lanes(project, only, &whole)
+    lanes(project, only, &read_rows)
 }
 
 /// Like [`timeline`], with at most `most` turns of each session, so that it is fast for long
@@ -88,7 +91,7 @@ pub fn newest(
     only: Option<&SessionName>,
     most: usize,
 ) -> anyhow::Result<Timeline> {
-    lanes(project, only, &|name| walk(project, name, most))
+    lanes(project, only, &|name| walk_rows(project, name, most))
 }
 
 fn lanes(
@@ -108,7 +111,7 @@ fn lanes(
     let in_use = project.session().ok();
     let exists = |name: &SessionName| all.iter().any(|(other, _)| other == name);
     let lane = |name: SessionName| {
-        let WalkedRows { mut rows, ailing } = rows(&name);
+        let WalkedRows { mut rows, error } = rows(&name);
         let changed = rows.first().and_then(|row| row.time.clone());
         let parent = parent(project, &name, &rows).filter(|(parent, _)| exists(parent));
         if let Some((_, number)) = &parent {
@@ -118,7 +121,7 @@ fn lanes(
             in_use: in_use.as_ref() == Some(&name),
             parent,
             rows,
-            ailing,
+            ailing: error,
             name,
         };
         (changed, lane)

@@ -5,7 +5,7 @@
 
 use crate::git::diff;
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::remade::blob_within;
+use crate::git::object::rewrite::read_blob_within;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeEntry};
 use crate::git::repository::Repository;
 use crate::session::artifact;
@@ -47,7 +47,7 @@ pub struct TurnPage {
     /// The report.
     pub report: Option<String>,
     /// The model's question or summary.
-    pub said: Option<String>,
+    pub closing_text: Option<String>,
     /// Output of commands.
     pub outputs: Vec<OutputText>,
     /// Resources in the model's input, with their tokens.
@@ -61,7 +61,7 @@ pub struct TurnPage {
     /// `meta.yaml`
     pub meta: String,
     /// Errors of unreadable parts.
-    pub ailing: Vec<String>,
+    pub errors: Vec<String>,
 }
 
 /// Output of a command.
@@ -126,7 +126,7 @@ pub enum FileView {
 
 /// Reads a turn page.
 pub fn turn_page(project: &Project, turn: &Turn) -> anyhow::Result<TurnPage> {
-    gathered(project, turn, None)
+    collect_page(project, turn, None)
 }
 
 /// Like [`turn_page`], redacted. The contents of files are redacted separately.
@@ -135,12 +135,12 @@ pub fn plain_turn_page(
     turn: &Turn,
     redaction: &Redaction,
 ) -> anyhow::Result<TurnPage> {
-    let mut page = gathered(project, turn, Some(redaction))?;
+    let mut page = collect_page(project, turn, Some(redaction))?;
     redaction.turn(&mut page);
     Ok(page)
 }
 
-fn gathered(
+fn collect_page(
     project: &Project,
     turn: &Turn,
     redaction: Option<&Redaction>,
@@ -151,14 +151,14 @@ fn gathered(
         leaves: project
             .repository
             .leaves_up_to(turn.tree, TreeLimit::SMALL)?,
-        ailing: Vec::new(),
+        errors: Vec::new(),
     };
     let row = log::row(project, turn).unwrap_or_else(|error| {
-        parts.ailing.push(format!("{error:#}"));
+        parts.errors.push(format!("{error:#}"));
         log::row_without_files(turn)
     });
     let (files, files_left_out) = parts.files(turn);
-    let said = [artifact::QUESTION, artifact::CONCLUSION].map(in_next);
+    let names = [artifact::QUESTION, artifact::CONCLUSION].map(in_next);
 
     Ok(TurnPage {
         row,
@@ -169,14 +169,14 @@ fn gathered(
             .text(artifact::APPROVED)
             .or_else(|| parts.text(artifact::PLAN)),
         report: parts.text(artifact::REPORT),
-        said: said.iter().find_map(|name| parts.text(name)),
+        closing_text: names.iter().find_map(|name| parts.text(name)),
         outputs: parts.outputs(),
         input: parts.input(),
         files,
         files_left_out,
         artifacts: parts.names(),
         meta: parts.text(artifact::META).unwrap_or_default(),
-        ailing: parts.ailing,
+        errors: parts.errors,
     })
 }
 
@@ -185,7 +185,7 @@ struct Parts<'a> {
     redaction: Option<&'a Redaction>,
     repository: &'a Repository,
     leaves: Vec<Leaf>,
-    ailing: Vec<String>,
+    errors: Vec<String>,
 }
 
 impl Parts<'_> {
@@ -198,12 +198,12 @@ impl Parts<'_> {
         let is_file = |mode| matches!(mode, EntryMode::File | EntryMode::Executable);
         let mut leaves = self.leaves.iter();
         let leaf = leaves.find(|leaf| leaf.path == name.as_bytes() && is_file(leaf.mode))?;
-        match blob_within(self.repository, BlobId::of(leaf.id), most) {
+        match read_blob_within(self.repository, BlobId::of(leaf.id), most) {
             Ok(Some(bytes)) => return Some(self.plain(bytes)),
             Ok(None) => self
-                .ailing
+                .errors
                 .push(format!("`{name}` is too large to be shown")),
-            Err(error) => self.ailing.push(format!("`{name}`: {error:#}")),
+            Err(error) => self.errors.push(format!("`{name}`: {error:#}")),
         }
 
         None
@@ -227,7 +227,7 @@ impl Parts<'_> {
     }
 
     fn outputs(&mut self) -> Vec<OutputText> {
-        let mut left = MAX_OUTPUTS;
+        let mut remaining = MAX_OUTPUTS;
         let mut names = self.names();
         names.retain(|name| name.starts_with(artifact::OUTPUT));
 
@@ -236,8 +236,8 @@ impl Parts<'_> {
             let Some(bytes) = self.bytes(&name, MAX_READ) else {
                 continue;
             };
-            let (text, is_cut) = cut(&bytes, MAX_OUTPUT.min(left));
-            left -= text.len().min(left);
+            let (text, is_cut) = cut(&bytes, MAX_OUTPUT.min(remaining));
+            remaining -= text.len().min(remaining);
             outputs.push(OutputText {
                 name,
                 text,
@@ -250,7 +250,7 @@ impl Parts<'_> {
 
     fn input(&mut self) -> Vec<ResourceTokens> {
         let input = self.bytes(artifact::INPUT, MAX_INPUT);
-        let input = input.map(|bytes| summary::resources(&String::from_utf8_lossy(&bytes)));
+        let input = input.map(|bytes| summary::read_summary(&String::from_utf8_lossy(&bytes)));
         input.unwrap_or_default()
     }
 
@@ -262,7 +262,7 @@ impl Parts<'_> {
         let changes = tree(workspace.before)
             .and_then(|before| diff::changes(self.repository, before, tree(workspace.after)?));
         let changes = changes.unwrap_or_else(|error: anyhow::Error| {
-            self.ailing.push(format!("the files: {error:#}"));
+            self.errors.push(format!("the files: {error:#}"));
             Vec::new()
         });
 
@@ -324,7 +324,7 @@ impl FileView {
 
         let blob = BlobId::of(entry.id);
         let size = repository.blob_size(blob);
-        let bytes = size.and_then(|size| Ok((size, blob_within(repository, blob, MAX_FILE)?)));
+        let bytes = size.and_then(|size| Ok((size, read_blob_within(repository, blob, MAX_FILE)?)));
         match bytes {
             Err(error) => FileView::Unreadable(format!("{error:#}")),
             Ok((bytes, None)) => FileView::TooLarge { bytes },
@@ -373,8 +373,8 @@ mod tests {
     #[test]
     fn a_text_is_cut_behind_a_whole_character() {
         let check = |text: &str, most, expected: &str, is_cut| {
-            let found = cut(text.as_bytes(), most);
-            assert_eq!(found, (expected.to_owned(), is_cut), "{text} to {most}");
+            let actual = cut(text.as_bytes(), most);
+            assert_eq!(actual, (expected.to_owned(), is_cut), "{text} to {most}");
         };
         check("abc", 3, "abc", false);
         check("abcd", 3, "abc", true);

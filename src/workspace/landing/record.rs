@@ -19,10 +19,10 @@ use crate::workspace::complete::{Completed, SessionMove, complete};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::publish_turn;
-use crate::workspace::{Checkout, carry};
+use crate::workspace::{Checkout, draft_transfer};
 
 /// The turns that a title names one by one.
-const MAX_NAMED: usize = 4;
+const MAX_TITLE_TURNS: usize = 4;
 
 /// A landing on record.
 pub struct Recording {
@@ -39,16 +39,16 @@ pub struct Recording {
 }
 
 /// Records commits that git made as a turn, and applies the changes of hooks to the user's files. The caller holds TeDDy's lock.
-pub fn record(
+pub fn record_landing(
     checkout: &Checkout<'_>,
     landing: &LandingNote,
-    made: &[MadeCommit],
+    commits: &[MadeCommit],
 ) -> anyhow::Result<Recording> {
     let session = SessionName::from_ref(&landing.session)?;
     let tip = Turn::read(checkout.repository, &session, landing.tip)?;
-    let waiting = carry::waiting(checkout, &tip)?;
+    let waiting = draft_transfer::waiting(checkout, &tip)?;
     let recorded = snapshot::record(checkout, &tip, &[])?;
-    let changed = hook_changes(checkout.repository, landing, recorded.tree, made)?;
+    let changed = hook_changes(checkout.repository, landing, recorded.tree, commits)?;
 
     let files = FileMove {
         from: recorded.tree,
@@ -62,16 +62,22 @@ pub fn record(
         commit: before,
         ..recorded
     };
-    let step = write(checkout, &tip, landed(landing, made), &recorded, files.to)?;
+    let step = write_landing_turn(
+        checkout,
+        &tip,
+        landed_meta(landing, commits),
+        &recorded,
+        files.to,
+    )?;
     let completed = complete(checkout, &session, &step, Some(&files))?;
-    let carried = waiting.map(|draft| carry::carry(checkout, &tip, draft));
+    let transferred = waiting.map(|draft| draft_transfer::transfer_draft(checkout, &tip, draft));
 
     Ok(Recording {
         turn: tip.number() + 1,
         completed,
         overlaps: changed.overlaps,
         files: recorded.tree,
-        draft_lost: carried.and_then(Result::err),
+        draft_lost: transferred.and_then(Result::err),
     })
 }
 
@@ -90,18 +96,18 @@ fn hook_changes(
     repository: &Repository,
     landing: &LandingNote,
     now: TreeId,
-    made: &[MadeCommit],
+    commits: &[MadeCommit],
 ) -> anyhow::Result<HookChanges> {
     let mut changes = HookChanges {
         before: now,
         after: now,
         overlaps: Vec::new(),
     };
-    for commit in made.iter().filter(|_| landing.is_current) {
-        let wanted = commit.intended.tree;
+    for commit in commits.iter().filter(|_| landing.is_current) {
+        let intended = commit.intended.tree;
         if commit.intended.in_checkout {
             let mut edits = BTreeMap::new();
-            for change in diff::changes(repository, commit.tree, wanted)? {
+            for change in diff::changes(repository, commit.tree, intended)? {
                 if repository.entry(now, &change.path)? == change.old {
                     edits.insert(change.path, change.new);
                 }
@@ -110,7 +116,8 @@ fn hook_changes(
             continue;
         }
 
-        changes.after = match merge::merge(repository, wanted, changes.after, commit.tree)? {
+        changes.after = match merge::merge_trees(repository, intended, changes.after, commit.tree)?
+        {
             Merged::Clean(tree) => tree,
             Merged::Overlap { paths, ours, .. } => {
                 changes.overlaps.extend(paths);
@@ -125,7 +132,7 @@ fn hook_changes(
 }
 
 /// Writes the turn.
-fn write(
+fn write_landing_turn(
     checkout: &Checkout<'_>,
     tip: &Turn,
     landed: Landed,
@@ -133,10 +140,10 @@ fn write(
     files: TreeId,
 ) -> anyhow::Result<SessionMove> {
     let repository = checkout.repository;
-    let title = title(&landed);
-    let done = lines(repository, &landed)?;
+    let title = landing_title(&landed);
+    let summary = commit_lines(repository, &landed)?;
     let mut draft = checkout.store().draft(tip)?;
-    draft.set_answer_aside();
+    draft.archive_answer();
     draft.begin();
     let after = snapshot::advance(
         repository,
@@ -165,20 +172,20 @@ fn write(
         ..draft.meta.clone()
     };
 
-    let mut artifacts = draft.standing();
+    let mut artifacts = draft.lasting_artifacts();
     tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
 
     // What the user has put on the list since the newest turn stays there.
     for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
+        artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
     }
 
-    artifacts.put(artifact::REPORT, report(&title, &done));
+    artifacts.insert(artifact::REPORT, render_landing_report(&title, &summary));
 
     let commit = checkout.store().write(NewTurn {
         session: &tip.session,
         title: &title,
-        done: &done,
+        results: &summary,
         artifacts,
         meta: &meta,
         previous: Some(tip.commit),
@@ -196,19 +203,19 @@ fn write(
     })
 }
 
-fn landed(landing: &LandingNote, made: &[MadeCommit]) -> Landed {
-    let commit = |made: &MadeCommit| LandedCommit {
-        commit: made.commit,
-        turns: made.intended.turns.clone(),
+fn landed_meta(landing: &LandingNote, commits: &[MadeCommit]) -> Landed {
+    let commit = |created: &MadeCommit| LandedCommit {
+        commit: created.commit,
+        turns: created.intended.turns.clone(),
     };
     Landed {
         branch: landing.branch.trim_start_matches("refs/heads/").to_owned(),
-        commits: made.iter().map(commit).collect(),
+        commits: commits.iter().map(commit).collect(),
     }
 }
 
 /// Returns a line for each commit.
-fn lines(repository: &Repository, landed: &Landed) -> anyhow::Result<Vec<String>> {
+fn commit_lines(repository: &Repository, landed: &Landed) -> anyhow::Result<Vec<String>> {
     let line = |landed: &LandedCommit| {
         let commit = repository.commit(landed.commit)?;
         Ok(format!(
@@ -221,14 +228,14 @@ fn lines(repository: &Repository, landed: &Landed) -> anyhow::Result<Vec<String>
 }
 
 /// Returns the title of the turn: `Land turns 1, 2 on main`.
-fn title(landed: &Landed) -> String {
+fn landing_title(landed: &Landed) -> String {
     let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
     let numbers: Vec<u64> = turns.map(|turn| turn.number).collect();
     format!("Land {} on {}", turns_named(&numbers), landed.branch)
 }
 
-fn report(title: &str, done: &[String]) -> String {
-    let lines: String = done.iter().map(|line| format!("- {line}\n")).collect();
+fn render_landing_report(title: &str, summary: &[String]) -> String {
+    let lines: String = summary.iter().map(|line| format!("- {line}\n")).collect();
     format!("# Execution Report: {title}\n- **Overall Status:** Landed 🟢\n\n## Commits\n\n{lines}")
 }
 
@@ -242,9 +249,12 @@ pub fn turns_named(numbers: &[u64]) -> String {
             format!("turns {first}-{last}")
         }
         _ => {
-            let mut names: Vec<String> =
-                numbers.iter().take(MAX_NAMED).map(u64::to_string).collect();
-            if numbers.len() > MAX_NAMED {
+            let mut names: Vec<String> = numbers
+                .iter()
+                .take(MAX_TITLE_TURNS)
+                .map(u64::to_string)
+                .collect();
+            if numbers.len() > MAX_TITLE_TURNS {
                 names.push("...".to_owned());
             }
             format!("turns {}", names.join(", "))

@@ -43,7 +43,7 @@ pub struct Patch {
     /// The change.
     pub change: Delta,
     /// The patches on which it was made.
-    pub below: Stack<PatchId>,
+    pub base: Stack<PatchId>,
 }
 
 /// Reads stacks, and caches patches.
@@ -87,10 +87,10 @@ impl<'a> Stacks<'a> {
     /// A missing ref is fine as long as no snapshot was taken here, or no recent turn of a session
     /// ran here.
     pub fn are_known(&self) -> anyhow::Result<bool> {
-        let here = self.repository.worktree_name();
+        let worktree = self.repository.worktree_name();
         let is_there =
             |name: &str| Ok::<_, anyhow::Error>(refs::read(self.repository, name)?.is_some());
-        if is_there(&self.reference())? || !is_there(&format!("refs/teddy/snapshots/{here}"))? {
+        if is_there(&self.reference())? || !is_there(&format!("refs/teddy/snapshots/{worktree}"))? {
             return Ok(true);
         }
 
@@ -116,7 +116,7 @@ impl<'a> Stacks<'a> {
                 }
 
                 let workspace = turn.meta.workspace.as_ref();
-                if workspace.is_some_and(|ran| ran.worktree == here) && is_patch(&turn) {
+                if workspace.is_some_and(|ran| ran.worktree == worktree) && is_patch(&turn) {
                     return Ok(false);
                 }
             }
@@ -126,13 +126,13 @@ impl<'a> Stacks<'a> {
     }
 
     /// The stack in the files of this checkout. `tip` is the newest turn of the current session.
-    pub fn here(&self, tip: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    pub fn current(&self, tip: &Turn) -> anyhow::Result<Stack<PatchId>> {
         if let Some((id, publication)) = self.last()? {
             return Ok(publication.stack(id).map(PatchId::Published));
         }
 
-        let brought = refs::read(self.repository, &self.reference())?;
-        match self.turn_that_brought(brought, tip)? {
+        let applied = refs::read(self.repository, &self.reference())?;
+        match self.turn_that_applied(applied, tip)? {
             Some(turn) => self.after(&turn),
             None => Ok(Stack::default()),
         }
@@ -140,26 +140,26 @@ impl<'a> Stacks<'a> {
 
     /// Finds the turn whose result is this workspace commit, which is all that early versions
     /// recorded in the published ref.
-    fn turn_that_brought(
+    fn turn_that_applied(
         &self,
-        brought: Option<CommitId>,
+        applied: Option<CommitId>,
         tip: &Turn,
     ) -> anyhow::Result<Option<Turn>> {
-        let here = self.repository.worktree_name();
+        let worktree = self.repository.worktree_name();
         let ran_here = |turn: &Turn| {
             let workspace = turn.meta.workspace.as_ref();
-            workspace.is_some_and(|workspace| workspace.worktree == here)
+            workspace.is_some_and(|workspace| workspace.worktree == worktree)
         };
         let store = Store {
             repository: self.repository,
         };
 
-        if brought.is_some() && tip.published() != brought {
+        if applied.is_some() && tip.published() != applied {
             for (name, id) in store.sessions()? {
                 let Ok(turn) = Turn::read(self.repository, &name, id) else {
                     continue;
                 };
-                if turn.published() == brought && ran_here(&turn) {
+                if turn.published() == applied && ran_here(&turn) {
                     return Ok(Some(turn));
                 }
             }
@@ -167,7 +167,7 @@ impl<'a> Stacks<'a> {
 
         // Without the ref, no turn was applied here: one that names this worktree ran in another
         // clone, where it has the same name.
-        for turn in store.history(tip.clone()).take_while(|_| brought.is_some()) {
+        for turn in store.history(tip.clone()).take_while(|_| applied.is_some()) {
             let turn = turn?;
             if ran_here(&turn) {
                 return Ok(Some(turn));
@@ -204,9 +204,9 @@ impl<'a> Stacks<'a> {
             .collect();
 
         if !overlaps.is_empty() {
-            let below = self.below(turn)?;
+            let base = self.base_of(turn)?;
             for path in overlaps {
-                stack.set(path.as_bytes(), below.at(path.as_bytes()));
+                stack.set(path.as_bytes(), base.at(path.as_bytes()));
             }
         }
 
@@ -214,9 +214,9 @@ impl<'a> Stacks<'a> {
     }
 
     /// The stack that a restore to this turn aims at: with its result, applied or not.
-    pub fn wanted(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    pub fn expected(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         match self.own(turn)? {
-            Some((id, publication)) => Ok(publication.wanted(id).map(PatchId::Published)),
+            Some((id, publication)) => Ok(publication.target_stack(id).map(PatchId::Published)),
             None if turn.publication.is_none() && is_patch(turn) => {
                 Ok(Stack::of(Some(self.stands_for_itself(turn))))
             }
@@ -225,7 +225,7 @@ impl<'a> Stacks<'a> {
     }
 
     /// The stack in the files before a turn.
-    pub fn below(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    pub fn base_of(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
         if let Some((_, publication)) = self.own(turn)? {
             return Ok(publication.below.map(PatchId::Published));
         }
@@ -295,7 +295,7 @@ impl<'a> Stacks<'a> {
         let publication = Publication::read(self.repository, id)?.with_context(damaged)?;
         Ok(Patch {
             change: publication.change.with_context(damaged)?,
-            below: publication.below.map(PatchId::Published),
+            base: publication.below.map(PatchId::Published),
             session: publication.session,
             turn: publication.turn,
         })
@@ -313,7 +313,7 @@ impl<'a> Stacks<'a> {
                 before: workspace.before,
                 after: workspace.after,
             },
-            below: self.below(&turn)?,
+            base: self.base_of(&turn)?,
         })
     }
 }

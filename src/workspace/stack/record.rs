@@ -13,7 +13,7 @@ use crate::host::clock;
 use crate::session::meta::Workspace;
 use crate::session::publication::{Delta, Publication, SCHEMA, Stack};
 use crate::session::turn::Turn;
-use crate::workspace::marks::marked;
+use crate::workspace::marks::find_conflict_markers;
 
 /// A written publication.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,7 +28,7 @@ pub struct Written {
 pub struct Recorder<'a> {
     stacks: &'a Stacks<'a>,
     /// Publications written for patches that had none.
-    settled: BTreeMap<PatchId, CommitId>,
+    published: BTreeMap<PatchId, CommitId>,
     others: Vec<CommitId>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Recorder<'a> {
     pub fn new(stacks: &'a Stacks<'a>) -> Recorder<'a> {
         Recorder {
             stacks,
-            settled: BTreeMap::new(),
+            published: BTreeMap::new(),
             others: Vec::new(),
         }
     }
@@ -55,14 +55,14 @@ impl<'a> Recorder<'a> {
     pub fn publication(
         &mut self,
         author: Author<'_>,
-        below: &Stack<PatchId>,
+        base: &Stack<PatchId>,
     ) -> anyhow::Result<Publication> {
         Ok(Publication {
             schema: SCHEMA,
             session: author.session.to_owned(),
             turn: author.turn,
             change: None,
-            below: self.settle(below)?,
+            below: self.publish_stack(base)?,
             target: None,
             applied: true,
             left: Vec::new(),
@@ -73,7 +73,7 @@ impl<'a> Recorder<'a> {
     /// Writes a publication. `tree` is the tree of the files after it.
     pub fn write(self, publication: &Publication, tree: TreeId) -> anyhow::Result<Written> {
         // Only staged: the caller protects it before a ref points at it.
-        let batch = batch::batch(self.stacks.repository);
+        let batch = batch::begin_batch(self.stacks.repository);
         let id = batch.commit(&NewCommit {
             tree,
             parents: &publication.parents(),
@@ -90,9 +90,9 @@ impl<'a> Recorder<'a> {
     }
 
     /// Converts a stack to publications, and writes those that are missing.
-    pub fn settle(&mut self, stack: &Stack<PatchId>) -> anyhow::Result<Stack<CommitId>> {
+    pub fn publish_stack(&mut self, stack: &Stack<PatchId>) -> anyhow::Result<Stack<CommitId>> {
         for id in stack.tops() {
-            self.settle_patch(id)?;
+            self.publish_patch(id)?;
         }
         Ok(stack.map(|id| self.publication_of(id)))
     }
@@ -100,14 +100,14 @@ impl<'a> Recorder<'a> {
     fn publication_of(&self, id: PatchId) -> CommitId {
         match id {
             PatchId::Published(commit) => commit,
-            PatchId::Turn(commit) => self.settled.get(&id).copied().unwrap_or(commit),
+            PatchId::Turn(commit) => self.published.get(&id).copied().unwrap_or(commit),
         }
     }
 
     /// Writes a publication for a turn of an early version, and for those below it.
-    fn settle_patch(&mut self, id: PatchId) -> anyhow::Result<()> {
+    fn publish_patch(&mut self, id: PatchId) -> anyhow::Result<()> {
         let is_open = |recorder: &Recorder<'_>, id: &PatchId| {
-            matches!(id, PatchId::Turn(_)) && !recorder.settled.contains_key(id)
+            matches!(id, PatchId::Turn(_)) && !recorder.published.contains_key(id)
         };
         let mut waiting = vec![id];
 
@@ -119,11 +119,11 @@ impl<'a> Recorder<'a> {
 
             let patch = self.stacks.patch(id)?;
             let before = waiting.len();
-            waiting.extend(patch.below.tops().filter(|below| is_open(self, below)));
+            waiting.extend(patch.base.tops().filter(|base| is_open(self, base)));
             if waiting.len() == before {
-                let below = patch.below.map(|below| self.publication_of(below));
-                let commit = self.write_patch(id, below)?;
-                self.settled.insert(id, commit);
+                let base = patch.base.map(|base| self.publication_of(base));
+                let commit = self.write_patch(id, base)?;
+                self.published.insert(id, commit);
                 waiting.pop();
             }
         }
@@ -131,12 +131,12 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
-    fn write_patch(&mut self, id: PatchId, below: Stack<CommitId>) -> anyhow::Result<CommitId> {
+    fn write_patch(&mut self, id: PatchId, base: Stack<CommitId>) -> anyhow::Result<CommitId> {
         let repository = self.stacks.repository;
         let patch = self.stacks.patch(id)?;
         let publication = Publication {
             change: Some(patch.change),
-            below,
+            below: base,
             ..self.publication(
                 Author {
                     session: &patch.session,
@@ -164,12 +164,12 @@ impl<'a> Recorder<'a> {
         let mut top = series.base;
         for &id in &series.above {
             let patch = self.stacks.patch(id)?;
-            if PathStacks::new(self.stacks, path).top(&patch.below) == top {
+            if PathStacks::new(self.stacks, path).top(&patch.base) == top {
                 top = Some(id);
                 continue;
             }
-            let below = self.settle(&Stack::of(top))?;
-            top = Some(PatchId::Published(self.write_patch(id, below)?));
+            let base = self.publish_stack(&Stack::of(top))?;
+            top = Some(PatchId::Published(self.write_patch(id, base)?));
         }
 
         Ok(top)
@@ -223,13 +223,13 @@ pub fn publish_turn_with(
     let publication = Publication {
         change,
         applied: workspace.synced,
-        marked: marked(repository, tree, &suspects)?,
+        marked: find_conflict_markers(repository, tree, &suspects)?,
         ..recorder.publication(
             Author {
                 session: tip.session.as_str(),
                 turn: tip.number() + 1,
             },
-            &stacks.here(tip)?,
+            &stacks.current(tip)?,
         )?
     };
 
@@ -241,13 +241,13 @@ pub fn amend(
     stacks: &Stacks<'_>,
     id: CommitId,
     applied: bool,
-    left: &[Vec<u8>],
+    unapplied: &[Vec<u8>],
 ) -> anyhow::Result<CommitId> {
     let repository = stacks.repository;
     let publication = Publication::read(repository, id)?;
     let mut publication = publication.with_context(|| format!("{id} is not a publication"))?;
     publication.applied &= applied;
-    publication.left.extend_from_slice(left);
+    publication.left.extend_from_slice(unapplied);
 
     let written = Recorder::new(stacks).write(&publication, repository.commit(id)?.tree)?;
     written.id.context("it was written")

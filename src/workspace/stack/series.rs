@@ -17,7 +17,7 @@ pub struct Series {
 
 impl Series {
     /// A series that leaves out all patches.
-    pub fn below(top: Option<PatchId>) -> Series {
+    pub fn up_to(top: Option<PatchId>) -> Series {
         Series {
             base: top,
             above: Vec::new(),
@@ -38,31 +38,31 @@ pub struct StackDifference {
 
 /// Returns the patches that only the first stack has, newest first, and those that only the second
 /// has, oldest first. Covers all subtrees.
-pub fn differences(
+pub fn stack_differences(
     stacks: &Stacks<'_>,
     one: &Stack<PatchId>,
     other: &Stack<PatchId>,
 ) -> anyhow::Result<[Vec<PatchId>; 2]> {
-    let (mut found, mut seen) = ([Vec::new(), Vec::new()], BTreeSet::new());
+    let (mut patches, mut visited) = ([Vec::new(), Vec::new()], BTreeSet::new());
     let mut waiting = vec![Vec::new()];
     while let Some(path) = waiting.pop() {
         let mut part = PathStacks::new(stacks, &path);
         let tops = [part.top(one), part.top(other)];
         let StackDifference { removed, added, .. } = part.difference(tops[0], tops[1])?;
-        for (list, ids) in found.iter_mut().zip([removed, added]) {
+        for (list, ids) in patches.iter_mut().zip([removed, added]) {
             let is_new = |id: &PatchId| !list.contains(id);
             let new: Vec<PatchId> = ids.into_iter().filter(is_new).collect();
             list.extend(new);
         }
 
-        let apart = part.apart;
-        seen.insert(path);
-        waiting.extend(apart.into_iter().filter(|path| !seen.contains(path)));
+        let split = part.split_paths;
+        visited.insert(path);
+        waiting.extend(split.into_iter().filter(|path| !visited.contains(path)));
         waiting.sort();
         waiting.dedup();
     }
 
-    Ok(found)
+    Ok(patches)
 }
 
 /// Stacks as seen in one subtree.
@@ -72,7 +72,7 @@ pub struct PathStacks<'a> {
     path: &'a [u8],
     /// Files and directories whose stack differs from this subtree's in some patch read so far.
     /// Each must be compared on its own.
-    pub apart: BTreeSet<Vec<u8>>,
+    pub split_paths: BTreeSet<Vec<u8>>,
 }
 
 impl<'a> PathStacks<'a> {
@@ -81,19 +81,19 @@ impl<'a> PathStacks<'a> {
         PathStacks {
             stacks,
             path,
-            apart: BTreeSet::new(),
+            split_paths: BTreeSet::new(),
         }
     }
 
     /// The top patch of a stack in this subtree.
     pub fn top(&mut self, stack: &Stack<PatchId>) -> Option<PatchId> {
-        self.apart.extend(stack.apart.keys().cloned());
+        self.split_paths.extend(stack.apart.keys().cloned());
         stack.at(self.path)
     }
 
-    fn below(&mut self, id: PatchId) -> anyhow::Result<Option<PatchId>> {
+    fn base_of(&mut self, id: PatchId) -> anyhow::Result<Option<PatchId>> {
         let patch = self.stacks.patch(id)?;
-        Ok(self.top(&patch.below))
+        Ok(self.top(&patch.base))
     }
 
     /// Compares two stacks. Reads only down to the newest common patch, so the cost depends on the
@@ -133,21 +133,21 @@ impl<'a> PathStacks<'a> {
         other: Option<PatchId>,
     ) -> anyhow::Result<(Option<PatchId>, [Vec<PatchId>; 2])> {
         let mut at = [one, other];
-        let mut seen = [BTreeMap::new(), BTreeMap::new()];
+        let mut visited = [BTreeMap::new(), BTreeMap::new()];
         let mut heads = [Vec::new(), Vec::new()];
 
         loop {
             // Descend both stacks in step, so that the cost is the distance to the common patch.
             for side in [0, 1] {
                 let Some(id) = at[side] else { continue };
-                if let Some(length) = seen[1 - side].get(&id) {
+                if let Some(length) = visited[1 - side].get(&id) {
                     heads[1 - side].truncate(*length);
                     return Ok((Some(id), heads));
                 }
 
-                seen[side].insert(id, heads[side].len());
+                visited[side].insert(id, heads[side].len());
                 heads[side].push(id);
-                at[side] = self.below(id)?;
+                at[side] = self.base_of(id)?;
             }
 
             if at == [None, None] {
@@ -169,7 +169,7 @@ impl<'a> PathStacks<'a> {
             if self.stacks.patch(id)?.change.after == change {
                 return Ok(true);
             }
-            at = self.below(id)?;
+            at = self.base_of(id)?;
         }
         Ok(false)
     }
@@ -208,7 +208,7 @@ impl<'a> StackChanges<'a> {
             && !self.met.contains(&change)
         {
             self.met.insert(self.part.stacks.patch(id)?.change.after);
-            self.next = self.part.below(id)?;
+            self.next = self.part.base_of(id)?;
         }
         Ok(self.met.contains(&change))
     }

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use teddy::plan::difference::{AgentWords, FileState, MadeChange, StateMode, WrittenPlan, plan_of};
+use teddy::plan::difference::{AgentText, FileState, MadeChange, StateMode, WrittenPlan, plan_of};
 
 use crate::plans::{create, plan};
 use crate::support::TestRepo;
@@ -25,7 +25,10 @@ fn project() -> TestRepo {
 
 fn state(mode: StateMode, content: &[u8]) -> FileState {
     let content = content.to_vec();
-    FileState { mode, content }
+    FileState {
+        mode,
+        bytes: content,
+    }
 }
 
 fn change(path: &str, before: Option<FileState>, after: Option<FileState>) -> MadeChange {
@@ -91,7 +94,7 @@ fn tree(repo: &TestRepo, lines: &str) -> String {
 
 /// Replaces the draft's plan by one derived from these changes.
 fn waits(repo: &TestRepo, changes: &[MadeChange]) -> WrittenPlan {
-    let words = AgentWords {
+    let words = AgentText {
         title: "Tidy up",
         rationale: "I tidied up.\n\n## Action Plan\n### `EXECUTE`\n",
     };
@@ -118,7 +121,7 @@ fn waits(repo: &TestRepo, changes: &[MadeChange]) -> WrittenPlan {
     }
 
     let mut taken = String::new();
-    for (name, bytes) in &written.taken {
+    for (name, bytes) in &written.taken_bytes {
         let blob = stored(repo, "blob", bytes);
         let name = name.strip_prefix("taken/").unwrap();
         taken += &format!("100644 blob {blob}\t{name}\n");
@@ -140,7 +143,7 @@ fn waits(repo: &TestRepo, changes: &[MadeChange]) -> WrittenPlan {
 fn p40_what_an_agent_did_arrives_and_goes_again() {
     let repo = project();
     let written = waits(&repo, &work());
-    assert_eq!(written.taken.len(), 3);
+    assert_eq!(written.taken_bytes.len(), 3);
     let out = repo.teddy(&["execute", "-y"]);
     out.check(0, &[]);
 
@@ -240,7 +243,7 @@ fn p39_what_the_user_changed_meanwhile_is_refused_and_stays() {
 #[test]
 fn p39_a_take_that_somebody_made_up_never_runs() {
     let repo = project();
-    let written = plan_of(&work(), &AgentWords::default());
+    let written = plan_of(&work(), &AgentText::default());
     let why = "the turn has no `taken/01`, whose bytes TAKE needs";
     let out = repo.teddy_reads(&["execute", "-", "-y"], &written.text);
     assert_ne!(out.code, 0, "{out}");

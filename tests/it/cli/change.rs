@@ -1122,16 +1122,16 @@ fn a29_the_examples_of_the_prompts_are_documents_without_a_mistake() {
         ("spec", "specs/greeting.md"),
         ("tasks", "tasks.md"),
     ] {
-        documents.put(path, example(name));
+        documents.insert(path, example(name));
     }
     assert_eq!(documents.check(&id), []);
-    let files = teddy::change::answer::files(&example("revision"));
+    let files = teddy::change::answer::files_in_answer(&example("revision"));
     assert_eq!(files.len(), 1);
     assert_eq!(Documents::check_one(&id, &files[0].0, &files[0].1), []);
     for (name, high) in [("challenger", 0), ("reviewer", 1)] {
-        let body = teddy::change::answer::review(&example(name));
+        let body = teddy::change::answer::review_text(&example(name));
         assert_eq!(
-            teddy::change::verdict::read(&body),
+            teddy::change::verdict::read_verdict(&body),
             Ok(teddy::change::verdict::ReviewVerdict::NeedsRevision),
             "{name}"
         );
@@ -1167,7 +1167,7 @@ fn a29_the_examples_of_the_format_documents_are_what_the_parser_reads() {
         ("tasks", "tasks.md"),
         ("review", "review.md"),
     ] {
-        documents.put(path, example(name, "markdown"));
+        documents.insert(path, example(name, "markdown"));
     }
     assert_eq!(documents.check(&id), []);
     let state = teddy::change::state::read(&example("change-state", "yaml")).unwrap();

@@ -1,7 +1,7 @@
 //! The fingerprint of the user's repository state reports what a command changed, and nothing else.
 
 use teddy::git::fingerprint;
-use teddy::git::fingerprint::{RepositoryDifference, What};
+use teddy::git::fingerprint::{DifferenceKind, RepositoryDifference};
 
 use crate::support::TestRepo;
 
@@ -16,16 +16,16 @@ fn repo() -> TestRepo {
 }
 
 /// Changes a repository and compares the reported differences.
-fn check(change: impl Fn(&TestRepo), expected: &[(&str, What)]) {
+fn check(change: impl Fn(&TestRepo), expected: &[(&str, DifferenceKind)]) {
     let repo = repo();
-    let before = fingerprint::fingerprint(&repo.open()).unwrap();
+    let before = fingerprint::take_fingerprint(&repo.open()).unwrap();
     change(&repo);
-    let found = before.differences(&fingerprint::fingerprint(&repo.open()).unwrap());
+    let found = before.differences(&fingerprint::take_fingerprint(&repo.open()).unwrap());
     let expected: Vec<_> = expected
         .iter()
         .map(|&(part, what)| RepositoryDifference {
             part: part.to_owned(),
-            what,
+            kind: what,
         })
         .collect();
     assert_eq!(found, expected);
@@ -33,7 +33,7 @@ fn check(change: impl Fn(&TestRepo), expected: &[(&str, What)]) {
 
 #[test]
 fn what_a_command_changed_is_named() {
-    use What::{Added, Changed, Removed};
+    use DifferenceKind::{Added, Changed, Removed};
     check(
         |r| drop(r.git(&["config", "core.pager", "evil"])),
         &[("config", Changed)],
@@ -94,5 +94,5 @@ fn an_executable_bit_of_a_hook_counts() {
         std::fs::set_permissions(r.path().join(path), std::fs::Permissions::from_mode(0o755))
             .unwrap()
     };
-    check(allow, &[("hooks/pre-commit", What::Changed)]);
+    check(allow, &[("hooks/pre-commit", DifferenceKind::Changed)]);
 }

@@ -14,7 +14,7 @@ use teddy::git::repository::Repository;
 type Files = BTreeMap<String, (EntryMode, String)>;
 
 fn write(repository: &Repository, files: &Files) -> TreeId {
-    let batch = batch::batch(repository);
+    let batch = batch::begin_batch(repository);
     let edits = files.iter().map(|(path, (mode, content))| {
         let id = batch.blob(content.as_bytes()).unwrap().into();
         (
@@ -69,7 +69,7 @@ fn check(versions: [&[(&str, &str)]; 3], overlap: &[&str]) -> (TestRepo, Merged)
     let repo = TestRepo::new();
     let repository = repo.open();
     let [base, ours, theirs] = versions.map(|pairs| write(&repository, &files(pairs)));
-    let merged = merge::merge(&repository, base, ours, theirs).unwrap();
+    let merged = merge::merge_trees(&repository, base, ours, theirs).unwrap();
     let paths = match &merged {
         Merged::Clean(_) => Vec::new(),
         Merged::Overlap { paths, .. } => paths
@@ -308,7 +308,8 @@ fn random_trees_are_merged_as_git_merges_them() {
         let (ours, theirs) = (random.edit(&base), random.edit(&base));
         let versions = [&base, &ours, &theirs].map(|files| write(&repository, files));
         let expected = git_merge(&repo, versions);
-        let merged = merge::merge(&repository, versions[0], versions[1], versions[2]).unwrap();
+        let merged =
+            merge::merge_trees(&repository, versions[0], versions[1], versions[2]).unwrap();
         let found = if let Merged::Clean(tree) = merged {
             Some(tree)
         } else {

@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::support::TestRepo;
 use teddy::git::object::TreeId;
 use teddy::git::publish;
-use teddy::git::publish::displaced;
-use teddy::git::publish::rescue;
+use teddy::git::publish::displaced_files;
+use teddy::git::publish::undo_dir;
 use teddy::git::publish::{Guard, OverlapRule, Published};
 
 fn guard(overlap: OverlapRule) -> Guard {
@@ -273,7 +273,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
         },
     );
     // Remove what `trees` displaced.
-    displaced::clear_displaced(&repo.open()).unwrap();
+    undo_dir::clear_displaced(&repo.open()).unwrap();
     publish(&repo, from, to);
     let folder = repo.path().join(".git/teddy/undo/displaced");
     let away = |end: &str| {
@@ -292,14 +292,14 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
     open(".late").write_all(b" save").unwrap();
     open(".deleted").write_all(b" save").unwrap();
     let writer = open(".open");
-    let mut rescued = displaced::clear_displaced(&repo.open()).unwrap();
+    let mut rescued = undo_dir::clear_displaced(&repo.open()).unwrap();
     rescued.sort_by(|a, b| a.path.cmp(&b.path));
     let kept: Vec<_> = rescued
         .iter()
         .map(|one| {
             (
                 one.path.clone(),
-                std::fs::read_to_string(&one.kept).unwrap(),
+                std::fs::read_to_string(&one.saved_as).unwrap(),
             )
         })
         .collect();
@@ -317,7 +317,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
         "what somebody may still write to stays"
     );
     drop(writer);
-    assert_eq!(displaced::clear_displaced(&repo.open()).unwrap(), []);
+    assert_eq!(undo_dir::clear_displaced(&repo.open()).unwrap(), []);
     assert!(away(".open").is_none());
 }
 
@@ -488,10 +488,11 @@ fn temporary_files_of_an_interrupted_run_are_swept() {
     repo.write("d/.teddy-tmp-test-3", "the user's save");
     repo.write("d/.teddy-tmp-other-1", "1");
     let rescued =
-        rescue::sweep_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop)).unwrap();
+        displaced_files::discard_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop))
+            .unwrap();
     assert_eq!(rescued.len(), 1);
     assert_eq!(
-        std::fs::read_to_string(&rescued[0].kept).unwrap(),
+        std::fs::read_to_string(&rescued[0].saved_as).unwrap(),
         "the user's save"
     );
     let other = repo
@@ -508,7 +509,8 @@ fn a_folder_goes_with_the_last_file_that_was_moved_aside_in_it() {
     let (from, to) = trees(&repo, |r| r.write("d/e/a", "1"), |r| r.remove("d"));
     publish(&repo, from, to);
     repo.write("d/e/.teddy-tmp-test-1", "1");
-    rescue::sweep_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop)).unwrap();
+    displaced_files::discard_temporaries(&repo.open(), from, to, &guard(OverlapRule::Stop))
+        .unwrap();
     assert!(!repo.path().join("d").exists());
 }
 
@@ -557,7 +559,7 @@ fn what_may_not_be_written_to_is_named_before_anything_is_written() {
         let published = publish(&repo, from, to);
         chmod(&repo, "d", 0o755);
         assert_eq!(
-            (text(&published.conflicts), text(&published.closed)),
+            (text(&published.conflicts), text(&published.unwritable)),
             (vec![expected.to_owned()], vec![expected.to_owned()])
         );
         assert_eq!(repo.read("a"), "1");
@@ -584,7 +586,7 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
             });
         },
     );
-    displaced::clear_displaced(&repo.open()).unwrap();
+    undo_dir::clear_displaced(&repo.open()).unwrap();
     // A conflict in each part of the parallel work, and a file that is open for writing.
     repo.write(&path(1), "mine");
     repo.write(&path(1_298), "mine");
@@ -631,6 +633,6 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
     let away = repo.path().join(".git/teddy/undo/displaced");
     let count = || std::fs::read_dir(&away).unwrap().count();
     assert_eq!(count(), of(0..=8).len(), "what was replaced is put away");
-    assert_eq!(displaced::clear_displaced(&repo.open()).unwrap(), []);
+    assert_eq!(undo_dir::clear_displaced(&repo.open()).unwrap(), []);
     assert_eq!(count(), 0);
 }

@@ -9,8 +9,8 @@ use crate::support::TestRepo;
 use teddy::git::object::TreeId;
 use teddy::git::object::batch;
 use teddy::git::publish;
-use teddy::git::publish::displaced;
-use teddy::git::publish::rescue;
+use teddy::git::publish::displaced_files;
+use teddy::git::publish::undo_dir;
 use teddy::git::publish::{Guard, OverlapRule};
 
 /// Saves during a publication.
@@ -47,7 +47,7 @@ fn save(path: &Path, text: &str, in_place: bool) {
 /// each lookup search hundreds of them.
 fn versions(repo: &TestRepo) -> Vec<(TreeId, TreeId)> {
     let repository = repo.open();
-    let batch = batch::batch(&repository);
+    let batch = batch::begin_batch(&repository);
     let tree = |text: Option<String>| {
         let file = text.map(|text| ("file".to_owned(), batch.blob(text.as_bytes()).unwrap()));
         let files: Vec<_> = file.into_iter().collect();
@@ -82,12 +82,12 @@ fn round(repo: &TestRepo, (number, (from, to)): (u64, (TreeId, TreeId)), longest
         publish::publish(&repository, from, to, &guard(OverlapRule::Stop)).unwrap()
     });
     // The next command finds a save to a displaced file.
-    let late = displaced::clear_displaced(&repository).unwrap();
+    let late = undo_dir::clear_displaced(&repository).unwrap();
     let rescued = published
-        .rescued
+        .salvaged
         .iter()
         .chain(&late)
-        .any(|rescued| std::fs::read_to_string(&rescued.kept).unwrap() == saved);
+        .any(|rescued| std::fs::read_to_string(&rescued.saved_as).unwrap() == saved);
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         rescued || found == saved,
@@ -210,7 +210,8 @@ fn a_killed_publication_is_finished_by_the_next() {
         halfway += u64::from(tree != from && tree != to);
         let repository = repo.open();
         publish::publish(&repository, from, to, &guard(OverlapRule::PassOver)).unwrap();
-        rescue::sweep_temporaries(&repository, from, to, &guard(OverlapRule::PassOver)).unwrap();
+        displaced_files::discard_temporaries(&repository, from, to, &guard(OverlapRule::PassOver))
+            .unwrap();
         assert_eq!(repo.tree().parse::<TreeId>().unwrap(), to, "round {round}");
         publish::publish(&repository, to, from, &guard(OverlapRule::Stop)).unwrap();
     }

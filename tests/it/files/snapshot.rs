@@ -13,17 +13,17 @@ use teddy::git::object::Leaf;
 use teddy::git::repository::Repository;
 use teddy::git::snapshot;
 use teddy::git::snapshot::Snapshot;
-use teddy::git::snapshot::known::{KnownFile, KnownTree, each_known_file};
-use teddy::git::snapshot::limits::{Forced, LeftOut, MadeFile, Reason, SnapshotLimits};
+use teddy::git::snapshot::known_files::{KnownFile, KnownTree, each_known_file};
+use teddy::git::snapshot::limits::{CreatedFile, Forced, LeftOut, Reason, SnapshotLimits};
 use teddy::git::snapshot::paths;
-use teddy::git::snapshot::untracked::untracked;
+use teddy::git::snapshot::untracked::count_untracked;
 
 #[track_caller]
 fn take(top: &Path, limits: &SnapshotLimits, force: &[&str]) -> Snapshot {
     let repo = Repository::open(top).expect("the repository opens");
     let index = repo.teddy_dir().join("index").join(repo.worktree_name());
     let force: Vec<Forced> = force.iter().map(|path| Forced::new(*path)).collect();
-    snapshot::snapshot(&repo, &index, limits, &force).expect("a snapshot")
+    snapshot::take_snapshot(&repo, &index, limits, &force).expect("a snapshot")
 }
 
 /// Returns the tree that git computes, with a copy of the index and a separate object directory.
@@ -159,7 +159,7 @@ fn check_known(top: &Path, snapshot: &Snapshot) {
     let is_untracked = |leaf: &&Leaf| tracked.entry_range(leaf.path.as_slice().into()).is_none();
     let others = leaves.iter().filter(is_untracked).count();
     for index in [&index, Path::new("/none")] {
-        let counted = untracked(&repository, index, snapshot.tree).unwrap();
+        let counted = count_untracked(&repository, index, snapshot.tree).unwrap();
         assert_eq!(counted, others);
     }
 }
@@ -535,8 +535,9 @@ fn a_required_filter_that_fails_is_an_error_that_names_the_file() {
     check(&repo);
     repo.git(&["config", "filter.f.required", "true"]);
     let opened = Repository::open(&repo.path()).unwrap();
-    let error = snapshot::snapshot(&opened, &repo.beside("index"), &SnapshotLimits::none(), &[])
-        .unwrap_err();
+    let error =
+        snapshot::take_snapshot(&opened, &repo.beside("index"), &SnapshotLimits::none(), &[])
+            .unwrap_err();
     assert!(
         format!("{error:#}").starts_with("cannot record `dir/a.x`: its filter failed"),
         "{error:#}"
@@ -841,14 +842,14 @@ fn promise_d4_what_a_turn_made_is_taken_with_just_that_content() {
     };
     let made = |path: &str, content: &str| Forced {
         path: path.into(),
-        made: Some(MadeFile {
+        created: Some(CreatedFile {
             id: repo.open().blob_id(content.as_bytes()).unwrap(),
             size: content.len() as u64,
         }),
     };
     let index = repo.path().join(".git/teddy/index/main");
     let force = [made("dist/a", "made\n"), made(".env", "A=1\n")];
-    let take = || snapshot::snapshot(&repo.open(), &index, &limits, &force).unwrap();
+    let take = || snapshot::take_snapshot(&repo.open(), &index, &limits, &force).unwrap();
     for _ in 0..2 {
         assert_eq!(paths(&repo, &take()), ".env .gitignore dist/a");
     }
@@ -903,7 +904,7 @@ fn a_folder_that_nobody_ignored_stops_the_snapshot() {
         .put("modules/d", "4")
         .put("e", "5");
     let index = repo.path().join(".git/teddy/index/main");
-    let error = snapshot::snapshot(&repo.open(), &index, &limits, &[]).unwrap_err();
+    let error = snapshot::take_snapshot(&repo.open(), &index, &limits, &[]).unwrap_err();
     assert!(
         error.to_string().starts_with("3 untracked files with 3 bytes would be recorded for the first time, most of them in `modules`"),
         "{error}"
@@ -1081,9 +1082,9 @@ fn what_a_tree_lacks_is_found() {
     repo.git(&["add", "-A"]);
     let tree = repo.git(&["write-tree"]).parse().unwrap();
     let missing = || {
-        missing::beyond(&opened, tree, &[whole], &HashSet::new())
+        missing::find_new_objects(&opened, tree, &[whole], &HashSet::new())
             .unwrap()
-            .there
+            .present
             .into_iter()
             .filter(|&id| !opened.has(id))
             .collect::<Vec<_>>()
@@ -1108,8 +1109,8 @@ fn what_a_tree_lacks_is_found() {
     let lost = repo.git(&["rev-parse", &format!("{tree}:new")]);
     let objects = repo.path().join(".git/objects");
     std::fs::remove_file(objects.join(&lost[..2]).join(&lost[2..])).unwrap();
-    let beyond = missing::beyond(&repo.open(), tree, &[whole], &HashSet::new());
-    let gone = beyond.unwrap().gone;
+    let beyond = missing::find_new_objects(&repo.open(), tree, &[whole], &HashSet::new());
+    let gone = beyond.unwrap().missing;
     let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
     assert_eq!(gone, [lost]);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use teddy::git::repository::Repository;
 use teddy::git::snapshot::limits::{Forced, SnapshotLimits};
-use teddy::git::snapshot::snapshot;
+use teddy::git::snapshot::take_snapshot;
 
 use crate::files::snapshot::check;
 use crate::support::TestRepo;
@@ -163,11 +163,11 @@ proptest! {
         let index = |name: &str| repo.path().join(".git/teddy/index").join(name);
         for (step, forced) in &steps {
             take(&repo, step);
-            let forced = forced.iter().map(|at| Forced { path: PATHS[*at].into(), made: None });
+            let forced = forced.iter().map(|at| Forced { path: PATHS[*at].into(), created: None });
             let forced: Vec<Forced> = forced.collect();
             let look = |index: &Path| {
                 let repository = Repository::open(&repo.path()).unwrap();
-                let looked = snapshot(&repository, index, &SnapshotLimits::none(), &forced).unwrap();
+                let looked = take_snapshot(&repository, index, &SnapshotLimits::none(), &forced).unwrap();
                 (looked.tree, looked.left_out)
             };
             let again = look(&index("main"));

@@ -1,7 +1,7 @@
 //! Timelines of sessions with their branches, even if some sessions are damaged.
 
 use teddy::session::name::SessionName;
-use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
+use teddy::workflow::project::{Project, ProjectOptions, UserDirs};
 use teddy::workflow::view::timeline::{SessionLane, mark, newest, timeline};
 
 use crate::plans::{create, edit, plan};
@@ -9,7 +9,7 @@ use crate::support::TestRepo;
 
 pub fn project(repo: &TestRepo) -> Project {
     let home = repo.beside("home");
-    let places = UserFolders {
+    let places = UserDirs {
         home: Some(home.clone()),
         config: home.join("config/teddy"),
         config_file: repo.beside("teddy.yaml"),

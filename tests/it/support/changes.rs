@@ -33,7 +33,8 @@ impl Workflow<'_> {
     pub fn plan_change(&self, id: &str, description: Option<&str>) -> Reply {
         self.change(id, |project, id, user| {
             let idea = Idea { id, description };
-            let planned = change::plan::plan(project, &idea, &ChangeOptions::default(), user)?;
+            let planned =
+                change::plan::plan_change(project, &idea, &ChangeOptions::default(), user)?;
             let is_done = planned.phase != ChangePhase::Rejected;
             Ok((planned, is_done))
         })
@@ -44,7 +45,8 @@ impl Workflow<'_> {
         self.change(id, |project, id, user| {
             let idea = Idea { id, description };
             let options = ChangeOptions::default();
-            let (change, written) = change::proposal::proposal(project, &idea, &options, user)?;
+            let (change, written) =
+                change::proposal::write_proposal(project, &idea, &options, user)?;
             let phase = change.state.phase;
             Ok((json!({ "written": written, "phase": phase }), true))
         })
@@ -98,7 +100,7 @@ impl Workflow<'_> {
     pub fn revise(&self, id: &str, name: &str, text: &str) -> Reply {
         self.change(id, |project, id, user| {
             let files = vec![(name.to_owned(), text.to_owned())];
-            let change = change::reproposal::edit(project, id, files, user)?;
+            let change = change::reproposal::edit_documents(project, id, files, user)?;
             Ok((json!({ "phase": change.state.phase }), true))
         })
     }
@@ -116,7 +118,7 @@ impl Workflow<'_> {
     #[track_caller]
     pub fn change_status(&self, id: &str) -> Value {
         self.read(|project| {
-            let status = change::look::change_standing(project, &ChangeId::parse(id)?)?;
+            let status = change::status::change_status(project, &ChangeId::parse(id)?)?;
             Ok(serde_json::to_value(status)?)
         })
     }
@@ -124,7 +126,7 @@ impl Workflow<'_> {
     /// Looks for a change; the reply says why there is none.
     pub fn find_change(&self, id: &str) -> Reply {
         self.change(id, |project, id, _| {
-            let change = change::change(project, id)?;
+            let change = change::open_change(project, id)?;
             Ok((json!({ "phase": change.state.phase }), true))
         })
     }

@@ -23,9 +23,8 @@ use teddy::session::name::SessionName;
 use teddy::session::turn::Turn;
 use teddy::ui::style::{self, Paint};
 use teddy::ui::{mistakes, notice, restore_note};
-use teddy::workflow::adopt::adopt;
+use teddy::workflow::adopt::adopt_session;
 use teddy::workflow::ask::{AskOptions, ask};
-use teddy::workflow::branch::{branch, switch};
 use teddy::workflow::context::edit::{self, ListEdit};
 use teddy::workflow::execute::decline::execute_or_plan;
 use teddy::workflow::execute::result::{
@@ -33,13 +32,14 @@ use teddy::workflow::execute::result::{
 };
 use teddy::workflow::execute::{ExecuteOptions, PlanFile};
 use teddy::workflow::history;
+use teddy::workflow::lifecycle::{branch_session, switch_session};
 use teddy::workflow::log;
 use teddy::workflow::model::agents;
-use teddy::workflow::new::new;
+use teddy::workflow::new::start_session;
 use teddy::workflow::paths;
 use teddy::workflow::pick::{PickOptions, pick};
-use teddy::workflow::plan::{PlanOptions, WaitingPlan, plan};
-use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
+use teddy::workflow::plan::{PlanOptions, WaitingPlan, plan_next_turn};
+use teddy::workflow::project::{Project, ProjectOptions, UserDirs};
 use teddy::workflow::record::{RecordOptions, record};
 use teddy::workflow::replay::replay;
 use teddy::workflow::restore::steps::{redo, undo};
@@ -47,7 +47,7 @@ use teddy::workflow::restore::{RestoreOptions, RestoreResult, restore};
 use teddy::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 use teddy::workflow::retry::{RetryOptions, retry};
 use teddy::workflow::user::User;
-use teddy::workflow::verify::verify;
+use teddy::workflow::verify::verify_sessions;
 
 use super::TestRepo;
 use super::scripted_user::{Attendant, ScriptedUser, SharedText};
@@ -152,7 +152,7 @@ impl Workflow<'_> {
 
     /// Opens the project.
     pub fn open(&self) -> anyhow::Result<Project> {
-        let folders = UserFolders {
+        let folders = UserDirs {
             home: Some(self.repo.beside("home")),
             config: self.repo.beside("home/config/teddy"),
             config_file: self.repo.beside("teddy.yaml"),
@@ -206,7 +206,7 @@ impl Workflow<'_> {
             let name = SessionName::parse(name)?;
             let agent = agents::agent(project, &project.settings.agent)?;
             let transaction = project.enter("new", user)?;
-            new(&transaction, project, &name, &agent)?;
+            start_session(&transaction, project, &name, &agent)?;
             writeln!(out, "started {name} with {}", agent.name)?;
             Ok(true)
         })
@@ -244,7 +244,7 @@ impl Workflow<'_> {
     #[track_caller]
     pub fn resources(&self, depth: u64) -> Value {
         let material = self.read(|project| edit::list_context(project, depth));
-        let row = |shown: &teddy::session::input::Shown| {
+        let row = |shown: &teddy::session::input::InputResource| {
             json!({
                 "resource": shown.resource,
                 "scope": shown.scope.title().to_lowercase(),
@@ -297,7 +297,7 @@ impl Workflow<'_> {
     /// Plans a turn.
     pub fn plan_with(&self, options: PlanOptions) -> Reply {
         self.call(|project, user, out| {
-            let planned = plan(project, &options, user)?;
+            let planned = plan_next_turn(project, &options, user)?;
             show_plan(out, &planned)?;
             Ok(planned.diagnostics.is_empty())
         })
@@ -435,7 +435,7 @@ impl Workflow<'_> {
     /// Starts a session at a turn.
     pub fn branch(&self, turn: &str, name: &str) -> Reply {
         self.call(|project, user, out| {
-            branch(project, turn, &SessionName::parse(name)?, user)?;
+            branch_session(project, turn, &SessionName::parse(name)?, user)?;
             writeln!(out, "branched {name} at {turn}")?;
             Ok(true)
         })
@@ -444,7 +444,7 @@ impl Workflow<'_> {
     /// Switches to a session.
     pub fn switch(&self, name: &str) -> Reply {
         self.call(|project, _, out| {
-            switch(project, &SessionName::from_address(name)?)?;
+            switch_session(project, &SessionName::from_address(name)?)?;
             writeln!(out, "switched to {name}")?;
             Ok(true)
         })
@@ -454,7 +454,7 @@ impl Workflow<'_> {
     pub fn adopt(&self, name: &str) -> Reply {
         self.call(|project, user, out| {
             let session = SessionName::from_address(name)?;
-            let adopted = adopt(project, &session, user)?;
+            let adopted = adopt_session(project, &session, user)?;
             project.use_session(&session)?;
             let waits = adopted.plan.map_or("", |_| ", a plan waits");
             writeln!(out, "adopted {session}: {} turns{waits}", adopted.turns)?;
@@ -571,7 +571,7 @@ impl Workflow<'_> {
     pub fn verify(&self) -> Reply {
         self.call(|project, _, out| {
             let mut is_sound = true;
-            for verified in verify(project, &[])? {
+            for verified in verify_sessions(project, &[])? {
                 is_sound &= verified.faults.is_empty();
                 writeln!(out, "{}: {:?}", verified.session, verified.faults)?;
             }
@@ -588,7 +588,7 @@ impl Workflow<'_> {
     /// Returns the state, as `status --json` has it.
     #[track_caller]
     pub fn status(&self) -> Value {
-        self.read(|project| Ok(serde_json::to_value(history::standing(project)?)?))
+        self.read(|project| Ok(serde_json::to_value(history::session_status(project)?)?))
     }
 
     /// Returns the turns, newest first, as `log --json` has them.
@@ -692,7 +692,7 @@ fn show_plan(out: &mut dyn Write, planned: &WaitingPlan) -> anyhow::Result<()> {
 /// Writes everything about a turn that its user sees.
 fn show_turn(out: &mut dyn Write, recorded: &RecordedTurn) -> anyhow::Result<()> {
     writeln!(out, "turn {} {}", recorded.turn, recorded.status().word())?;
-    for file in &recorded.reached {
+    for file in &recorded.applied {
         writeln!(out, "  {} {}", file.change.word(), file.path)?;
     }
     show_paths(out, &[("overlap", &recorded.overlaps)])?;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::rc::Rc;
 
 use teddy::plan::Plan;
-use teddy::ui::progress::{Manner, Progress};
+use teddy::ui::progress::{OutputStyle, Progress};
 use teddy::ui::style::Paint;
 use teddy::workflow::user::{
     Approved, Choice, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
@@ -127,10 +127,10 @@ pub(super) struct Attendant<'a> {
 impl<'a> Attendant<'a> {
     /// Attends a call; what they are told is appended to the log.
     pub(super) fn new(script: &'a mut ScriptedUser, log: &SharedText) -> Attendant<'a> {
-        let manner = Manner {
+        let manner = OutputStyle {
             paint: Paint::Bare,
             width: || None,
-            quiet: false,
+            is_quiet: false,
         };
         Attendant {
             script,
@@ -205,8 +205,8 @@ impl User for Attendant<'_> {
         Ok(choice)
     }
 
-    fn tell(&mut self, event: Event<'_>) {
-        self.progress.tell(&event);
+    fn report(&mut self, event: Event<'_>) {
+        self.progress.report(&event);
     }
 }
 

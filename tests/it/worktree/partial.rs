@@ -8,7 +8,7 @@ use crate::plans::{create, edit, execute, plan, read, replace};
 use crate::support::TestRepo;
 use crate::support::names;
 use teddy::git::worktree;
-use teddy::git::worktree::{Extent, WorktreeAim};
+use teddy::git::worktree::{Extent, WorktreeTarget};
 
 /// Returns the disk usage of everything below a directory.
 fn room(folder: &Path) -> u64 {
@@ -211,7 +211,7 @@ fn a_sparse_checkout_leaves_out_of_a_part_what_it_leaves_out() {
         let commit = repo.git(&["rev-parse", "HEAD"]).parse().unwrap();
         let paths = [path.as_bytes().to_vec()];
         let root = repo.beside("worktrees");
-        let aim = WorktreeAim::unwatched(commit, Extent::Paths(&paths));
+        let aim = WorktreeTarget::unwatched(commit, Extent::Paths(&paths));
         worktree::session_worktree(&user, &root, "demo", aim).unwrap();
         names(&root.join("demo"))
     };

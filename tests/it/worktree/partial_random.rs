@@ -8,7 +8,7 @@ use crate::plans::{create, execute, plan, read, replace};
 use crate::random_kills::Dice;
 use crate::support::{Output, TestRepo, names};
 use teddy::git::worktree;
-use teddy::git::worktree::{Extent, WorktreeAim};
+use teddy::git::worktree::{Extent, WorktreeTarget};
 
 /// Some paths are directories of others.
 const PATHS: [&str; 11] = [
@@ -89,7 +89,7 @@ fn live(seed: u64) {
         .collect();
     let (user, root) = (repo.open(), repo.beside("worktrees"));
     let open = |session: &str, at: &str, extent: Extent<'_>| {
-        let aim = WorktreeAim::unwatched(at.parse().unwrap(), extent);
+        let aim = WorktreeTarget::unwatched(at.parse().unwrap(), extent);
         let opened = worktree::session_worktree(&user, &root, session, aim);
         opened.unwrap_or_else(|error| panic!("seed {seed}: {error:#}"))
     };
@@ -97,11 +97,11 @@ fn live(seed: u64) {
     for step in 0..16 {
         let at = &commits[dice.below(commits.len())];
         if dice.below(3) == 0 {
-            open("part", at, Extent::Whole);
+            open("part", at, Extent::All);
             let tree = repo.git(&["rev-parse", &format!("{at}^{{tree}}")]);
             let tracked = repo.git(&["ls-tree", "-rz", "--name-only", at]);
             worktree::remove_session_worktree(&user, "whole").unwrap();
-            open("whole", at, Extent::Whole);
+            open("whole", at, Extent::All);
             for path in tracked.split('\0') {
                 let (is, must) = (found(&part, path), found(&whole, path));
                 assert_eq!(is, must, "seed {seed} step {step} {path} of {tree}");
@@ -124,7 +124,7 @@ fn live(seed: u64) {
         let paths: Vec<Vec<u8>> = named.iter().map(|path| path.as_bytes().to_vec()).collect();
         open("part", at, Extent::Paths(&paths));
         worktree::remove_session_worktree(&user, "whole").unwrap();
-        open("whole", at, Extent::Whole);
+        open("whole", at, Extent::All);
         for path in named.iter().flat_map(|path| Path::new(path).ancestors()) {
             let path = path.to_str().unwrap();
             let (is, must) = (found(&part, path), found(&whole, path));

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::support::TestRepo;
 use teddy::git::worktree;
-use teddy::git::worktree::{Extent, WorktreeAim};
+use teddy::git::worktree::{Extent, WorktreeTarget};
 
 /// Size of the large file.
 const LARGE: usize = 32 << 20;
@@ -69,7 +69,7 @@ fn run(program: &str, args: &[&str]) -> bool {
 fn worktree(repo: &TestRepo, at: &str) -> PathBuf {
     let (user, commit) = (repo.open(), at.parse().unwrap());
     let root = repo.beside("worktrees");
-    let aim = WorktreeAim::unwatched(commit, Extent::Whole);
+    let aim = WorktreeTarget::unwatched(commit, Extent::All);
     let made = worktree::session_worktree(&user, &root, "demo", aim);
     let made = made.and_then(|made| made.make_git_dir(&user, commit));
     made.unwrap_or_else(|error| panic!("{error:#}"));

@@ -13,7 +13,7 @@ pub fn launcher(policy: Option<Policy>) -> Launcher {
         command: vec![env!("CARGO_BIN_EXE_teddy").into()],
         policy,
         lock: None,
-        view: None,
+        overlay_holder: None,
     }
 }
 

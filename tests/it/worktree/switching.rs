@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::support::TestRepo;
 use teddy::git::snapshot::limits::SnapshotLimits;
 use teddy::git::worktree;
-use teddy::git::worktree::bring;
-use teddy::git::worktree::{Extent, SessionWorktree, WorktreeAim};
+use teddy::git::worktree::provision;
+use teddy::git::worktree::{Extent, SessionWorktree, WorktreeTarget};
 
 /// Opens the session's worktree at a commit.
 fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
@@ -21,7 +21,7 @@ fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
         &user,
         &root,
         "demo",
-        WorktreeAim::unwatched(commit, Extent::Whole),
+        WorktreeTarget::unwatched(commit, Extent::All),
     )?;
     worktree.make_git_dir(&user, commit)?;
     Ok(worktree)
@@ -198,7 +198,7 @@ fn open_at(repo: &TestRepo, at: &str, paths: &[&str]) -> SessionWorktree {
         &user,
         &repo.beside("worktrees"),
         "demo",
-        WorktreeAim::unwatched(commit, Extent::Paths(&paths)),
+        WorktreeTarget::unwatched(commit, Extent::Paths(&paths)),
     )
     .unwrap();
     worktree.make_git_dir(&user, commit).unwrap();
@@ -428,7 +428,7 @@ fn it_works_from_a_linked_worktree_and_is_removed_again() {
         &linked,
         &repo.beside("worktrees"),
         "demo",
-        WorktreeAim::unwatched(commit.parse().unwrap(), Extent::Whole),
+        WorktreeTarget::unwatched(commit.parse().unwrap(), Extent::All),
     )
     .unwrap();
     worktree
@@ -461,7 +461,7 @@ fn shallow_and_sha256_repositories_have_worktrees_too() {
                 &repository,
                 &repo.beside("worktrees"),
                 name,
-                WorktreeAim::unwatched(at.parse().unwrap(), Extent::Whole),
+                WorktreeTarget::unwatched(at.parse().unwrap(), Extent::All),
             )
             .unwrap();
             worktree
@@ -498,7 +498,7 @@ fn a_submodule_is_an_empty_folder() {
 
 #[test]
 fn ignored_files_are_copied_or_linked_and_others_are_not() {
-    use teddy::git::worktree::bring::{Bring, BroughtFiles};
+    use teddy::git::worktree::provision::{ProvisionRules, ProvisionedFiles};
     let repo = TestRepo::new()
         .file(".gitignore", ".env*\nnode_modules/\nvendor/\n*.secret\n")
         .file("a", "1");
@@ -522,11 +522,11 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
     let worktree = open(&repo, &commit);
     let bring = |copy: &[&str], link: &[&str]| {
         let own = |patterns: &[&str]| patterns.iter().map(|&p| p.to_owned()).collect();
-        let mut brought = bring::bring(
+        let mut brought = provision::provision_files(
             &worktree,
             &repo.open(),
             (
-                &Bring {
+                &ProvisionRules {
                     copy: own(copy),
                     link: own(link),
                 },
@@ -544,7 +544,7 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
             .collect::<Vec<_>>()
     };
     let brought = bring(&["*.secret", "untracked", "a"], &["node_modules"]);
-    let expected = BroughtFiles {
+    let expected = ProvisionedFiles {
         copied: paths(&[".env", "b.secret", "sub/.env", "vendor/keep/z"]),
         linked: paths(&["node_modules"]),
         in_the_way: Vec::new(),
@@ -600,11 +600,11 @@ fn a_list_of_what_to_bring_is_a_file_of_the_project() {
     );
     std::os::unix::fs::symlink("../pipe", repo.path().join(".worktreeinclude")).unwrap();
     // A read of the pipe would block forever.
-    let error = bring::bring(
+    let error = provision::provision_files(
         &worktree,
         &repo.open(),
         (
-            &teddy::git::worktree::bring::Bring::default(),
+            &teddy::git::worktree::provision::ProvisionRules::default(),
             &SnapshotLimits::none(),
         ),
     )
@@ -623,7 +623,7 @@ fn the_worktrees_are_the_users_alone_to_read() {
         &repo.open(),
         &repo.beside("new/root"),
         "s",
-        WorktreeAim::unwatched(commit.parse().unwrap(), Extent::Whole),
+        WorktreeTarget::unwatched(commit.parse().unwrap(), Extent::All),
     )
     .unwrap();
     assert_eq!(

@@ -11,45 +11,48 @@ use crate::git::sample::{blob, files, near, write};
 type Flat = BTreeMap<String, (bool, ObjectId)>;
 
 fn flat(repository: &Repository, tree: TreeId) -> Flat {
-    let mut found = BTreeMap::from([(String::new(), (true, tree.0))]);
-    let mut folders = vec![(String::new(), tree.0)];
-    while let Some((above, id)) = folders.pop() {
+    let mut objects = BTreeMap::from([(String::new(), (true, tree.0))]);
+    let mut dirs = vec![(String::new(), tree.0)];
+    while let Some((above, id)) = dirs.pop() {
         let tree = repository.gix.find_tree(id).unwrap();
         for entry in tree.decode().unwrap().entries {
             let path = format!("{above}/{}", entry.filename);
-            let is_folder = entry.mode.is_tree();
-            found.insert(path.clone(), (is_folder, entry.oid.to_owned()));
-            if is_folder {
-                folders.push((path, entry.oid.to_owned()));
+            let is_dir = entry.mode.is_tree();
+            objects.insert(path.clone(), (is_dir, entry.oid.to_owned()));
+            if is_dir {
+                dirs.push((path, entry.oid.to_owned()));
             }
         }
     }
-    found
+    objects
 }
 
 fn expected(
     repository: &Repository,
     tree: TreeId,
-    whole: &[TreeId],
+    complete: &[TreeId],
     new: &HashSet<ObjectId>,
 ) -> BTreeSet<ObjectId> {
-    let whole: Vec<_> = whole.iter().map(|&tree| flat(repository, tree)).collect();
+    let complete: Vec<_> = complete
+        .iter()
+        .map(|&tree| flat(repository, tree))
+        .collect();
     let is_in = |path: &str, entry: &(bool, ObjectId), most: usize| {
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let has_folder = |whole: &&Flat| whole.get(folder).is_some_and(|(is_folder, _)| *is_folder);
-        let mut asked = whole.iter().filter(has_folder).take(most);
-        asked.any(|whole| whole.get(path) == Some(entry))
+        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        let has_dir = |other: &&Flat| other.get(dir).is_some_and(|(is_dir, _)| *is_dir);
+        let mut searched = complete.iter().filter(has_dir).take(most);
+        searched.any(|other| other.get(path) == Some(entry))
     };
 
     let all = flat(repository, tree);
-    let is_beyond = |(path, entry): &(&String, &(bool, ObjectId))| {
+    let is_new = |(path, entry): &(&String, &(bool, ObjectId))| {
         let mut above = path.match_indices('/').map(|(end, _)| &path[..end]);
         let is_new_file = !entry.0 && new.contains(&entry.1);
         let most = if is_new_file { 1 } else { usize::MAX };
         !is_in(path, entry, most) && !above.any(|above| is_in(above, &all[above], usize::MAX))
     };
-    let beyond = all.iter().filter(is_beyond);
-    beyond.map(|(_, entry)| entry.1).collect()
+    let new_objects = all.iter().filter(is_new);
+    new_objects.map(|(_, entry)| entry.1).collect()
 }
 
 proptest! {
@@ -62,19 +65,19 @@ proptest! {
         changed in files(),
         new in prop::collection::btree_set(0..4_u8, 0..3),
     ) {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
         let id = write(&repository, &tree);
-        let mut known = vec![write(&repository, &near(&tree, &changed))];
-        known.extend(whole.iter().map(|files| write(&repository, files)));
-        let new = new.into_iter().map(|content| blob(&repository, content).0).collect();
+        let mut complete = vec![write(&repository, &near(&tree, &changed))];
+        complete.extend(whole.iter().map(|files| write(&repository, files)));
+        let new = new.into_iter().map(|byte| blob(&repository, byte).0).collect();
 
-        for start in 0..known.len() {
-            let known = &known[start..];
-            let found = beyond(&repository, id, known, &new).unwrap();
-            let found: BTreeSet<ObjectId> = found.there.into_iter().collect();
-            prop_assert_eq!(found, expected(&repository, id, known, &new));
+        for start in 0..complete.len() {
+            let complete = &complete[start..];
+            let actual = find_new_objects(&repository, id, complete, &new).unwrap();
+            let actual: BTreeSet<ObjectId> = actual.present.into_iter().collect();
+            prop_assert_eq!(actual, expected(&repository, id, complete, &new));
         }
     }
 }

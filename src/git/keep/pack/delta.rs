@@ -7,64 +7,64 @@
 use memchr::memmem;
 
 /// Length from which equal bytes count as a match.
-const ANCHOR: usize = 32;
+const DELTA_ANCHOR: usize = 32;
 /// Distance within which the next match is searched.
-const WINDOW: usize = 16 << 10;
+const DELTA_WINDOW: usize = 16 << 10;
 /// Maximum length of one copy instruction.
-const MOST_COPIED: usize = 0xff_ffff;
+const MAX_COPY: usize = 0xff_ffff;
 /// Maximum length of one insert instruction.
-const MOST_GIVEN: usize = 0x7f;
+const MAX_INSERT: usize = 0x7f;
 
 /// Returns the delta from `base` to `target`. It can be longer than the target if they have little
 /// in common.
-pub(super) fn between(base: &[u8], target: &[u8]) -> Vec<u8> {
+pub(super) fn encode_delta(base: &[u8], target: &[u8]) -> Vec<u8> {
     let mut delta = Vec::new();
     put_size(&mut delta, base.len());
     put_size(&mut delta, target.len());
 
     let (mut old, mut new) = (0, 0);
     while new < target.len() {
-        let same = same_start(&base[old..], &target[new..]);
+        let same = common_prefix_len(&base[old..], &target[new..]);
         put_copy(&mut delta, old, same);
         (old, new) = (old + same, new + same);
 
-        let [passed, given] = next_alike(&base[old..], &target[new..]);
-        put_given(&mut delta, &target[new..new + given]);
-        (old, new) = (old + passed, new + given);
+        let [passed, inserted] = next_match(&base[old..], &target[new..]);
+        put_insert(&mut delta, &target[new..new + inserted]);
+        (old, new) = (old + passed, new + inserted);
     }
     delta
 }
 
-fn same_start(one: &[u8], other: &[u8]) -> usize {
+fn common_prefix_len(one: &[u8], other: &[u8]) -> usize {
     const BLOCK: usize = 1024;
     let blocks = one.chunks_exact(BLOCK).zip(other.chunks_exact(BLOCK));
-    let whole = BLOCK * blocks.take_while(|(one, other)| one == other).count();
-    let rest = one[whole..].iter().zip(&other[whole..]);
-    whole + rest.take_while(|(one, other)| one == other).count()
+    let block_bytes = BLOCK * blocks.take_while(|(one, other)| one == other).count();
+    let tail = one[block_bytes..].iter().zip(&other[block_bytes..]);
+    block_bytes + tail.take_while(|(one, other)| one == other).count()
 }
 
 /// Returns how many bytes to skip in each until they match again, at most the search distance.
-fn next_alike(old: &[u8], new: &[u8]) -> [usize; 2] {
-    let [near_old, near_new] = [old, new].map(|text| &text[..text.len().min(WINDOW)]);
+fn next_match(old: &[u8], new: &[u8]) -> [usize; 2] {
+    let [near_old, near_new] = [old, new].map(|text| &text[..text.len().min(DELTA_WINDOW)]);
     let anchor = |text: &[u8], near: &[u8]| {
-        let found = memmem::find(near, text.get(..ANCHOR)?)?;
-        Some(found)
+        let position = memmem::find(near, text.get(..DELTA_ANCHOR)?)?;
+        Some(position)
     };
 
-    let changed = same_place(near_old, near_new).map(|at| [at, at]);
+    let changed = same_offset(near_old, near_new).map(|at| [at, at]);
     let added = anchor(old, near_new).map(|at| [0, at]);
     let removed = anchor(new, near_old).map(|at| [at, 0]);
     let nearest = [changed, added, removed].into_iter().flatten();
-    let nearest = nearest.min_by_key(|[passed, given]| passed + given);
+    let nearest = nearest.min_by_key(|[passed, inserted]| passed + inserted);
     nearest.unwrap_or([near_old.len(), near_new.len()])
 }
 
-fn same_place(one: &[u8], other: &[u8]) -> Option<usize> {
+fn same_offset(one: &[u8], other: &[u8]) -> Option<usize> {
     let mut run = 0;
     for (at, (one, other)) in one.iter().zip(other).enumerate() {
         run = if one == other { run + 1 } else { 0 };
-        if run == ANCHOR {
-            return Some(at + 1 - ANCHOR);
+        if run == DELTA_ANCHOR {
+            return Some(at + 1 - DELTA_ANCHOR);
         }
     }
     None
@@ -80,8 +80,8 @@ fn put_size(delta: &mut Vec<u8>, mut size: usize) {
 
 fn put_copy(delta: &mut Vec<u8>, mut start: usize, mut length: usize) {
     while length > 0 {
-        let piece = length.min(MOST_COPIED);
-        let place = delta.len();
+        let piece = length.min(MAX_COPY);
+        let op_at = delta.len();
         delta.push(0x80);
         let [start_bytes, length_bytes] =
             [start, piece].map(|number| (number as u32).to_le_bytes());
@@ -89,15 +89,15 @@ fn put_copy(delta: &mut Vec<u8>, mut start: usize, mut length: usize) {
         for (bit, byte) in start_bytes.into_iter().chain(length_bytes).enumerate() {
             if byte != 0 {
                 delta.push(byte);
-                delta[place] |= 1 << bit;
+                delta[op_at] |= 1 << bit;
             }
         }
         (start, length) = (start + piece, length - piece);
     }
 }
 
-fn put_given(delta: &mut Vec<u8>, bytes: &[u8]) {
-    for piece in bytes.chunks(MOST_GIVEN) {
+fn put_insert(delta: &mut Vec<u8>, bytes: &[u8]) {
+    for piece in bytes.chunks(MAX_INSERT) {
         delta.push(piece.len() as u8);
         delta.extend_from_slice(piece);
     }
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(size(&mut delta), base.len());
         let length = size(&mut delta);
         let mut target = Vec::new();
-        while let Some((&code, rest)) = delta.split_first() {
-            delta = rest;
+        while let Some((&code, tail)) = delta.split_first() {
+            delta = tail;
             if code & 0x80 == 0 {
                 assert_ne!(code, 0, "reserved");
                 target.extend_from_slice(&delta[..code.into()]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn check(base: &[u8], target: &[u8], expected: usize) {
-        let delta = between(base, target);
+        let delta = encode_delta(base, target);
         assert!(apply(base, &delta) == target, "{base:?} {target:?}");
         assert!(delta.len() <= expected, "{} bytes", delta.len());
     }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn pieces_of_any_length_are_copied() {
-        let long: Vec<u8> = (0..MOST_COPIED * 2 + 70_000)
+        let long: Vec<u8> = (0..MAX_COPY * 2 + 70_000)
             .map(|at| (at >> 8) as u8)
             .collect();
         check(&long, &long, 40);
@@ -209,8 +209,8 @@ mod tests {
         ) {
             let base = base.repeat(repeat);
             let mut target = base.clone();
-            for (place, removed, added) in edits {
-                let start = place.index(target.len() + 1);
+            for (at, removed, added) in edits {
+                let start = at.index(target.len() + 1);
                 let end = (start + removed).min(target.len());
                 target.splice(start..end, added);
             }

@@ -3,9 +3,9 @@
 use anyhow::Context as _;
 use gix::ObjectId;
 
-const HEADER: &[u8; 8] = b"\xfftOc\0\0\0\x02";
+const INDEX_HEADER: &[u8; 8] = b"\xfftOc\0\0\0\x02";
 /// Flag: the offset is in the table of 64-bit offsets.
-const LARGE: u32 = 1 << 31;
+const LARGE_OFFSET: u32 = 1 << 31;
 
 pub(super) struct PackedObject {
     pub(super) id: ObjectId,
@@ -14,19 +14,19 @@ pub(super) struct PackedObject {
     pub(super) offset: u64,
 }
 
-pub(super) fn bytes(
+pub(super) fn encode_index(
     mut entries: Vec<PackedObject>,
     pack: ObjectId,
     hash: gix::hash::Kind,
 ) -> anyhow::Result<Vec<u8>> {
     entries.sort_unstable_by_key(|entry| entry.id);
     let mut index = Vec::with_capacity(
-        HEADER.len()
+        INDEX_HEADER.len()
             + 256 * 4
             + entries.len() * (hash.len_in_bytes() + 8)
             + 2 * hash.len_in_bytes(),
     );
-    index.extend_from_slice(HEADER);
+    index.extend_from_slice(INDEX_HEADER);
     let mut at = 0;
 
     for first in 0..=u8::MAX {
@@ -51,10 +51,11 @@ pub(super) fn bytes(
 
     for entry in &entries {
         let offset = match u32::try_from(entry.offset) {
-            Ok(offset) if offset < LARGE => offset,
+            Ok(offset) if offset < LARGE_OFFSET => offset,
             _ => {
                 large.push(entry.offset);
-                LARGE | u32::try_from(large.len() - 1).context("too many objects for one pack")?
+                LARGE_OFFSET
+                    | u32::try_from(large.len() - 1).context("too many objects for one pack")?
             }
         };
         index.extend_from_slice(&offset.to_be_bytes());
@@ -91,9 +92,9 @@ mod tests {
                 offset,
             })
             .collect();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("pack-1.idx");
-        std::fs::write(&path, bytes(entries, id(7), hash).unwrap()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pack-1.idx");
+        std::fs::write(&path, encode_index(entries, id(7), hash).unwrap()).unwrap();
         let index = gix_pack::index::File::at(&path, hash).unwrap();
         assert_eq!(
             (index.num_objects() as usize, index.pack_checksum()),

@@ -11,11 +11,11 @@ use anyhow::Context as _;
 
 use super::{LIST, TEMPORARY, own};
 use crate::git::repository::Repository;
-use crate::host::file::{append_regular, make_folders, open_regular, read_regular_text};
+use crate::host::file::{append_regular, make_dirs, open_regular, read_regular_text};
 
 const MAX_LIST: u64 = 16 << 20;
 /// List of an earlier version, which considers a pack torn if its name is not its checksum.
-const FORMER_LIST: &str = "packs";
+const LEGACY_LIST: &str = "packs";
 /// Upper bound for our `.keep` files. The user's can be longer, and stay.
 const MAX_KEEP: u64 = 4 << 10;
 
@@ -24,8 +24,8 @@ const KEEP: &str = "teddy ";
 
 /// Number of attempts to remove a `.keep` file whose lock is still held, and the delay between
 /// them.
-const MOST_LOOKS: u32 = 20;
-const LOOK: Duration = Duration::from_millis(2);
+const MAX_RETRIES: u32 = 20;
+const RETRY_DELAY: Duration = Duration::from_millis(2);
 
 /// Creates and locks a `.keep` file, and records it for this process.
 pub(super) fn claim(repository: &Repository, keep: &Path) -> anyhow::Result<()> {
@@ -39,20 +39,20 @@ fn sign(keep: &Path) -> std::io::Result<File> {
     loop {
         let mut new = super::temporary(keep.parent().unwrap_or(keep))?;
         new.write_all(format!("{KEEP}{}\n", std::process::id()).as_bytes())?;
-        let taken = match new.persist_noclobber(keep) {
+        let opened = match new.persist_noclobber(keep) {
             Ok(file) => return Ok(file),
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => open_regular(keep),
             Err(error) => return Err(error.error),
         };
 
-        match taken {
+        match opened {
             Ok(file) => {
                 lock(&file)?;
                 // Its owner can have deleted it before we locked it.
-                if keep
-                    .metadata()
-                    .is_ok_and(|named| file.metadata().is_ok_and(|open| open.ino() == named.ino()))
-                {
+                if keep.metadata().is_ok_and(|on_disk| {
+                    file.metadata()
+                        .is_ok_and(|open| open.ino() == on_disk.ino())
+                }) {
                     return Ok(file);
                 }
             }
@@ -74,13 +74,13 @@ pub(super) fn lock(file: &File) -> std::io::Result<()> {
 /// Removes the `.keep` file, now that a ref reaches the objects, so `git gc` can repack them.
 pub fn release(keep: &Path) -> anyhow::Result<()> {
     own::remove(keep);
-    for _ in 0..MOST_LOOKS {
+    for _ in 0..MAX_RETRIES {
         if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
             break;
         }
         // Either another process shares the lock, or a child between fork and exec, which has our
         // descriptors for a moment.
-        std::thread::sleep(LOOK);
+        std::thread::sleep(RETRY_DELAY);
     }
 
     Ok(())
@@ -89,16 +89,16 @@ pub fn release(keep: &Path) -> anyhow::Result<()> {
 /// Removes the `.keep` files and unfinished packs of processes that have ended; returns the number
 /// of packs. The caller holds the repository lock and has made its own objects reachable.
 pub fn release_all(repository: &Repository) -> anyhow::Result<usize> {
-    let mut over = 0;
+    let mut removed = 0;
     for keep in keep_files(repository) {
-        over += usize::from(remove_unneeded(&keep).context("releasing a pack")?);
+        removed += usize::from(remove_unneeded(&keep).context("releasing a pack")?);
     }
     remove_unfinished(repository)?;
-    Ok(over)
+    Ok(removed)
 }
 
 fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
-    for file in std::fs::read_dir(pack_folder(repository))
+    for file in std::fs::read_dir(pack_dir(repository))
         .into_iter()
         .flatten()
         .flatten()
@@ -106,7 +106,7 @@ fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
         let name = file.file_name().to_string_lossy().into_owned();
         let owner = name
             .strip_prefix(TEMPORARY)
-            .and_then(|rest| rest.split_once('-')?.0.parse().ok());
+            .and_then(|tail| tail.split_once('-')?.0.parse().ok());
         if owner.is_some_and(|owner| {
             !crate::host::process::is_alive(owner) && unneeded(&file.path(), owner).is_some()
         }) {
@@ -119,9 +119,9 @@ fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
 
 /// Returns our packs according to the list, without extension. Some are deleted by now.
 pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
-    let (folder, list) = (
-        pack_folder(repository),
-        [FORMER_LIST, LIST].map(|list| {
+    let (dir, list) = (
+        pack_dir(repository),
+        [LEGACY_LIST, LIST].map(|list| {
             read_regular_text(&repository.teddy_dir().join(list), MAX_LIST).unwrap_or_default()
         }),
     );
@@ -132,7 +132,7 @@ pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
     list.iter()
         .flat_map(|list| list.lines())
         .filter(plain)
-        .map(|name| folder.join(name))
+        .map(|name| dir.join(name))
         .collect()
 }
 
@@ -142,20 +142,20 @@ pub(super) fn list_pack(repository: &Repository, keep: &Path) -> std::io::Result
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    make_folders(&repository.teddy_dir())?;
+    make_dirs(&repository.teddy_dir())?;
     append_regular(
         &repository.teddy_dir().join(LIST),
         format!("{name}\n").as_bytes(),
     )
 }
 
-pub(in crate::git) fn pack_folder(repository: &Repository) -> PathBuf {
+pub(in crate::git) fn pack_dir(repository: &Repository) -> PathBuf {
     repository.gix.objects.store_ref().path().join("pack")
 }
 
 /// Returns the files in the folder of packs, sorted.
 pub(in crate::git) fn pack_files(repository: &Repository) -> anyhow::Result<BTreeSet<PathBuf>> {
-    let dir = pack_folder(repository);
+    let dir = pack_dir(repository);
     let list = || -> std::io::Result<BTreeSet<PathBuf>> {
         match std::fs::read_dir(&dir) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(BTreeSet::new()),
@@ -211,27 +211,27 @@ mod tests {
     /// until it ends.
     #[test]
     fn what_is_kept_is_let_go_with_the_last_handle_of_its_repository() {
-        let folders = [0; 2].map(|_| tempfile::tempdir().unwrap());
-        let open = |at: usize| Repository::open(folders[at].path()).unwrap();
+        let dirs = [0; 2].map(|_| tempfile::tempdir().unwrap());
+        let open = |at: usize| Repository::open(dirs[at].path()).unwrap();
         let keep = |repository: &Repository| {
-            let batch = batch::batch(repository);
+            let batch = batch::begin_batch(repository);
             batch.blob(b"needed by nobody").unwrap();
             batch.finish().unwrap();
             keep_files(repository)
         };
-        for folder in &folders {
-            gix::init(folder).unwrap();
+        for dir in &dirs {
+            gix::init(dir).unwrap();
         }
 
         let (first, second, other) = (open(0), open(0), open(1));
-        let (here, there) = (keep(&first), keep(&other));
-        assert_eq!((here.len(), there.len()), (1, 1));
+        let (first_keeps, other_keeps) = (keep(&first), keep(&other));
+        assert_eq!((first_keeps.len(), other_keeps.len()), (1, 1));
         drop(first);
         assert_eq!(release_all(&second).unwrap(), 0);
-        assert!(own::is_own(&here[0]));
+        assert!(own::is_own(&first_keeps[0]));
 
         drop(second);
-        assert!(!own::is_own(&here[0]) && own::is_own(&there[0]));
+        assert!(!own::is_own(&first_keeps[0]) && own::is_own(&other_keeps[0]));
         assert_eq!(release_all(&open(0)).unwrap(), 1);
         assert_eq!(release_all(&open(1)).unwrap(), 0);
     }

@@ -9,7 +9,7 @@ use gix::ObjectId;
 use gix::hash::oid;
 use gix_pack::index::File as Index;
 
-use super::{DELTA, HEADER};
+use super::{DELTA, PACK_HEADER};
 use crate::host::file::open_regular;
 
 pub(in crate::git) struct OldPack {
@@ -85,7 +85,7 @@ impl OldPack {
             entry.end = end;
         }
 
-        let inside = HEADER.len() as u64..self.end;
+        let inside = PACK_HEADER.len() as u64..self.end;
         let is_sound = entries.iter().all(|entry| inside.contains(&entry.start));
         is_sound.then_some(entries)
     }
@@ -99,11 +99,11 @@ impl OldPack {
         left_out: &[ObjectId],
         most: u64,
     ) -> Option<Vec<PackedBytes>> {
-        let wanted = self.entries()?.iter();
-        let wanted: Vec<&OldEntry> = wanted
+        let selected = self.entries()?.iter();
+        let selected: Vec<&OldEntry> = selected
             .filter(|entry| !left_out.contains(&entry.id))
             .collect();
-        let length = wanted
+        let length = selected
             .iter()
             .map(|entry| entry.end - entry.start)
             .sum::<u64>();
@@ -112,22 +112,22 @@ impl OldPack {
         }
 
         // Adjacent entries are read with one call.
-        let runs = wanted.chunk_by(|before, after| before.end == after.start);
-        let mut found = Vec::with_capacity(wanted.len());
+        let runs = selected.chunk_by(|before, after| before.end == after.start);
+        let mut objects = Vec::with_capacity(selected.len());
         for run in runs {
             let (start, end) = (run.first()?.start, run.last()?.end);
             let mut data = vec![0; usize::try_from(end - start).ok()?];
             self.file.read_exact_at(&mut data, start).ok()?;
             for entry in run {
-                let place = (entry.start - start) as usize..(entry.end - start) as usize;
-                let bytes = &data[place];
+                let range = (entry.start - start) as usize..(entry.end - start) as usize;
+                let bytes = &data[range];
                 if crc32fast::hash(bytes) != entry.crc || !self.stands_alone(bytes) {
                     return None;
                 }
-                found.push((entry.id, bytes.to_vec()));
+                objects.push((entry.id, bytes.to_vec()));
             }
         }
-        Some(found)
+        Some(objects)
     }
 
     /// Returns whether an entry does not depend on objects outside this pack.

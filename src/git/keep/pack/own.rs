@@ -37,35 +37,35 @@ impl Keeping {
 impl Drop for Keeping {
     fn drop(&mut self) {
         let mut handles = handles();
-        let left = handles.get(&self.common).map_or(0, |count| count - 1);
-        if left > 0 {
-            handles.insert(self.common.clone(), left);
+        let remaining = handles.get(&self.common).map_or(0, |count| count - 1);
+        if remaining > 0 {
+            handles.insert(self.common.clone(), remaining);
             return;
         }
         handles.remove(&self.common);
-        own().retain(|_, kept| kept.common != self.common);
+        lock_own().retain(|_, pack| pack.common != self.common);
     }
 }
 
 pub(super) fn add(common: &Path, keep: &Path, lock: File) {
-    let kept = KeptPack {
+    let pack = KeptPack {
         common: common.to_owned(),
         _lock: lock,
     };
-    own().extend(keep.file_name().map(|name| (name.to_owned(), kept)));
+    lock_own().extend(keep.file_name().map(|name| (name.to_owned(), pack)));
 }
 
 /// Forgets a `.keep` file, which releases its lock.
 pub(super) fn remove(keep: &Path) {
-    keep.file_name().map(|name| own().remove(name));
+    keep.file_name().map(|name| lock_own().remove(name));
 }
 
 pub(in crate::git) fn is_own(keep: &Path) -> bool {
     keep.file_name()
-        .is_some_and(|name| own().contains_key(name))
+        .is_some_and(|name| lock_own().contains_key(name))
 }
 
-fn own() -> MutexGuard<'static, BTreeMap<OsString, KeptPack>> {
+fn lock_own() -> MutexGuard<'static, BTreeMap<OsString, KeptPack>> {
     OWN.lock().expect("nothing panics with the lock")
 }
 

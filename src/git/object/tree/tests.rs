@@ -12,8 +12,8 @@ use crate::git::repository::Repository;
 fn tree(names: &[(&str, bool)]) -> StoredTree {
     let id = ObjectId::empty_blob(gix::hash::Kind::Sha1);
     let mut data = Vec::new();
-    for (name, is_folder) in names {
-        let mode = if *is_folder { "40000" } else { "100644" };
+    for (name, is_dir) in names {
+        let mode = if *is_dir { "40000" } else { "100644" };
         data.extend_from_slice(format!("{mode} {name}\0").as_bytes());
         data.extend_from_slice(id.as_slice());
     }
@@ -21,9 +21,9 @@ fn tree(names: &[(&str, bool)]) -> StoredTree {
 }
 
 fn check(tree: &StoredTree, name: &str, expected: Option<bool>) {
-    for found in [tree.find(name.as_bytes()), tree.bisect(name.as_bytes())] {
-        let found = found.unwrap().map(|entry| entry.mode.is_tree());
-        assert_eq!(found, expected, "{name}");
+    for actual in [tree.find(name.as_bytes()), tree.bisect(name.as_bytes())] {
+        let actual = actual.unwrap().map(|entry| entry.mode.is_tree());
+        assert_eq!(actual, expected, "{name}");
     }
 }
 
@@ -41,8 +41,8 @@ fn a_name_among_very_many_is_found_in_any_order() {
         assert!(tree.data.len() > LARGE);
         assert_eq!(tree.known_starts().unwrap().is_sorted, is_sorted);
         for name in &names {
-            let found = tree.find(name.as_bytes()).unwrap();
-            assert!(found.is_some_and(|found| found.filename == name), "{name}");
+            let entry = tree.find(name.as_bytes()).unwrap();
+            assert!(entry.is_some_and(|entry| entry.filename == name), "{name}");
         }
         for absent in ["", "name-", "name-4000", "z"] {
             assert!(tree.find(absent.as_bytes()).unwrap().is_none());
@@ -81,8 +81,8 @@ fn entries_are_replaced_where_they_are() {
     let id = ObjectId::empty_tree(gix::hash::Kind::Sha1);
     let other = |name: &'static str, kind: EntryKind| (name.as_bytes(), kind.into(), id);
     let with = |others: &[(&[u8], EntryMode, ObjectId)]| {
-        let made = before.with(others).unwrap()?;
-        Some(StoredTree::made(before.id, made))
+        let new_tree = before.with(others).unwrap()?;
+        Some(StoredTree::from_new(before.id, new_tree))
     };
 
     assert_eq!(with(&[]).unwrap().data, before.data);
@@ -92,8 +92,8 @@ fn entries_are_replaced_where_they_are() {
     ];
     let after = with(&changed).unwrap();
     for (name, mode, id) in changed {
-        let found = after.bisect(name).unwrap().unwrap();
-        assert_eq!((found.mode, found.oid), (mode, &*id));
+        let entry = after.bisect(name).unwrap().unwrap();
+        assert_eq!((entry.mode, entry.oid), (mode, &*id));
     }
     let names = |tree: &StoredTree| {
         let (mut entries, mut names) = (tree.entries(), Vec::new());
@@ -110,23 +110,23 @@ fn entries_are_replaced_where_they_are() {
     let anew = StoredTree::new(after.id, after.data.clone())
         .starts()
         .unwrap();
-    let known = after.known_starts().unwrap();
-    assert_eq!((&known.places, known.is_sorted), (&anew.places, true));
+    let starts = after.known_starts().unwrap();
+    assert_eq!((&starts.offsets, starts.is_sorted), (&anew.offsets, true));
     assert!(with(&[other("d", EntryKind::Blob)]).is_none());
 }
 
 #[test]
 fn a_tree_out_of_order_is_read_from_its_start_to_its_end() {
-    let found = tree(&[("b", false), ("a", true)]);
-    assert!(found.find(b"a").unwrap().is_some());
+    let unsorted = tree(&[("b", false), ("a", true)]);
+    assert!(unsorted.find(b"a").unwrap().is_some());
 }
 
 #[test]
 fn a_damaged_tree_is_an_error() {
-    let whole = tree(&[("a", false), ("b", false)]);
-    for length in 1..whole.data.len() {
-        let cut = StoredTree::new(whole.id, whole.data[..length].to_vec());
-        let is_between = length == whole.data.len() / 2;
+    let full = tree(&[("a", false), ("b", false)]);
+    for length in 1..full.data.len() {
+        let cut = StoredTree::new(full.id, full.data[..length].to_vec());
+        let is_between = length == full.data.len() / 2;
         assert_eq!(cut.find(b"c").is_ok(), is_between, "{length}");
         assert_eq!(cut.bisect(b"c").is_ok(), is_between, "{length}");
     }
@@ -137,9 +137,9 @@ fn a_damaged_tree_is_an_error() {
 
 #[test]
 fn large_trees_are_kept_as_long_as_there_is_room() {
-    let folder = tempfile::tempdir().unwrap();
-    gix::init(folder.path()).unwrap();
-    let repository = Repository::open(folder.path()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    gix::init(dir.path()).unwrap();
+    let repository = Repository::open(dir.path()).unwrap();
     let write = |count: usize, name: &str| {
         let oid = ObjectId::empty_blob(gix::hash::Kind::Sha1);
         let names = (0..count).map(|number| format!("{name}{number:06}"));
@@ -162,12 +162,12 @@ fn large_trees_are_kept_as_long_as_there_is_room() {
         read.insert(id, repository.stored_tree(id).unwrap());
     }
     let is_kept = |id: &ObjectId| {
-        let again = repository.stored_tree_if_there(*id).unwrap().unwrap();
+        let again = repository.stored_tree_if_present(*id).unwrap().unwrap();
         Arc::ptr_eq(&again, &read[id])
     };
     assert!(large[2..].iter().all(is_kept));
     assert!(![small, huge, large[1]].iter().any(is_kept));
     let absent = ObjectId::null(gix::hash::Kind::Sha1);
-    assert!(repository.stored_tree_if_there(absent).unwrap().is_none());
+    assert!(repository.stored_tree_if_present(absent).unwrap().is_none());
     assert!(repository.stored_tree(absent).is_err());
 }

@@ -20,19 +20,19 @@ const MAX_REF: u64 = 8 << 10;
 /// Listing does not report a longer file as a damaged ref but fails: gix would read all of it.
 const MAX_DAMAGED: u64 = 1 << 20;
 /// Number of attempts while git packs a ref concurrently.
-const LOOKS: u32 = 5;
+const MAX_READS: u32 = 5;
 /// Refs that each linked worktree has for itself.
 const OF_WORKTREES: [&str; 3] = ["refs/worktree/", "refs/bisect/", "refs/rewritten/"];
 
 pub(super) enum Direct {
     /// This id, or no such ref.
-    Holds(Option<CommitId>),
+    Target(Option<CommitId>),
     /// A symbolic ref, a damaged one, or one of a single worktree. gix must read it.
     Unclear,
 }
 
 enum Loose {
-    Holds(CommitId),
+    Target(CommitId),
     Missing,
     /// Unreadable, or not an id.
     Unclear,
@@ -55,16 +55,16 @@ impl FileRefs {
         }
 
         let path = self.common.join(name);
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_READS {
             match loose(&path) {
-                Loose::Holds(id) => return Ok(Direct::Holds(Some(id))),
+                Loose::Target(id) => return Ok(Direct::Target(Some(id))),
                 Loose::Unclear => return Ok(Direct::Unclear),
                 Loose::Missing => {}
             }
 
             let packed = self.packed_directly(&full)?;
             if matches!(loose(&path), Loose::Missing) {
-                return Ok(Direct::Holds(packed));
+                return Ok(Direct::Target(packed));
             }
         }
 
@@ -78,20 +78,19 @@ impl FileRefs {
 
     /// Like [`FileRefs::refuse_endless`], for all refs below a prefix.
     pub(super) fn refuse_endless_below(&self, prefix: &str) -> anyhow::Result<()> {
-        let mut folders = vec![self.common.join(prefix)];
-        while let Some(folder) = folders.pop() {
-            let entries = match uninterrupted(|| std::fs::read_dir(&folder)) {
+        let mut dirs = vec![self.common.join(prefix)];
+        while let Some(dir) = dirs.pop() {
+            let entries = match uninterrupted(|| std::fs::read_dir(&dir)) {
                 Ok(entries) => entries,
                 // gix lists nothing then, as if there were no refs.
                 Err(error) if is_out_of_reach(&error) => {
-                    return Err(error)
-                        .with_context(|| format!("cannot list `{}`", folder.display()));
+                    return Err(error).with_context(|| format!("cannot list `{}`", dir.display()));
                 }
                 Err(_) => continue,
             };
             for entry in entries.flatten() {
                 match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
                     Ok(_) => no_longer(&entry.path(), MAX_DAMAGED)?,
                     Err(_) => {}
                 }
@@ -140,9 +139,9 @@ impl FileRefs {
         let Some(packed) = buffer.during("reading `packed-refs`")? else {
             return Ok(None);
         };
-        let found = packed.try_find(name.as_ref());
-        let found = found.during("reading `packed-refs`")?;
-        Ok(found.map(|found| CommitId(found.target())))
+        let reference = packed.try_find(name.as_ref());
+        let reference = reference.during("reading `packed-refs`")?;
+        Ok(reference.map(|reference| CommitId(reference.target())))
     }
 }
 
@@ -166,7 +165,7 @@ fn loose(path: &Path) -> Loose {
     }
     match read_regular_text(path, MAX_REF) {
         Ok(text) => match text.strip_suffix('\n').unwrap_or(&text).parse() {
-            Ok(id) => Loose::Holds(id),
+            Ok(id) => Loose::Target(id),
             Err(_) => Loose::Unclear,
         },
         Err(error) => match error.kind() {
@@ -179,7 +178,7 @@ fn loose(path: &Path) -> Loose {
 /// Returns the stat of a file, `None` if there is none.
 fn stat_of(path: &Path) -> anyhow::Result<Option<Stat>> {
     match rustix::fs::stat(path) {
-        Ok(seen) => Ok(Some(NameStat::from(seen).stat)),
+        Ok(raw) => Ok(Some(NameStat::from(raw).stat)),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno).with_context(|| format!("cannot read `{}`", path.display())),
     }
@@ -195,10 +194,10 @@ mod tests {
 
     #[test]
     fn a_ref_is_read_from_its_own_file_or_from_packed_refs_however_often_they_change() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
-        let git = folder.path().join(".git");
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
+        let git = dir.path().join(".git");
         let id = |digit: &str| digit.repeat(40);
         let own = |text: Option<&str>| {
             let path = git.join(NAME);
@@ -218,8 +217,8 @@ mod tests {
             std::fs::rename(new, git.join("packed-refs")).unwrap();
         };
         let check = |expected: Option<&str>| {
-            let found = refs::held(&repository, NAME).unwrap();
-            assert_eq!(found.map(|id| id.to_string()), expected.map(id));
+            let actual = refs::read_unpeeled(&repository, NAME).unwrap();
+            assert_eq!(actual.map(|id| id.to_string()), expected.map(id));
         };
 
         check(None);
@@ -240,21 +239,22 @@ mod tests {
 
     #[test]
     fn a_file_that_is_longer_than_a_ref_is_not_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::init(folder.path(), None).unwrap();
-        let path = folder.path().join(".git").join(NAME);
+        let dir = tempfile::tempdir().unwrap();
+        let repository = Repository::init(dir.path(), None).unwrap();
+        let path = dir.path().join(".git").join(NAME);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let file = std::fs::File::create(&path).unwrap();
         let check = |length: u64, is_read: [bool; 3]| {
             file.set_len(length).unwrap();
-            let words = format!("has {length} bytes, which no ref has");
-            let found = [
-                refs::held(&repository, NAME).err(),
+            let message = format!("has {length} bytes, which no ref has");
+            let actual = [
+                refs::read_unpeeled(&repository, NAME).err(),
                 refs::read(&repository, NAME).err(),
                 refs::list(&repository, "refs/teddy/").err(),
             ];
-            let found = found.map(|error| !error.is_some_and(|it| it.to_string().contains(&words)));
-            assert_eq!(found, is_read, "{length}");
+            let actual =
+                actual.map(|error| !error.is_some_and(|it| it.to_string().contains(&message)));
+            assert_eq!(actual, is_read, "{length}");
         };
         check(8 << 10, [true; 3]);
         check((8 << 10) + 1, [false, false, true]);
@@ -263,13 +263,13 @@ mod tests {
 
     #[test]
     fn what_is_not_plainly_an_id_is_left_to_gix() {
-        let folder = tempfile::tempdir().unwrap();
-        let check = |content: &[u8], is_plain: bool| {
-            let path = folder.path().join("ref");
-            std::fs::write(&path, content).unwrap();
-            let found = loose(&path);
-            assert_eq!(matches!(found, Loose::Holds(_)), is_plain);
-            assert_eq!(matches!(found, Loose::Unclear), !is_plain);
+        let dir = tempfile::tempdir().unwrap();
+        let check = |bytes: &[u8], is_plain: bool| {
+            let path = dir.path().join("ref");
+            std::fs::write(&path, bytes).unwrap();
+            let actual = loose(&path);
+            assert_eq!(matches!(actual, Loose::Target(_)), is_plain);
+            assert_eq!(matches!(actual, Loose::Unclear), !is_plain);
         };
         check("1".repeat(40).as_bytes(), true);
         check(format!("{}\n", "1".repeat(64)).as_bytes(), true);
@@ -277,10 +277,10 @@ mod tests {
         check(b"", false);
         check(&[0; 41], false);
 
-        let link = folder.path().join("link");
+        let link = dir.path().join("link");
         std::os::unix::fs::symlink("ref", &link).unwrap();
         assert!(matches!(loose(&link), Loose::Unclear));
-        assert!(matches!(loose(folder.path()), Loose::Unclear));
-        assert!(matches!(loose(&folder.path().join("gone")), Loose::Missing));
+        assert!(matches!(loose(dir.path()), Loose::Unclear));
+        assert!(matches!(loose(&dir.path().join("gone")), Loose::Missing));
     }
 }

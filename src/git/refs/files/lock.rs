@@ -16,15 +16,15 @@ use anyhow::Context as _;
 use super::FileRefs;
 use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
-use crate::host::file::{make_shared_folders, read_regular_text};
+use crate::host::file::{make_shared_dirs, read_regular_text};
 
-const MAX_REF: u64 = 8 << 10;
+const MAX_LOCKED_REF: u64 = 8 << 10;
 
-const PATIENCE: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+const LOCK_POLL: Duration = Duration::from_millis(10);
 
 /// A locked ref. Dropping it removes the lock file.
-pub(super) struct Locked<'a> {
+pub(super) struct LockedRef<'a> {
     files: &'a FileRefs,
     name: gix::refs::FullName,
     path: PathBuf,
@@ -34,22 +34,24 @@ pub(super) struct Locked<'a> {
     file: Option<File>,
 }
 
-impl<'a> Locked<'a> {
+impl<'a> LockedRef<'a> {
     /// Locks a ref with the lock file that git and gix use too. Fails with [`RefsLocked`] after
     /// `PATIENCE`.
-    pub(super) fn take(files: &'a FileRefs, name: &str) -> anyhow::Result<Locked<'a>> {
+    pub(super) fn take(files: &'a FileRefs, name: &str) -> anyhow::Result<LockedRef<'a>> {
         let full =
             gix::refs::FullName::try_from(name).map_err(|error| anyhow::anyhow!("{error}"))?;
         let path = files.common.join(name);
         let lock = files.common.join(format!("{name}.lock"));
-        let file = match create(&lock) {
+        let file = match create_lock(&lock) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 return Err(RefsLocked { lock }.into());
             }
-            made => made.with_context(|| format!("cannot make the lock `{}`", lock.display()))?,
+            created => {
+                created.with_context(|| format!("cannot make the lock `{}`", lock.display()))?
+            }
         };
 
-        Ok(Locked {
+        Ok(LockedRef {
             files,
             name: full,
             path,
@@ -64,7 +66,7 @@ impl<'a> Locked<'a> {
 
     /// Returns the ref's current id; `None` if it does not exist.
     pub(super) fn now(&self) -> anyhow::Result<Option<CommitId>> {
-        match read_regular_text(&self.path, MAX_REF) {
+        match read_regular_text(&self.path, MAX_LOCKED_REF) {
             Ok(text) => text.trim_end().parse().map(Some),
             // git leaves empty directories behind after it deletes refs.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {
@@ -105,7 +107,7 @@ impl<'a> Locked<'a> {
         };
         match std::fs::rename(lock, &self.path) {
             Err(error) if error.kind() == ErrorKind::IsADirectory => {
-                remove_empty(&self.path)?;
+                remove_empty_dirs(&self.path)?;
                 std::fs::rename(lock, &self.path)?;
             }
             renamed => renamed?,
@@ -117,35 +119,36 @@ impl<'a> Locked<'a> {
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for LockedRef<'_> {
     fn drop(&mut self) {
         self.lock.as_ref().map(std::fs::remove_file);
     }
 }
 
 /// Removes a directory tree that contains no files, as git leaves behind after it deletes refs.
-fn remove_empty(folder: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
+fn remove_empty_dirs(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
-            remove_empty(&entry.path())?;
+            remove_empty_dirs(&entry.path())?;
         }
     }
-    std::fs::remove_dir(folder)
+    std::fs::remove_dir(dir)
 }
 
 /// Creates a lock file, waiting up to `PATIENCE` for another process to remove its own.
-fn create(lock: &Path) -> std::io::Result<File> {
+fn create_lock(lock: &Path) -> std::io::Result<File> {
     let started = Instant::now();
     loop {
-        let made = lock.parent().map_or(Ok(()), make_shared_folders);
-        match made.and_then(|()| File::options().write(true).create_new(true).open(lock)) {
+        let parent_created = lock.parent().map_or(Ok(()), make_shared_dirs);
+        match parent_created.and_then(|()| File::options().write(true).create_new(true).open(lock))
+        {
             // `git pack-refs` can remove the directory, which is empty, between both calls.
             Err(error)
                 if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound)
-                    && started.elapsed() < PATIENCE =>
+                    && started.elapsed() < LOCK_TIMEOUT =>
             {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(LOCK_POLL);
             }
             opened => return opened,
         }

@@ -6,8 +6,8 @@
 //! completes the turn from its journal.
 
 mod direct;
-mod heal;
 mod lock;
+mod repair;
 
 use std::cell::Cell;
 use std::fs::File;
@@ -21,17 +21,17 @@ use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 use gix::refs::{FullName, Target};
 
 use self::direct::Direct;
-use self::lock::Locked;
+use self::lock::LockedRef;
 use super::store::{All, Expected, HeadTarget, MoveError, RefMove, RefStore, Reference};
 use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 use crate::host::clock;
-use crate::host::file::{append_shared, is_out_of_reach, make_shared_folders, read_regular};
+use crate::host::file::{append_shared, is_out_of_reach, make_shared_dirs, read_regular};
 use crate::host::sync::sync_whole;
 
 /// Upper bound for reading a ref until two results agree.
-const LOOKS: u32 = 5;
+const MAX_READS: u32 = 5;
 
 /// Larger than the log of a million updates.
 const MAX_LOG: u64 = 256 << 20;
@@ -70,14 +70,14 @@ impl FileRefs {
     }
 
     /// Returns the id of a ref that is not symbolic.
-    fn look_at(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+    fn resolve_direct(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
         let found = self.find(name)?;
         let id = found.and_then(|reference| Some(reference.target().try_id()?.to_owned()));
         Ok(id.map(CommitId))
     }
 
     /// Returns the commit that a ref leads to.
-    fn look_up(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+    fn resolve_peeled(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
         let Some(mut reference) = self.find(name)? else {
             return Ok(None);
         };
@@ -101,10 +101,10 @@ impl FileRefs {
     /// repository.
     fn refuse_links(&self, name: &str) -> anyhow::Result<()> {
         let path = self.common.join(name);
-        let folders = path.ancestors().skip(1);
-        let ours = self.common.join("refs/teddy");
-        let mut folders = folders.take_while(|folder| folder.starts_with(&ours));
-        match folders.find(|folder| folder.is_symlink()) {
+        let dirs = path.ancestors().skip(1);
+        let own_refs = self.common.join("refs/teddy");
+        let mut dirs = dirs.take_while(|dir| dir.starts_with(&own_refs));
+        match dirs.find(|dir| dir.is_symlink()) {
             Some(link) => anyhow::bail!("`{}` is a symbolic link", link.display()),
             None => Ok(()),
         }
@@ -112,7 +112,7 @@ impl FileRefs {
 
     /// Undoes an update of this process. A ref that another process has moved since stays.
     fn move_back(&self, wish: &RefMove<'_>, old: Option<CommitId>) -> anyhow::Result<()> {
-        let mut lock = Locked::take(self, wish.name)?;
+        let mut lock = LockedRef::take(self, wish.name)?;
         if lock.now()? != Some(wish.to) {
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl FileRefs {
     /// Flushes lock files with one call, or one by one if the system has no such call.
     fn flush_locks<'l>(
         &self,
-        mut locks: impl Iterator<Item = &'l Locked<'l>>,
+        mut locks: impl Iterator<Item = &'l LockedRef<'l>>,
     ) -> anyhow::Result<()> {
         let during = "making refs durable";
         if sync_whole(&self.common).context(during)? {
@@ -149,7 +149,7 @@ impl FileRefs {
         message: &str,
     ) -> std::io::Result<()> {
         let path = self.log_of(name);
-        make_shared_folders(path.parent().unwrap_or(&path))?;
+        make_shared_dirs(path.parent().unwrap_or(&path))?;
         let seconds = clock::now().timestamp().as_second();
         let old = old.map_or_else(|| self.gix.object_hash().null(), Into::into);
         let line = format!("{old} {new} TeDDy <teddy@localhost> {seconds} +0000\t{message}\n");
@@ -159,45 +159,45 @@ impl FileRefs {
 
 impl RefStore for FileRefs {
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        if let Direct::Holds(found) = self.read_directly(name)? {
-            return found.map(|id| self.peeled(name, id)).transpose();
+        if let Direct::Target(target) = self.read_directly(name)? {
+            return target.map(|id| self.peeled(name, id)).transpose();
         }
-        let mut found = self.look_up(name)?;
+        let mut target = self.resolve_peeled(name)?;
 
         // `git pack-refs` can delete the ref's file after gix has read `packed-refs` and before it
         // opens the file. The ref then seems missing or outdated, so read until two results agree.
-        for _ in 0..LOOKS {
-            let again = self.look_up(name)?;
-            if again == found {
+        for _ in 0..MAX_READS {
+            let again = self.resolve_peeled(name)?;
+            if again == target {
                 break;
             }
-            found = again;
+            target = again;
         }
 
-        Ok(found)
+        Ok(target)
     }
 
-    fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        if let Direct::Holds(found) = self.read_directly(name)? {
-            return Ok(found);
+    fn read_unpeeled(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        if let Direct::Target(target) = self.read_directly(name)? {
+            return Ok(target);
         }
-        let mut found = self.look_at(name)?;
+        let mut target = self.resolve_direct(name)?;
         // See `read`.
-        for _ in 0..LOOKS {
-            let again = self.look_at(name)?;
-            if again == found {
+        for _ in 0..MAX_READS {
+            let again = self.resolve_direct(name)?;
+            if again == target {
                 break;
             }
-            found = again;
+            target = again;
         }
 
-        Ok(found)
+        Ok(target)
     }
 
     fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
         self.refuse_endless_below(prefix)?;
         let platform = self.gix.references().during("listing refs")?;
-        let mut found = Vec::new();
+        let mut references = Vec::new();
         for reference in platform.prefixed(prefix).during("listing refs")? {
             let Ok(reference) = reference else {
                 // A damaged ref is left out; one that cannot be read is not damaged.
@@ -205,15 +205,15 @@ impl RefStore for FileRefs {
                 continue;
             };
             if let Some(id) = reference.target().try_id() {
-                found.push(Reference {
+                references.push(Reference {
                     name: reference.name().as_bstr().to_string(),
                     target: CommitId(id.to_owned()),
                 });
             }
         }
 
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(found)
+        references.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(references)
     }
 
     fn all(&self) -> anyhow::Result<All> {
@@ -259,23 +259,23 @@ impl RefStore for FileRefs {
     fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
         // All processes lock in the same order, so two of them cannot wait for each other.
         let mut moves: Vec<&RefMove<'_>> = moves.iter().collect();
-        moves.sort_by_key(|wish| wish.name);
+        moves.sort_by_key(|ref_move| ref_move.name);
 
         // Flushing thousands of lock files one by one takes minutes.
         let one_by_one = moves.len() <= FLUSHED_ALONE;
         let mut locked = Vec::with_capacity(moves.len());
-        for wish in moves {
-            let during = || format!("cannot write `{}`", wish.name);
-            let mut lock = Locked::take(self, wish.name).with_context(during)?;
+        for ref_move in moves {
+            let during = || format!("cannot write `{}`", ref_move.name);
+            let mut lock = LockedRef::take(self, ref_move.name).with_context(during)?;
             let old = lock.now().with_context(during)?;
-            if !wish.expected.is_met(old) {
+            if !ref_move.expected.is_met(old) {
                 return Err(MoveError::Moved {
-                    name: wish.name.to_owned(),
+                    name: ref_move.name.to_owned(),
                 });
             }
 
-            lock.write(wish.to, one_by_one).with_context(during)?;
-            locked.push((lock, wish, old));
+            lock.write(ref_move.to, one_by_one).with_context(during)?;
+            locked.push((lock, ref_move, old));
         }
         if !one_by_one {
             self.flush_locks(locked.iter().map(|(lock, ..)| lock))?;
@@ -283,12 +283,12 @@ impl RefStore for FileRefs {
 
         // Only now, with all refs locked and compared: if one has moved, none is changed.
         let mut moved = Vec::with_capacity(locked.len());
-        for (lock, wish, old) in locked {
+        for (lock, ref_move, old) in locked {
             // git also logs while the ref is locked. Ignore errors: a missing log line loses no
             // ref.
-            let _ = self.log(wish.name, (old, wish.to), log);
+            let _ = self.log(ref_move.name, (old, ref_move.to), log);
             if let Err(error) = lock.set() {
-                let during = format!("cannot write `{}`", wish.name);
+                let during = format!("cannot write `{}`", ref_move.name);
                 for (wish, old) in moved {
                     self.move_back(wish, old).with_context(|| {
                         format!("{during}: {error:#}; moving `{}` back", wish.name)
@@ -296,7 +296,7 @@ impl RefStore for FileRefs {
                 }
                 return Err(error.context(during).into());
             }
-            moved.push((wish, old));
+            moved.push((ref_move, old));
         }
 
         Ok(())
@@ -326,7 +326,7 @@ impl RefStore for FileRefs {
         let full = FullName::try_from(name)
             .map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
         let change = Change::Delete {
-            expected: previous(expected),
+            expected: previous_value(expected),
             log: RefLog::AndReference,
         };
         let Err(error) = self.gix.edit_reference(RefEdit {
@@ -337,7 +337,7 @@ impl RefStore for FileRefs {
             return Ok(());
         };
 
-        let now = self.held(name).ok().flatten();
+        let now = self.read_unpeeled(name).ok().flatten();
         if matches!(expected, Expected::At(commit) if now != Some(commit)) {
             return Err(MoveError::Moved {
                 name: name.to_owned(),
@@ -352,7 +352,7 @@ impl RefStore for FileRefs {
     /// Leaves a packed ref alone. Deleting only its file would reactivate the packed id, which is
     /// older and whose objects can be gone; deleting the packed entry takes git's own lock.
     fn discard(&self, name: &str) -> anyhow::Result<bool> {
-        let locked = Locked::take(self, name)?;
+        let locked = LockedRef::take(self, name)?;
         if locked.packed()?.is_some() {
             return Ok(false);
         }
@@ -370,13 +370,13 @@ impl RefStore for FileRefs {
     fn sync(&self, name: &str) -> anyhow::Result<()> {
         let path = self.common.join(name);
 
-        for folder in path
+        for dir in path
             .ancestors()
             .skip(1)
-            .take_while(|folder| folder.starts_with(&self.common))
+            .take_while(|dir| dir.starts_with(&self.common))
         {
-            File::open(folder)
-                .and_then(|folder| folder.sync_all())
+            File::open(dir)
+                .and_then(|dir| dir.sync_all())
                 .with_context(|| format!("making `{name}` durable"))?;
         }
         Ok(())
@@ -396,22 +396,22 @@ impl RefStore for FileRefs {
     }
 
     fn damaged(&self) -> anyhow::Result<Vec<String>> {
-        self.without_id()
+        self.unborn_refs()
     }
 
-    fn mend(
+    fn repair(
         &self,
         name: &str,
         commit: Option<CommitId>,
-        aside: &Path,
+        backup_dir: &Path,
         is_there: &dyn Fn(CommitId) -> bool,
     ) -> anyhow::Result<()> {
         self.refuse_links(name)?;
-        self.keep(name, aside)?;
-        self.trim_log(name, aside, is_there)?;
+        self.back_up(name, backup_dir)?;
+        self.trim_log(name, backup_dir, is_there)?;
         match commit {
-            Some(commit) => self.put(name, commit),
-            None => self.take_away(name, is_there),
+            Some(commit) => self.write_loose(name, commit),
+            None => self.delete_loose(name, is_there),
         }
     }
 
@@ -433,7 +433,7 @@ impl RefStore for FileRefs {
     }
 }
 
-fn previous(expected: Expected) -> PreviousValue {
+fn previous_value(expected: Expected) -> PreviousValue {
     match expected {
         Expected::Absent => PreviousValue::MustNotExist,
         Expected::At(commit) => PreviousValue::MustExistAndMatch(Target::Object(commit.0)),
@@ -467,7 +467,7 @@ mod tests {
         ];
         let error = refs::apply(&repository, &moves, "two").unwrap_err();
         assert!(error.to_string().contains(blocked), "{error}");
-        let held = |name| refs::held(&repository, name).unwrap();
+        let held = |name| refs::read_unpeeled(&repository, name).unwrap();
         assert_eq!(held(old), Some(ids[0]));
         assert_eq!(held(new), None);
     }

@@ -4,8 +4,8 @@
 //! refs are read with one process and cached until `tables.list` changes: tables are immutable, so
 //! the same list means the same refs.
 
-mod heal;
 mod program;
+mod repair;
 mod tables;
 mod transaction;
 
@@ -21,12 +21,14 @@ use gix::bstr::{BStr, ByteSlice as _};
 use gix::refs::{FullName, Target};
 
 use self::tables::TableLists;
-use super::store::{All, Expected, HeadTarget, MoveError, OURS, RefMove, RefStore, Reference};
+use super::store::{
+    All, Expected, HeadTarget, MoveError, RefMove, RefStore, Reference, TEDDY_PREFIX,
+};
 use crate::git::During as _;
 use crate::git::object::absent;
 use crate::git::object::id::CommitId;
 
-const FORMAT: &str = "--format=%(refname)%00%(objectname)%00%(symref)";
+const ROW_FORMAT: &str = "--format=%(refname)%00%(objectname)%00%(symref)";
 
 type Row = (FullName, ObjectId, Option<FullName>);
 
@@ -36,7 +38,7 @@ pub(in crate::git) struct Reftable {
     common: PathBuf,
     /// The git directory of this worktree, canonical.
     own: PathBuf,
-    seen: RefCell<Option<Arc<TableRefs>>>,
+    cached: RefCell<Option<Arc<TableRefs>>>,
     /// Tables that were flushed already.
     flushed: RefCell<BTreeSet<String>>,
 }
@@ -59,118 +61,121 @@ impl Reftable {
             gix,
             common,
             own,
-            seen: RefCell::new(None),
+            cached: RefCell::new(None),
             flushed: RefCell::default(),
         }
     }
 
     /// Returns the current refs, from the cache if the tables did not change.
-    fn seen(&self) -> anyhow::Result<Arc<TableRefs>> {
+    fn load(&self) -> anyhow::Result<Arc<TableRefs>> {
         // Read before the refs: if the tables change in between, the cache merely seems outdated.
         let lists = TableLists::read(&self.common, &self.own)?;
-        if let Some(seen) = &*self.seen.borrow()
-            && seen.lists == lists
+        if let Some(cached) = &*self.cached.borrow()
+            && cached.lists == lists
         {
-            return Ok(Arc::clone(seen));
+            return Ok(Arc::clone(cached));
         }
 
         // git reads a table that power loss emptied as one without refs.
-        let lists = lists.sound(&self.common, &self.own)?;
+        let lists = lists.validate(&self.common, &self.own)?;
 
-        let mut seen = TableRefs {
+        let mut table_refs = TableRefs {
             lists,
             head: HeadTarget::default(),
             refs: BTreeMap::new(),
         };
-        for (name, id, target) in self.listed(&["--include-root-refs", "HEAD", OURS])? {
+        for (name, id, target) in self.listed(&["--include-root-refs", "HEAD", TEDDY_PREFIX])? {
             if name.as_bstr() == "HEAD" {
-                seen.head = HeadTarget {
+                table_refs.head = HeadTarget {
                     branch: target,
                     commit: Some(CommitId(id)),
                 };
             } else if target.is_none() {
-                seen.refs.insert(name.as_bstr().to_string(), id);
+                table_refs.refs.insert(name.as_bstr().to_string(), id);
             }
         }
 
         // `for-each-ref` omits an unborn HEAD.
-        if seen.head.commit.is_none() {
-            seen.head.branch = Some(self.unborn()?);
+        if table_refs.head.commit.is_none() {
+            table_refs.head.branch = Some(self.unborn()?);
         }
 
-        let seen = Arc::new(seen);
-        *self.seen.borrow_mut() = Some(Arc::clone(&seen));
-        Ok(seen)
+        let table_refs = Arc::new(table_refs);
+        *self.cached.borrow_mut() = Some(Arc::clone(&table_refs));
+        Ok(table_refs)
     }
 
     /// Updates the cache after a transaction of ours, if it is the only one since the tables were
     /// read. Otherwise the next read asks git.
     fn note<'a>(&self, changes: impl IntoIterator<Item = (&'a str, Option<ObjectId>)>) {
-        let mut seen = self.seen.borrow_mut();
-        let (Some(seen), Ok(now)) = (seen.as_mut(), TableLists::read(&self.common, &self.own))
+        let mut cached = self.cached.borrow_mut();
+        let (Some(table_refs), Ok(now)) =
+            (cached.as_mut(), TableLists::read(&self.common, &self.own))
         else {
             return;
         };
         // Another process updated refs too.
-        if !now.is_next_of(&seen.lists) {
+        if !now.is_next_of(&table_refs.lists) {
             return;
         }
 
-        let seen = Arc::make_mut(seen);
-        seen.lists = now;
+        let table_refs = Arc::make_mut(table_refs);
+        table_refs.lists = now;
         for (name, id) in changes {
             match id {
-                Some(id) if name.starts_with(OURS) => seen.refs.insert(name.to_owned(), id),
-                _ => seen.refs.remove(name),
+                Some(id) if name.starts_with(TEDDY_PREFIX) => {
+                    table_refs.refs.insert(name.to_owned(), id)
+                }
+                _ => table_refs.refs.remove(name),
             };
         }
     }
 
     fn unborn(&self) -> anyhow::Result<FullName> {
         let name = self
-            .ask(&["symbolic-ref", "HEAD"])
+            .run_git(&["symbolic-ref", "HEAD"])
             .context("reading HEAD")?;
         full_name(name.trim_end().as_bstr()).context("reading HEAD")
     }
 
-    fn listed(&self, which: &[&str]) -> anyhow::Result<Vec<Row>> {
-        let args = [&["for-each-ref", FORMAT], which].concat();
-        let text = self.ask(&args).context("listing refs")?;
+    fn listed(&self, patterns: &[&str]) -> anyhow::Result<Vec<Row>> {
+        let args = [&["for-each-ref", ROW_FORMAT], patterns].concat();
+        let text = self.run_git(&args).context("listing refs")?;
         text.lines().map(|line| row(line.as_bstr())).collect()
     }
 
     fn row_of(&self, name: &str) -> anyhow::Result<Option<Row>> {
         let mut rows = self.listed(&["--include-root-refs", name])?.into_iter();
-        Ok(rows.find(|(found, ..)| found.as_bstr() == name))
+        Ok(rows.find(|(row_name, ..)| row_name.as_bstr() == name))
     }
 
     fn flush(&self) -> anyhow::Result<()> {
         tables::flush(&self.common, &mut self.flushed.borrow_mut())
     }
 
-    fn peeled(&self, id: ObjectId, what: &str) -> anyhow::Result<CommitId> {
+    fn peeled(&self, id: ObjectId, label: &str) -> anyhow::Result<CommitId> {
         let object =
-            absent::find(|| self.gix.find_object(id)).during(format_args!("reading `{what}`"))?;
+            absent::find(|| self.gix.find_object(id)).during(format_args!("reading `{label}`"))?;
         let commit = object
             .peel_to_commit()
-            .during(format_args!("`{what}` is not a commit"))?;
+            .during(format_args!("`{label}` is not a commit"))?;
         Ok(CommitId(commit.id))
     }
 }
 
 impl RefStore for Reftable {
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        let id = if name.starts_with(OURS) {
-            self.seen()?.refs.get(name).copied()
+        let id = if name.starts_with(TEDDY_PREFIX) {
+            self.load()?.refs.get(name).copied()
         } else {
             self.row_of(name)?.map(|(_, id, _)| id)
         };
         id.map(|id| self.peeled(id, name)).transpose()
     }
 
-    fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        let id = if name.starts_with(OURS) {
-            self.seen()?.refs.get(name).copied()
+    fn read_unpeeled(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        let id = if name.starts_with(TEDDY_PREFIX) {
+            self.load()?.refs.get(name).copied()
         } else {
             let direct = self.row_of(name)?.filter(|(.., target)| target.is_none());
             direct.map(|(_, id, _)| id)
@@ -183,11 +188,11 @@ impl RefStore for Reftable {
             name,
             target: CommitId(id),
         };
-        if prefix.starts_with(OURS) {
-            let seen = self.seen()?;
-            let from_here = seen.refs.range(prefix.to_owned()..);
-            let below = from_here.take_while(|(name, _)| name.starts_with(prefix));
-            return Ok(below
+        if prefix.starts_with(TEDDY_PREFIX) {
+            let table_refs = self.load()?;
+            let from_here = table_refs.refs.range(prefix.to_owned()..);
+            let matching = from_here.take_while(|(name, _)| name.starts_with(prefix));
+            return Ok(matching
                 .map(|(name, id)| reference(name.clone(), *id))
                 .collect());
         }
@@ -212,13 +217,13 @@ impl RefStore for Reftable {
     }
 
     fn head(&self) -> anyhow::Result<HeadTarget> {
-        Ok(self.seen()?.head.clone())
+        Ok(self.load()?.head.clone())
     }
 
     fn resolve(&self, expression: &str) -> anyhow::Result<CommitId> {
         let args = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
         let id = self
-            .ask(&[&args[..], &[expression]].concat())
+            .run_git(&[&args[..], &[expression]].concat())
             .ok()
             .and_then(|text| ObjectId::from_hex(text.trim_end()).ok())
             .with_context(|| format!("`{expression}` names no commit"))?;
@@ -226,24 +231,28 @@ impl RefStore for Reftable {
     }
 
     fn apply(&self, moves: &[RefMove<'_>], log: &str) -> Result<(), MoveError> {
-        let script = transaction::moving(moves)?;
+        let script = transaction::move_script(moves)?;
         let Err(error) = transaction::transact(self, &script, log) else {
-            self.note(moves.iter().map(|wish| (wish.name, Some(wish.to.into()))));
+            self.note(
+                moves
+                    .iter()
+                    .map(|ref_move| (ref_move.name, Some(ref_move.to.into()))),
+            );
             return Ok(());
         };
 
-        for wish in moves {
-            let now = self.held(wish.name)?;
-            if !wish.expected.is_met(now) {
+        for ref_move in moves {
+            let now = self.read_unpeeled(ref_move.name)?;
+            if !ref_move.expected.is_met(now) {
                 return Err(MoveError::Moved {
-                    name: wish.name.to_owned(),
+                    name: ref_move.name.to_owned(),
                 });
             }
         }
 
         let names: Vec<_> = moves
             .iter()
-            .map(|wish| format!("`{}`", wish.name))
+            .map(|ref_move| format!("`{}`", ref_move.name))
             .collect();
         let names = names.join(", ");
         Err(error.context(format!("cannot write {names}")).into())
@@ -257,13 +266,13 @@ impl RefStore for Reftable {
     }
 
     fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
-        let script = transaction::deleting(name, expected)?;
+        let script = transaction::delete_script(name, expected)?;
         let Err(error) = transaction::transact(self, &script, "teddy: delete") else {
             self.note([(name, None)]);
             return Ok(());
         };
 
-        if !expected.is_met(self.held(name).ok().flatten()) {
+        if !expected.is_met(self.read_unpeeled(name).ok().flatten()) {
             return Err(MoveError::Moved {
                 name: name.to_owned(),
             });
@@ -280,9 +289,9 @@ impl RefStore for Reftable {
 
     /// Flushes the names of the tables and of their list. Their content was flushed by the update.
     fn sync(&self, name: &str) -> anyhow::Result<()> {
-        for folder in [tables::folder(&self.common), self.common.clone()] {
-            File::open(folder)
-                .and_then(|folder| folder.sync_all())
+        for dir in [tables::tables_dir(&self.common), self.common.clone()] {
+            File::open(dir)
+                .and_then(|dir| dir.sync_all())
                 .with_context(|| format!("making `{name}` durable"))?;
         }
         Ok(())
@@ -296,19 +305,19 @@ impl RefStore for Reftable {
     /// Always empty: a ref in a table has an id, or the whole table is damaged. Also flushes all
     /// tables, because the user's git does not and power loss would take every ref.
     fn damaged(&self) -> anyhow::Result<Vec<String>> {
-        self.seen()?;
+        self.load()?;
         self.flush()?;
         Ok(Vec::new())
     }
 
-    fn mend(
+    fn repair(
         &self,
         name: &str,
         commit: Option<CommitId>,
-        aside: &Path,
+        backup_dir: &Path,
         is_there: &dyn Fn(CommitId) -> bool,
     ) -> anyhow::Result<()> {
-        self.keep(name, aside)?;
+        self.back_up(name, backup_dir)?;
         let Some(to) = commit else {
             return Ok(self.delete(name, Expected::Any)?);
         };
@@ -326,7 +335,7 @@ impl RefStore for Reftable {
     }
 
     fn users(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-        let head = self.seen()?.head.clone();
+        let head = self.load()?.head.clone();
         let head = match (head.branch, head.commit) {
             (Some(name), _) => format!("ref: {name}"),
             (None, commit) => commit.map(|id| id.to_string()).unwrap_or_default(),
@@ -334,7 +343,7 @@ impl RefStore for Reftable {
         let mut parts = vec![("HEAD".to_owned(), head.into_bytes())];
 
         // Fails if there is no stash.
-        let stash = self.ask(&["reflog", "show", "--format=%H", "refs/stash", "--"]);
+        let stash = self.run_git(&["reflog", "show", "--format=%H", "refs/stash", "--"]);
         parts.extend(stash.ok().map(|log| ("logs/refs/stash".to_owned(), log)));
         Ok(parts)
     }

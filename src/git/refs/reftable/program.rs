@@ -9,7 +9,7 @@ use super::Reftable;
 use crate::git::command::git_in;
 
 /// Part of git's message if it does not know the format.
-const TOO_OLD: &str = "unknown repository extension";
+const UNKNOWN_FORMAT: &str = "unknown repository extension";
 
 impl Reftable {
     pub(super) fn git(&self) -> anyhow::Result<Command> {
@@ -18,26 +18,26 @@ impl Reftable {
         Ok(command)
     }
 
-    pub(super) fn ask(&self, args: &[&str]) -> anyhow::Result<Vec<u8>> {
+    pub(super) fn run_git(&self, args: &[&str]) -> anyhow::Result<Vec<u8>> {
         let output = self.git()?.args(args).output().context("starting git")?;
         let name = args.first().copied().unwrap_or_default();
         if output.status.success() {
             return Ok(output.stdout);
         }
 
-        let words = String::from_utf8_lossy(&output.stderr);
-        let is_old = words.contains(TOO_OLD);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let is_old = stderr.contains(UNKNOWN_FORMAT);
         let hint = if is_old {
             "; a reftable needs git 2.45 or newer"
         } else {
             ""
         };
 
-        anyhow::bail!("git {name} failed: {}{hint}", words.trim());
+        anyhow::bail!("git {name} failed: {}{hint}", stderr.trim());
     }
 
     /// Returns git's output for the given input lines, even if git exits early.
-    pub(super) fn tell(&self, args: &[&str], lines: &str) -> anyhow::Result<String> {
+    pub(super) fn run_with_input(&self, args: &[&str], lines: &str) -> anyhow::Result<String> {
         let mut command = self.git()?;
         command
             .args(args)

@@ -15,7 +15,7 @@ use crate::host::file::{open_regular, read_regular_text};
 
 const MAX_LIST: u64 = 1 << 20;
 /// Number of attempts: git can compact the tables of a list before we open them.
-const LOOKS: u32 = 5;
+const MAX_READS: u32 = 5;
 
 const MAGIC: &[u8] = b"REFT";
 /// Length of the footer in version 1 and version 2 of the format.
@@ -27,10 +27,10 @@ pub(super) struct TableLists(Vec<String>);
 
 impl TableLists {
     pub(super) fn read(common: &Path, own: &Path) -> anyhow::Result<TableLists> {
-        let both = [common, own];
-        let stacks = &both[..if common == own { 1 } else { 2 }];
+        let git_dirs = [common, own];
+        let stacks = &git_dirs[..if common == own { 1 } else { 2 }];
         let lists = stacks.iter().map(|git_dir| {
-            let path = folder(git_dir).join("tables.list");
+            let path = tables_dir(git_dir).join("tables.list");
             match read_regular_text(&path, MAX_LIST) {
                 Ok(text) if !text.trim().is_empty() => Ok(text),
                 Ok(_) => Err(damaged(path, "it names no table")),
@@ -63,16 +63,16 @@ impl TableLists {
     }
 
     /// Checks every table and returns the lists that were current then.
-    pub(super) fn sound(self, common: &Path, own: &Path) -> anyhow::Result<TableLists> {
-        let (mut lists, mut looks) = (self, 0);
+    pub(super) fn validate(self, common: &Path, own: &Path) -> anyhow::Result<TableLists> {
+        let (mut lists, mut attempts) = (self, 0);
         loop {
             let Err(error) = lists.check(common, own) else {
                 return Ok(lists);
             };
-            looks += 1;
+            attempts += 1;
             let now = TableLists::read(common, own)?;
             // The list is unchanged, so this is damage and not a compaction in progress.
-            if now == lists || looks == LOOKS {
+            if now == lists || attempts == MAX_READS {
                 return Err(error);
             }
 
@@ -83,7 +83,7 @@ impl TableLists {
     fn check(&self, common: &Path, own: &Path) -> anyhow::Result<()> {
         for (list, git_dir) in self.0.iter().zip([common, own]) {
             for name in list.lines() {
-                let path = folder(git_dir).join(name);
+                let path = tables_dir(git_dir).join(name);
                 let why = match ends_rightly(&path) {
                     Ok(true) => continue,
                     Ok(false) => "a power cut or the disk took what is in it",
@@ -105,13 +105,13 @@ impl TableLists {
 ///
 /// The list must not become durable before its tables. git does not flush tables by default, and
 /// git 2.47 writes the footer after it flushed the table.
-pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Result<()> {
-    let list = || read_regular_text(&folder(git_dir).join("tables.list"), MAX_LIST);
+pub(super) fn flush(git_dir: &Path, synced: &mut BTreeSet<String>) -> anyhow::Result<()> {
+    let list = || read_regular_text(&tables_dir(git_dir).join("tables.list"), MAX_LIST);
     let mut names = list().context("making refs durable")?;
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_READS {
         for name in names.lines() {
-            let path = folder(git_dir).join(name);
-            if done.contains(name) {
+            let path = tables_dir(git_dir).join(name);
+            if synced.contains(name) {
                 continue;
             }
 
@@ -120,7 +120,7 @@ pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Resu
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 flushed => {
                     flushed.with_context(|| format!("making `{}` durable", path.display()))?;
-                    done.insert(name.to_owned());
+                    synced.insert(name.to_owned());
                 }
             }
         }
@@ -136,13 +136,13 @@ pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Resu
     Ok(())
 }
 
-pub(super) fn folder(git_dir: &Path) -> PathBuf {
+pub(super) fn tables_dir(git_dir: &Path) -> PathBuf {
     git_dir.join("reftable")
 }
 
 /// Returns git's own lock file of the tables.
 pub(super) fn lock(git_dir: &Path) -> PathBuf {
-    folder(git_dir).join("tables.list.lock")
+    tables_dir(git_dir).join("tables.list.lock")
 }
 
 fn damaged(path: PathBuf, why: &'static str) -> anyhow::Error {

@@ -19,27 +19,27 @@ use crate::git::refs::store::{Expected, RefMove, RefsLocked};
 use crate::host::clock;
 use crate::host::lock::{Lock, patience};
 
-const PATIENCE: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+const LOCK_POLL: Duration = Duration::from_millis(10);
 
 /// Parts of git's messages if another process has the lock or won the race.
-const IS_LOCKED: [&str; 3] = [
+const LOCKED_MESSAGES: [&str; 3] = [
     "cannot lock references",
     "data is locked",
     "data concurrently modified",
 ];
 
 /// Settings for git: flush tables before they are listed; wait for the lock (since git 2.48).
-const SETTINGS: [&str; 3] = [
+const UPDATE_SETTINGS: [&str; 3] = [
     "core.fsync=reference",
     "core.fsyncMethod=fsync",
     "reftable.lockTimeout=2000",
 ];
 
 pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Result<()> {
-    let held = Lock::insist(&lock_folder(refs), "moving refs", patience())?;
+    let refs_lock = Lock::take_uninterrupted(&lock_dir(refs), "moving refs", patience())?;
     // The previous holder was killed, so a lock that git left is stale.
-    if held.abandoned {
+    if refs_lock.holder_crashed {
         refs.unlock()?;
     }
 
@@ -48,17 +48,17 @@ pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Res
 
     let started = Instant::now();
     loop {
-        let output = update_ref(refs, script, log, &held)?.wait_with_output();
+        let output = spawn_update_ref(refs, script, log, &refs_lock)?.wait_with_output();
         let output = output.context("waiting for git update-ref")?;
         if output.status.success() {
             // Despite `core.fsync`: git 2.47 writes the footer after it has flushed the table.
             return refs.flush();
         }
 
-        let words = String::from_utf8_lossy(&output.stderr);
-        let is_locked = IS_LOCKED.iter().any(|part| words.contains(part));
-        if is_locked && started.elapsed() < PATIENCE {
-            std::thread::sleep(PAUSE);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let is_locked = LOCKED_MESSAGES.iter().any(|part| stderr.contains(part));
+        if is_locked && started.elapsed() < LOCK_TIMEOUT {
+            std::thread::sleep(LOCK_POLL);
             continue;
         }
 
@@ -67,18 +67,23 @@ pub(super) fn transact(refs: &Reftable, script: &[u8], log: &str) -> anyhow::Res
             return Err(RefsLocked { lock }.into());
         }
 
-        anyhow::bail!("git update-ref failed: {}", words.trim());
+        anyhow::bail!("git update-ref failed: {}", stderr.trim());
     }
 }
 
-fn update_ref(refs: &Reftable, script: &[u8], log: &str, held: &Lock) -> anyhow::Result<Child> {
+fn spawn_update_ref(
+    refs: &Reftable,
+    script: &[u8],
+    log: &str,
+    lock: &Lock,
+) -> anyhow::Result<Child> {
     let mut command = refs.git()?;
     let seconds = clock::now().timestamp().as_second();
     command
         .env("GIT_COMMITTER_NAME", "TeDDy")
         .env("GIT_COMMITTER_EMAIL", "teddy@localhost")
         .env("GIT_COMMITTER_DATE", format!("@{seconds} +0000"));
-    for setting in SETTINGS {
+    for setting in UPDATE_SETTINGS {
         command.args(["-c", setting]);
     }
 
@@ -86,7 +91,7 @@ fn update_ref(refs: &Reftable, script: &[u8], log: &str, held: &Lock) -> anyhow:
     command
         .stdin(Stdio::piped())
         // git keeps our lock held until it ends, even if this process is killed.
-        .stdout(held.share().context("sharing the lock of the refs")?)
+        .stdout(lock.share().context("sharing the lock of the refs")?)
         .stderr(Stdio::piped())
         // Ctrl-c must not stop git between two refs; this process decides when to stop.
         .process_group(0);
@@ -101,11 +106,11 @@ fn update_ref(refs: &Reftable, script: &[u8], log: &str, held: &Lock) -> anyhow:
 }
 
 /// Returns the directory of the lock that every update of refs holds.
-pub(super) fn lock_folder(refs: &Reftable) -> PathBuf {
+pub(super) fn lock_dir(refs: &Reftable) -> PathBuf {
     refs.common.join("teddy").join("refs")
 }
 
-pub(super) fn moving(moves: &[RefMove<'_>]) -> anyhow::Result<Vec<u8>> {
+pub(super) fn move_script(moves: &[RefMove<'_>]) -> anyhow::Result<Vec<u8>> {
     let mut orders = String::new();
     for RefMove { name, expected, to } in moves {
         full_name(name.as_bytes().as_bstr())?;
@@ -119,16 +124,18 @@ pub(super) fn moving(moves: &[RefMove<'_>]) -> anyhow::Result<Vec<u8>> {
         orders.push_str(&order);
     }
 
-    Ok(whole(&orders))
+    Ok(wrap_transaction(&orders))
 }
 
-pub(super) fn deleting(name: &str, expected: Expected) -> anyhow::Result<Vec<u8>> {
+pub(super) fn delete_script(name: &str, expected: Expected) -> anyhow::Result<Vec<u8>> {
     full_name(name.as_bytes().as_bstr())?;
     let old = match expected {
         Expected::At(old) => old.to_string(),
         Expected::Absent | Expected::Any => String::new(),
     };
-    Ok(whole(&format!("option no-deref\0delete {name}\0{old}\0")))
+    Ok(wrap_transaction(&format!(
+        "option no-deref\0delete {name}\0{old}\0"
+    )))
 }
 
 pub(super) fn deleting_all(names: &[&str]) -> anyhow::Result<Vec<u8>> {
@@ -137,10 +144,10 @@ pub(super) fn deleting_all(names: &[&str]) -> anyhow::Result<Vec<u8>> {
         full_name(name.as_bytes().as_bstr())?;
         orders.push_str(&format!("option no-deref\0delete {name}\0\0"));
     }
-    Ok(whole(&orders))
+    Ok(wrap_transaction(&orders))
 }
 
-fn whole(orders: &str) -> Vec<u8> {
+fn wrap_transaction(orders: &str) -> Vec<u8> {
     format!("start\0{orders}prepare\0commit\0").into_bytes()
 }
 
@@ -152,17 +159,17 @@ mod tests {
     fn a_transaction_says_what_each_ref_must_be() {
         let one = "1".repeat(40).parse().unwrap();
         let two = "2".repeat(40).parse().unwrap();
-        let wish = |name, expected| RefMove {
+        let ref_move = |name, expected| RefMove {
             name,
             expected,
             to: two,
         };
         let moves = [
-            wish("refs/teddy/a", Expected::Absent),
-            wish("refs/teddy/b", Expected::At(one)),
-            wish("refs/teddy/c", Expected::Any),
+            ref_move("refs/teddy/a", Expected::Absent),
+            ref_move("refs/teddy/b", Expected::At(one)),
+            ref_move("refs/teddy/c", Expected::Any),
         ];
-        let script = String::from_utf8(moving(&moves).unwrap()).unwrap();
+        let script = String::from_utf8(move_script(&moves).unwrap()).unwrap();
         let expected = format!(
             "start|option no-deref|create refs/teddy/a|{two}|option no-deref|update \
              refs/teddy/b|{two}|{one}|option no-deref|update refs/teddy/c|{two}||prepare|commit|"
@@ -175,8 +182,8 @@ mod tests {
         let to = "1".repeat(40).parse().unwrap();
         for name in ["refs/teddy/a\0delete refs/heads/main", "refs/teddy/a b", ""] {
             let expected = Expected::Any;
-            moving(&[RefMove { name, expected, to }]).unwrap_err();
-            deleting(name, expected).unwrap_err();
+            move_script(&[RefMove { name, expected, to }]).unwrap_err();
+            delete_script(name, expected).unwrap_err();
         }
     }
 }

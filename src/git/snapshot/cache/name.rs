@@ -7,7 +7,7 @@ use gix::objs::tree::EntryKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::git::snapshot) enum CacheOrigin {
     /// On disk, with this stat.
-    Seen,
+    Scanned,
     /// From the user's index, not compared with the disk.
     Inherited,
     /// Not in the tree, but changes matter: an ignored `.gitignore`.
@@ -25,7 +25,7 @@ pub(in crate::git::snapshot) struct CachedName<N = Vec<u8>> {
     /// First bytes of the id in the user's index, or 0: the conversion of line endings depends on
     /// it.
     pub(in crate::git::snapshot) basis: u32,
-    pub(in crate::git::snapshot) standing: CacheOrigin,
+    pub(in crate::git::snapshot) origin: CacheOrigin,
 }
 
 /// A new or changed entry, with its position in the directory.
@@ -51,7 +51,7 @@ impl<N> CachedName<N> {
             id: self.id,
             stat: self.stat,
             basis: self.basis,
-            standing: self.standing,
+            origin: self.origin,
         }
     }
 }

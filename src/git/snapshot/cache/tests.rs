@@ -6,7 +6,7 @@ fn id(byte: u8) -> ObjectId {
     ObjectId::from_bytes_or_panic(&[byte; 20])
 }
 
-fn entry(name: &[u8], kind: EntryKind, standing: CacheOrigin) -> CachedName<&[u8]> {
+fn entry(name: &[u8], kind: EntryKind, origin: CacheOrigin) -> CachedName<&[u8]> {
     let time = Time { secs: 5, nsecs: 6 };
     let stat = Stat {
         mtime: time,
@@ -23,23 +23,23 @@ fn entry(name: &[u8], kind: EntryKind, standing: CacheOrigin) -> CachedName<&[u8
         id: id(name[0]),
         stat,
         basis: 77,
-        standing,
+        origin,
     }
 }
 
-fn saved(folder: &Path) -> std::path::PathBuf {
-    let sizes = Sizes {
-        folders: 3,
+fn saved(dir: &Path) -> std::path::PathBuf {
+    let sizes = CacheSizes {
+        dirs: 3,
         entries: 3,
         names: 8,
     };
-    let mut writer = Writer::new(sizes, 20);
+    let mut writer = CacheWriter::new(sizes, 20);
     let times = Times {
         mtime: Time { secs: 1, nsecs: 2 },
         ctime: Time { secs: 3, nsecs: 4 },
         ino: 5,
     };
-    let folder_at = |path, parent, marks| CachedFolder {
+    let dir_at = |path, parent, marks| CachedDir {
         path,
         parent,
         entries: 0..0,
@@ -49,16 +49,16 @@ fn saved(folder: &Path) -> std::path::PathBuf {
     };
 
     let first = [
-        entry(b"a", EntryKind::Blob, CacheOrigin::Seen),
+        entry(b"a", EntryKind::Blob, CacheOrigin::Scanned),
         entry(b"z\xff", EntryKind::Link, CacheOrigin::Inherited),
     ];
-    writer.folder(&folder_at(b"", 0, 0), |writer| {
+    writer.dir(&dir_at(b"", 0, 0), |writer| {
         first.iter().for_each(|entry| writer.entry(entry));
     });
-    writer.folder(&folder_at(b"b", 0, mark::RELIST), |writer| {
+    writer.dir(&dir_at(b"b", 0, mark::RELIST), |writer| {
         writer.entry(&entry(b"x", EntryKind::Commit, CacheOrigin::Watched));
     });
-    writer.folder(&folder_at(b"b/c", 1, mark::RULES), |_| ());
+    writer.dir(&dir_at(b"b/c", 1, mark::RULES), |_| ());
     let basis = Basis {
         settings: 1,
         choice: 2,
@@ -69,8 +69,8 @@ fn saved(folder: &Path) -> std::path::PathBuf {
         root: id(1),
     };
 
-    let path = folder.join("index");
-    let file = tempfile::NamedTempFile::new_in(folder).unwrap();
+    let path = dir.join("index");
+    let file = tempfile::NamedTempFile::new_in(dir).unwrap();
     let cache = writer.finish(&basis).unwrap();
     cache.save(file, &path).unwrap();
     path
@@ -78,8 +78,8 @@ fn saved(folder: &Path) -> std::path::PathBuf {
 
 #[test]
 fn what_is_saved_is_loaded() {
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::load(&saved(folder.path()), gix::hash::Kind::Sha1).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::load(&saved(dir.path()), gix::hash::Kind::Sha1).unwrap();
     assert_eq!(
         (cache.basis.settings, cache.basis.choice, cache.basis.root),
         (1, 2, id(1))
@@ -90,7 +90,7 @@ fn what_is_saved_is_loaded() {
         (cache.children(0), cache.children(1), cache.children(2)),
         (&[1][..], &[2][..], &[][..])
     );
-    let top = cache.folder(cache.find_folder(b"").unwrap());
+    let top = cache.dir(cache.find_dir(b"").unwrap());
 
     assert_eq!(
         cache.find_entry(&top, b"z\xff"),
@@ -101,14 +101,14 @@ fn what_is_saved_is_loaded() {
     let mut find = |name| {
         cache
             .find_next(&top, name, &mut next)
-            .map(|found| found.name)
+            .map(|cached| cached.name)
     };
     assert_eq!(find(b"Z"), None);
     assert_eq!(find(b"a"), Some(&b"a"[..]));
     assert_eq!(find(b"b"), None);
     assert_eq!(find(b"z\xff"), Some(&b"z\xff"[..]));
     assert_eq!(find(b"zz\xff"), None);
-    let inner = cache.folder(cache.find_folder(b"b").unwrap());
+    let inner = cache.dir(cache.find_dir(b"b").unwrap());
     assert_eq!(
         cache.entry(inner.entries.start),
         entry(b"x", EntryKind::Commit, CacheOrigin::Watched)
@@ -122,11 +122,11 @@ fn what_is_saved_is_loaded() {
 
 #[test]
 fn a_file_that_was_changed_anywhere_is_no_cache() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path());
-    let whole = std::fs::read(&path).unwrap();
-    for at in 0..whole.len() {
-        let mut damaged = whole.clone();
+    let dir = tempfile::tempdir().unwrap();
+    let path = saved(dir.path());
+    let full = std::fs::read(&path).unwrap();
+    for at in 0..full.len() {
+        let mut damaged = full.clone();
         damaged[at] ^= 0x40;
         std::fs::write(&path, damaged).unwrap();
         assert!(
@@ -135,28 +135,22 @@ fn a_file_that_was_changed_anywhere_is_no_cache() {
         );
     }
 
-    std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    std::fs::write(&path, &full[..full.len() - 1]).unwrap();
     assert!(Cache::load(&path, gix::hash::Kind::Sha1).is_none());
-    std::fs::write(&path, &whole).unwrap();
+    std::fs::write(&path, &full).unwrap();
     assert!(Cache::load(&path, gix::hash::Kind::Sha256).is_none());
 }
 
 #[test]
 fn a_file_of_another_length_than_its_header_says_is_not_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = saved(folder.path());
-    let whole = std::fs::read(&path).unwrap();
-    assert_eq!(whole_file(&path), Some(whole.clone()));
+    let dir = tempfile::tempdir().unwrap();
+    let path = saved(dir.path());
+    let full = std::fs::read(&path).unwrap();
+    assert_eq!(read_file(&path), Some(full.clone()));
 
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    for length in [
-        1 << 40,
-        whole.len() as u64 + 1,
-        whole.len() as u64 - 1,
-        10,
-        0,
-    ] {
+    for length in [1 << 40, full.len() as u64 + 1, full.len() as u64 - 1, 10, 0] {
         file.set_len(length).unwrap();
-        assert_eq!(whole_file(&path), None, "{length}");
+        assert_eq!(read_file(&path), None, "{length}");
     }
 }

@@ -4,14 +4,13 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::{
-    Basis, Cache, CachedFolder, CachedName, ENTRY, FOLDER, FreshName, HEADER, KINDS, MAGIC, TIMES,
-    Times,
+    Basis, Cache, CachedDir, CachedName, DIR, ENTRY, FreshName, HEADER, KINDS, MAGIC, TIMES, Times,
 };
-use crate::git::snapshot::bytes::{checksum, put, put_stat, put_time, u32_at};
+use crate::git::snapshot::bytes::{checksum, put_stat, put_time, put_u32, u32_at};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::git) struct Sizes {
-    pub(in crate::git) folders: usize,
+pub(in crate::git) struct CacheSizes {
+    pub(in crate::git) dirs: usize,
     pub(in crate::git) entries: usize,
     pub(in crate::git) names: usize,
 }
@@ -21,33 +20,33 @@ pub(in crate::git) struct Sizes {
 ///
 /// A cache can be large, so each record is written to its final position instead of being assembled
 /// from parts.
-pub(in crate::git) struct Writer {
+pub(in crate::git) struct CacheWriter {
     bytes: Vec<u8>,
-    sizes: Sizes,
-    done: Sizes,
+    sizes: CacheSizes,
+    written: CacheSizes,
     hash: usize,
 }
 
-impl Writer {
+impl CacheWriter {
     /// Returns an empty cache of this size, with ids of `hash` bytes.
-    pub(in crate::git) fn new(sizes: Sizes, hash: usize) -> Writer {
+    pub(in crate::git) fn new(sizes: CacheSizes, hash: usize) -> CacheWriter {
         let length =
-            HEADER + sizes.folders * (FOLDER + hash) + sizes.entries * (ENTRY + hash) + sizes.names;
-        Writer {
+            HEADER + sizes.dirs * (DIR + hash) + sizes.entries * (ENTRY + hash) + sizes.names;
+        CacheWriter {
             bytes: vec![0; length],
             sizes,
-            done: Sizes::default(),
+            written: CacheSizes::default(),
             hash,
         }
     }
 
-    fn folder_at(&self) -> usize {
-        HEADER + self.done.folders * (FOLDER + self.hash)
+    fn dir_at(&self) -> usize {
+        HEADER + self.written.dirs * (DIR + self.hash)
     }
 
     fn entry_at(&self) -> usize {
-        let folders = self.sizes.folders * (FOLDER + self.hash);
-        HEADER + folders + self.done.entries * (ENTRY + self.hash)
+        let dirs = self.sizes.dirs * (DIR + self.hash);
+        HEADER + dirs + self.written.entries * (ENTRY + self.hash)
     }
 
     fn write(&mut self, at: usize, bytes: &[u8]) {
@@ -56,49 +55,45 @@ impl Writer {
 
     fn name(&mut self, name: &[u8]) {
         let entries = self.sizes.entries * (ENTRY + self.hash);
-        let at = HEADER + self.sizes.folders * (FOLDER + self.hash) + entries + self.done.names;
+        let at = HEADER + self.sizes.dirs * (DIR + self.hash) + entries + self.written.names;
         self.write(at, name);
-        self.done.names += name.len();
+        self.written.names += name.len();
     }
 
     /// Adds a directory. `add` adds its entries.
-    pub(in crate::git) fn folder(
-        &mut self,
-        folder: &CachedFolder<'_>,
-        add: impl FnOnce(&mut Writer),
-    ) {
-        let first = self.done.entries;
+    pub(in crate::git) fn dir(&mut self, dir: &CachedDir<'_>, add: impl FnOnce(&mut CacheWriter)) {
+        let first = self.written.entries;
         add(self);
 
-        let mut record = Vec::with_capacity(FOLDER + self.hash);
+        let mut record = Vec::with_capacity(DIR + self.hash);
         let numbers = [
-            self.done.names as u32,
-            folder.path.len() as u32,
-            folder.parent,
+            self.written.names as u32,
+            dir.path.len() as u32,
+            dir.parent,
             first as u32,
-            (self.done.entries - first) as u32,
-            folder.marks,
+            (self.written.entries - first) as u32,
+            dir.marks,
         ];
-        numbers.iter().for_each(|&n| put(&mut record, n));
-        let mut record = with_times(record, &folder.times);
-        record.extend_from_slice(folder.tree.as_slice());
+        numbers.iter().for_each(|&n| put_u32(&mut record, n));
+        let mut record = encode_times(record, &dir.times);
+        record.extend_from_slice(dir.tree.as_slice());
 
-        self.name(folder.path);
-        self.write(self.folder_at(), &record);
-        self.done.folders += 1;
+        self.name(dir.path);
+        self.write(self.dir_at(), &record);
+        self.written.dirs += 1;
     }
 
     /// Copies a directory and its entries from an earlier cache, except for the `fresh` entries and
     /// the flags, times and tree of `now`. If nothing changed, a save costs little more than this.
-    pub(in crate::git) fn kept(
+    pub(in crate::git) fn copy_cached(
         &mut self,
         cache: &Cache,
         number: usize,
-        now: &CachedFolder<'_>,
+        now: &CachedDir<'_>,
         fresh: &[FreshName],
     ) {
         let raw = cache.raw(number);
-        let names = self.done.names as u32;
+        let names = self.written.names as u32;
         let moved = |name: u32| name - raw.names_at + names;
 
         let (at, length) = (self.entry_at(), ENTRY + self.hash);
@@ -107,43 +102,43 @@ impl Writer {
             let name = moved(u32_at(entry, 0));
             entry[..4].copy_from_slice(&name.to_le_bytes());
         }
-        for (place, entry) in fresh {
-            let at = at + place * length;
+        for (position, entry) in fresh {
+            let at = at + position * length;
             let name = u32_at(&self.bytes, at);
             self.write(at, &self.record(name, &entry.borrowed()));
         }
 
-        let at = self.folder_at();
+        let at = self.dir_at();
         self.write(at, raw.record);
-        let first = self.done.entries as u32;
+        let first = self.written.entries as u32;
         let (path, times) = (moved(u32_at(raw.record, 0)), Vec::with_capacity(TIMES));
         for (field, number) in [(0, path), (8, now.parent), (12, first), (20, now.marks)] {
             self.write(at + field, &number.to_le_bytes());
         }
-        self.write(at + FOLDER - TIMES, &with_times(times, &now.times));
-        self.write(at + FOLDER, now.tree.as_slice());
+        self.write(at + DIR - TIMES, &encode_times(times, &now.times));
+        self.write(at + DIR, now.tree.as_slice());
 
         self.name(raw.names);
-        self.done.folders += 1;
-        self.done.entries += raw.entries.len() / length;
+        self.written.dirs += 1;
+        self.written.entries += raw.entries.len() / length;
     }
 
     pub(in crate::git) fn entry(&mut self, entry: &CachedName<&[u8]>) {
-        let record = self.record(self.done.names as u32, entry);
+        let record = self.record(self.written.names as u32, entry);
         self.name(entry.name);
         self.write(self.entry_at(), &record);
-        self.done.entries += 1;
+        self.written.entries += 1;
     }
 
     fn record(&self, name: u32, entry: &CachedName<&[u8]>) -> Vec<u8> {
         let kind = KINDS.iter().position(|&kind| kind == entry.kind);
         let mut record = Vec::with_capacity(ENTRY + self.hash);
-        put(&mut record, name);
+        put_u32(&mut record, name);
         record.extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
         record.push(kind.unwrap_or_default() as u8);
-        record.push(entry.standing as u8);
+        record.push(entry.origin as u8);
         put_stat(&mut record, &entry.stat);
-        put(&mut record, entry.basis);
+        put_u32(&mut record, entry.basis);
         record.extend_from_slice(entry.id.as_slice());
         record
     }
@@ -157,14 +152,14 @@ impl Writer {
         put_stat(&mut head, &basis.index);
         put_time(&mut head, basis.stamp.0);
 
-        let Sizes {
-            folders,
+        let CacheSizes {
+            dirs,
             entries,
             names,
-        } = self.done;
-        [self.hash, folders, entries, names]
+        } = self.written;
+        [self.hash, dirs, entries, names]
             .iter()
-            .for_each(|&n| put(&mut head, n as u32));
+            .for_each(|&n| put_u32(&mut head, n as u32));
         head.extend_from_slice(basis.root.as_slice());
 
         head.resize(116, 0);
@@ -175,14 +170,14 @@ impl Writer {
 
         let sum = checksum(&self.bytes[16..]);
         self.write(8, &sum.to_le_bytes());
-        (self.done == self.sizes).then(|| Cache::read(self.bytes, self.hash))?
+        (self.written == self.sizes).then(|| Cache::read(self.bytes, self.hash))?
     }
 }
 
-fn with_times(mut record: Vec<u8>, times: &Times) -> Vec<u8> {
+fn encode_times(mut record: Vec<u8>, times: &Times) -> Vec<u8> {
     put_time(&mut record, times.mtime);
     put_time(&mut record, times.ctime);
-    put(&mut record, times.ino);
+    put_u32(&mut record, times.ino);
     record
 }
 

@@ -2,31 +2,31 @@
 
 use gix::objs::tree::EntryKind;
 
-use super::{FolderListing, ListedName};
+use super::{DirListing, ListedName};
 use crate::git::snapshot::cache::{CacheOrigin, CachedName};
-use crate::git::snapshot::entry::{inherited, is_link_name, is_name};
+use crate::git::snapshot::entry::{inherited_entry, is_valid_link_name, is_valid_name};
 use crate::git::snapshot::limits::Reason;
 use crate::git::stat::NameKind;
 
-impl FolderListing<'_, '_> {
+impl DirListing<'_, '_> {
     /// Takes an untracked file, if it is not ignored and within the limits.
-    pub(super) fn meet_untracked(&mut self, met: &ListedName<'_>) -> anyhow::Result<bool> {
-        let forced = self.scan.forced(&met.path);
+    pub(super) fn visit_untracked(&mut self, listed: &ListedName<'_>) -> anyhow::Result<bool> {
+        let forced = self.scan.forced(&listed.path);
         if !self.is_forced(forced.is_some())
-            && self.rules.is_ignored(self.scan, &met.path, false)?
+            && self.rules.is_ignored(self.scan, &listed.path, false)?
         {
-            if matches!(met.name, b".gitignore" | b".gitattributes") {
-                let kind = if met.seen.kind == NameKind::Link {
+            if matches!(listed.name, b".gitignore" | b".gitattributes") {
+                let kind = if listed.name_stat.kind == NameKind::Link {
                     EntryKind::Link
                 } else {
                     EntryKind::Blob
                 };
 
                 let null = self.scan.basis.root.kind().null();
-                let entry = inherited(met.name, kind, null);
+                let entry = inherited_entry(listed.name, kind, null);
                 self.entries.push(CachedName {
-                    stat: met.seen.stat,
-                    standing: CacheOrigin::Watched,
+                    stat: listed.name_stat.stat,
+                    origin: CacheOrigin::Watched,
                     ..entry
                 });
             }
@@ -35,24 +35,26 @@ impl FolderListing<'_, '_> {
         }
 
         let limits = self.scan.limits;
-        let made = forced.and_then(|forced| forced.made);
-        let is_large = met.seen.kind == NameKind::File
-            && met.seen.size > limits.max_file_size
-            && forced.is_none_or(|_| made.is_some_and(|made| made.size != met.seen.size));
-        let reason = match met.seen.kind {
+        let created = forced.and_then(|forced| forced.created);
+        let is_large = listed.name_stat.kind == NameKind::File
+            && listed.name_stat.size > limits.max_file_size
+            && forced.is_none_or(|_| {
+                created.is_some_and(|created| created.size != listed.name_stat.size)
+            });
+        let reason = match listed.name_stat.kind {
             NameKind::Special => Some(Reason::Special),
-            _ if !is_name(met.name) => Some(Reason::Name),
-            NameKind::Link if !is_link_name(met.name) => Some(Reason::MustNotBeLink),
+            _ if !is_valid_name(listed.name) => Some(Reason::Name),
+            NameKind::Link if !is_valid_link_name(listed.name) => Some(Reason::MustNotBeLink),
             // With a content that is known, reading tells.
-            _ if made.is_none() && limits.is_secret(&met.path) => Some(Reason::Secret),
-            _ if is_large => Some(Reason::TooLarge(met.seen.size)),
+            _ if created.is_none() && limits.is_secret(&listed.path) => Some(Reason::Secret),
+            _ if is_large => Some(Reason::TooLarge(listed.name_stat.size)),
             _ => None,
         };
 
         match reason {
-            None => self.take(met),
+            None => self.record(listed),
             Some(reason) => {
-                self.leave(&met.path, reason);
+                self.leave_out(&listed.path, reason);
                 Ok(false)
             }
         }

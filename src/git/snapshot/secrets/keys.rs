@@ -12,9 +12,9 @@ use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 
 use super::super::cache::{Cache, CacheOrigin};
-use super::super::folder::join;
+use super::super::dir_scan::join_path;
 use super::super::limits::{SnapshotLimits, name_of};
-use super::{FOLDER, GIT};
+use super::{DIR, GIT};
 use crate::git::stat::{NameKind, names, open_below};
 
 /// Larger files are rather data than configuration.
@@ -81,7 +81,7 @@ impl KeySearch<'_> {
         while let Some(path) = folders.pop_front() {
             let folder = match path.is_empty() {
                 true => top.try_clone(),
-                false => open_below(top, &path, FOLDER),
+                false => open_below(top, &path, DIR),
             };
             let listed = folder.and_then(|folder| Ok((names(&folder)?, folder)));
             let Ok((mut names, folder)) = listed else {
@@ -96,9 +96,9 @@ impl KeySearch<'_> {
 
             names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
             for (name, kind) in names {
-                let at = join(&path, &name);
+                let at = join_path(&path, &name);
                 match kind {
-                    NameKind::Folder if name != GIT && !SKIPPED.contains(&name.as_slice()) => {
+                    NameKind::Dir if name != GIT && !SKIPPED.contains(&name.as_slice()) => {
                         folders.push_back(at);
                     }
                     NameKind::File if !self.is_recorded(&path, &name) => {
@@ -118,10 +118,10 @@ impl KeySearch<'_> {
 
     fn is_recorded(&self, folder: &[u8], name: &[u8]) -> bool {
         let entry = self.last.and_then(|last| {
-            let folder = last.folder(last.find_folder(folder)?);
+            let folder = last.dir(last.find_dir(folder)?);
             last.find_entry(&folder, name)
         });
-        entry.is_some_and(|entry| entry.standing != CacheOrigin::Watched && !entry.id.is_null())
+        entry.is_some_and(|entry| entry.origin != CacheOrigin::Watched && !entry.id.is_null())
     }
 
     fn has_key(&self, folder: &OwnedFd, path: &[u8], spent: &mut Spent) -> bool {

@@ -5,16 +5,16 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::git::snapshot::snapshot;
+use crate::git::snapshot::take_snapshot;
 use crate::host::file::Root;
 
 struct Project(tempfile::TempDir);
 
 impl Project {
     fn new() -> Project {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        Project(folder)
+        let dir = tempfile::tempdir().unwrap();
+        gix::init(dir.path()).unwrap();
+        Project(dir)
     }
 
     fn put(&self, path: &str) {
@@ -24,28 +24,28 @@ impl Project {
     }
 
     fn secrets(&self, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
-        let kept = self.0.path().join(".git/teddy/secrets/main");
-        self.secrets_with(&kept, after_snapshot)
+        let cache_path = self.0.path().join(".git/teddy/secrets/main");
+        self.secrets_with(&cache_path, after_snapshot)
     }
 
     fn anew(&self) -> Vec<String> {
         let elsewhere = tempfile::tempdir().unwrap();
-        let kept = elsewhere.path().join("kept");
-        self.secrets_with(&kept, false).unwrap()
+        let cache_path = elsewhere.path().join("kept");
+        self.secrets_with(&cache_path, false).unwrap()
     }
 
-    fn secrets_with(&self, kept: &Path, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
+    fn secrets_with(&self, cache_path: &Path, after_snapshot: bool) -> anyhow::Result<Vec<String>> {
         let repository = Repository::open(self.0.path())?;
         let limits = SnapshotLimits::default();
         let index = repository.teddy_dir().join("index/main");
         if after_snapshot {
-            snapshot(&repository, &index, &limits, &[])?;
+            take_snapshot(&repository, &index, &limits, &[])?;
         }
-        let search = SecretSearch::new(&repository, &limits, (kept, &index));
+        let search = SecretSearch::new(&repository, &limits, (cache_path, &index));
         let found = search.run()?.named.into_iter().map(String::from_utf8);
-        let mut found: Vec<String> = found.map(Result::unwrap).collect();
-        found.sort();
-        Ok(found)
+        let mut secrets: Vec<String> = found.map(Result::unwrap).collect();
+        secrets.sort();
+        Ok(secrets)
     }
 }
 
@@ -57,15 +57,15 @@ fn secrets_are_found_in_every_folder_that_can_be_read_and_too_deep_ones_are_an_e
         .for_each(|path| project.put(path));
     (0..700).for_each(|number| project.put(&format!("many/{number}/.env")));
     for _ in 0..3 {
-        let found = project.secrets(true).unwrap();
-        assert_eq!(found.len(), 702);
-        assert_eq!(found[..2], ["a/.env", "b/id_rsa"]);
+        let actual = project.secrets(true).unwrap();
+        assert_eq!(actual.len(), 702);
+        assert_eq!(actual[..2], ["a/.env", "b/id_rsa"]);
     }
 
     let mut deep = Root::open(project.0.path()).unwrap();
     for _ in 0..20 {
         let name = Path::new("x").join("y".repeat(250));
-        deep = deep.make_folder(&name).unwrap();
+        deep = deep.make_dir(&name).unwrap();
     }
     project.secrets(true).unwrap_err();
 }
@@ -78,56 +78,56 @@ fn a_folder_that_did_not_change_is_not_listed_again() {
     assert_eq!(project.secrets(true).unwrap(), ["a/.env"]);
 
     // A changed cache shows that the directory was not listed.
-    let kept = project.0.path().join(".git/teddy/secrets/main");
-    let text = std::fs::read(&kept).unwrap();
+    let cache_path = project.0.path().join(".git/teddy/secrets/main");
+    let text = std::fs::read(&cache_path).unwrap();
     let at = text.windows(4).position(|part| part == b".env").unwrap();
     let mut other = text.clone();
     other[at..at + 4].copy_from_slice(b".abc");
     let sum = crate::git::snapshot::bytes::checksum(&other[16..]);
     other[8..16].copy_from_slice(&sum.to_le_bytes());
-    std::fs::write(&kept, &other).unwrap();
+    std::fs::write(&cache_path, &other).unwrap();
     assert_eq!(project.secrets(false).unwrap(), ["a/.abc"]);
 
     // A cache with a wrong checksum is ignored.
     other[at] = b'x';
-    std::fs::write(&kept, &other).unwrap();
+    std::fs::write(&cache_path, &other).unwrap();
     assert_eq!(project.secrets(false).unwrap(), ["a/.env"]);
 }
 
 #[derive(Debug, Clone)]
-enum Deed {
+enum Action {
     Put(String),
     Remove(String),
     Move(String, String),
     Link(String, String),
 }
 
-fn deeds() -> impl Strategy<Value = Deed> {
-    let folder = prop::sample::select(vec!["a", "a/b", "c", "c/d/e", "m"]);
+fn actions() -> impl Strategy<Value = Action> {
+    let dir = prop::sample::select(vec!["a", "a/b", "c", "c/d/e", "m"]);
     let name = prop::sample::select(vec![".env", "key.pem", "x.txt", "id_rsa"]);
-    let file = (folder.clone(), name).prop_map(|(folder, name)| format!("{folder}/{name}"));
-    let folder = folder.prop_map(str::to_owned);
+    let file = (dir.clone(), name).prop_map(|(dir, name)| format!("{dir}/{name}"));
+    let dir = dir.prop_map(str::to_owned);
     prop_oneof![
-        4 => file.clone().prop_map(Deed::Put),
-        1 => file.prop_map(Deed::Remove),
-        1 => folder.clone().prop_map(Deed::Remove),
-        2 => (folder.clone(), folder.clone()).prop_map(|(from, to)| Deed::Move(from, to)),
-        1 => (folder.clone(), folder).prop_map(|(from, to)| Deed::Link(from, to)),
+        4 => file.clone().prop_map(Action::Put),
+        1 => file.prop_map(Action::Remove),
+        1 => dir.clone().prop_map(Action::Remove),
+        2 => (dir.clone(), dir.clone()).prop_map(|(from, to)| Action::Move(from, to)),
+        1 => (dir.clone(), dir).prop_map(|(from, to)| Action::Link(from, to)),
     ]
 }
 
 impl Project {
-    fn act(&self, deed: &Deed) -> std::io::Result<()> {
+    fn act(&self, action: &Action) -> std::io::Result<()> {
         let at = |path: &str| self.0.path().join(path);
-        match deed {
-            Deed::Put(path) => {
+        match action {
+            Action::Put(path) => {
                 std::fs::create_dir_all(at(path).parent().unwrap_or(self.0.path()))?;
                 std::fs::write(at(path), "")
             }
-            Deed::Remove(path) if at(path).is_dir() => std::fs::remove_dir_all(at(path)),
-            Deed::Remove(path) => std::fs::remove_file(at(path)),
-            Deed::Move(from, to) => std::fs::rename(at(from), at(to)),
-            Deed::Link(from, to) => std::os::unix::fs::symlink(at(from), at(to)),
+            Action::Remove(path) if at(path).is_dir() => std::fs::remove_dir_all(at(path)),
+            Action::Remove(path) => std::fs::remove_file(at(path)),
+            Action::Move(from, to) => std::fs::rename(at(from), at(to)),
+            Action::Link(from, to) => std::os::unix::fs::symlink(at(from), at(to)),
         }
     }
 }
@@ -136,14 +136,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
     #[test]
     fn what_is_kept_hides_nothing_whatever_the_user_does(
-        steps in prop::collection::vec((deeds(), any::<bool>(), any::<bool>()), 1..25)
+        steps in prop::collection::vec((actions(), any::<bool>(), any::<bool>()), 1..25)
     ) {
         let project = Project::new();
-        for (deed, waits, after_snapshot) in steps {
-            let _ = project.act(&deed);
-            let found = project.secrets(after_snapshot).unwrap();
-            prop_assert_eq!(&found, &project.secrets(false).unwrap());
-            prop_assert_eq!(found, project.anew());
+        for (action, waits, after_snapshot) in steps {
+            let _ = project.act(&action);
+            let actual = project.secrets(after_snapshot).unwrap();
+            prop_assert_eq!(&actual, &project.secrets(false).unwrap());
+            prop_assert_eq!(actual, project.anew());
             // The file system's clock ticks every few milliseconds.
             if waits {
                 std::thread::sleep(Duration::from_millis(6));

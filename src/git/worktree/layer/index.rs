@@ -11,15 +11,17 @@ use gix::index::entry::{Mode, Stat};
 use super::LowerFiles;
 use crate::git::During;
 use crate::git::repository::Repository;
-use crate::git::snapshot::known::{KnownFile, each_known_file};
+use crate::git::snapshot::known_files::{KnownFile, each_known_file};
 use crate::git::sparse::Hidden;
-use crate::git::worktree::index_form::{ALIGNMENT, COUNT, EXTENDED, MAGIC, STAT};
+use crate::git::worktree::index_form::{
+    COUNT_OFFSET, ENTRY_ALIGNMENT, EXTENDED_FLAG, INDEX_MAGIC, STAT_LEN,
+};
 
 /// Length in the flags of an entry with a longer name.
-const LONG_NAME: usize = 0xfff;
+const LONG_NAME_LEN: usize = 0xfff;
 /// Extended flag of a file that a sparse checkout leaves out.
 const SKIP_WORKTREE: u16 = 0x4000;
-const ENTRY: usize = 128;
+const ENTRY_ESTIMATE: usize = 128;
 
 /// The index with which commands start.
 #[derive(Debug)]
@@ -30,13 +32,13 @@ pub struct LayerIndex {
 }
 
 impl LayerIndex {
-    pub(super) fn of(user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<LayerIndex> {
+    pub(super) fn of(user: &Repository, lower: &LowerFiles<'_>) -> anyhow::Result<LayerIndex> {
         let hidden = Hidden::of(user)?;
         let mut index = LayerIndex::new(user, &hidden);
         let add = |file: KnownFile<'_>| index.add(&file, hidden.has(file.path));
-        if each_known_file(user, below.known, below.tree, add).is_none() {
+        if each_known_file(user, lower.index, lower.tree, add).is_none() {
             index = LayerIndex::new(user, &hidden);
-            let files = user.gix.index_from_tree(&below.tree.0);
+            let files = user.gix.index_from_tree(&lower.tree.0);
             let files = files.during("reading the files of a turn")?;
             for entry in files.entries() {
                 let path = entry.path(&files).as_bytes();
@@ -59,10 +61,10 @@ impl LayerIndex {
 
     fn new(user: &Repository, hidden: &Hidden) -> LayerIndex {
         let version: u32 = if hidden.is_empty() { 2 } else { 3 };
-        let known = user.gix.index_path().metadata();
-        let length = known.map_or(0, |known| known.len() as usize);
-        let mut bytes = Vec::with_capacity(length + ENTRY);
-        bytes.extend_from_slice(MAGIC);
+        let metadata = user.gix.index_path().metadata();
+        let length = metadata.map_or(0, |metadata| metadata.len() as usize);
+        let mut bytes = Vec::with_capacity(length + ENTRY_ESTIMATE);
+        bytes.extend_from_slice(INDEX_MAGIC);
         bytes.extend_from_slice(&version.to_be_bytes());
         bytes.extend_from_slice(&0_u32.to_be_bytes());
         LayerIndex {
@@ -78,11 +80,11 @@ impl LayerIndex {
             self.repositories.push(file.path.to_vec());
         }
 
-        let count = self.bytes[COUNT..COUNT + 4]
+        let count = self.bytes[COUNT_OFFSET..COUNT_OFFSET + 4]
             .try_into()
             .map(u32::from_be_bytes);
         let count = count.unwrap_or_default() + 1;
-        self.bytes[COUNT..COUNT + 4].copy_from_slice(&count.to_be_bytes());
+        self.bytes[COUNT_OFFSET..COUNT_OFFSET + 4].copy_from_slice(&count.to_be_bytes());
 
         let (start, stat) = (self.bytes.len(), &file.stat);
         let numbers = [
@@ -97,22 +99,22 @@ impl LayerIndex {
             stat.gid,
             stat.size,
         ];
-        let mut fixed = [0; STAT];
-        for (place, number) in fixed.chunks_exact_mut(4).zip(numbers) {
-            place.copy_from_slice(&number.to_be_bytes());
+        let mut fixed = [0; STAT_LEN];
+        for (field, number) in fixed.chunks_exact_mut(4).zip(numbers) {
+            field.copy_from_slice(&number.to_be_bytes());
         }
         self.bytes.extend_from_slice(&fixed);
         self.bytes.extend_from_slice(file.id.as_slice());
 
-        let flags = file.path.len().min(LONG_NAME) as u16;
-        let more = if is_hidden { EXTENDED } else { 0 };
+        let flags = file.path.len().min(LONG_NAME_LEN) as u16;
+        let more = if is_hidden { EXTENDED_FLAG } else { 0 };
         self.bytes.extend_from_slice(&(flags | more).to_be_bytes());
         if is_hidden {
             self.bytes.extend_from_slice(&SKIP_WORKTREE.to_be_bytes());
         }
         self.bytes.extend_from_slice(file.path);
-        let length = (self.bytes.len() - start) / ALIGNMENT + 1;
-        self.bytes.resize(start + length * ALIGNMENT, 0);
+        let length = (self.bytes.len() - start) / ENTRY_ALIGNMENT + 1;
+        self.bytes.resize(start + length * ENTRY_ALIGNMENT, 0);
     }
 
     pub(in crate::git::worktree) fn state(&self) -> anyhow::Result<State> {
@@ -144,7 +146,7 @@ mod tests {
     fn an_index_is_read_as_it_was_written_whatever_the_length_of_a_name() {
         let names: Vec<String> = (1..20).chain([300, 4094]).map(|n| "x".repeat(n)).collect();
         for version in [2_u32, 3] {
-            let mut bytes = MAGIC.to_vec();
+            let mut bytes = INDEX_MAGIC.to_vec();
             bytes.extend_from_slice(&version.to_be_bytes());
             bytes.extend_from_slice(&[0; 4]);
             let (repositories, hash) = (Vec::new(), gix::hash::Kind::Sha1);

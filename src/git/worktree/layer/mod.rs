@@ -7,9 +7,9 @@
 
 mod changes;
 pub(super) mod index;
+mod prune;
 mod result;
 mod secrets;
-mod sweep;
 mod view;
 
 use std::ffi::OsStr;
@@ -20,12 +20,12 @@ use std::sync::Arc;
 use anyhow::Context as _;
 
 use super::root::{GIT, WorktreeRoot};
-use super::{Below, SessionWorktree, former, is_plain_session, record};
+use super::{LowerDir, SessionWorktree, is_plain_session, legacy, record};
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
-use crate::host::file::{open_up, remove_below};
-use crate::host::sandbox::OverlayFolders;
+use crate::host::file::{make_writable, remove_below};
+use crate::host::sandbox::OverlayDirs;
 use crate::host::{interrupt, overlay};
 use index::LayerIndex;
 pub use result::LayerScan;
@@ -42,7 +42,7 @@ pub struct LowerFiles<'a> {
     /// Tree of a snapshot of the files.
     pub tree: TreeId,
     /// The private index of that snapshot.
-    pub known: &'a Path,
+    pub index: &'a Path,
     /// Defines which names are secrets.
     pub limits: &'a SnapshotLimits,
 }
@@ -53,37 +53,37 @@ pub fn session_layer(
     user: &Repository,
     root: &Path,
     session: &str,
-    below: &LowerFiles<'_>,
+    lower: &LowerFiles<'_>,
 ) -> anyhow::Result<SessionWorktree> {
     is_plain_session(session)?;
     let root = WorktreeRoot::make(root, &user.common_dir())?;
-    let path = root.place(session);
+    let path = root.worktree_path(session);
     let during = || format!("the layer of session `{session}` at `{}`", path.display());
 
-    former::take_over(user, &root, session).with_context(during)?;
+    legacy::adopt(user, &root, session).with_context(during)?;
     let record = record::worktree_record(user, session);
     super::remove_unknown(&root, &record, session).with_context(during)?;
-    super::make_room(&root, session)?;
+    super::prepare_path(&root, session)?;
     root.clear(session).with_context(during)?;
     root.remove_git_dir(session).with_context(during)?;
     root.worktree(session).with_context(during)?;
     let layer = root.layer(session).with_context(during)?;
     // overlayfs requires an empty work directory.
     remove_below(&layer, OsStr::new(WORK)).with_context(during)?;
-    layer.make_folder(Path::new(WORK)).with_context(during)?;
+    layer.make_dir(Path::new(WORK)).with_context(during)?;
 
     let fresh = layer.kind(Path::new(FILES))?.is_none();
-    layer.make_folder(Path::new(FILES)).with_context(during)?;
-    let place = root.layer_place(session).join(FILES);
+    layer.make_dir(Path::new(FILES)).with_context(during)?;
+    let files = root.layer_path(session).join(FILES);
     let mut worktree = SessionWorktree {
-        repository: user.with_worktree(&place, &record.layer_index())?,
+        repository: user.with_worktree(&files, &record.layer_index())?,
         fresh,
         session: session.to_owned(),
         path: path.clone(),
-        files: place,
-        below: Some(Below {
+        files,
+        lower: Some(LowerDir {
             files: user.workdir().to_owned(),
-            index: Arc::new(LayerIndex::of(user, below)?),
+            index: Arc::new(LayerIndex::of(user, lower)?),
         }),
         record,
         root,
@@ -91,7 +91,7 @@ pub fn session_layer(
 
     worktree.keep_record()?;
     worktree.record.forget_layer_index();
-    if let Err(error) = worktree.sweep_layer(user, below) {
+    if let Err(error) = worktree.prune_layer(user, lower) {
         if interrupt::requested() || !error.chain().any(|cause| cause.is::<std::io::Error>()) {
             return Err(error).with_context(during);
         }
@@ -107,9 +107,9 @@ pub fn session_layer(
 
 impl SessionWorktree {
     /// Returns the directories of the overlay mount.
-    pub fn overlay(&self, user: &Repository) -> anyhow::Result<OverlayFolders> {
+    pub fn overlay(&self, user: &Repository) -> anyhow::Result<OverlayDirs> {
         let lower = user.workdir();
-        Ok(OverlayFolders {
+        Ok(OverlayDirs {
             lower: lower
                 .canonicalize()
                 .with_context(|| format!("cannot use `{}`", lower.display()))?,
@@ -122,7 +122,7 @@ impl SessionWorktree {
     /// Makes the layer's git directory opaque, so it hides the user's.
     pub fn hide_users_git_dir(&self) -> anyhow::Result<()> {
         let git = self.files.join(GIT);
-        overlay::hide_below(&git).with_context(|| format!("marking `{}`", git.display()))
+        overlay::set_opaque(&git).with_context(|| format!("marking `{}`", git.display()))
     }
 
     /// Notes files that are about to be hidden because of their content, so that a sweep shows them
@@ -132,11 +132,11 @@ impl SessionWorktree {
     }
 
     /// Removes everything except ignored files, for example after a set-up.
-    pub fn sweep_layer(&self, user: &Repository, below: &LowerFiles<'_>) -> anyhow::Result<()> {
+    pub fn prune_layer(&self, user: &Repository, lower: &LowerFiles<'_>) -> anyhow::Result<()> {
         self.open_up_files()?;
-        let recorded = self.recorded(below.tree);
+        let recorded = self.recorded(lower.tree);
         let hidden = self.record.hidden();
-        sweep::sweep(user, below, &recorded, &hidden, &self.files)?;
+        prune::prune_files(user, lower, &recorded, &hidden, &self.files)?;
         self.record.forget_recorded(true);
         Ok(())
     }
@@ -149,7 +149,7 @@ impl SessionWorktree {
 
     /// Restores the owner's permissions on the upper directory, which a command can change.
     fn open_up_files(&self) -> anyhow::Result<()> {
-        open_up(&self.root.layer(&self.session)?, OsStr::new(FILES));
+        make_writable(&self.root.layer(&self.session)?, OsStr::new(FILES));
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl SessionWorktree {
         self.root.move_layer_away(&self.session)?;
         let layer = self.root.layer(&self.session)?;
         for name in [WORK, FILES] {
-            layer.make_folder(Path::new(name))?;
+            layer.make_dir(Path::new(name))?;
         }
         self.record.forget_layer();
         self.record.forget_recorded(true);
@@ -179,19 +179,19 @@ impl SessionWorktree {
         let layer = self.root.layer(&self.session)?;
         for name in [FILES, WORK] {
             remove_below(&layer, OsStr::new(name))?;
-            layer.make_folder(Path::new(name))?;
+            layer.make_dir(Path::new(name))?;
         }
         Ok(())
     }
 }
 
-fn place(folder: &Path, path: &[u8]) -> PathBuf {
-    folder.join(OsStr::from_bytes(path))
+fn path_in(dir: &Path, path: &[u8]) -> PathBuf {
+    dir.join(OsStr::from_bytes(path))
 }
 
-fn below(folder: &[u8], name: &OsStr) -> Vec<u8> {
-    if folder.is_empty() {
+fn child_path(dir: &[u8], name: &OsStr) -> Vec<u8> {
+    if dir.is_empty() {
         return name.as_bytes().to_vec();
     }
-    [folder, b"/", name.as_bytes()].concat()
+    [dir, b"/", name.as_bytes()].concat()
 }

@@ -10,34 +10,34 @@ use gix::bstr::ByteSlice as _;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
-use super::changes::{LayerEntry, is_whiteout, list};
-use super::{below, place};
+use super::changes::{LayerEntry, is_whiteout, list_layer_dir};
+use super::{child_path, path_in};
 use crate::git::diff;
 use crate::git::ignore::LazyRules;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
-use crate::git::snapshot::limits::{Forced, SnapshotLimits, shown};
+use crate::git::snapshot::limits::{Forced, SnapshotLimits, display_path};
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::index::mode as index_mode;
 use crate::git::worktree::root::GIT;
-use crate::git::worktree::sparse::hide;
+use crate::git::worktree::sparse::hide_sparse;
 use crate::host::file::{FileMode, Root, remove_file};
 
 const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
 /// git refuses larger ones.
 const MAX_RULES: u64 = 100 << 20;
 /// Private index of the snapshot. It is removed afterwards.
-const SEEN: &str = "layer-seen";
+const SNAPSHOT_INDEX: &str = "layer-seen";
 
 #[derive(Default)]
 struct LayerNames {
     /// Everything that is not a directory or whiteout.
     leaves: Vec<Vec<u8>>,
     /// Whiteouts.
-    gone: Vec<Vec<u8>>,
-    folders: Vec<Vec<u8>>,
+    whiteouts: Vec<Vec<u8>>,
+    dirs: Vec<Vec<u8>>,
     /// Subset of `folders` that hides the directory below.
     opaque: Vec<Vec<u8>>,
     /// The user's nested repositories.
@@ -63,30 +63,30 @@ impl LayerScan<'_> {
         worktree.open_up_files()?;
         let top = Root::open_strictly(files)?;
         let names = self.names(&top)?;
-        let known = self.known(&names)?;
+        let recorded = self.recorded_entries(&names)?;
         // Whiteouts are known by now. The snapshot would report them as special files.
-        let is_known = |path: &&Vec<u8>| known.contains_key(path.as_slice()) || is_rules(path);
-        for path in names.gone.iter().filter(is_known) {
-            std::fs::remove_file(place(files, path))?;
+        let is_known = |path: &&Vec<u8>| recorded.contains_key(path.as_slice()) || is_rules(path);
+        for path in names.whiteouts.iter().filter(is_known) {
+            std::fs::remove_file(path_in(files, path))?;
         }
 
         // gix reads rule files in the layer only, but those of the lower directory apply too.
         let lent = self.lend_rules(&top, &names.rules)?;
-        let tracked = tracked(self.user, &self.with_insides(&known)?)?;
+        let tracked = tracked(self.user, &self.with_insides(&recorded)?)?;
         // The snapshot uses this index in place of the user's.
         worktree.repository.loaded.take_for_users(tracked);
-        let seen = worktree.record.layer_index().with_file_name(SEEN);
-        let taken = snapshot::snapshot(&worktree.repository, &seen, limits, force);
+        let index = worktree.record.layer_index().with_file_name(SNAPSHOT_INDEX);
+        let result = snapshot::take_snapshot(&worktree.repository, &index, limits, force);
         // Also if the snapshot failed: the copies must not stay in the layer.
         for path in &lent {
             remove_file(&top, Path::new(OsStr::from_bytes(path)))?;
         }
-        snapshot::forget(&worktree.repository, &seen);
-        let mut taken = taken?;
+        snapshot::forget_snapshot(&worktree.repository, &index);
+        let mut new_snapshot = result?;
 
-        let mut edits = self.removals(&names, &known)?;
-        for leaf in worktree.repository.leaves(taken.tree)? {
-            let is_within = |folder: &Vec<u8>| is_below(&leaf.path, folder);
+        let mut edits = self.removals(&names, &recorded)?;
+        for leaf in worktree.repository.leaves(new_snapshot.tree)? {
+            let is_within = |dir: &Vec<u8>| is_below(&leaf.path, dir);
             if lent.contains(&leaf.path) || names.repositories.iter().any(is_within) {
                 continue;
             }
@@ -99,19 +99,18 @@ impl LayerScan<'_> {
             );
         }
 
-        taken.tree = diff::tree_with(&worktree.repository, self.base, &edits)?;
+        new_snapshot.tree = diff::tree_with(&worktree.repository, self.base, &edits)?;
         // A whiteout in a directory that was ignored can appear if commands changed the rules.
         let is_gone = |path: &str| is_whiteout(files, path.as_bytes());
-        let within = |path: &str| {
-            let folders = names.repositories.iter();
-            folders
-                .map(|folder| shown(folder))
-                .any(|folder| is_below(path.as_bytes(), folder.as_bytes()))
+        let is_nested = |path: &str| {
+            let dirs = names.repositories.iter();
+            dirs.map(|dir| display_path(dir))
+                .any(|dir| is_below(path.as_bytes(), dir.as_bytes()))
         };
-        taken
+        new_snapshot
             .left_out
-            .retain(|left| !is_gone(&left.path) && !within(&left.path));
-        Ok(taken)
+            .retain(|omitted| !is_gone(&omitted.path) && !is_nested(&omitted.path));
+        Ok(new_snapshot)
     }
 
     /// Lists the layer, except in ignored directories.
@@ -119,33 +118,33 @@ impl LayerScan<'_> {
         let mut rules = LazyRules::new(self.user);
         let mut names = LayerNames::default();
         // Directories with whether the user's directory is visible through them.
-        let mut folders = vec![(Vec::new(), true)];
-        while let Some((path, shows)) = folders.pop() {
-            let Some(folder) = list(top, &self.worktree.files, &path) else {
+        let mut dirs = vec![(Vec::new(), true)];
+        while let Some((path, shows)) = dirs.pop() {
+            let Some(dir) = list_layer_dir(top, &self.worktree.files, &path) else {
                 continue;
             };
             if shows {
-                self.look_below(&folder.path, &folder.names, &mut names);
+                self.check_lower(&dir.path, &dir.names, &mut names);
             }
 
-            let paths: Vec<Vec<u8>> = folder
+            let paths: Vec<Vec<u8>> = dir
                 .names
                 .iter()
-                .map(|(name, _)| below(&path, name))
+                .map(|(name, _)| child_path(&path, name))
                 .collect();
-            let asked: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-            let known = self.worktree.repository.entries_at(self.base, &asked)?;
-            for ((_, entry), path) in folder.names.iter().zip(&paths) {
+            let path_set: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
+            let recorded = self.worktree.repository.entries_at(self.base, &path_set)?;
+            for ((_, entry), path) in dir.names.iter().zip(&paths) {
                 match *entry {
-                    LayerEntry::Gone => names.gone.push(path.clone()),
+                    LayerEntry::Whiteout => names.whiteouts.push(path.clone()),
                     LayerEntry::Leaf => names.leaves.push(path.clone()),
-                    LayerEntry::Folder { opaque } => {
-                        names.folders.push(path.clone());
+                    LayerEntry::Dir { opaque } => {
+                        names.dirs.push(path.clone());
                         names.opaque.extend(opaque.then(|| path.clone()));
-                        let is_of_tree = known.contains_key(path.as_slice());
+                        let is_of_tree = recorded.contains_key(path.as_slice());
                         let ignored = !is_of_tree && rules.ignores(path, Mode::DIR)?;
                         if !ignored {
-                            folders.push((path.clone(), shows && !opaque));
+                            dirs.push((path.clone(), shows && !opaque));
                         }
                     }
                 }
@@ -157,14 +156,14 @@ impl LayerScan<'_> {
 
     /// Records the state of the user's directory that applies to one of the layer: nested
     /// repository, rule files.
-    fn look_below(
+    fn check_lower(
         &self,
         path: &[u8],
-        there: &[(std::ffi::OsString, LayerEntry)],
+        entries: &[(std::ffi::OsString, LayerEntry)],
         names: &mut LayerNames,
     ) {
-        let under = place(self.user.workdir(), path);
-        let has = |name: &str| there.iter().any(|(known, _)| known == name);
+        let under = path_in(self.user.workdir(), path);
+        let has = |name: &str| entries.iter().any(|(listed, _)| listed == name);
         if !path.is_empty() && under.join(GIT).symlink_metadata().is_ok() {
             names.repositories.push(path.to_vec());
         }
@@ -175,19 +174,19 @@ impl LayerScan<'_> {
                 .is_ok_and(|file| file.is_file());
             names
                 .rules
-                .extend(is_file.then(|| below(path, OsStr::new(name))));
+                .extend(is_file.then(|| child_path(path, OsStr::new(name))));
         }
     }
 
     /// Copies the user's rule files into the layer for the duration of the snapshot; returns their
     /// paths.
     fn lend_rules(&self, top: &Root, rules: &[Vec<u8>]) -> anyhow::Result<BTreeSet<Vec<u8>>> {
-        let below = Root::open(self.user.workdir())?;
+        let lower = Root::open(self.user.workdir())?;
         let mut lent = BTreeSet::new();
         for path in rules {
             let at = Path::new(OsStr::from_bytes(path));
             // A file that cannot be read contains no rules for git either.
-            if let Ok(text) = below.read(at, MAX_RULES)
+            if let Ok(text) = lower.read(at, MAX_RULES)
                 && top.create_new(at, &text, FileMode::Plain).is_ok()
             {
                 lent.insert(path.clone());
@@ -197,8 +196,15 @@ impl LayerScan<'_> {
     }
 
     /// Returns the base tree's entries for the layer's names.
-    fn known<'n>(&self, names: &'n LayerNames) -> anyhow::Result<BTreeMap<&'n [u8], TreeEntry>> {
-        let all = names.leaves.iter().chain(&names.gone).chain(&names.folders);
+    fn recorded_entries<'n>(
+        &self,
+        names: &'n LayerNames,
+    ) -> anyhow::Result<BTreeMap<&'n [u8], TreeEntry>> {
+        let all = names
+            .leaves
+            .iter()
+            .chain(&names.whiteouts)
+            .chain(&names.dirs);
         self.worktree
             .repository
             .entries_at(self.base, &all.map(Vec::as_slice).collect())
@@ -208,18 +214,18 @@ impl LayerScan<'_> {
     /// file in it, the snapshot does not treat the directory as a nested repository.
     fn with_insides(
         &self,
-        known: &BTreeMap<&[u8], TreeEntry>,
+        recorded: &BTreeMap<&[u8], TreeEntry>,
     ) -> anyhow::Result<BTreeMap<Vec<u8>, TreeEntry>> {
         let repository = &self.worktree.repository;
         let mut all: BTreeMap<Vec<u8>, TreeEntry> = BTreeMap::new();
-        for (path, entry) in known {
+        for (path, entry) in recorded {
             all.insert(path.to_vec(), entry.clone());
-            let inside = place(&self.worktree.files, path);
+            let inside = path_in(&self.worktree.files, path);
             if entry.mode == EntryMode::Tree && inside.join(GIT).symlink_metadata().is_ok() {
                 let first = repository.leaves(TreeId(entry.id))?.into_iter().next();
                 all.extend(first.map(|leaf| {
                     let (mode, id) = (leaf.mode, leaf.id);
-                    let path = below(path, OsStr::from_bytes(&leaf.path));
+                    let path = child_path(path, OsStr::from_bytes(&leaf.path));
                     (path, TreeEntry { mode, id })
                 }));
             }
@@ -230,12 +236,16 @@ impl LayerScan<'_> {
     fn removals(
         &self,
         names: &LayerNames,
-        known: &BTreeMap<&[u8], TreeEntry>,
+        recorded: &BTreeMap<&[u8], TreeEntry>,
     ) -> anyhow::Result<BTreeMap<Vec<u8>, Option<TreeEntry>>> {
         let mut edits = BTreeMap::new();
-        let hiding = names.leaves.iter().chain(&names.gone).chain(&names.opaque);
+        let hiding = names
+            .leaves
+            .iter()
+            .chain(&names.whiteouts)
+            .chain(&names.opaque);
         for path in hiding {
-            let Some(entry) = known.get(path.as_slice()) else {
+            let Some(entry) = recorded.get(path.as_slice()) else {
                 continue;
             };
             if entry.mode != EntryMode::Tree {
@@ -248,8 +258,8 @@ impl LayerScan<'_> {
         }
 
         // A directory in place of a file. A nested repository is opaque and stays.
-        for path in &names.folders {
-            let entry = known.get(path.as_slice());
+        for path in &names.dirs {
+            let entry = recorded.get(path.as_slice());
             if entry.is_some_and(|it| !matches!(it.mode, EntryMode::Tree | EntryMode::Gitlink)) {
                 edits.insert(path.clone(), None);
             }
@@ -260,9 +270,9 @@ impl LayerScan<'_> {
 
 /// Returns an index with those names of the layer that the tree has. Other tracked files must not
 /// be expected in the layer.
-fn tracked(user: &Repository, known: &BTreeMap<Vec<u8>, TreeEntry>) -> anyhow::Result<State> {
+fn tracked(user: &Repository, recorded: &BTreeMap<Vec<u8>, TreeEntry>) -> anyhow::Result<State> {
     let mut state = State::new(user.gix.object_hash());
-    for (path, entry) in known {
+    for (path, entry) in recorded {
         if let Some(mode) = index_mode(entry.mode) {
             let (stat, flags, path) = (Stat::default(), Flags::empty(), path.as_bstr());
             state.dangerously_push_entry(stat, entry.id, flags, mode, path);
@@ -270,7 +280,7 @@ fn tracked(user: &Repository, known: &BTreeMap<Vec<u8>, TreeEntry>) -> anyhow::R
     }
 
     state.sort_entries();
-    hide(user, &mut state)?;
+    hide_sparse(user, &mut state)?;
     Ok(state)
 }
 
@@ -279,7 +289,7 @@ fn is_rules(path: &[u8]) -> bool {
     RULES.iter().any(|rules| rules.as_bytes() == name)
 }
 
-fn is_below(path: &[u8], folder: &[u8]) -> bool {
-    path.strip_prefix(folder)
-        .is_some_and(|rest| rest.starts_with(b"/"))
+fn is_below(path: &[u8], dir: &[u8]) -> bool {
+    path.strip_prefix(dir)
+        .is_some_and(|tail| tail.starts_with(b"/"))
 }

@@ -15,26 +15,26 @@ use crate::host::file::{Root, remove_below};
 /// tree, except those that `copy` lists in the syntax of `.gitignore`.
 pub fn hide_secrets(
     user: &Repository,
-    below: &LowerFiles<'_>,
-    view: &Root,
+    lower: &LowerFiles<'_>,
+    merged: &Root,
     (found, copy): (FoundSecrets, &[String]),
 ) -> anyhow::Result<()> {
     let mut found = [found.named, found.keyed].concat();
-    let shown = TextRules::parse(copy.join("\n").as_bytes());
-    found.retain(|path| !shown.excludes(path));
+    let explicit = TextRules::parse(copy.join("\n").as_bytes());
+    found.retain(|path| !explicit.excludes(path));
 
-    let asked: BTreeSet<&[u8]> = found.iter().map(Vec::as_slice).collect();
-    let known = user.entries_at(below.tree, &asked)?;
+    let paths: BTreeSet<&[u8]> = found.iter().map(Vec::as_slice).collect();
+    let tracked = user.entries_at(lower.tree, &paths)?;
     for path in found
         .iter()
-        .filter(|path| !known.contains_key(path.as_slice()))
+        .filter(|path| !tracked.contains_key(path.as_slice()))
     {
         let at = Path::new(OsStr::from_bytes(path));
         // Skip files that are hidden already or on another file system.
-        if let (Some(folder), Some(name)) = (at.parent(), at.file_name())
-            && view.kind(at).is_ok_and(|kind| kind.is_some())
+        if let (Some(dir), Some(name)) = (at.parent(), at.file_name())
+            && merged.kind(at).is_ok_and(|kind| kind.is_some())
         {
-            remove_below(&view.folder(folder)?, name)?;
+            remove_below(&merged.open_dir(dir)?, name)?;
         }
     }
 

@@ -15,11 +15,11 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::place::{IfMissing, NameState, Place, Top, WalkResult};
+use crate::git::path_handle::{IfMissing, NameState, PathHandle, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::sparse::Hidden;
 use crate::git::version::{self, TreeVersion};
-use crate::host::file::{Root, open_up};
+use crate::host::file::{Root, make_writable};
 
 /// Makes those of the directories writable in the view that are in the tree.
 pub fn open_dirs(
@@ -46,9 +46,9 @@ pub fn open_dirs(
 fn open_dir(view: &Root, path: &[u8]) {
     let path = Path::new(OsStr::from_bytes(path));
     if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-        && let Ok(parent) = view.folder(parent)
+        && let Ok(parent) = view.open_dir(parent)
     {
-        open_up(&parent, name);
+        make_writable(&parent, name);
     }
 }
 
@@ -80,10 +80,10 @@ pub fn pin(
     let top = Top::open(view_path)?;
     let mut pins = Pins {
         user,
-        version: version::version(user, tree, files.keys().copied())?,
+        version: version::tree_version(user, tree, files.keys().copied())?,
     };
     for (path, entry) in &files {
-        if let WalkResult::Place(place) = top.walk(path, IfMissing::Make)? {
+        if let WalkResult::Handle(place) = top.walk(path, IfMissing::Make)? {
             let during = || format!("preparing `{}`", String::from_utf8_lossy(path));
             pins.pin(&place, path, entry).with_context(during)?;
         }
@@ -97,7 +97,7 @@ struct Pins<'a> {
 }
 
 impl Pins<'_> {
-    fn pin(&mut self, place: &Place, path: &[u8], entry: &TreeEntry) -> anyhow::Result<()> {
+    fn pin(&mut self, place: &PathHandle, path: &[u8], entry: &TreeEntry) -> anyhow::Result<()> {
         let found = place.find()?;
         let is_current = self.is_current(&found, path, entry)?;
         place.remove_all()?;
@@ -113,7 +113,7 @@ impl Pins<'_> {
             place.remove_all()?;
         }
 
-        let content = self.version.content(path, entry, None)?;
+        let content = self.version.contents(path, entry, None)?;
         place.create(&content, false)?;
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Pins<'_> {
         path: &[u8],
         entry: &TreeEntry,
     ) -> anyhow::Result<bool> {
-        let marked = version::look_at(self.user, found)?;
+        let marked = version::read_state(self.user, found)?;
         self.version.is(path, Some(entry), &marked)
     }
 }

@@ -14,9 +14,9 @@ use crate::git::repository::Repository;
 use crate::host::clock;
 
 /// Section, whether the keys are in subsections, and the keys to copy.
-type Harmless = (&'static str, bool, &'static [&'static str]);
+type HarmlessSection = (&'static str, bool, &'static [&'static str]);
 
-const HARMLESS: [Harmless; 18] = [
+const HARMLESS_KEYS: [HarmlessSection; 18] = [
     (
         "core",
         false,
@@ -108,7 +108,7 @@ const HARMLESS: [Harmless; 18] = [
 /// no user can unlock the key, no background maintenance. `alternateRefsCommand` keeps `git fetch`
 /// from listing the refs of the repository whose objects are borrowed: commands cannot open it, and
 /// have a copy of its refs.
-const FIXED: &str = "\
+const FIXED_SETTINGS: &str = "\
 [core]
 \tbare = false
 \tlogAllRefUpdates = true
@@ -132,14 +132,14 @@ const FIXED: &str = "\
 \tdetachedHead = false
 ";
 
-pub(super) fn of(user: &Repository) -> Vec<u8> {
-    let mut text = format_of(user).into_bytes();
+pub(super) fn generate_config(user: &Repository) -> Vec<u8> {
+    let mut text = format_section(user).into_bytes();
     let snapshot = user.gix.config_snapshot();
     for section in snapshot.plumbing().sections() {
         let local = matches!(section.meta().source, Source::Local | Source::Worktree);
         let header = section.header();
-        let (name, below) = (header.name().to_str_lossy(), header.subsection_name());
-        let Some(keys) = keys_of(&name, below.is_some()).filter(|_| local) else {
+        let (name, subsection) = (header.name().to_str_lossy(), header.subsection_name());
+        let Some(keys) = harmless_keys(&name, subsection.is_some()).filter(|_| local) else {
             continue;
         };
         let body = section.body();
@@ -151,14 +151,14 @@ pub(super) fn of(user: &Repository) -> Vec<u8> {
             continue;
         }
 
-        text.extend(head(&name, below));
+        text.extend(section_header(&name, subsection));
         for key in names {
             if body.value_implicit(&key) == Some(None) {
                 text.extend(format!("\t{key}\n").bytes());
                 continue;
             }
             for value in body.values(&key) {
-                text.extend(line(&key, without_password(&value).as_ref()));
+                text.extend(config_line(&key, without_password(&value).as_ref()));
             }
         }
     }
@@ -167,16 +167,16 @@ pub(super) fn of(user: &Repository) -> Vec<u8> {
         seconds: clock::now().timestamp().as_second(),
         offset: 0,
     });
-    text.extend(head("user", None));
-    text.extend(line("name", &author.name));
-    text.extend(line("email", &author.email));
-    text.extend(FIXED.bytes());
+    text.extend(section_header("user", None));
+    text.extend(config_line("name", &author.name));
+    text.extend(config_line("email", &author.email));
+    text.extend(FIXED_SETTINGS.bytes());
 
     text
 }
 
 /// Returns the repository format, which must come first.
-fn format_of(user: &Repository) -> String {
+fn format_section(user: &Repository) -> String {
     let sha256 = user.gix.object_hash() != gix::hash::Kind::Sha1;
     let promisor = user.config("extensions.partialClone");
     let version = u8::from(sha256 || promisor.is_some());
@@ -190,7 +190,7 @@ fn format_of(user: &Repository) -> String {
     }
 
     if let Some(remote) = promisor {
-        text.push_str(&String::from_utf8_lossy(&line(
+        text.push_str(&String::from_utf8_lossy(&config_line(
             "partialClone",
             remote.as_bytes(),
         )));
@@ -199,17 +199,18 @@ fn format_of(user: &Repository) -> String {
     text
 }
 
-fn keys_of(section: &str, below: bool) -> Option<&'static [&'static str]> {
-    let is_it =
-        |(name, named, _): &&Harmless| name.eq_ignore_ascii_case(section) && *named == below;
-    HARMLESS.iter().find(is_it).map(|(_, _, keys)| *keys)
+fn harmless_keys(section: &str, has_subsection: bool) -> Option<&'static [&'static str]> {
+    let is_it = |(name, subsection, _): &&HarmlessSection| {
+        name.eq_ignore_ascii_case(section) && *subsection == has_subsection
+    };
+    HARMLESS_KEYS.iter().find(is_it).map(|(_, _, keys)| *keys)
 }
 
-fn head(name: &str, below: Option<&BStr>) -> Vec<u8> {
+fn section_header(name: &str, subsection: Option<&BStr>) -> Vec<u8> {
     let mut text = format!("[{name}").into_bytes();
-    if let Some(below) = below {
+    if let Some(subsection) = subsection {
         text.extend(b" \"");
-        for &byte in below.iter() {
+        for &byte in subsection.iter() {
             if matches!(byte, b'"' | b'\\') {
                 text.push(b'\\');
             }
@@ -222,7 +223,7 @@ fn head(name: &str, below: Option<&BStr>) -> Vec<u8> {
     text
 }
 
-fn line(key: &str, value: &[u8]) -> Vec<u8> {
+fn config_line(key: &str, value: &[u8]) -> Vec<u8> {
     let mut text = format!("\t{key} = \"").into_bytes();
     for &byte in value {
         match byte {
@@ -241,14 +242,14 @@ fn line(key: &str, value: &[u8]) -> Vec<u8> {
 
 /// Removes the password or token from a URL.
 fn without_password(value: &BString) -> BString {
-    let Some((scheme, rest)) = value.split_once_str("://") else {
+    let Some((scheme, address)) = value.split_once_str("://") else {
         return value.clone();
     };
-    let host = rest.find_byte(b'/').unwrap_or(rest.len());
-    let Some(at) = rest[..host].rfind_byte(b'@') else {
+    let host = address.find_byte(b'/').unwrap_or(address.len());
+    let Some(at) = address[..host].rfind_byte(b'@') else {
         return value.clone();
     };
-    let user = &rest[..at];
+    let user = &address[..at];
 
     // `git` in `ssh://git@host` is a user name, but `https://token@host` contains a token.
     let keeps = !user.contains(&b':') && scheme.eq_ignore_ascii_case(b"ssh");
@@ -256,7 +257,7 @@ fn without_password(value: &BString) -> BString {
         return value.clone();
     }
 
-    [scheme, b"://", &rest[at + 1..]].concat().into()
+    [scheme, b"://", &address[at + 1..]].concat().into()
 }
 
 #[cfg(test)]
@@ -280,7 +281,11 @@ mod tests {
 
     #[track_caller]
     fn check_line(value: &[u8], expected: &str) {
-        let text = [head("remote", Some(b"a\"b\\".into())), line("url", value)].concat();
+        let text = [
+            section_header("remote", Some(b"a\"b\\".into())),
+            config_line("url", value),
+        ]
+        .concat();
         assert_eq!(text.as_bstr(), expected);
         let read = gix::config::File::try_from(text.to_str().unwrap()).unwrap();
         let read = read.raw_value_by("remote", Some(b"a\"b\\".into()), "url");
@@ -296,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_runs_a_program_is_not_copied() {
-        for (section, below, key) in [
+        for (section, has_subsection, key) in [
             ("core", false, "fsmonitor"),
             ("core", false, "hookspath"),
             ("core", false, "sshcommand"),
@@ -318,9 +323,9 @@ mod tests {
             ("http", false, "extraheader"),
             ("url", true, "insteadof"),
         ] {
-            let keys = keys_of(section, below).unwrap_or_default();
+            let keys = harmless_keys(section, has_subsection).unwrap_or_default();
             assert!(!keys.contains(&key), "{section}.{key}");
         }
-        assert!(keys_of("CORE", false).is_some_and(|keys| keys.contains(&"autocrlf")));
+        assert!(harmless_keys("CORE", false).is_some_and(|keys| keys.contains(&"autocrlf")));
     }
 }

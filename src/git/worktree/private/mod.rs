@@ -25,11 +25,11 @@ use crate::git::diff;
 use crate::git::incoming;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::file::{Root, open_up, remove_below};
+use crate::host::file::{Root, make_writable, remove_below};
 
 /// Commits and tracked paths that commands left in the git directory.
 #[derive(Debug, Default)]
-pub struct TakenBack {
+pub struct ImportedCommits {
     /// Their newest commit, if commits were imported.
     pub commit: Option<CommitId>,
     /// Paths that they added to the index or committed.
@@ -47,16 +47,16 @@ const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
 impl SessionWorktree {
     /// Creates the git directory for commands, with HEAD at a commit.
     pub fn make_git_dir(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
-        let made = || {
+        let create = || {
             self.remove_git_dir()?;
-            let beside = self.root.claim(&self.session)?;
-            remove_below(&beside, OsStr::new(NEW))?;
-            self.fill(&beside.make_folder(Path::new(NEW))?, user, at)?;
+            let own_dir = self.root.claim(&self.session)?;
+            remove_below(&own_dir, OsStr::new(NEW))?;
+            self.write_git_dir(&own_dir.make_dir(Path::new(NEW))?, user, at)?;
             // One rename, so no command sees a partial git directory.
-            beside.move_to(OsStr::new(NEW), &self.top()?, OsStr::new(GIT))?;
+            own_dir.move_to(OsStr::new(NEW), &self.top()?, OsStr::new(GIT))?;
             Ok::<_, anyhow::Error>(())
         };
-        made().with_context(|| {
+        create().with_context(|| {
             format!(
                 "making a git directory for the commands in `{}`",
                 self.path.display()
@@ -73,9 +73,9 @@ impl SessionWorktree {
     }
 
     /// Imports the commits of commands and the paths that they track.
-    pub fn take_back(&self, user: &Repository, before: CommitId) -> anyhow::Result<TakenBack> {
-        let Some(git) = self.left_git_dir() else {
-            return Ok(TakenBack::default());
+    pub fn import(&self, user: &Repository, before: CommitId) -> anyhow::Result<ImportedCommits> {
+        let Some(git) = self.open_git_dir() else {
+            return Ok(ImportedCommits::default());
         };
         let received = incoming::receive(user, &git, before)?;
         let mut tracked = self.staged(&git, user.gix.object_hash());
@@ -89,7 +89,7 @@ impl SessionWorktree {
             );
         }
 
-        Ok(TakenBack {
+        Ok(ImportedCommits {
             commit: received.commit,
             tracked: tracked.into_iter().collect(),
             remarks: received.remarks,
@@ -97,42 +97,42 @@ impl SessionWorktree {
     }
 
     /// Opens the git directory that commands left. Its content is untrusted.
-    fn left_git_dir(&self) -> Option<Root> {
+    fn open_git_dir(&self) -> Option<Root> {
         let worktree = self.top().ok()?;
-        open_up(&worktree, OsStr::new(GIT));
-        worktree.folder(Path::new(GIT)).ok()
+        make_writable(&worktree, OsStr::new(GIT));
+        worktree.open_dir(Path::new(GIT)).ok()
     }
 
     /// Returns the paths in the commands' index that are not in ours.
     fn staged(&self, git: &Root, hash: gix::hash::Kind) -> BTreeSet<Vec<u8>> {
         let path = Path::new("index");
-        let Ok(ours) = self.index() else {
+        let Ok(own) = self.index() else {
             return BTreeSet::new();
         };
-        if git.has_bytes(path, &ours) {
+        if git.has_bytes(path, &own) {
             return BTreeSet::new();
         }
-        let Ok(theirs) = git.read(path, MAX_INDEX) else {
+        let Ok(current) = git.read(path, MAX_INDEX) else {
             return BTreeSet::new();
         };
 
-        let paths = |bytes: &[u8]| tracked::paths(bytes, hash).unwrap_or_default();
-        let ours = paths(&ours);
-        let mut theirs = paths(&theirs);
-        theirs.retain(|path| !ours.contains(path));
-        theirs
+        let paths = |bytes: &[u8]| tracked::read_index_paths(bytes, hash).unwrap_or_default();
+        let own = paths(&own);
+        let mut current = paths(&current);
+        current.retain(|path| !own.contains(path));
+        current
     }
 
-    fn fill(&self, git: &Root, user: &Repository, at: CommitId) -> anyhow::Result<()> {
+    fn write_git_dir(&self, git: &Root, user: &Repository, at: CommitId) -> anyhow::Result<()> {
         let put = |name: &str, bytes: &[u8]| git.create_aside(Path::new(name), bytes);
-        for folder in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
-            git.make_folder(Path::new(folder))?;
+        for dir in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
+            git.make_dir(Path::new(dir))?;
         }
 
         put("HEAD", format!("{at}\n").as_bytes())?;
-        put("config", &config::of(user))?;
+        put("config", &config::generate_config(user))?;
         put("objects/info/alternates", &alternates(user)?)?;
-        let refs = refs::of(user)?;
+        let refs = refs::copy_refs(user)?;
         put("packed-refs", &refs.packed)?;
         for (name, target) in refs.symbolic {
             git.create_aside(Path::new(OsStr::from_bytes(&name)), &target)?;
@@ -151,7 +151,7 @@ impl SessionWorktree {
         let edges = ("shallow", edges);
 
         for (name, path) in rules.into_iter().chain([sparse, edges]) {
-            if let Some(bytes) = copied(&path, MAX_COPIED) {
+            if let Some(bytes) = copy_file(&path, MAX_COPIED) {
                 put(name, &bytes)?;
             }
         }
@@ -164,9 +164,9 @@ impl SessionWorktree {
     }
 }
 
-fn copied(path: &Path, limit: u64) -> Option<Vec<u8>> {
-    let folder = Root::open(path.parent()?).ok()?;
-    folder.read(Path::new(path.file_name()?), limit).ok()
+fn copy_file(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let dir = Root::open(path.parent()?).ok()?;
+    dir.read(Path::new(path.file_name()?), limit).ok()
 }
 
 /// Returns the list of borrowed object directories: the user's and their alternates. They are
@@ -175,9 +175,9 @@ fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
     let store = user.gix.objects.store_ref();
     let others = store.alternate_db_paths().during("reading alternates")?;
     let mut list = Vec::new();
-    for folder in [store.path().to_owned()].into_iter().chain(others) {
-        let folder = folder.canonicalize().unwrap_or(folder);
-        list.extend(alternates_line(&folder));
+    for dir in [store.path().to_owned()].into_iter().chain(others) {
+        let dir = dir.canonicalize().unwrap_or(dir);
+        list.extend(alternates_line(&dir));
     }
 
     Ok(list)

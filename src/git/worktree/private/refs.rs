@@ -5,10 +5,10 @@ use gix::refs::Target;
 use crate::git::repository::Repository;
 
 /// The header does not claim `peeled`, so git peels annotated tags itself.
-const HEADER: &[u8] = b"# pack-refs with: sorted \n";
+const PACKED_HEADER: &[u8] = b"# pack-refs with: sorted \n";
 /// Refs that are not copied: TeDDy's, the stash, which a careless `git stash pop` would use, and
 /// refs of one worktree.
-const LEFT_OUT: [&[u8]; 5] = [
+const EXCLUDED_REFS: [&[u8]; 5] = [
     b"refs/teddy/",
     b"refs/stash",
     b"refs/bisect/",
@@ -17,18 +17,18 @@ const LEFT_OUT: [&[u8]; 5] = [
 ];
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refs {
+pub(super) struct CopiedRefs {
     pub(super) packed: Vec<u8>,
     /// Symbolic refs, which cannot be packed, as name and file content.
     pub(super) symbolic: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// Copies the user's refs. Unreadable refs are left out.
-pub(super) fn of(user: &Repository) -> anyhow::Result<Refs> {
+pub(super) fn copy_refs(user: &Repository) -> anyhow::Result<CopiedRefs> {
     let (mut direct, mut symbolic) = (Vec::new(), Vec::new());
     for (name, target) in user.refs.all()?.refs {
         let name = name.as_bstr();
-        if LEFT_OUT.iter().any(|start| name.starts_with(start)) {
+        if EXCLUDED_REFS.iter().any(|start| name.starts_with(start)) {
             continue;
         }
 
@@ -42,7 +42,7 @@ pub(super) fn of(user: &Repository) -> anyhow::Result<Refs> {
     }
 
     direct.sort();
-    let mut packed = HEADER.to_vec();
+    let mut packed = PACKED_HEADER.to_vec();
     for (name, id) in direct {
         packed.extend(id.to_hex().to_string().bytes());
         packed.push(b' ');
@@ -50,5 +50,5 @@ pub(super) fn of(user: &Repository) -> anyhow::Result<Refs> {
         packed.push(b'\n');
     }
 
-    Ok(Refs { packed, symbolic })
+    Ok(CopiedRefs { packed, symbolic })
 }

@@ -11,21 +11,21 @@ mod update;
 use serde_json::{Value, json};
 
 use super::agent::{AgentSettings, private_folder};
+use super::agent_output::MAX_LINE;
 use super::clock::{AgentClock, none_left, too_much};
 use super::facts::is_id;
 use super::label::label;
-use super::lines::MAX_LINE;
 use super::record::TranscriptRecorder;
 use super::{
     ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
     AgentResult, AgentTask, StopReason,
 };
-use crate::host::dialogue::{Dialogue, DialogueFolder, DialogueOrder};
+use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
 use crate::model::ModelError;
 use message::{NOT_LOGGED_IN, RpcFailure};
 use mode::AgentMode;
 use talk::{Halt, Talk};
-use update::text;
+use update::text_at;
 
 const VERSION: u64 = 1;
 
@@ -63,11 +63,11 @@ impl AcpModel {
         AcpModel { agent }
     }
 
-    fn start(&self, task: &AgentTask<'_>, folder: &DialogueFolder) -> Result<Dialogue, ModelError> {
+    fn start(&self, task: &AgentTask<'_>, folder: &DialogueDir) -> Result<Dialogue, ModelError> {
         self.agent.make_state();
         let order = DialogueOrder {
-            words: &self.agent.run,
-            folder: task.folder,
+            argv: &self.agent.run,
+            dir: task.folder,
             launcher: &task.launcher,
             variables: &self.agent.variables(task),
             keep_env: &self.agent.needs.keys,
@@ -92,7 +92,7 @@ impl AcpModel {
             talk.work.used(&end);
         }
 
-        Ok(match text(&end, "/stopReason") {
+        Ok(match text_at(&end, "/stopReason") {
             "end_turn" | "" => StopReason::Done,
             "max_tokens" => StopReason::MaxTokens,
             "max_turn_requests" => StopReason::MaxRequests,
@@ -132,7 +132,7 @@ impl AcpModel {
             }));
         }
 
-        let named = |place: &str| label(text(&greeting, place));
+        let named = |place: &str| label(text_at(&greeting, place));
         let identity = AgentIdentity {
             name: named("/agentInfo/name"),
             version: named("/agentInfo/version"),
@@ -188,7 +188,7 @@ impl AcpModel {
             begun => begun?,
         };
 
-        agreed.conversation = text(&begun, "/sessionId").to_owned();
+        agreed.conversation = text_at(&begun, "/sessionId").to_owned();
         Ok(begun)
     }
 
@@ -231,7 +231,7 @@ impl AcpModel {
         let has_key = !self.agent.secrets.is_empty();
         // The protocol doesn't mark login methods that use a key, so go by their names.
         let takes_key = |login: &&Value| {
-            let said = format!("{} {}", text(login, "/id"), text(login, "/name"));
+            let said = format!("{} {}", text_at(login, "/id"), text_at(login, "/name"));
             let said = said.to_ascii_lowercase().replace(['_', ' '], "-");
             said.contains("api-key") || said.contains("apikey")
         };
@@ -241,7 +241,7 @@ impl AcpModel {
         };
 
         // Some agents save the key to disk, so the user has to know.
-        let method = text(login, "/id");
+        let method = text_at(login, "/id");
         let note = format!(
             "logged in by `{}` with the key of the environment, which the agent may keep",
             label(method)
@@ -309,7 +309,7 @@ impl AcpModel {
             };
         }
 
-        let ways = agreed.logins.iter().map(|login| text(login, "/name"));
+        let ways = agreed.logins.iter().map(|login| text_at(login, "/name"));
         let ways: Vec<String> = ways.filter(|name| !name.is_empty()).map(label).collect();
         let login = self.agent.login();
         ModelError::Agent {

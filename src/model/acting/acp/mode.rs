@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::update::text;
+use super::update::text_at;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AgentMode {
@@ -24,32 +24,33 @@ impl AgentMode {
     pub(super) fn find(begun: &Value, wanted: &[&str]) -> Option<AgentMode> {
         wanted
             .iter()
-            .find_map(|mode| plain(begun, mode).or_else(|| option(begun, mode)))
+            .find_map(|mode| find_in_modes(begun, mode).or_else(|| find_in_options(begun, mode)))
     }
 }
 
-fn plain(begun: &Value, mode: &str) -> Option<AgentMode> {
-    if text(begun, "/modes/currentModeId") == mode {
+fn find_in_modes(begun: &Value, mode: &str) -> Option<AgentMode> {
+    if text_at(begun, "/modes/currentModeId") == mode {
         return Some(AgentMode::Current);
     }
     let modes = begun.pointer("/modes/availableModes")?.as_array()?;
-    let is_there = modes.iter().any(|known| text(known, "/id") == mode);
+    let is_there = modes.iter().any(|known| text_at(known, "/id") == mode);
     is_there.then(|| AgentMode::Plain(mode.to_owned()))
 }
 
-fn option(begun: &Value, mode: &str) -> Option<AgentMode> {
+fn find_in_options(begun: &Value, mode: &str) -> Option<AgentMode> {
     let options = begun.get("configOptions")?.as_array()?;
-    let of_modes =
-        |option: &&Value| text(option, "/category") == "mode" || text(option, "/id") == "mode";
+    let of_modes = |option: &&Value| {
+        text_at(option, "/category") == "mode" || text_at(option, "/id") == "mode"
+    };
     let option = options.iter().find(of_modes)?;
-    if text(option, "/currentValue") == mode {
+    if text_at(option, "/currentValue") == mode {
         return Some(AgentMode::Current);
     }
 
     let values = option.get("options")?.as_array()?;
-    let is_there = values.iter().any(|value| text(value, "/value") == mode);
+    let is_there = values.iter().any(|value| text_at(value, "/value") == mode);
     is_there.then(|| AgentMode::Option {
-        option: text(option, "/id").to_owned(),
+        option: text_at(option, "/id").to_owned(),
         mode: mode.to_owned(),
     })
 }

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::message::{self, Incoming, RpcFailure};
-use super::update::{WorkState, text};
+use super::update::{WorkState, text_at};
 use crate::host::dialogue::{Dialogue, DialogueEnding, DialogueEvent};
+use crate::model::acting::agent_output::LineSplitter;
 use crate::model::acting::clock::{AgentClock, AgentStop};
 use crate::model::acting::complaint::Complaints;
-use crate::model::acting::lines::LineSplitter;
 use crate::model::acting::record::{Speaker, TranscriptRecorder};
 use crate::model::acting::{
     AgentHost, AgentProgress, PermissionDecision, PermissionGiver, PermissionQuestion,
@@ -147,15 +147,15 @@ impl<'a> Talk<'a> {
         } else {
             self.dialogue.end()
         };
-        self.complaints.add(&ended.complaints);
+        self.complaints.add(&ended.stderr);
         self.record.complaint(&self.complaints.text());
-        (ended.left, self.record)
+        (ended.survivors, self.record)
     }
 
     fn ask_unrecorded(&mut self, request: &Value) -> Result<Value, Halt> {
         let own = self.next;
         self.next += 1;
-        self.dialogue.say(message::line(request));
+        self.dialogue.send(message::line(request));
 
         loop {
             self.check()?;
@@ -188,19 +188,19 @@ impl<'a> Talk<'a> {
             return Ok(Some(incoming));
         }
 
-        match self.dialogue.hear(limit) {
-            DialogueEvent::Said(bytes) => {
+        match self.dialogue.next_event(limit) {
+            DialogueEvent::Stdout(bytes) => {
                 self.clock.heard(bytes.len());
                 let lines = self.lines.add(&bytes).map_err(|_| Halt::Line)?;
                 lines.iter().for_each(|line| self.read(line));
             }
-            DialogueEvent::Complained(bytes) => {
+            DialogueEvent::Stderr(bytes) => {
                 // Output on stderr doesn't prove progress.
                 self.clock.complained(bytes.len());
                 self.complaints.add(&bytes);
             }
-            DialogueEvent::Silence => {}
-            DialogueEvent::Over(ending) => {
+            DialogueEvent::Timeout => {}
+            DialogueEvent::Ended(ending) => {
                 // Handle the agent's last messages before its exit.
                 let rest = self.lines.take();
                 rest.iter().for_each(|line| self.read(line));
@@ -297,7 +297,7 @@ impl<'a> Talk<'a> {
 
     fn send(&mut self, message: &Value) {
         self.record.message(Speaker::Teddy, message);
-        self.dialogue.say(message::line(message));
+        self.dialogue.send(message::line(message));
     }
 }
 
@@ -311,7 +311,9 @@ fn choose(options: &[Value], decision: PermissionDecision) -> Option<&Value> {
         PermissionDecision::Cancelled => &[],
     };
     let of_kind = |kind: &&str| {
-        let option = options.iter().find(|option| text(option, "/kind") == *kind);
+        let option = options
+            .iter()
+            .find(|option| text_at(option, "/kind") == *kind);
         option?.get("optionId")
     };
     kinds.iter().find_map(of_kind)

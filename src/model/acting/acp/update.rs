@@ -52,12 +52,12 @@ impl WorkState {
     }
 
     pub(super) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
-        let kind = text(update, "/sessionUpdate");
+        let kind = text_at(update, "/sessionUpdate");
         self.has_tool = false;
         match kind {
-            "agent_message_chunk" => self.say(text(update, "/content/text"), host),
+            "agent_message_chunk" => self.say(text_at(update, "/content/text"), host),
             "agent_thought_chunk" => {
-                host.progress(AgentProgress::Thinks(text(update, "/content/text")));
+                host.progress(AgentProgress::Thinks(text_at(update, "/content/text")));
             }
             "tool_call" | "tool_call_update" => {
                 self.is_ended = true;
@@ -65,7 +65,7 @@ impl WorkState {
                 self.has_tool = matches!(tool.status, ToolStatus::Pending | ToolStatus::Running);
                 host.progress(AgentProgress::Tool(&tool));
             }
-            "plan" => host.progress(AgentProgress::Plan(&steps(update))),
+            "plan" => host.progress(AgentProgress::Plan(&plan_entries(update))),
             "usage_update" => {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
                 let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
@@ -80,7 +80,7 @@ impl WorkState {
 
     /// Takes the token counts from the answer to `session/prompt`.
     pub(super) fn used(&mut self, end: &Value) {
-        let usage = usage(end);
+        let usage = token_usage(end);
         if usage.is_known() {
             self.usage = usage;
         }
@@ -91,10 +91,10 @@ impl WorkState {
         let tool = self.tool(call);
         let command = ["/rawInput/command", "/rawInput/cmd"]
             .iter()
-            .find_map(|place| call.pointer(place).and_then(words));
+            .find_map(|place| call.pointer(place).and_then(command_text));
         let paths = call.get("locations").and_then(Value::as_array);
         let paths = paths.into_iter().flatten().take(MAX_PATHS);
-        let paths = paths.map(|location| text(location, "/path").to_owned());
+        let paths = paths.map(|location| text_at(location, "/path").to_owned());
         let detail = command.into_iter().chain(paths);
 
         PermissionQuestion {
@@ -120,17 +120,17 @@ impl WorkState {
 
     /// Merges an update into the known state of a tool: agents send only the fields that changed.
     fn tool(&mut self, told: &Value) -> ToolUse {
-        let id = label(text(told, "/toolCallId"));
+        let id = label(text_at(told, "/toolCallId"));
         let mut tool = self.tools.get(&id).cloned().unwrap_or_default();
         tool.id.clone_from(&id);
         for (place, field) in [("/title", &mut tool.title), ("/kind", &mut tool.kind)] {
-            let said = text(told, place);
+            let said = text_at(told, place);
             if !said.is_empty() {
                 *field = label(said);
             }
         }
 
-        tool.status = match text(told, "/status") {
+        tool.status = match text_at(told, "/status") {
             "pending" => ToolStatus::Pending,
             "in_progress" => ToolStatus::Running,
             "completed" => ToolStatus::Completed,
@@ -146,7 +146,7 @@ impl WorkState {
 }
 
 /// Reads a command, which agents send as a string or a list.
-fn words(value: &Value) -> Option<String> {
+fn command_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Array(items) => {
@@ -157,17 +157,17 @@ fn words(value: &Value) -> Option<String> {
     }
 }
 
-fn steps(update: &Value) -> Vec<AgentPlanEntry> {
+fn plan_entries(update: &Value) -> Vec<AgentPlanEntry> {
     let entries = update.get("entries").and_then(Value::as_array);
     let entries = entries.into_iter().flatten().take(MAX_STEPS);
     let step = |entry: &Value| AgentPlanEntry {
-        content: label(text(entry, "/content")),
-        status: label(text(entry, "/status")),
+        content: label(text_at(entry, "/content")),
+        status: label(text_at(entry, "/status")),
     };
     entries.map(step).collect()
 }
 
-fn usage(end: &Value) -> TokenUsage {
+fn token_usage(end: &Value) -> TokenUsage {
     let number = |place: &str| end.pointer(place).and_then(Value::as_u64).unwrap_or(0);
     let quota = "/_meta/quota/token_count";
     let input = number("/usage/inputTokens").max(number(&format!("{quota}/input_tokens")));
@@ -194,7 +194,7 @@ fn usage(end: &Value) -> TokenUsage {
 }
 
 /// Returns the string at a JSON pointer, or an empty one.
-pub(super) fn text<'v>(value: &'v Value, place: &str) -> &'v str {
+pub(super) fn text_at<'v>(value: &'v Value, place: &str) -> &'v str {
     value
         .pointer(place)
         .and_then(Value::as_str)
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn tokens_from_a_cache_are_counted_once() {
         let used = |usage: Value| {
-            let usage = super::usage(&json!({ "usage": usage }));
+            let usage = super::token_usage(&json!({ "usage": usage }));
             (usage.input, usage.output)
         };
         let apart = json!({ "inputTokens": 10, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
@@ -316,6 +316,6 @@ mod tests {
         let within = json!({ "inputTokens": 110, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
         assert_eq!(used(within), (110, 5));
         let quota = json!({ "_meta": { "quota": { "token_count": { "input_tokens": 7, "output_tokens": 2 } } } });
-        assert_eq!(super::usage(&quota).input, 7);
+        assert_eq!(super::token_usage(&quota).input, 7);
     }
 }

@@ -12,7 +12,7 @@ use crate::text::redact::redact;
 use crate::text::visible::visible_text;
 
 /// Size in bytes at which rendering stops. The result exceeds it by up to one message.
-const MAX: usize = 1 << 20;
+const MAX_RENDERED: usize = 1 << 20;
 /// Bytes to show of a message.
 const MAX_MESSAGE: usize = 64 << 10;
 /// Maximum number of unfinished tools to remember.
@@ -38,7 +38,7 @@ pub(super) struct Course {
 
 impl Course {
     pub(super) fn take(&mut self, line: &Value) {
-        if self.text.len() > MAX {
+        if self.text.len() > MAX_RENDERED {
             self.is_cut = true;
             return;
         }
@@ -53,7 +53,7 @@ impl Course {
     pub(super) fn finish(mut self) -> String {
         self.end_message();
         for [title, kind] in std::mem::take(&mut self.tools).into_values() {
-            self.item(&format!("{}: not finished", tool(&title, &kind)));
+            self.item(&format!("{}: not finished", tool_line(&title, &kind)));
         }
 
         let plan = std::mem::take(&mut self.plan);
@@ -107,10 +107,10 @@ impl Course {
                 known @ ("once" | "always" | "no" | "cancelled") => known.to_owned(),
                 other => span(other),
             };
-            let detail = details(permission);
+            let detail = permission_details(permission);
             self.item(&format!(
                 "asked for {}: {decision}{by}{detail}",
-                tool(title, kind)
+                tool_line(title, kind)
             ));
         } else if let Some(note) = line.get("note").and_then(Value::as_str) {
             self.end_message();
@@ -158,7 +158,7 @@ impl Course {
 
         match string(update, "/status") {
             status @ ("completed" | "failed") => {
-                self.item(&format!("{}: {status}", tool(&known[0], &known[1])));
+                self.item(&format!("{}: {status}", tool_line(&known[0], &known[1])));
             }
             // Rendered once it has finished, or at the end.
             _ if self.tools.len() < MAX_TOOLS => drop(self.tools.insert(id, known)),
@@ -207,7 +207,7 @@ impl Course {
     }
 }
 
-fn tool(title: &str, kind: &str) -> String {
+fn tool_line(title: &str, kind: &str) -> String {
     let title = match span(title) {
         title if title.is_empty() => "a tool".to_owned(),
         title => title,
@@ -220,7 +220,7 @@ fn tool(title: &str, kind: &str) -> String {
 
 /// Formats the command and paths of a permission request, with a leading separator. Empty if there
 /// are none.
-fn details(permission: &Value) -> String {
+fn permission_details(permission: &Value) -> String {
     let details = permission.get("detail").and_then(Value::as_array);
     let details = details.into_iter().flatten().take(10);
     let details: Vec<String> = details.filter_map(Value::as_str).map(span).collect();

@@ -34,7 +34,7 @@ fn check(text: &str, expected: &[&str]) {
 #[test]
 fn st1_a_pipeline_has_a_largest_size() {
     check(
-        &format!("# {}", "x".repeat(MAX_BYTES)),
+        &format!("# {}", "x".repeat(MAX_PIPELINE_BYTES)),
         &["the file has 65538 bytes; at most 65536 are read"],
     );
 }

@@ -34,7 +34,7 @@ pub struct Body<'a> {
     /// Set once a label was seen. A later list item that looks like a field is not one.
     labelled: bool,
     /// Diagnostics so far.
-    pub found: Vec<Diagnostic>,
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Part of an action below its field list.
@@ -52,16 +52,16 @@ pub enum BodyPart {
         /// Line of the opening fence.
         line: usize,
         /// Text between the fences.
-        content: String,
+        text: String,
         /// First word of the info string.
         language: String,
     },
     /// Text that the action has no place for.
-    Stray {
+    Unexpected {
         /// Its first line.
         line: usize,
         /// Kind of text, and its first words.
-        what: String,
+        description: String,
     },
 }
 
@@ -81,7 +81,7 @@ impl<'a> Body<'a> {
             parts: Vec::new(),
             message: line + 1..end,
             labelled: false,
-            found: Vec::new(),
+            diagnostics: Vec::new(),
         };
         if row.is_message() {
             body.cut_message(blocks);
@@ -106,11 +106,11 @@ impl<'a> Body<'a> {
                 return;
             };
             for item in items {
-                let known = field::read(self.lines, item, field::Own::Indented).filter(|entry| {
+                let parsed = field::read(self.lines, item, field::Own::Indented).filter(|entry| {
                     self.row.keys.contains(&entry.field.key.as_str())
                         || field::is_unsupported(&entry.field.key)
                 });
-                let Some(entry) = known else {
+                let Some(entry) = parsed else {
                     self.message.start = item.first;
                     return;
                 };
@@ -123,7 +123,7 @@ impl<'a> Body<'a> {
                     .skip(1)
                     .find(|b| !matches!(b.node, BlockKind::List { .. }))
                     .map(|b| b.first);
-                if let Some(start) = entry.rest.or(more) {
+                if let Some(start) = entry.text_start.or(more) {
                     self.message.start = start;
                     return;
                 }
@@ -151,7 +151,7 @@ impl<'a> Body<'a> {
                 self.cut_text(block.first, block.first);
             }
             BlockKind::Rule => {}
-            other => self.stray(block.first, kind(other)),
+            other => self.push_unexpected(block.first, block_kind(other)),
         }
     }
 
@@ -168,13 +168,15 @@ impl<'a> Body<'a> {
                 self.label_at(item.first, label)
             }
             (Some(entry), None) if !self.labelled => {
-                let rest = entry.rest;
+                let text_start = entry.text_start;
                 self.fields.push(entry.field);
-                if let (Some(rest), Some(last)) = (rest, item.blocks.first().map(|b| b.last)) {
-                    self.cut_text(rest, last);
+                if let (Some(text_start), Some(last)) =
+                    (text_start, item.blocks.first().map(|b| b.last))
+                {
+                    self.cut_text(text_start, last);
                 }
             }
-            _ => return self.stray(item.first, "list item"),
+            _ => return self.push_unexpected(item.first, "list item"),
         }
 
         for block in item.blocks.iter().skip(1) {
@@ -195,28 +197,28 @@ impl<'a> Body<'a> {
                 }
             }
             BlockKind::Paragraph => self.cut_text(block.first, block.last),
-            other => self.stray(block.first, kind(other)),
+            other => self.push_unexpected(block.first, block_kind(other)),
         }
     }
 
     fn cut_text(&mut self, first: usize, last: usize) {
-        let mut said = false;
+        let mut reported = false;
         for line in first..=last {
             let text = self.lines.get(line).trim();
             match heading::label(text).filter(|_| self.row.has_labels()) {
                 Some(label) => {
                     self.label_at(line, label);
-                    said = false;
+                    reported = false;
                 }
-                None if said => {}
+                None if reported => {}
                 None => {
                     let kind = if field::is_fence(text) {
                         "line that is not a fence in Markdown"
                     } else {
                         "text"
                     };
-                    self.stray(line, kind);
-                    said = true;
+                    self.push_unexpected(line, kind);
+                    reported = true;
                 }
             }
         }
@@ -227,17 +229,17 @@ impl<'a> Body<'a> {
         self.parts.push(BodyPart::Label { line, label });
     }
 
-    fn cut_code(&mut self, line: usize, code: &MarkdownCode, place: BlockPlace) {
-        let content = content(self.lines, code);
-        if place == BlockPlace::Item && content.is_none() && code.indent > 0 {
+    fn cut_code(&mut self, line: usize, code: &MarkdownCode, position: BlockPlace) {
+        let text = block_text(self.lines, code);
+        if position == BlockPlace::Item && text.is_none() && code.indent > 0 {
             let message = "the lines of this code block are not all indented as far as its fence";
-            self.found.push(
+            self.diagnostics.push(
                 Diagnostic::new(line, message)
                     .hint("put the fences and the content at the start of the line"),
             );
         }
 
-        let content = content.unwrap_or_else(|| self.lines.span(code.content.clone()).to_owned());
+        let text = text.unwrap_or_else(|| self.lines.span(code.content.clone()).to_owned());
         let language = code
             .info
             .split_whitespace()
@@ -246,22 +248,22 @@ impl<'a> Body<'a> {
             .to_owned();
         self.parts.push(BodyPart::Code {
             line,
-            content,
+            text,
             language,
         });
     }
 
-    fn stray(&mut self, line: usize, kind: &str) {
-        let what = format!("{kind} \"{}\"", quote(self.lines.get(line)));
-        self.parts.push(BodyPart::Stray { line, what });
+    fn push_unexpected(&mut self, line: usize, kind: &str) {
+        let description = format!("{kind} \"{}\"", quote(self.lines.get(line)));
+        self.parts.push(BodyPart::Unexpected { line, description });
     }
 
     /// Reports fields that have no meaning here, and fields that occur twice.
     fn check_fields(&mut self) {
         let name = self.row.name;
-        let mut seen = BTreeSet::new();
-        for found in &self.fields {
-            let key = found.key.as_str();
+        let mut used_keys = BTreeSet::new();
+        for entry in &self.fields {
+            let key = entry.key.as_str();
             // In a message, a line such as `When: ...` is ordinary text (P20).
             let condition = field::is_condition(key) && !self.row.is_message();
             if !field::has_weight(key) && !condition {
@@ -271,13 +273,13 @@ impl<'a> Body<'a> {
             if condition || field::is_unsupported(key) || !self.row.keys.contains(&key) {
                 let keys: Vec<String> = self.row.keys.iter().map(|k| format!("`{k}`")).collect();
                 let message = format!("`{key}` has no meaning in {name}");
-                self.found.push(
-                    Diagnostic::new(found.line, message)
+                self.diagnostics.push(
+                    Diagnostic::new(entry.line, message)
                         .hint(format!("leave it out; {name} knows {}", keys.join(", "))),
                 );
-            } else if !seen.insert(key) {
-                self.found.push(
-                    Diagnostic::new(found.line, format!("`{key}` appears twice"))
+            } else if !used_keys.insert(key) {
+                self.diagnostics.push(
+                    Diagnostic::new(entry.line, format!("`{key}` appears twice"))
                         .hint("keep one of them"),
                 );
             }
@@ -293,13 +295,13 @@ enum BlockPlace {
 
 /// Returns the content of a block. The fence's indentation is removed if every non-blank line has
 /// it; `None` if only some lines have it.
-pub fn content(lines: &Lines<'_>, code: &MarkdownCode) -> Option<String> {
-    let whole = lines.span(code.content.clone());
+pub fn block_text(lines: &Lines<'_>, code: &MarkdownCode) -> Option<String> {
+    let raw = lines.span(code.content.clone());
     if code.indent == 0 {
-        return Some(whole.to_owned());
+        return Some(raw.to_owned());
     }
 
-    let mut text = String::with_capacity(whole.len());
+    let mut text = String::with_capacity(raw.len());
     for number in code.content.clone() {
         text.push_str(dedented(lines.raw(number), code.indent)?);
     }
@@ -327,7 +329,7 @@ fn dedented(line: &str, indent: usize) -> Option<&str> {
     Some("")
 }
 
-fn kind(node: &BlockKind) -> &'static str {
+fn block_kind(node: &BlockKind) -> &'static str {
     match node {
         BlockKind::Heading { .. } => "heading",
         BlockKind::Code(_) => "indented code",

@@ -18,21 +18,22 @@ impl Body<'_> {
     }
 
     /// Adds a diagnostic.
-    pub fn wrong(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
-        self.found.push(Diagnostic::new(line, message).hint(hint));
+    pub fn report(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
+        self.diagnostics
+            .push(Diagnostic::new(line, message).hint(hint));
     }
 
     /// Reads `File Path`, which names one path.
     pub fn path(&mut self) -> Option<RepoPath> {
         let Some(field) = self.field("File Path").cloned() else {
-            self.wrong(
+            self.report(
                 self.line,
                 format!("{} has no `File Path`", self.row.name),
                 "add `- **File Path:** [src/a.rs](/src/a.rs)`",
             );
             return None;
         };
-        self.name(&field, path)
+        self.name(&field, parse_path)
     }
 
     /// Reads `Resource` or `File Path`, which names one resource.
@@ -44,7 +45,7 @@ impl Body<'_> {
             .cloned()
             .collect();
         let Some(first) = fields.first() else {
-            self.wrong(
+            self.report(
                 self.line,
                 format!("{} has no `Resource`", self.row.name),
                 "add `- **Resource:** [src/a.rs](/src/a.rs)`",
@@ -53,14 +54,14 @@ impl Body<'_> {
         };
 
         if let Some(second) = fields.get(1).filter(|f| f.key != first.key) {
-            self.wrong(
+            self.report(
                 second.line,
                 "`Resource` and `File Path` mean the same here",
                 "keep one of them",
             );
         }
 
-        self.name(first, resource)
+        self.name(first, parse_resource)
     }
 
     /// Reads `Handoff Resources`: a nested list, or names on the field's line.
@@ -86,7 +87,7 @@ impl Body<'_> {
         values
             .iter()
             .filter_map(|name| {
-                resource(name)
+                parse_resource(name)
                     .map_err(|e| self.bad_name(field.line, name, &e.to_string()))
                     .ok()
             })
@@ -106,7 +107,7 @@ impl Body<'_> {
             .ok();
 
         if let Some(item) = field.items.first() {
-            self.wrong(
+            self.report(
                 field.line,
                 format!(
                     "`{}` names more than one thing: \"{}\"",
@@ -123,7 +124,7 @@ impl Body<'_> {
 
     fn bad_name(&mut self, line: usize, value: &str, message: &str) {
         let hint = "write `[path/from/root](/path/from/root)`, text and destination alike, inside the project";
-        self.wrong(line, format!("{message}: \"{}\"", quote(value)), hint);
+        self.report(line, format!("{message}: \"{}\"", quote(value)), hint);
     }
 
     /// Reads a yes/no field.
@@ -138,7 +139,7 @@ impl Body<'_> {
             "true" | "yes" | "on" => Some(true),
             "false" | "no" | "off" => Some(false),
             _ => {
-                self.wrong(
+                self.report(
                     field.line,
                     format!(
                         "`{key}` is neither true nor false: \"{}\"",
@@ -155,8 +156,8 @@ impl Body<'_> {
     pub fn one_block(&mut self) -> Option<(String, String)> {
         let name = self.row.name;
         let mut blocks = self.blocks().into_iter();
-        let Some((_, content, language)) = blocks.next() else {
-            self.wrong(
+        let Some((_, text, language)) = blocks.next() else {
+            self.report(
                 self.line,
                 format!("{name} has no code block"),
                 "add exactly one fenced code block below the list",
@@ -166,10 +167,10 @@ impl Body<'_> {
 
         for (line, ..) in blocks {
             let hint = "put all of the content into one block whose fence is longer than any run of backticks inside";
-            self.wrong(line, format!("{name} has more than one code block"), hint);
+            self.report(line, format!("{name} has more than one code block"), hint);
         }
 
-        Some((content, language))
+        Some((text, language))
     }
 
     /// Takes all code blocks as line, content and language, and reports everything else as
@@ -180,7 +181,7 @@ impl Body<'_> {
             match part {
                 BodyPart::Code {
                     line,
-                    content,
+                    text: content,
                     language,
                 } => blocks.push((line, content, language)),
                 other => self.misplaced(&other),
@@ -194,7 +195,7 @@ impl Body<'_> {
     pub fn nothing_below(&mut self) {
         let name = self.row.name;
         for (line, ..) in self.blocks() {
-            self.wrong(
+            self.report(
                 line,
                 format!("{name} has a code block"),
                 format!("{name} takes a list alone"),
@@ -206,23 +207,23 @@ impl Body<'_> {
     pub fn misplaced(&mut self, part: &BodyPart) {
         let name = self.row.name;
         match part {
-            BodyPart::Stray { line, what } => {
-                self.wrong(
+            BodyPart::Unexpected { line, description } => {
+                self.report(
                     *line,
-                    format!("unexpected {what}"),
+                    format!("unexpected {description}"),
                     format!(
                         "{name} has {}; leave everything else out",
                         self.row.layout()
                     ),
                 );
             }
-            BodyPart::Label { line, .. } => self.wrong(
+            BodyPart::Label { line, .. } => self.report(
                 *line,
                 format!("{name} has no FIND or REPLACE"),
                 "use EDIT to change a file",
             ),
             BodyPart::Code { line, .. } => {
-                self.wrong(
+                self.report(
                     *line,
                     "this code block has no label above it",
                     "put `FIND:` or `REPLACE:` on the line above the block",
@@ -245,7 +246,7 @@ impl Body<'_> {
 
         let text = self.lines.span(range).trim_end_matches(['\n', '\r']);
         if text.is_empty() {
-            self.wrong(
+            self.report(
                 self.line,
                 format!("{} has no message", self.row.name),
                 "write the message below the heading and the list",
@@ -280,7 +281,7 @@ impl Body<'_> {
     }
 }
 
-fn path(name: &str) -> Result<RepoPath, String> {
+fn parse_path(name: &str) -> Result<RepoPath, String> {
     if is_url(name) {
         Err("a URL is not a file of the project".to_owned())
     } else {
@@ -289,7 +290,7 @@ fn path(name: &str) -> Result<RepoPath, String> {
 }
 
 /// Parses a resource of a plan. Unlike in a context list, a leading `/` is an error.
-fn resource(name: &str) -> Result<Resource, PathError> {
+fn parse_resource(name: &str) -> Result<Resource, PathError> {
     if name.starts_with('/') {
         Err(PathError::Absolute)
     } else {

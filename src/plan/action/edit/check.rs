@@ -5,34 +5,38 @@ use super::Edit;
 use super::pair::Pair;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::MAX_MISTAKES;
-use crate::plan::validate::elision::elision;
-use crate::plan::validate::world::Found;
-use crate::plan::validate::{Judge, Mistake};
-use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find};
+use crate::plan::validate::elision::elision_mistake;
+use crate::plan::validate::simulated_files::Lookup;
+use crate::plan::validate::{Mistake, Validator};
+use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find_match};
 use crate::text::elision::elided;
 use crate::text::shell_word::shell_operand;
 use crate::text::visible::visible;
 
 /// Texts of failed pairs kept per file. Each later FIND without a match is searched in all of them.
-const MAX_LOST: usize = 200;
+const MAX_FAILED_EDITS: usize = 200;
 
-pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyhow::Result<()> {
-    let found = judge.world.look(&edit.path)?;
-    elisions(judge, action, edit);
-    let known = judge.world.is_known(&edit.path);
-    if !known && matches!(found, Found::File(_)) {
-        judge.step().outside_context = true;
+pub(super) fn check_edit(
+    validator: &mut Validator<'_>,
+    action: &Action,
+    edit: &Edit,
+) -> anyhow::Result<()> {
+    let entry = validator.files.look_up(&edit.path)?;
+    elisions(validator, action, edit);
+    let is_known = validator.files.is_known(&edit.path);
+    if !is_known && matches!(entry, Lookup::File(_)) {
+        validator.step().outside_context = true;
         // Not `miss`: no command can show the file to the model.
-        judge.refuse(action, action.line, unknown(edit));
+        validator.refuse(action, action.line, unknown(edit));
     }
 
-    match text_of(judge, edit, found)? {
-        Ok(text) => pairs(judge, action, (edit, text))?,
+    match text_of(validator, edit, entry)? {
+        Ok(text) => pairs(validator, action, (edit, text))?,
         Err(mistake) => {
-            judge.miss(action, action.line, mistake);
+            validator.refuse_unless_fixable(action, action.line, mistake);
             // Blank pairs and pairs without a change are wrong in any file.
             for (number, pair) in edit.pairs.iter().enumerate() {
-                malformed(judge, action, (edit, number, pair));
+                malformed(validator, action, (edit, number, pair));
             }
         }
     }
@@ -41,15 +45,15 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyh
 }
 
 /// Refuses pairs that would write a comment in the place of code.
-fn elisions(judge: &mut Judge<'_>, action: &Action, edit: &Edit) {
-    if judge.world.facts.is_made() {
+fn elisions(validator: &mut Validator<'_>, action: &Action, edit: &Edit) {
+    if validator.files.facts.is_from_agent() {
         return;
     }
 
     for (number, pair) in edit.pairs.iter().enumerate() {
         if let Some(line) = elided(&pair.replace, &pair.find) {
-            let what = format!("REPLACE of pair {}", number + 1);
-            judge.refuse(action, pair.line, elision(&what, line));
+            let label = format!("REPLACE of pair {}", number + 1);
+            validator.refuse(action, pair.line, elision_mistake(&label, line));
         }
     }
 }
@@ -67,13 +71,13 @@ fn unknown(edit: &Edit) -> Mistake {
 
 /// Returns the text of the file, or the mistake if it has none.
 fn text_of(
-    judge: &Judge<'_>,
+    validator: &Validator<'_>,
     edit: &Edit,
-    found: Found,
+    entry: Lookup,
 ) -> anyhow::Result<Result<String, Mistake>> {
     let path = visible(edit.path.as_str());
-    if let Some(obstacle) = judge.world.obstacle(&edit.path, &found)? {
-        let destination = judge.world.destination(&edit.path, &found)?;
+    if let Some(obstacle) = validator.files.obstacle(&edit.path, &entry)? {
+        let destination = validator.files.destination(&edit.path, &entry)?;
         let hint = destination.map_or_else(
             || "EDIT changes text files of the project only".to_owned(),
             |path| format!("EDIT `{}`, to which it leads", visible(path.as_str())),
@@ -81,21 +85,22 @@ fn text_of(
         return Ok(Err(Mistake::new(format!("`{path}` {obstacle}"), hint)));
     }
 
-    let Found::File(bytes) = found else {
-        return Ok(Err(missing(judge, edit)?));
+    let Lookup::File(bytes) = entry else {
+        return Ok(Err(missing(validator, edit)?));
     };
-    if judge.world.is_hidden(&edit.path)? {
+    if validator.files.is_hidden(&edit.path)? {
         return Ok(Err(Mistake::new(
             format!("`{path}` is left out by the user's sparse checkout"),
             "EDIT changes files that exist; `git sparse-checkout add` adds a directory",
         )));
     }
-    Ok(readable(bytes)
-        .map_err(|what| Mistake::new(format!("`{path}` is {what}"), "change it with EXECUTE")))
+    Ok(readable_text(bytes).map_err(|problem| {
+        Mistake::new(format!("`{path}` is {problem}"), "change it with EXECUTE")
+    }))
 }
 
 /// Returns bytes as text that an EDIT can change, or what they are instead.
-pub(super) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
+pub(super) fn readable_text(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.contains(&0) {
         return Err("binary");
     }
@@ -103,8 +108,8 @@ pub(super) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
 }
 
 /// Returns the mistake of an EDIT of a missing file, with similar names.
-fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
-    let names = judge.world.names_like(&edit.path)?;
+fn missing(validator: &Validator<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
+    let names = validator.files.names_like(&edit.path)?;
     let names: Vec<String> = names
         .iter()
         .map(|name| format!("`{}`", visible(name)))
@@ -122,13 +127,21 @@ fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
 }
 
 /// Validates a pair on its own if its file has no text to search.
-fn malformed(judge: &mut Judge<'_>, action: &Action, (edit, number, pair): (&Edit, usize, &Pair)) {
+fn malformed(
+    validator: &mut Validator<'_>,
+    action: &Action,
+    (edit, number, pair): (&Edit, usize, &Pair),
+) {
     if let Err(error @ (MatchError::Blank | MatchError::Same)) =
         // Any text will do: both mistakes depend on the pair alone.
         apply("x", &pair.find, &pair.replace)
     {
-        let words = explain(&case((edit, number, pair), "x", &[]), &error);
-        judge.refuse(action, pair.line, Mistake::new(words.message, words.hint));
+        let explanation = explain(&case((edit, number, pair), "x", &[]), &error);
+        validator.refuse(
+            action,
+            pair.line,
+            Mistake::new(explanation.message, explanation.hint),
+        );
     }
 }
 
@@ -155,111 +168,119 @@ fn case<'a>(
 
 /// Validates the pairs in order, each on the result of those before it.
 fn pairs(
-    judge: &mut Judge<'_>,
+    validator: &mut Validator<'_>,
     action: &Action,
     (edit, mut text): (&Edit, String),
 ) -> anyhow::Result<()> {
     let before = text.clone();
-    let first = judge.simulation.diagnostics.len();
-    let (mut places, mut wrong) = (Vec::new(), Vec::new());
+    let first = validator.simulation.diagnostics.len();
+    let (mut positions, mut wrong) = (Vec::new(), Vec::new());
     for (number, pair) in edit.pairs.iter().enumerate() {
         match apply(&text, &pair.find, &pair.replace) {
-            Ok((after, place)) => {
+            Ok((after, position)) => {
                 text = after;
-                places.push((number, place));
+                positions.push((number, position));
             }
             Err(error) => {
                 wrong.push(number);
-                if !rests_on_a_failed_pair(judge, edit, (pair, &error)) {
-                    fails(
-                        judge,
+                if !depends_on_failed_pair(validator, edit, (pair, &error)) {
+                    report_failed_pair(
+                        validator,
                         action,
                         (case((edit, number, pair), &text, &[]), pair.line, &error),
                     )?;
                 }
-                lose(judge, edit, pair);
+                record_failed_edit(validator, edit, pair);
             }
         }
     }
 
-    tell_what_fits(judge, first, (&places, edit));
-    let step = judge.step();
+    hint_matching_pairs(validator, first, (&positions, edit));
+    let step = validator.step();
     step.before = Some(before.into_bytes());
     step.after = (wrong.is_empty() && !step.wrong).then(|| text.clone().into_bytes());
     // A provisional failure is decided when the action runs.
     step.wrong |= !wrong.is_empty() && !step.provisional;
-    step.places = places;
+    step.positions = positions;
     // Later actions see the pairs that matched, so that they don't report follow-up errors.
-    judge.world.write(&edit.path, text.into_bytes())?;
+    validator.files.write(&edit.path, text.into_bytes())?;
 
     Ok(())
 }
 
 /// Records the REPLACE of a failed pair, for `rests_on_a_failed_pair`.
-fn lose(judge: &mut Judge<'_>, edit: &Edit, pair: &Pair) {
-    let lost = judge.world.lost.entry(edit.path.clone()).or_default();
-    if lost.len() < MAX_LOST && !lost.contains(&pair.replace) {
-        lost.push(pair.replace.clone());
+fn record_failed_edit(validator: &mut Validator<'_>, edit: &Edit, pair: &Pair) {
+    let failed_edits = validator
+        .files
+        .failed_edits
+        .entry(edit.path.clone())
+        .or_default();
+    if failed_edits.len() < MAX_FAILED_EDITS && !failed_edits.contains(&pair.replace) {
+        failed_edits.push(pair.replace.clone());
     }
 }
 
 /// Returns whether a FIND is missing only because an earlier pair that would have added it failed.
-fn rests_on_a_failed_pair(
-    judge: &Judge<'_>,
+fn depends_on_failed_pair(
+    validator: &Validator<'_>,
     edit: &Edit,
     (pair, error): (&Pair, &MatchError),
 ) -> bool {
-    let lost = judge
-        .world
-        .lost
+    let failed_edits = validator
+        .files
+        .failed_edits
         .get(&edit.path)
         .map_or(&[][..], Vec::as_slice);
     *error == MatchError::Absent
-        && lost
+        && failed_edits
             .iter()
-            .any(|text| find(text, &pair.find) != Err(MatchError::Absent))
+            .any(|text| find_match(text, &pair.find) != Err(MatchError::Absent))
 }
 
-fn fails(
-    judge: &mut Judge<'_>,
+fn report_failed_pair(
+    validator: &mut Validator<'_>,
     action: &Action,
     (case, line, error): (FailedPair<'_>, usize, &MatchError),
 ) -> anyhow::Result<()> {
     // No command can change that a FIND is blank or equals its REPLACE.
     let certain = matches!(error, MatchError::Blank | MatchError::Same);
-    if judge.world.shaken && !certain {
-        judge.step().provisional = true;
+    if validator.files.unknown_after_command && !certain {
+        validator.step().provisional = true;
         return Ok(());
     }
 
     // Mistakes beyond the limit are only counted, so the costly search for similar places is
     // skipped.
-    let words = if judge.simulation.diagnostics.len() < MAX_MISTAKES {
-        let others = judge.world.others(judge.plan)?;
+    let explanation = if validator.simulation.diagnostics.len() < MAX_MISTAKES {
+        let others = validator.files.others(validator.plan)?;
         explain(&FailedPair { others, ..case }, error)
     } else {
         explain_shortly(&case)
     };
-    judge.refuse(action, line, Mistake::new(words.message, words.hint));
+    validator.refuse(
+        action,
+        line,
+        Mistake::new(explanation.message, explanation.hint),
+    );
     Ok(())
 }
 
 /// Adds to the first mistake of an EDIT which of its pairs match.
-fn tell_what_fits(
-    judge: &mut Judge<'_>,
+fn hint_matching_pairs(
+    validator: &mut Validator<'_>,
     first: usize,
-    (places, edit): (&[(usize, crate::text::edit::MatchPlace)], &Edit),
+    (positions, edit): (&[(usize, crate::text::edit::MatchPlace)], &Edit),
 ) {
-    let Some(diagnostic) = judge
+    let Some(diagnostic) = validator
         .simulation
         .diagnostics
         .get_mut(first)
-        .filter(|_| !places.is_empty())
+        .filter(|_| !positions.is_empty())
     else {
         return;
     };
 
-    let numbers: Vec<String> = places
+    let numbers: Vec<String> = positions
         .iter()
         .map(|(number, _)| (number + 1).to_string())
         .collect();

@@ -15,7 +15,7 @@ use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Outcome, Stage};
 use crate::plan::spelling::key::PATH_KEYS;
-use crate::plan::validate::{Judge, Step};
+use crate::plan::validate::{Step, Validator};
 use crate::text::diff::Counts;
 use crate::text::edit::apply;
 use crate::text::link;
@@ -33,7 +33,7 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Files,
     unit: ("file", "files"),
     counts_targets: true,
-    read: |body| parse::read(body).map(ActionKind::from),
+    read: |body| parse::parse_edit(body).map(ActionKind::from),
     #[cfg(test)]
     sample,
 };
@@ -88,12 +88,12 @@ impl Behavior for Edit {
         !self.pairs.is_empty()
     }
 
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
-        check::check(judge, action, self)
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+        check::check_edit(validator, action, self)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
-        perform::perform(stage.root, self)
+        perform::perform_edit(stage.root, self)
     }
 
     fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
@@ -135,8 +135,8 @@ impl Behavior for Edit {
 
     fn text_with_nul(&self) -> Option<&'static str> {
         let mut pairs = self.pairs.iter();
-        let found = pairs.any(|pair| pair.find.contains('\0') || pair.replace.contains('\0'));
-        found.then_some("a pair")
+        let has_nul = pairs.any(|pair| pair.find.contains('\0') || pair.replace.contains('\0'));
+        has_nul.then_some("a pair")
     }
 
     fn editable(&self) -> Editable<'_> {
@@ -151,7 +151,7 @@ impl Behavior for Edit {
     }
 
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         let pairs = self.pairs.iter();
         let pairs: Vec<_> = pairs
             .map(|pair| (pair.find.as_str(), pair.replace.as_str()))
@@ -178,7 +178,7 @@ fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
         language,
     };
     match apply(before, &pair.find, &pair.replace) {
-        Ok((found, _)) if found == after => {
+        Ok((result, _)) if result == after => {
             let pairs = vec![pair];
             let path = edit.path.clone();
             Edit { path, pairs }.into()
@@ -186,7 +186,7 @@ fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
         _ => {
             let create = Create {
                 path: edit.path.clone(),
-                content: after,
+                text: after,
                 language: pair.language,
                 overwrite: true,
             };
@@ -200,8 +200,8 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use crate::plan::samples;
     use proptest::prelude::*;
 
-    let find = samples::content().prop_filter("not empty", |text| !text.is_empty());
-    let pair = (find, samples::content()).prop_map(|(find, replace)| Pair {
+    let find = samples::block_text().prop_filter("not empty", |text| !text.is_empty());
+    let pair = (find, samples::block_text()).prop_map(|(find, replace)| Pair {
         line: 0,
         find,
         replace,

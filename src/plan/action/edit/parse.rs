@@ -13,10 +13,10 @@ enum LabelState {
     /// The block of this label, at this line.
     Labelled(usize, Label),
     /// REPLACE, since a FIND is complete.
-    Found,
+    HasFind,
 }
 
-pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
+pub(super) fn parse_edit(body: &mut Body<'_>) -> Option<Edit> {
     let path = body.path();
     let mut pairs: Vec<Pair> = Vec::new();
     let mut pending: Option<Pair> = None;
@@ -24,12 +24,12 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
     let parts = std::mem::take(&mut body.parts);
     let any = parts
         .iter()
-        .any(|part| !matches!(part, BodyPart::Stray { .. }));
+        .any(|part| !matches!(part, BodyPart::Unexpected { .. }));
 
     for part in parts {
         state = match (part, state) {
             (BodyPart::Label { line, label }, LabelState::Labelled(before, _)) => {
-                body.wrong(
+                body.report(
                     before,
                     "this label has no code block below it",
                     "put the code block on the line below the label",
@@ -43,7 +43,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
                 },
                 LabelState::Between,
             ) => {
-                body.wrong(
+                body.report(
                     line,
                     "REPLACE without a FIND before it",
                     "FIND and REPLACE alternate, FIND first",
@@ -55,9 +55,9 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
                     line,
                     label: Label::Find,
                 },
-                LabelState::Found,
+                LabelState::HasFind,
             ) => {
-                body.wrong(
+                body.report(
                     line,
                     "FIND where a REPLACE is expected: the FIND above has none",
                     "FIND and REPLACE alternate, FIND first",
@@ -68,7 +68,9 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
             (BodyPart::Label { line, label }, _) => LabelState::Labelled(line, label),
             (
                 BodyPart::Code {
-                    content, language, ..
+                    text: content,
+                    language,
+                    ..
                 },
                 LabelState::Labelled(line, Label::Find),
             ) => {
@@ -78,11 +80,11 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
                     replace: String::new(),
                     language,
                 });
-                LabelState::Found
+                LabelState::HasFind
             }
-            (BodyPart::Code { content, .. }, LabelState::Labelled(_, Label::Replace)) => {
+            (BodyPart::Code { text, .. }, LabelState::Labelled(_, Label::Replace)) => {
                 pairs.extend(pending.take().map(|pair| Pair {
-                    replace: content,
+                    replace: text,
                     ..pair
                 }));
                 LabelState::Between
@@ -90,18 +92,14 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
             (
                 BodyPart::Code {
                     line,
-                    content,
+                    text,
                     language,
                 },
                 LabelState::Between,
-            ) if foreign::change(&content, &language).is_some() => {
+            ) if foreign::change(&text, &language).is_some() => {
                 // More helpful than "no label": the message shows the equivalent pairs.
-                let message = foreign::change(&content, &language).unwrap_or_default();
-                body.wrong(
-                    line,
-                    message,
-                    "copy FIND from the current file",
-                );
+                let message = foreign::change(&text, &language).unwrap_or_default();
+                body.report(line, message, "copy FIND from the current file");
                 LabelState::Between
             }
             (part, state) => {
@@ -111,8 +109,8 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
         };
     }
 
-    if let Some(line) = unfinished(&state, pending.as_ref()) {
-        body.wrong(
+    if let Some(line) = unfinished_label(&state, pending.as_ref()) {
+        body.report(
             line,
             "FIND without a REPLACE behind it",
             "add `REPLACE:` and its code block; an empty block deletes the lines",
@@ -120,7 +118,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
     }
 
     if !any {
-        body.wrong(
+        body.report(
             body.line,
             "EDIT has no pair of FIND and REPLACE",
             "add `FIND:` with a code block and `REPLACE:` with a code block",
@@ -131,10 +129,10 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Edit> {
 }
 
 /// Returns the line of a label that is incomplete at the end of the action.
-fn unfinished(state: &LabelState, pending: Option<&Pair>) -> Option<usize> {
+fn unfinished_label(state: &LabelState, pending: Option<&Pair>) -> Option<usize> {
     match state {
         LabelState::Labelled(line, _) => Some(*line),
-        LabelState::Found => pending.map(|pair| pair.line),
+        LabelState::HasFind => pending.map(|pair| pair.line),
         LabelState::Between => None,
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Edit;
-use super::check::readable;
+use super::check::readable_text;
 use crate::host::file::Root;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Outcome, write};
@@ -12,20 +12,22 @@ use crate::text::visible::visible;
 use crate::text::{counted, diff};
 
 /// Largest file that an EDIT changes, in bytes.
-const MAX_EDIT: u64 = 256 << 20;
+const MAX_EDITED_FILE: u64 = 256 << 20;
 
-pub(super) fn perform(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> {
+pub(super) fn perform_edit(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> {
     let path = Path::new(edit.path.as_str());
     write::no_repository_above(root, &edit.path)?;
-    let bytes = root.read(path, MAX_EDIT).map_err(ActionError::reading)?;
-    let before =
-        readable(bytes).map_err(|what| format!("`{}` is {what}", visible(edit.path.as_str())))?;
-    let (after, places) = replace(edit, &before)?;
+    let bytes = root
+        .read(path, MAX_EDITED_FILE)
+        .map_err(ActionError::reading)?;
+    let before = readable_text(bytes)
+        .map_err(|problem| format!("`{}` is {problem}", visible(edit.path.as_str())))?;
+    let (after, positions) = replace_pairs(edit, &before)?;
 
-    write::written(|| root.replace(path, after.as_bytes()))?;
+    write::write_guarded(|| root.replace(path, after.as_bytes()))?;
     let counts = diff::counts(&before, &after);
     let (replaced, added) = (
-        counted(places.len(), "place"),
+        counted(positions.len(), "place"),
         counted(counts.added, "line"),
     );
     let detail = format!(
@@ -34,8 +36,8 @@ pub(super) fn perform(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> 
     );
 
     Ok(Outcome {
-        places,
-        difference: write::difference(&edit.path, Some(&before), &after),
+        positions,
+        difference: write::file_difference(&edit.path, Some(&before), &after),
         written: vec![edit.path.clone()],
         ..Outcome::of(Ending::Success, detail)
     })
@@ -43,14 +45,14 @@ pub(super) fn perform(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> 
 
 /// Returns the text after all pairs and the place of each match, or the mistake of the first pair
 /// without one.
-fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<MatchPlace>), String> {
+fn replace_pairs(edit: &Edit, before: &str) -> Result<(String, Vec<MatchPlace>), String> {
     let mut text = before.to_owned();
-    let mut places = Vec::with_capacity(edit.pairs.len());
+    let mut positions = Vec::with_capacity(edit.pairs.len());
     for (number, pair) in edit.pairs.iter().enumerate() {
         let (find, replace) = (pair.find.as_str(), pair.replace.as_str());
-        let (after, place) = apply(&text, find, replace).map_err(|error| {
+        let (after, position) = apply(&text, find, replace).map_err(|error| {
             let (path, count) = (edit.path.as_str(), edit.pairs.len());
-            in_one_sentence(
+            explain_in_one_sentence(
                 &FailedPair {
                     path,
                     text: &text,
@@ -65,18 +67,18 @@ fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<MatchPlace>), Strin
         })?;
 
         text = after;
-        places.push(place);
+        positions.push(position);
     }
 
-    Ok((text, places))
+    Ok((text, positions))
 }
 
 /// Explains a failed pair without an excerpt of the file: the next input contains the file.
-fn in_one_sentence(case: &FailedPair<'_>, error: &MatchError) -> String {
+fn explain_in_one_sentence(case: &FailedPair<'_>, error: &MatchError) -> String {
     let message = explain(case, error).message;
-    let said: Vec<&str> = message
+    let lines: Vec<&str> = message
         .lines()
         .filter(|line| !line.starts_with("  "))
         .collect();
-    format!("{}; the file is as it was", said.join("; "))
+    format!("{}; the file is as it was", lines.join("; "))
 }

@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 
 use super::command::Execute;
-use crate::host::shell::may_set;
+use crate::host::shell::may_set_variable;
 use crate::plan::action::Action;
-use crate::plan::validate::world::Found;
-use crate::plan::validate::{Judge, Mistake};
+use crate::plan::validate::simulated_files::Lookup;
+use crate::plan::validate::{Mistake, Validator};
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 
 /// Validates an EXECUTE. Its effect on the files is unknown, and validation of later actions takes
 /// that into account.
-pub(super) fn check(
-    judge: &mut Judge<'_>,
+pub(super) fn check_execute(
+    validator: &mut Validator<'_>,
     action: &Action,
     execute: &Execute,
 ) -> anyhow::Result<()> {
     if execute.command.trim().is_empty() {
-        judge.refuse(
+        validator.refuse(
             action,
             action.line,
             Mistake::new("there is no command", "put the command into the code block"),
@@ -28,45 +28,45 @@ pub(super) fn check(
     if let Some(mistake) = execute
         .cwd
         .as_ref()
-        .map(|cwd| no_folder(judge, cwd))
+        .map(|cwd| missing_dir(validator, cwd))
         .transpose()?
         .flatten()
     {
         // Not `refuse`: an earlier command can create the directory.
-        judge.miss(action, action.line, mistake);
+        validator.refuse_unless_fixable(action, action.line, mistake);
     }
 
-    let mut seen = BTreeSet::new();
+    let mut names = BTreeSet::new();
     for (name, _) in &execute.env {
         if let Some(mistake) =
-            wrong_variable(name).or_else(|| (!seen.insert(name)).then(|| twice(name)))
+            wrong_variable(name).or_else(|| (!names.insert(name)).then(|| duplicate_variable(name)))
         {
-            judge.refuse(action, action.line, mistake);
+            validator.refuse(action, action.line, mistake);
         }
     }
 
     // The command can change any file.
-    judge.world.shaken = true;
+    validator.files.unknown_after_command = true;
     Ok(())
 }
 
-fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake>> {
-    let shown = visible(cwd.as_str());
-    let found = judge.world.look(cwd)?;
-    Ok(match found {
-        Found::Folder => None,
-        Found::Absent => Some(Mistake::new(
-            format!("there is no directory `{shown}` to run in"),
+fn missing_dir(validator: &Validator<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake>> {
+    let rendered = visible(cwd.as_str());
+    let entry = validator.files.look_up(cwd)?;
+    Ok(match entry {
+        Lookup::Dir => None,
+        Lookup::Absent => Some(Mistake::new(
+            format!("there is no directory `{rendered}` to run in"),
             "`cwd` is relative to the project's root",
         )),
-        Found::File(_) => Some(Mistake::new(
-            format!("`{shown}` is a file, not a directory to run in"),
+        Lookup::File(_) => Some(Mistake::new(
+            format!("`{rendered}` is a file, not a directory to run in"),
             "name its directory",
         )),
         other => Some(Mistake::new(
             format!(
-                "`{shown}` {}",
-                judge.world.obstacle(cwd, &other)?.unwrap_or_default()
+                "`{rendered}` {}",
+                validator.files.obstacle(cwd, &other)?.unwrap_or_default()
             ),
             "run in a directory of the project",
         )),
@@ -74,24 +74,24 @@ fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake
 }
 
 fn wrong_variable(name: &str) -> Option<Mistake> {
-    let shown = visible(name);
+    let rendered = visible(name);
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
     if name.is_empty() || !plain {
         return Some(Mistake::new(
-            format!("`{shown}` is not a valid variable name"),
+            format!("`{rendered}` is not a valid variable name"),
             "use letters, digits and `_`",
         ));
     }
 
-    (!may_set(name)).then(|| {
+    (!may_set_variable(name)).then(|| {
         let hint =
             "it decides which programs and services a command reaches; leave it as the user has it";
-        Mistake::new(format!("a plan may not set `{shown}`"), hint)
+        Mistake::new(format!("a plan may not set `{rendered}`"), hint)
     })
 }
 
-fn twice(name: &str) -> Mistake {
+fn duplicate_variable(name: &str) -> Mistake {
     Mistake::new(
         format!("`{}` is set twice", visible(name)),
         "keep one value",

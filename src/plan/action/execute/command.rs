@@ -26,7 +26,7 @@ pub struct Execute {
 impl Execute {
     /// Describes everything that differs from a command in the root without a time limit.
     pub fn settings(&self) -> Vec<String> {
-        let folder = self.cwd.as_ref().map(|cwd| format!("in {cwd}"));
+        let dir = self.cwd.as_ref().map(|cwd| format!("in {cwd}"));
         let env = self
             .env
             .iter()
@@ -35,7 +35,7 @@ impl Execute {
             .timeout
             .map(|limit| format!("at most {} s", limit.as_secs()));
         let failure = self.allow_failure.then(|| "may fail".to_owned());
-        let settings = folder.into_iter().chain(env).chain(limit);
+        let settings = dir.into_iter().chain(env).chain(limit);
 
         settings.chain(failure).collect()
     }

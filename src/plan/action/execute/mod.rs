@@ -17,7 +17,7 @@ use crate::plan::Field;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Outcome, Stage};
 use crate::plan::spelling::key::COMMAND;
-use crate::plan::validate::{Judge, Step};
+use crate::plan::validate::{Step, Validator};
 use crate::text::diff::Counts;
 use crate::text::link;
 use crate::text::visible::visible_blanks;
@@ -76,7 +76,7 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Commands,
     unit: ("command", "commands"),
     counts_targets: false,
-    read: |body| parse::read(body).map(ActionKind::from),
+    read: |body| parse::parse_execute(body).map(ActionKind::from),
     #[cfg(test)]
     sample,
 };
@@ -139,12 +139,12 @@ impl Behavior for Execute {
         self.allow_failure
     }
 
-    fn check(&self, judge: &mut Judge<'_>, action: &Action) -> anyhow::Result<()> {
-        check::check(judge, action, self)
+    fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
+        check::check_execute(validator, action, self)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
-        perform::perform(stage, self)
+        perform::perform_execute(stage, self)
     }
 
     fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {
@@ -214,7 +214,7 @@ impl Behavior for Execute {
     }
 
     #[cfg(test)]
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         let cwd = self.cwd.as_ref().map(|cwd| format!(" in {cwd}"));
         let env = self
             .env
@@ -242,11 +242,11 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     use crate::plan::samples;
     use proptest::prelude::*;
 
-    let command = samples::content().prop_filter("a command", |text| !text.trim().is_empty());
+    let command = samples::block_text().prop_filter("a command", |text| !text.trim().is_empty());
     let env = proptest::collection::btree_map("[A-Z_]{1,5}", "[ -~é]{0,9}", 0..3);
     let cwd = proptest::option::of(samples::path());
     let timeout = proptest::option::of(1_u64..900);
-    (command, cwd, env, samples::words(), any::<bool>(), timeout)
+    (command, cwd, env, samples::phrase(), any::<bool>(), timeout)
         .prop_map(|(command, cwd, env, expected, allow_failure, seconds)| {
             let execute = Execute {
                 command,

@@ -11,18 +11,18 @@ use crate::text::path::RepoPath;
 /// Longest time limit that a plan can set, in seconds: one day.
 const MAX_TIMEOUT: u64 = 86_400;
 
-pub(super) fn read(body: &mut Body<'_>) -> Option<Execute> {
-    let cwd = cwd(body);
-    let env = env(body);
+pub(super) fn parse_execute(body: &mut Body<'_>) -> Option<Execute> {
+    let cwd = parse_cwd(body);
+    let env = parse_env(body);
     let allow_failure = body.flag("Allow Failure").unwrap_or(false);
-    let timeout = timeout(body);
+    let timeout = parse_timeout(body);
     let expected_outcome = body
         .field("Expected Outcome")
         .map(|f| f.value.clone())
         .unwrap_or_default();
     let (command, language) = body.one_block()?;
 
-    script::check(body, &command, &language);
+    script::check_script(body, &command, &language);
     Some(Execute {
         command,
         language,
@@ -35,7 +35,7 @@ pub(super) fn read(body: &mut Body<'_>) -> Option<Execute> {
 }
 
 /// Reads `cwd`. The outer `None` means that it names no directory of the project.
-fn cwd(body: &mut Body<'_>) -> Option<Option<RepoPath>> {
+fn parse_cwd(body: &mut Body<'_>) -> Option<Option<RepoPath>> {
     let Some(mut field) = body.field("cwd").cloned() else {
         return Some(None);
     };
@@ -51,13 +51,16 @@ fn cwd(body: &mut Body<'_>) -> Option<Option<RepoPath>> {
                 .unwrap_or(name)
                 .trim_end_matches('/'),
         )
-        .map_err(|e| absolute(name, e))
+        .map_err(|e| keep_absolute_error(name, e))
     })
     .map(Some)
 }
 
 /// Keeps the "absolute path" error for `/` itself.
-fn absolute(name: &str, error: crate::text::path::PathError) -> crate::text::path::PathError {
+fn keep_absolute_error(
+    name: &str,
+    error: crate::text::path::PathError,
+) -> crate::text::path::PathError {
     if name.starts_with('/') {
         crate::text::path::PathError::Absolute
     } else {
@@ -66,13 +69,13 @@ fn absolute(name: &str, error: crate::text::path::PathError) -> crate::text::pat
 }
 
 /// Reads `env`: one nested item per variable.
-fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
+fn parse_env(body: &mut Body<'_>) -> Vec<(String, String)> {
     let Some(field) = body.field("env").cloned() else {
         return Vec::new();
     };
     let hint = "write each variable as an item of a nested list: - `NAME`: \"value\"";
     if !without_optional(&field.value).is_empty() {
-        body.wrong(
+        body.report(
             field.line,
             format!("`env` has a value of its own: \"{}\"", quote(&field.value)),
             hint,
@@ -81,9 +84,9 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
 
     let mut variables: Vec<(String, String)> = Vec::new();
     for item in &field.items {
-        match variable(item) {
-            Some(found) => variables.push(found),
-            None => body.wrong(
+        match parse_variable(item) {
+            Some(variable) => variables.push(variable),
+            None => body.report(
                 field.line,
                 format!("this is not a variable: \"{}\"", quote(item)),
                 hint,
@@ -95,12 +98,12 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
 }
 
 /// Parses `` `NAME`: "value" ``, with or without backticks and quotes, with `:` or `=`.
-fn variable(item: &str) -> Option<(String, String)> {
-    let whole = item
+fn parse_variable(item: &str) -> Option<(String, String)> {
+    let unquoted = item
         .strip_prefix('`')
-        .and_then(|rest| rest.strip_suffix('`'))
+        .and_then(|tail| tail.strip_suffix('`'))
         .filter(|inner| !inner.contains('`'));
-    let item = whole.unwrap_or(item);
+    let item = unquoted.unwrap_or(item);
     let at = item.find([':', '='])?;
     let name = item[..at].trim_matches(['`', '*', ' ']);
     let mut value = item[at + 1..].trim_start_matches('*').trim();
@@ -114,7 +117,7 @@ fn variable(item: &str) -> Option<(String, String)> {
     for mark in ['`', '"', '\''] {
         let inner = value
             .strip_prefix(mark)
-            .and_then(|rest| rest.strip_suffix(mark));
+            .and_then(|tail| tail.strip_suffix(mark));
         if let Some(inner) = inner {
             value = inner;
             break;
@@ -124,7 +127,7 @@ fn variable(item: &str) -> Option<(String, String)> {
     Some((name.to_owned(), value.to_owned()))
 }
 
-fn timeout(body: &mut Body<'_>) -> Option<Duration> {
+fn parse_timeout(body: &mut Body<'_>) -> Option<Duration> {
     let field = body.field("Timeout")?.clone();
     let value = field.value.trim_matches('`').to_lowercase();
     let number = ["seconds", "second", "secs", "sec", "s"]
@@ -140,7 +143,7 @@ fn timeout(body: &mut Body<'_>) -> Option<Duration> {
                 "`Timeout` is not a number of seconds from 1 to {MAX_TIMEOUT}: \"{}\"",
                 quote(&field.value)
             );
-            body.wrong(field.line, message, "write `- **Timeout:** 30`");
+            body.report(field.line, message, "write `- **Timeout:** 30`");
             None
         }
     }

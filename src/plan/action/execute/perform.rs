@@ -5,20 +5,23 @@ use std::path::Path;
 
 use super::command::Execute;
 use crate::host::file::{FileKind, Root, reason};
-use crate::host::shell::{ScriptEnd, may_set};
+use crate::host::shell::{ScriptEnd, may_set_variable};
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Executed, Outcome, STOPPED, Stage};
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 
-pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcome, ActionError> {
-    if let Some((name, _)) = execute.env.iter().find(|(name, _)| !may_set(name)) {
+pub(super) fn perform_execute(
+    stage: &mut Stage<'_>,
+    execute: &Execute,
+) -> Result<Outcome, ActionError> {
+    if let Some((name, _)) = execute.env.iter().find(|(name, _)| !may_set_variable(name)) {
         return Err(format!("a plan may not set `{}`", visible(name)).into());
     }
 
     // An earlier command can have removed the directory or replaced it by a link.
     if let Some(cwd) = &execute.cwd {
-        is_folder(stage.root, cwd)?;
+        require_dir(stage.root, cwd)?;
     }
 
     // A command that fails or cannot start is an outcome. Only a machine that can run nothing is an
@@ -27,13 +30,13 @@ pub(super) fn perform(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcom
         let why = format!("the command cannot be run: {}", reason(&error));
         ActionError::World(io::Error::new(error.kind(), why))
     })?;
-    Ok(ended(&executed))
+    Ok(command_outcome(&executed))
 }
 
-fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
+fn require_dir(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
     let kind = root.kind(Path::new(cwd.as_str()));
     match kind.map_err(ActionError::reading)? {
-        Some(FileKind::Folder) => Ok(()),
+        Some(FileKind::Dir) => Ok(()),
         _ => Err(format!(
             "there is no directory `{}` to run in",
             visible(cwd.as_str())
@@ -42,7 +45,7 @@ fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
     }
 }
 
-fn ended(Executed { finished, hint }: &Executed) -> Outcome {
+fn command_outcome(Executed { finished, hint }: &Executed) -> Outcome {
     let (ending, detail) = match &finished.end {
         ScriptEnd::Exited(0) => (Ending::Success, "the command succeeded".to_owned()),
         ScriptEnd::Exited(code) => (

@@ -1,11 +1,11 @@
 //! Detects blocks that are not `sh` scripts: terminal sessions with prompts, other languages.
 
-use crate::host::shell::interpreter;
+use crate::host::shell::requested_interpreter;
 use crate::plan::action::body::Body;
 use crate::plan::diagnostic::quote;
 
 /// Languages that `sh` cannot run, in lower case.
-const OTHERS: [&str; 34] = [
+const OTHER_LANGUAGES: [&str; 34] = [
     "python",
     "py",
     "python3",
@@ -44,42 +44,43 @@ const OTHERS: [&str; 34] = [
 /// Prompts of a terminal session.
 const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
 /// Field keys that repeat the script.
-const COMMANDS: [&str; 3] = ["command", "cmd", "shellcommand"];
+const SCRIPT_KEYS: [&str; 3] = ["command", "cmd", "shellcommand"];
 
 /// Reports a block that is not a script for `sh`.
-pub(super) fn check(body: &mut Body<'_>, script: &str, language: &str) {
+pub(super) fn check_script(body: &mut Body<'_>, script: &str, language: &str) {
     let first = script.lines().find(|line| !line.trim().is_empty());
     let first = first.unwrap_or_default().trim_start();
     let language = language.to_lowercase();
     if PROMPTS.iter().any(|prompt| first.starts_with(prompt)) {
         let message = format!("the script begins with a prompt: \"{}\"", quote(first));
         let hint = "write the commands alone, without prompts and without what they print";
-        body.wrong(body.line, message, hint);
-    } else if let Some(asked) = interpreter(script) {
+        body.report(body.line, message, hint);
+    } else if let Some(asked) = requested_interpreter(script) {
         let program = asked.program;
         if program.is_empty() || (program.contains('/') && !program.starts_with('/')) {
             let message = format!("the `#!` line names no program: \"{}\"", quote(first));
-            body.wrong(
+            body.report(
                 body.line,
                 message,
                 "write `#!/usr/bin/env python3`, or leave the line out",
             );
         }
-    } else if OTHERS.contains(&&*language) {
+    } else if OTHER_LANGUAGES.contains(&&*language) {
         let message = format!("the code block is {language}, and EXECUTE runs a shell script");
         let hint = "write the shell command that does it, such as `python script.py`";
-        body.wrong(body.line, message, hint);
+        body.report(body.line, message, hint);
     }
 
     let other = body.fields.iter().find(|field| {
         let key: String = field.key.chars().filter(|c| c.is_alphanumeric()).collect();
         let value = field.value.trim_matches(['`', ' ']);
-        let shown = field.value.starts_with('`') && COMMANDS.contains(&&*key.to_lowercase());
-        shown && !script.contains(value)
+        let is_command =
+            field.value.starts_with('`') && SCRIPT_KEYS.contains(&&*key.to_lowercase());
+        is_command && !script.contains(value)
     });
     if let Some(line) = other.map(|field| field.line) {
         let message = "the field and the code block give different commands";
-        body.wrong(line, message, "leave the field out; the code block is run");
+        body.report(line, message, "leave the field out; the code block is run");
     }
 }
 
@@ -87,16 +88,16 @@ pub(super) fn check(body: &mut Body<'_>, script: &str, language: &str) {
 mod tests {
     use crate::plan::reading::read;
 
-    fn check(below: &str, expected: &[&str]) {
+    fn check(body: &str, expected: &[&str]) {
         let reply = format!(
-            "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n{below}"
+            "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n{body}"
         );
-        let found: Vec<String> = read(&reply)
+        let actual: Vec<String> = read(&reply)
             .diagnostics
             .into_iter()
             .map(|wrong| wrong.message)
             .collect();
-        assert_eq!(found, expected, "{below}");
+        assert_eq!(actual, expected, "{body}");
     }
 
     #[test]

@@ -12,62 +12,65 @@ use crate::plan::state::{FileState, KnownState, StateMode};
 use crate::text::counted;
 use crate::text::visible::visible;
 
-pub(super) fn perform(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, ActionError> {
+pub(super) fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, ActionError> {
     let (root, path) = (stage.root, Path::new(take.path.as_str()));
     write::no_repository_above(root, &take.path)?;
-    let before = there(root, path, take.was.as_ref())?;
-    if before.as_ref().map(FileState::known) != take.was {
-        return Err(changed(take));
+    let before = read_current(root, path, take.was.as_ref())?;
+    if before.as_ref().map(FileState::known_state) != take.was {
+        return Err(changed_path(take));
     }
 
     let after = match &take.becomes {
         None => None,
-        Some(state) => Some(bytes(stage, state)?),
+        Some(state) => Some(load_state(stage, state)?),
     };
     match &after {
         None => {
-            write::written(|| file::remove_file(root, path))?;
+            write::write_guarded(|| file::remove_file(root, path))?;
             // Git knows no empty directories, so the agent's deletion includes them (P40).
             file::remove_empty_above(root, path).map_err(ActionError::writing)?;
         }
-        Some(state) => write::written(|| put(root, path, (state, before.is_some())))?,
+        Some(state) => write::write_guarded(|| write_state(root, path, (state, before.is_some())))?,
     }
 
     Ok(Outcome {
-        difference: difference(take, before.as_ref(), after.as_ref()),
+        difference: state_difference(take, before.as_ref(), after.as_ref()),
         written: vec![take.path.clone()],
-        ..Outcome::of(Ending::Success, done(before.as_ref(), after.as_ref()))
+        ..Outcome::of(
+            Ending::Success,
+            describe_change(before.as_ref(), after.as_ref()),
+        )
     })
 }
 
-fn changed(take: &TakePath) -> ActionError {
+fn changed_path(take: &TakePath) -> ActionError {
     let path = visible(take.path.as_str());
     format!("`{path}` is not what it was when this plan was made; it is as it is").into()
 }
 
 /// Returns the current state of a path. A file larger than the recorded one has changed and is not
 /// read.
-fn there(
+fn read_current(
     root: &Root,
     path: &Path,
-    was: Option<&KnownState>,
+    expected: Option<&KnownState>,
 ) -> Result<Option<FileState>, ActionError> {
     let Some(entry) = root.entry(path).map_err(ActionError::reading)? else {
         return Ok(None);
     };
-    let limit = was.map_or(0, |was| was.imprint.size);
-    let (mode, content) = match entry.kind {
+    let limit = expected.map_or(0, |expected| expected.imprint.size);
+    let (mode, bytes) = match entry.kind {
         FileKind::File(FileMode::Plain) => (StateMode::Plain, root.read(path, limit)),
         FileKind::File(FileMode::Executable) => (StateMode::Executable, root.read(path, limit)),
         FileKind::Link => (StateMode::Link, file::read_link(root, path)),
-        FileKind::Folder | FileKind::Other => {
+        FileKind::Dir | FileKind::Other => {
             let path = visible(&path.to_string_lossy()).into_owned();
             return Err(format!("`{path}` exists and is not a file").into());
         }
     };
 
-    match content {
-        Ok(content) => Ok(Some(FileState { mode, content })),
+    match bytes {
+        Ok(bytes) => Ok(Some(FileState { mode, bytes })),
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
             let path = visible(&path.to_string_lossy()).into_owned();
             Err(
@@ -80,26 +83,32 @@ fn there(
 }
 
 /// Returns the new state after verifying the hash.
-fn bytes(stage: &Stage<'_>, state: &TakenState) -> Result<FileState, ActionError> {
-    let content = state.content(&|name| stage.tools.taken(name))?;
+fn load_state(stage: &Stage<'_>, state: &TakenState) -> Result<FileState, ActionError> {
+    let bytes = state.load_bytes(&|name| stage.tools.taken_bytes(name))?;
     let mode = state.mode;
-    Ok(FileState { mode, content })
+    Ok(FileState { mode, bytes })
 }
 
 /// Writes the new state; `replaces` if the path exists.
-fn put(root: &Root, path: &Path, (state, replaces): (&FileState, bool)) -> io::Result<()> {
-    let bytes = &state.content;
+fn write_state(root: &Root, path: &Path, (state, replaces): (&FileState, bool)) -> io::Result<()> {
+    let bytes = &state.bytes;
     match (state.mode, replaces) {
         (StateMode::Plain, false) => root.create_new(path, bytes, FileMode::Plain),
         (StateMode::Executable, false) => root.create_new(path, bytes, FileMode::Executable),
-        (StateMode::Plain, true) => file::exchange(root, path, bytes, FileMode::Plain),
-        (StateMode::Executable, true) => file::exchange(root, path, bytes, FileMode::Executable),
-        (StateMode::Link, _) => file::put_link(root, path, bytes, replaces),
+        (StateMode::Plain, true) => file::replace_entry(root, path, bytes, FileMode::Plain),
+        (StateMode::Executable, true) => {
+            file::replace_entry(root, path, bytes, FileMode::Executable)
+        }
+        (StateMode::Link, _) => file::write_link(root, path, bytes, replaces),
     }
 }
 
 /// Returns the diff; empty if one side is not text.
-fn difference(take: &TakePath, before: Option<&FileState>, after: Option<&FileState>) -> String {
+fn state_difference(
+    take: &TakePath,
+    before: Option<&FileState>,
+    after: Option<&FileState>,
+) -> String {
     let text = |state: Option<&FileState>| match state {
         None => Some(None),
         Some(state) => state.text().map(Some).map(|text| text.map(str::to_owned)),
@@ -108,13 +117,13 @@ fn difference(take: &TakePath, before: Option<&FileState>, after: Option<&FileSt
         return String::new();
     };
     match after {
-        Some(after) => write::difference(&take.path, before.as_deref(), &after),
-        None => write::removal(&take.path, before.as_deref().unwrap_or_default()),
+        Some(after) => write::file_difference(&take.path, before.as_deref(), &after),
+        None => write::removal_difference(&take.path, before.as_deref().unwrap_or_default()),
     }
 }
 
-fn done(before: Option<&FileState>, after: Option<&FileState>) -> String {
-    let size = |state: &FileState| counted(state.content.len() as u64, "byte");
+fn describe_change(before: Option<&FileState>, after: Option<&FileState>) -> String {
+    let size = |state: &FileState| counted(state.bytes.len() as u64, "byte");
     match (before, after) {
         (Some(before), None) => format!("removed, {}", size(before)),
         (None, Some(after)) => format!("new {}, {}", after.mode, size(after)),

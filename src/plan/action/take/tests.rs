@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::plan::difference::{FileState, TakenBytes, outcome};
+use crate::plan::difference::{FileState, TakenBytes, files_after};
 use crate::plan::reading::read;
 
 /// SHA-256 of `hello\n`.
@@ -14,27 +14,31 @@ fn plan(fields: &str) -> String {
 }
 
 fn check(fields: &str, expected: &[&str]) {
-    let found = read(&plan(fields)).diagnostics;
-    let said: Vec<&str> = found.iter().map(|wrong| wrong.message.as_str()).collect();
-    assert_eq!(said, expected, "{fields}");
+    let diagnostics = read(&plan(fields)).diagnostics;
+    let messages: Vec<&str> = diagnostics
+        .iter()
+        .map(|wrong| wrong.message.as_str())
+        .collect();
+    assert_eq!(messages, expected, "{fields}");
 }
 
 /// Returns the files after a TAKE with these fields.
-fn made(fields: &str, before: &[(&str, FileState)]) -> Result<Vec<String>, Vec<String>> {
+fn run(fields: &str, before: &[(&str, FileState)]) -> Result<Vec<String>, Vec<String>> {
     let before: BTreeMap<&str, FileState> = before.iter().cloned().collect();
-    let taken = TakenBytes::from([("taken/01".to_owned(), b"hello\n".to_vec())]);
+    let artifacts = TakenBytes::from([("taken/01".to_owned(), b"hello\n".to_vec())]);
     let reading = read(&plan(fields));
     assert_eq!(reading.diagnostics, []);
-    let was = |path: &RepoPath| before.get(path.as_str()).cloned();
-    let made = outcome(&reading.plan, &was, &taken);
-    let said =
+    let state_of = |path: &RepoPath| before.get(path.as_str()).cloned();
+    let outcome = files_after(&reading.plan, &state_of, &artifacts);
+    let describe =
         |state: Option<FileState>| state.map_or("nothing".to_owned(), |s| s.mode.to_string());
-    let made = made.map(|made| {
-        made.into_iter()
-            .map(|(path, state)| format!("{path}: {}", said(state)))
+    let outcome = outcome.map(|outcome| {
+        outcome
+            .into_iter()
+            .map(|(path, state)| format!("{path}: {}", describe(state)))
             .collect()
     });
-    made.map_err(|wrong| wrong.into_iter().map(|wrong| wrong.message).collect())
+    outcome.map_err(|wrong| wrong.into_iter().map(|wrong| wrong.message).collect())
 }
 
 fn fields(becomes: &str, was: &str) -> String {
@@ -45,13 +49,14 @@ fn fields(becomes: &str, was: &str) -> String {
 
 #[test]
 fn p38_a_take_names_what_comes_of_a_path_its_bytes_and_what_was_there() {
-    let was = format!("symbolic link, 6 bytes, sha256:{HELLO}");
+    let previous = format!("symbolic link, 6 bytes, sha256:{HELLO}");
     for becomes in ["file", "executable file", "symbolic link"] {
-        check(&fields(becomes, &was), &[]);
+        check(&fields(becomes, &previous), &[]);
         check(&fields(becomes, "no file"), &[]);
     }
-    let gone = format!("- **File Path:** [a](/a)\n- **Becomes:** no file\n- **Was:** {was}\n");
-    check(&gone, &[]);
+    let removed =
+        format!("- **File Path:** [a](/a)\n- **Becomes:** no file\n- **Was:** {previous}\n");
+    check(&removed, &[]);
 }
 
 #[test]
@@ -90,15 +95,16 @@ fn p38_its_fields_have_one_spelling() {
         let text = fields("file", "no file")
             .replace(&format!("taken/01, 6 bytes, sha256:{HELLO}"), &wrong);
         let short: String = wrong.chars().take(60).collect();
-        let said: Vec<String> = read(&plan(&text))
+        let messages: Vec<String> = read(&plan(&text))
             .diagnostics
             .into_iter()
             .map(|wrong| wrong.message)
             .collect();
         assert!(
-            said.len() == 1
-                && said[0].starts_with(&format!("`Artifact` cannot be read: \"{}", &short[..8])),
-            "{said:?}"
+            messages.len() == 1
+                && messages[0]
+                    .starts_with(&format!("`Artifact` cannot be read: \"{}", &short[..8])),
+            "{messages:?}"
         );
     }
 }
@@ -106,17 +112,17 @@ fn p38_its_fields_have_one_spelling() {
 #[test]
 fn p39_nothing_is_taken_that_the_turn_does_not_have() {
     let fields = fields("file", "no file");
-    assert_eq!(made(&fields, &[]), Ok(vec!["a: file".to_owned()]));
+    assert_eq!(run(&fields, &[]), Ok(vec!["a: file".to_owned()]));
     let other = fields.replace("taken/01", "taken/02");
     assert_eq!(
-        made(&other, &[]),
+        run(&other, &[]),
         Err(vec![
             "the turn has no `taken/02`, whose bytes TAKE needs".to_owned()
         ])
     );
     let changed = fields.replace("6 bytes", "7 bytes");
     assert_eq!(
-        made(&changed, &[]),
+        run(&changed, &[]),
         Err(vec![
             "`taken/01` does not have the bytes that TAKE names".to_owned()
         ])
@@ -125,30 +131,30 @@ fn p39_nothing_is_taken_that_the_turn_does_not_have() {
 
 #[test]
 fn p39_what_has_changed_since_is_not_overwritten() {
-    let was = format!("file, 6 bytes, sha256:{HELLO}");
+    let previous = format!("file, 6 bytes, sha256:{HELLO}");
     let same = [("a", FileState::plain("hello\n"))];
     assert_eq!(
-        made(&fields("executable file", &was), &same),
+        run(&fields("executable file", &previous), &same),
         Ok(vec!["a: executable file".to_owned()])
     );
-    let refused = |was: &str, there: &[(&str, FileState)]| {
-        made(&fields("executable file", was), there).unwrap_err()
+    let refused = |previous: &str, existing: &[(&str, FileState)]| {
+        run(&fields("executable file", previous), existing).unwrap_err()
     };
     let other = [("a", FileState::plain("hallo\n"))];
     assert_eq!(
-        refused(&was, &other),
+        refused(&previous, &other),
         ["`a` is not what it was when this plan was made"]
     );
     let link = FileState {
         mode: StateMode::Link,
-        content: b"hello\n".to_vec(),
+        bytes: b"hello\n".to_vec(),
     };
     assert_eq!(
-        refused(&was, &[("a", link)]),
+        refused(&previous, &[("a", link)]),
         ["`a` is not what it was when this plan was made"]
     );
     assert_eq!(
-        refused(&was, &[]),
+        refused(&previous, &[]),
         ["`a` was deleted after this plan was made"]
     );
     assert_eq!(
@@ -174,7 +180,7 @@ fn p40_what_is_risky_about_a_take_is_said() {
             artifact: "taken/01".to_owned(),
             imprint: Imprint::of(bytes),
         }),
-        was: Some(FileState::plain("hello\n").known()),
+        was: Some(FileState::plain("hello\n").known_state()),
     };
     let link = |target: &str| {
         risks(

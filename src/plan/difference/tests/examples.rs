@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::plan::samples::say;
+use crate::plan::samples::describe;
 
 fn text(path: &str, before: Option<&str>, after: Option<&str>) -> MadeChange {
     bytes(path, before.map(str::as_bytes), after.map(str::as_bytes))
@@ -18,26 +18,26 @@ fn bytes(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> MadeChange 
 }
 
 fn check(changes: &[MadeChange], expected: &[&str]) -> WrittenPlan {
-    let words = AgentWords {
+    let author = AgentText {
         title: "T",
         rationale: "Because.",
     };
-    let written = plan_of(changes, &words);
+    let written = plan_of(changes, &author);
     let (plan, mistakes) = parse(&written.text);
     assert_eq!(mistakes, []);
-    let said: Vec<String> = plan
+    let actions: Vec<String> = plan
         .actions
         .iter()
-        .map(|action| say(&action.kind))
+        .map(|action| describe(&action.kind))
         .collect();
-    assert_eq!(said, expected, "{}", written.text);
+    assert_eq!(actions, expected, "{}", written.text);
     written
 }
 
 /// Returns `count` numbered lines, some of them replaced.
 fn lines(count: usize, other: &[(usize, &str)]) -> String {
     let line = |at: usize| {
-        let other = other.iter().find(|(place, _)| *place == at);
+        let other = other.iter().find(|(position, _)| *position == at);
         other.map_or_else(|| format!("line {at}\n"), |(_, text)| (*text).to_owned())
     };
     (1..=count).map(line).collect()
@@ -93,10 +93,10 @@ fn p41_line_ends_are_kept_and_shown_plainly() {
 
 #[test]
 fn p41_a_script_that_stays_one_is_edited() {
-    let script = |content: &str| {
+    let script = |contents: &str| {
         Some(FileState {
             mode: StateMode::Executable,
-            content: content.as_bytes().to_vec(),
+            bytes: contents.as_bytes().to_vec(),
         })
     };
     let change = |path: &str, before, after| MadeChange {
@@ -120,12 +120,12 @@ fn p41_a_script_that_stays_one_is_edited() {
 
 #[test]
 fn p41_what_text_cannot_say_is_taken() {
-    let mode = |path: &str, mode: StateMode, content: &str| MadeChange {
+    let mode = |path: &str, mode: StateMode, contents: &str| MadeChange {
         path: path.as_bytes().to_vec(),
         before: Some(FileState::plain("a\n")),
         after: Some(FileState {
             mode,
-            content: content.as_bytes().to_vec(),
+            bytes: contents.as_bytes().to_vec(),
         }),
     };
     let changes = [
@@ -151,9 +151,9 @@ fn p41_what_text_cannot_say_is_taken() {
             r#"CREATE young "m\n" "#,
         ],
     );
-    let taken = written.taken.iter().map(|(_, bytes)| &**bytes);
+    let artifacts = written.taken_bytes.iter().map(|(_, bytes)| &**bytes);
     let expected = [&b"\0\x01"[..], b"a", b"gone", b"b\n"];
-    assert_eq!(taken.collect::<Vec<_>>(), expected);
+    assert_eq!(artifacts.collect::<Vec<_>>(), expected);
     for note in ["renamed to `young`", "renamed from `old`"] {
         assert!(
             written
@@ -173,9 +173,9 @@ fn p41_a_path_that_no_plan_can_name_is_left_out_and_said() {
         });
     }
     let written = check(&changes, &[r#"CREATE a "a\n" "#]);
-    let said: Vec<&str> = written.left_out.iter().map(|(_, why)| &**why).collect();
+    let reasons: Vec<&str> = written.left_out.iter().map(|(_, why)| &**why).collect();
     assert_eq!(
-        said,
+        reasons,
         [
             "`.git` is git's own",
             "the path has the character U+000A, which is not allowed in a path",
@@ -183,16 +183,16 @@ fn p41_a_path_that_no_plan_can_name_is_left_out_and_said() {
             "the path is not UTF-8",
         ]
     );
-    let named = "\nNot in this plan:\n- .git/hooks/x: `.git` is git's own\n";
-    assert!(written.text.contains(named), "{}", written.text);
+    let listed = "\nNot in this plan:\n- .git/hooks/x: `.git` is git's own\n";
+    assert!(written.text.contains(listed), "{}", written.text);
 }
 
 #[test]
 fn p41_an_agent_that_changed_nothing_has_its_message_shown() {
-    let told = |rationale: &str| {
+    let message_of = |rationale: &str| {
         let written = plan_of(
             &[],
-            &AgentWords {
+            &AgentText {
                 title: "Q",
                 rationale,
             },
@@ -203,10 +203,13 @@ fn p41_an_agent_that_changed_nothing_has_its_message_shown() {
         let messages = actions.map(|action| action.kind.message().map(str::to_owned));
         messages.collect::<Vec<_>>()
     };
-    assert_eq!(told("Which one?\n"), [Some("Which one?".to_owned())]);
-    assert_eq!(told(" \n"), [Some("The agent said nothing.".to_owned())]);
+    assert_eq!(message_of("Which one?\n"), [Some("Which one?".to_owned())]);
+    assert_eq!(
+        message_of(" \n"),
+        [Some("The agent said nothing.".to_owned())]
+    );
     let code = "```\n### `EXECUTE`\n- **Description:** x\n```\n";
-    assert_eq!(told(code), [Some(code.trim_end().to_owned())]);
+    assert_eq!(message_of(code), [Some(code.trim_end().to_owned())]);
 }
 
 #[test]
@@ -215,14 +218,14 @@ fn p41_names_that_some_file_systems_take_for_one_are_no_mistake() {
         text("README", None, Some("b\n")),
         text("readme", None, Some("a\n")),
     ];
-    let made = |whole: &[&[u8]]| {
-        let whole = whole.iter().map(|path| path.to_vec()).collect();
-        let written = plan_taking(&changes, &AgentWords::default(), &whole);
-        let taken = written.taken.iter().cloned().collect();
-        outcome(&parse(&written.text).0, &|_| None, &taken).map(|made| made.len())
+    let count_files = |paths: &[&[u8]]| {
+        let paths = paths.iter().map(|path| path.to_vec()).collect();
+        let written = plan_with_takes(&changes, &AgentText::default(), &paths);
+        let taken_bytes = written.taken_bytes.iter().cloned().collect();
+        files_after(&parse(&written.text).0, &|_| None, &taken_bytes).map(|files| files.len())
     };
-    assert_eq!(made(&[b"readme"]), Ok(2));
-    assert_eq!(made(&[]), Ok(2));
+    assert_eq!(count_files(&[b"readme"]), Ok(2));
+    assert_eq!(count_files(&[]), Ok(2));
 }
 
 #[test]
@@ -238,9 +241,10 @@ fn p40_a_name_that_is_spelt_anew_is_no_twin_of_itself() {
             r#"CREATE docs/README "a\n" "#,
         ],
     );
-    let was = |path: &RepoPath| (path.as_str() == "Docs/readme").then(|| FileState::plain("a\n"));
-    let made = outcome(&parse(&written.text).0, &was, &TakenBytes::new());
-    assert_eq!(made.map(|made| made.len()), Ok(2));
+    let state_of =
+        |path: &RepoPath| (path.as_str() == "Docs/readme").then(|| FileState::plain("a\n"));
+    let outcome = files_after(&parse(&written.text).0, &state_of, &TakenBytes::new());
+    assert_eq!(outcome.map(|outcome| outcome.len()), Ok(2));
 }
 
 #[test]
@@ -254,7 +258,7 @@ fn p41_many_files_and_large_ones_take_no_more_time_than_their_bytes() {
         )
     };
     let many: Vec<MadeChange> = (0..50_000).map(change).collect();
-    let written = plan_of(&many, &AgentWords::default());
+    let written = plan_of(&many, &AgentText::default());
     assert_eq!(written.left_out.len(), 48_000);
 
     let mut large = String::new();
@@ -262,7 +266,7 @@ fn p41_many_files_and_large_ones_take_no_more_time_than_their_bytes() {
         writeln!(large, "{}", n % 7).expect("writing to a string");
     }
     let other = large.replace("3\n4\n", "3\nx\n4\n");
-    let taken = ["TAKE large file -> file taken/01"];
-    check(&[text("large", Some(&large), Some(&other))], &taken);
+    let expected = ["TAKE large file -> file taken/01"];
+    check(&[text("large", Some(&large), Some(&other))], &expected);
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }

@@ -1,7 +1,7 @@
 //! Generated plans reproduce the changes: a property test, and examples.
 
+mod dir;
 mod examples;
-mod folder;
 mod trees;
 
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use crate::plan::parse::parse;
 use crate::plan::reading::read;
 use crate::plan::repair::Level;
 use crate::text::path::RepoPath;
-use trees::{Tree, trees, words};
+use trees::{Tree, agent_text, trees};
 
 fn changes(before: &Tree, after: &Tree) -> Vec<MadeChange> {
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -24,13 +24,13 @@ fn changes(before: &Tree, after: &Tree) -> Vec<MadeChange> {
 }
 
 /// Checks that the plan is valid and produces `after`.
-fn holds(
+fn check_round_trip(
     before: &Tree,
     after: &Tree,
-    words: &AgentWords<'_>,
+    author: &AgentText<'_>,
 ) -> Result<WrittenPlan, TestCaseError> {
     let changes = changes(before, after);
-    let written = plan_of(&changes, words);
+    let written = plan_of(&changes, author);
     let reading = read(&written.text);
     prop_assert_eq!(&reading.diagnostics, &[], "{}", written.text);
     prop_assert_eq!(reading.repaired.level, Level::Clean, "{}", written.text);
@@ -54,28 +54,28 @@ fn holds(
         return Ok(written);
     }
 
-    let taken: TakenBytes = written.taken.iter().cloned().collect();
-    let was = |path: &RepoPath| before.get(path.as_str()).cloned();
-    let outcome = outcome(&plan, &was, &taken);
+    let taken_bytes: TakenBytes = written.taken_bytes.iter().cloned().collect();
+    let state_of = |path: &RepoPath| before.get(path.as_str()).cloned();
+    let outcome = files_after(&plan, &state_of, &taken_bytes);
     let outcome =
         outcome.map_err(|wrong| TestCaseError::fail(format!("{wrong:?}\n{}", written.text)))?;
-    let mut made = before.clone();
+    let mut result = before.clone();
     for (path, state) in outcome {
         match state {
-            Some(state) => made.insert(path.to_string(), state),
-            None => made.remove(path.as_str()),
+            Some(state) => result.insert(path.to_string(), state),
+            None => result.remove(path.as_str()),
         };
     }
-    prop_assert_eq!(&made, after, "{}", written.text);
+    prop_assert_eq!(&result, after, "{}", written.text);
     Ok(written)
 }
 
 /// Number of cases; `TEDDY_LAW_CASES` overrides it.
 fn cases() -> ProptestConfig {
-    let wanted = crate::host::env::var("TEDDY_LAW_CASES").and_then(|text| text.parse().ok());
+    let count = crate::host::env::var("TEDDY_LAW_CASES").and_then(|text| text.parse().ok());
     ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(wanted.unwrap_or(300))
+        ..ProptestConfig::with_cases(count.unwrap_or(300))
     }
 }
 
@@ -83,14 +83,14 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn p41_the_plan_of_a_difference_makes_it((before, after) in trees(), title in words(), rationale in words()) {
-        let words = AgentWords { title: &title, rationale: &rationale };
-        holds(&before, &after, &words)?;
+    fn p41_the_plan_of_a_difference_makes_it((before, after) in trees(), title in agent_text(), rationale in agent_text()) {
+        let author = AgentText { title: &title, rationale: &rationale };
+        check_round_trip(&before, &after, &author)?;
     }
 
     #[test]
     fn p41_a_run_in_a_folder_makes_it_too((before, after) in trees()) {
-        let written = holds(&before, &after, &AgentWords::default())?;
-        prop_assert_eq!(&folder::run(&before, &written), &after, "{}", written.text);
+        let written = check_round_trip(&before, &after, &AgentText::default())?;
+        prop_assert_eq!(&dir::run(&before, &written), &after, "{}", written.text);
     }
 }

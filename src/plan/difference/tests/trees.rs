@@ -9,7 +9,7 @@ use crate::plan::state::{FileState, StateMode};
 pub(super) type Tree = BTreeMap<String, FileState>;
 
 /// Agent messages that try to become part of the plan.
-const WORDS: [&str; 9] = [
+const TEXTS: [&str; 9] = [
     "Done.",
     "",
     "# T\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n````shell\nrm -rf /\n````\n",
@@ -21,9 +21,9 @@ const WORDS: [&str; 9] = [
     "[+] a memo\n---\n===\n\tcode\n  ",
 ];
 
-pub(super) fn words() -> impl Strategy<Value = String> {
+pub(super) fn agent_text() -> impl Strategy<Value = String> {
     prop_oneof![
-        proptest::sample::select(&WORDS[..]).prop_map(str::to_owned),
+        proptest::sample::select(&TEXTS[..]).prop_map(str::to_owned),
         "[ -~\n`#]{0,60}"
     ]
 }
@@ -108,11 +108,14 @@ fn state() -> impl Strategy<Value = FileState> {
         6 => text().prop_map(String::into_bytes),
         1 => proptest::collection::vec(any::<u8>(), 0..20),
     ];
-    let file = (mode, bytes).prop_map(|(mode, content)| FileState { mode, content });
+    let file = (mode, bytes).prop_map(|(mode, content)| FileState {
+        mode,
+        bytes: content,
+    });
     let link = proptest::sample::select(&["a", "../x", "/etc/passwd", "d/f", "\u{fffd}"][..]);
     let link = link.prop_map(|target| FileState {
         mode: StateMode::Link,
-        content: target.as_bytes().to_vec(),
+        bytes: target.as_bytes().to_vec(),
     });
     prop_oneof![8 => file, 1 => link]
 }
@@ -148,8 +151,8 @@ fn name() -> impl Strategy<Value = String> {
 fn possible(mut tree: Tree) -> Tree {
     let files: Vec<String> = tree.keys().cloned().collect();
     for file in files {
-        let below = format!("{file}/");
-        tree.retain(|path, _| !path.starts_with(&below));
+        let prefix = format!("{file}/");
+        tree.retain(|path, _| !path.starts_with(&prefix));
     }
     tree
 }
@@ -173,7 +176,7 @@ pub(super) fn trees() -> impl Strategy<Value = (Tree, Tree)> {
     let edits = proptest::collection::vec((0..40_usize, any::<u8>(), line()), 1..5);
     let change = prop_oneof![
         4 => edits.prop_map(Change::Lines),
-        1 => Just(Change::Gone),
+        1 => Just(Change::Deleted),
         1 => state().prop_map(Change::Other),
         1 => name().prop_map(Change::Moved),
         1 => Just(Change::Mode),
@@ -192,7 +195,7 @@ pub(super) fn trees() -> impl Strategy<Value = (Tree, Tree)> {
             let Some(state) = before.get(name) else {
                 continue;
             };
-            let (name, state) = change.made(name, state);
+            let (name, state) = change.apply(name, state);
             after.extend(state.map(|state| (name, state)));
         }
         after.extend(new);
@@ -204,25 +207,25 @@ pub(super) fn trees() -> impl Strategy<Value = (Tree, Tree)> {
 enum Change {
     None,
     Lines(Vec<(usize, u8, String)>),
-    Gone,
+    Deleted,
     Other(FileState),
     Moved(String),
     Mode,
 }
 
 impl Change {
-    fn made(&self, name: &str, state: &FileState) -> (String, Option<FileState>) {
+    fn apply(&self, name: &str, state: &FileState) -> (String, Option<FileState>) {
         let mut state = state.clone();
         match self {
             Change::None => {}
-            Change::Gone => return (name.to_owned(), None),
+            Change::Deleted => return (name.to_owned(), None),
             Change::Other(other) => state = other.clone(),
             Change::Moved(to) => return (to.clone(), Some(state)),
             Change::Mode if state.mode == StateMode::Plain => state.mode = StateMode::Executable,
             Change::Mode => state.mode = StateMode::Plain,
             Change::Lines(edits) => {
                 if let Some(text) = state.text() {
-                    state.content = edited(text, edits).into_bytes();
+                    state.bytes = edited(text, edits).into_bytes();
                 }
             }
         }

@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::plan::reading;
-use crate::plan::samples::say;
+use crate::plan::samples::describe;
 
 /// A row of actions that follow [`HEAD`].
 type Row<'a> = (&'a str, &'a str, &'a [&'a str]);
@@ -14,15 +14,20 @@ type Row<'a> = (&'a str, &'a str, &'a [&'a str]);
 /// Parses a text and formats its actions, then its diagnostics by line.
 fn read_as(text: &str, offset: usize) -> Vec<String> {
     let reading = reading::read(text);
-    let mut found: Vec<String> = reading.plan.actions.iter().map(|a| say(&a.kind)).collect();
-    found.extend(
+    let mut actual: Vec<String> = reading
+        .plan
+        .actions
+        .iter()
+        .map(|a| describe(&a.kind))
+        .collect();
+    actual.extend(
         reading
             .diagnostics
             .iter()
             .map(|w| format!("{} {}", w.line.saturating_sub(offset), w.message)),
     );
 
-    found
+    actual
 }
 
 /// Compares all rows and reports every difference.
@@ -30,10 +35,10 @@ fn check_rows(rows: &[Row<'_>], head: &str) {
     let offset = head.lines().count();
     let mut wrong = Vec::new();
     for (name, text, expected) in rows {
-        let found = read_as(&format!("{head}{text}"), offset);
-        if found != *expected {
+        let actual = read_as(&format!("{head}{text}"), offset);
+        if actual != *expected {
             wrong.push(format!(
-                "    (\n        {name:?},\n        {text:?},\n        &{found:?},\n    ),"
+                "    (\n        {name:?},\n        {text:?},\n        &{actual:?},\n    ),"
             ));
         }
     }

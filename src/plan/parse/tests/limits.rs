@@ -164,10 +164,10 @@ fn p22_a_flood_of_mistakes_is_cut_and_costs_no_time() {
 
 #[test]
 fn pp38_a_plan_of_forty_actions_and_two_megabytes_is_read_soon() {
-    let content = "let x = \"some line of code\";\n".repeat(1800);
+    let code = "let x = \"some line of code\";\n".repeat(1800);
     let text = format!(
         "{HEAD}{}",
-        format!("{CREATE}````rust\n{content}````\n\n").repeat(40)
+        format!("{CREATE}````rust\n{code}````\n\n").repeat(40)
     );
     let started = std::time::Instant::now();
     let (plan, wrong) = parse(&text);

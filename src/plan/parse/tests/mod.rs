@@ -1,7 +1,7 @@
 //! Rules of `docs/formats/plan.md`, with the spellings that models use.
 
 use super::*;
-use crate::plan::samples::say;
+use crate::plan::samples::describe;
 
 /// Start of a plan, up to the first action.
 const HEAD: &str = "# T\n- **Status:** Green 🟢\n- **Plan Type:** X\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n";
@@ -11,8 +11,8 @@ const HEAD: &str = "# T\n- **Status:** Green 🟢\n- **Plan Type:** X\n- **Agent
 fn check(actions: &str, expected: &[&str]) {
     let (plan, wrong) = parse(&format!("{HEAD}{actions}"));
     let offset = HEAD.lines().count();
-    let mut found: Vec<String> = plan.actions.iter().map(|a| say(&a.kind)).collect();
-    found.extend(wrong.iter().map(|w| {
+    let mut actual: Vec<String> = plan.actions.iter().map(|a| describe(&a.kind)).collect();
+    actual.extend(wrong.iter().map(|w| {
         format!(
             "{} [{}] {}",
             w.line.saturating_sub(offset),
@@ -21,16 +21,16 @@ fn check(actions: &str, expected: &[&str]) {
         )
     }));
 
-    assert_eq!(found, expected, "for {actions:?}");
+    assert_eq!(actual, expected, "for {actions:?}");
 }
 
 fn check_plan(text: &str, expected: &[&str]) {
-    let found: Vec<String> = parse(text)
+    let actual: Vec<String> = parse(text)
         .1
         .iter()
         .map(|w| format!("{} {}", w.line, w.message))
         .collect();
-    assert_eq!(found, expected, "for {text:?}");
+    assert_eq!(actual, expected, "for {text:?}");
 }
 
 /// Heading and list of a CREATE.
@@ -99,12 +99,12 @@ fn p1_sections_stand_once_and_in_order() {
 #[test]
 fn p1_what_the_whole_plan_lacks_is_no_action_s_mistake() {
     let (_, wrong) = parse("### READ\n- Resource: a\n");
-    let said: Vec<String> = wrong
+    let messages: Vec<String> = wrong
         .iter()
         .map(|w| format!("{} [{}] {}", w.line, w.action, w.message))
         .collect();
     assert_eq!(
-        said,
+        messages,
         [
             "1 [] the plan has no level 1 heading",
             "1 [] the plan has no `## Rationale`",

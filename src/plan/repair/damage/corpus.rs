@@ -4,7 +4,7 @@
 pub(super) struct Dice(pub u64);
 
 impl Dice {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn roll(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -12,7 +12,7 @@ impl Dice {
     }
 
     pub(super) fn pick<'a, T: ?Sized>(&mut self, values: &[&'a T]) -> &'a T {
-        values[self.below(values.len())]
+        values[self.roll(values.len())]
     }
 }
 
@@ -62,10 +62,10 @@ impl Corpus {
 
 /// Returns the sections of a document in which every fence is closed.
 pub(super) fn sections(text: &str) -> Vec<String> {
-    let whole = text
+    let sections = text
         .split("\n## ")
         .map(|part| format!("## {}\n", part.trim_start_matches("## ").trim_end()));
-    whole
+    sections
         .filter(|part| {
             part.lines()
                 .filter(|l| l.trim_start().starts_with("```"))
@@ -85,8 +85,8 @@ pub(super) fn chunks(text: &str, lines: usize) -> Vec<String> {
 
 fn document(dice: &mut Dice) -> String {
     let mut text = String::from("# Notes\n\n");
-    for _ in 0..2 + dice.below(5) {
-        text.push_str(&match dice.below(7) {
+    for _ in 0..2 + dice.roll(5) {
+        text.push_str(&match dice.roll(7) {
             0 => "Some words on the matter.\nAnd a second line.\n".to_owned(),
             1 => format!(
                 "```{}\nmake all\n```\n",
@@ -101,7 +101,7 @@ fn document(dice: &mut Dice) -> String {
         text.push('\n');
     }
 
-    if dice.below(2) == 0 {
+    if dice.roll(2) == 0 {
         text.push_str("The end.\n");
     } else {
         text.truncate(text.trim_end().len() + 1);

@@ -7,7 +7,7 @@ mod corpus;
 mod plan;
 mod remarks;
 
-use super::strict::{self, Deed};
+use super::strict::{self, ParsedAction};
 use super::{Level, repair};
 use crate::plan::action::Action;
 use crate::plan::reading;
@@ -32,17 +32,17 @@ struct Wrong {
 }
 
 /// Damages and repairs `rounds` plans.
-fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
+fn tally(corpus: &Corpus, dice: &mut Dice, iterations: usize) -> Tally {
     let mut tally = Tally::default();
-    for round in 0..rounds {
+    for round in 0..iterations {
         let mut plan = DamagedPlan::new(corpus, dice);
         let mut damages = vec![ALL[round % ALL.len()]];
-        damages.extend((0..dice.below(2) * dice.below(4)).map(|_| ALL[dice.below(ALL.len())]));
+        damages.extend((0..dice.roll(2) * dice.roll(4)).map(|_| ALL[dice.roll(ALL.len())]));
         let text = plan.damaged(&damages, dice);
         let repaired = repair(&text);
 
         tally.all += 1;
-        if means(&repaired.text, &plan.deeds) {
+        if means(&repaired.text, &plan.actions) {
             tally.exact += 1;
         } else {
             let silent = repaired.level < Level::Doubtful && strict::read(&repaired.text).is_ok();
@@ -59,18 +59,18 @@ fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
 }
 
 /// Returns whether a text has these actions, ignoring line endings.
-fn means(text: &str, deeds: &[Deed]) -> bool {
-    let plain = |deeds: &[Deed]| -> Vec<Deed> {
+fn means(text: &str, actions: &[ParsedAction]) -> bool {
+    let plain = |actions: &[ParsedAction]| -> Vec<ParsedAction> {
         let lf = |part: &String| part.replace("\r\n", "\n");
-        deeds
+        actions
             .iter()
-            .map(|deed| Deed {
-                parts: deed.parts.iter().map(lf).collect(),
-                ..deed.clone()
+            .map(|action| ParsedAction {
+                parts: action.parts.iter().map(lf).collect(),
+                ..action.clone()
             })
             .collect()
     };
-    strict::read(text).is_ok_and(|read| plain(&read) == plain(deeds))
+    strict::read(text).is_ok_and(|read| plain(&read) == plain(actions))
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn plans_by_the_rule_come_back_byte_for_byte() {
             (text.as_str(), Level::Clean)
         );
 
-        assert!(means(&text, &plan.deeds), "{:?}", strict::read(&text));
+        assert!(means(&text, &plan.actions), "{:?}", strict::read(&text));
     }
 }
 
@@ -122,13 +122,13 @@ fn rp17_a_plan_that_is_cut_off_is_read_as_whole_actions_or_not_at_all() {
         let text = plan.text();
         let ends: Vec<usize> = text.char_indices().map(|(end, _)| end).collect();
         for _ in 0..50 {
-            let end = ends[dice.below(ends.len())];
+            let end = ends[dice.roll(ends.len())];
             // A program that prints an answer can terminate its last line.
             let cut = [&text[..end], dice.pick(&["", "\n"])].concat();
             let read = reading::read(&cut);
-            let deeds = strict::read(&read.repaired.text).unwrap_or_default();
+            let actions = strict::read(&read.repaired.text).unwrap_or_default();
             assert!(
-                !read.diagnostics.is_empty() || plan.deeds.starts_with(&deeds),
+                !read.diagnostics.is_empty() || plan.actions.starts_with(&actions),
                 "{:?}\n{cut}",
                 read.repaired
             );
@@ -146,7 +146,7 @@ fn rp16_a_closer_that_is_invented_beside_a_line_that_is_nearly_one_is_in_doubt()
         let text = plan.damaged(&[slip], &mut dice);
         let read = reading::read(&text);
         assert!(
-            !read.diagnostics.is_empty() || means(&read.repaired.text, &plan.deeds),
+            !read.diagnostics.is_empty() || means(&read.repaired.text, &plan.actions),
             "{slip:?}, {:?}: {:?}\n{text}",
             read.repaired.level,
             read.repaired.notes
@@ -155,9 +155,9 @@ fn rp16_a_closer_that_is_invented_beside_a_line_that_is_nearly_one_is_in_doubt()
 }
 
 /// Returns the actions of an accepted reading; `None` if it is rejected.
-fn accepted(text: &str) -> Option<Vec<Deed>> {
+fn accepted(text: &str) -> Option<Vec<ParsedAction>> {
     let read = reading::read(text);
-    let deed = |action: &Action| {
+    let parse_action = |action: &Action| {
         let name = action.kind.name();
         let kind = &action.kind;
         let (mut path, mut parts) = (kind.target(), Vec::new());
@@ -171,11 +171,11 @@ fn accepted(text: &str) -> Option<Vec<Deed>> {
             parts.extend(kind.texts().into_iter().map(str::to_owned));
         }
 
-        Deed { name, path, parts }
+        ParsedAction { name, path, parts }
     };
 
     let fine = read.diagnostics.is_empty();
-    fine.then(|| read.plan.actions.iter().map(deed).collect())
+    fine.then(|| read.plan.actions.iter().map(parse_action).collect())
 }
 
 #[test]
@@ -186,18 +186,18 @@ fn promise_d10_no_spelling_makes_a_damaged_plan_mean_something_else() {
     for round in 0..520 {
         let mut plan = DamagedPlan::new(&corpus, &mut dice);
         let mut damages = vec![ALL[round % ALL.len()]];
-        damages.extend((0..dice.below(2)).map(|_| ALL[dice.below(ALL.len())]));
+        damages.extend((0..dice.roll(2)).map(|_| ALL[dice.roll(ALL.len())]));
         plan.respell(|text| spelled(text, &mut dice));
         let text = plan.damaged(&damages, &mut dice);
 
         all += 1;
-        let Some(found) = accepted(&text) else {
+        let Some(actions) = accepted(&text) else {
             continue;
         };
         read += 1;
-        let lf = |deeds: &[Deed]| format!("{deeds:?}").replace("\\r\\n", "\\n");
+        let lf = |deeds: &[ParsedAction]| format!("{deeds:?}").replace("\\r\\n", "\\n");
 
-        assert_eq!(lf(&found), lf(&plan.deeds), "{damages:?}\n{text}");
+        assert_eq!(lf(&actions), lf(&plan.actions), "{damages:?}\n{text}");
     }
 
     // Doubtful replies (such as those with an almost correct closing fence) are rejected in any

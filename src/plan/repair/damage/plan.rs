@@ -1,7 +1,7 @@
 //! Builds correct plans and damages them as models do.
 
 use super::corpus::{Corpus, Dice};
-use crate::plan::repair::strict::Deed;
+use crate::plan::repair::strict::ParsedAction;
 use crate::text::fence::{fence_for, longest_run};
 
 enum Part {
@@ -12,7 +12,7 @@ enum Part {
 /// A block whose fences can be wrong.
 #[derive(Clone)]
 struct Block {
-    content: String,
+    text: String,
     info: String,
     open: usize,
     /// Number of opening fences.
@@ -78,7 +78,7 @@ pub(super) const ALL: [Damage; 13] = {
 pub(super) struct DamagedPlan {
     parts: Vec<Part>,
     /// The intended actions.
-    pub deeds: Vec<Deed>,
+    pub actions: Vec<ParsedAction>,
 }
 
 const HEADER: &str = "# Improve the notes\n- **Status:** Green 🟢\n- **DamagedPlan Type:** Implementation\n- **Agent:** Developer\n\n## Rationale\n````text\n### 1. Synthesis\nAll went well.\n````\n\n## Action Plan\n";
@@ -87,23 +87,23 @@ impl DamagedPlan {
     pub(super) fn new(corpus: &Corpus, dice: &mut Dice) -> Self {
         let mut plan = DamagedPlan {
             parts: vec![Part::Text(HEADER.to_owned())],
-            deeds: Vec::new(),
+            actions: Vec::new(),
         };
-        for number in 0..2 + dice.below(4) {
+        for number in 0..2 + dice.roll(4) {
             let path = format!("notes/file-{number}");
-            match dice.below(6) {
+            match dice.roll(6) {
                 0 | 1 => plan.create(
                     &format!("{path}.md"),
                     "markdown",
-                    corpus.documents[dice.below(corpus.documents.len())].clone(),
+                    corpus.documents[dice.roll(corpus.documents.len())].clone(),
                 ),
                 2 => {
-                    let (language, source) = &corpus.sources[dice.below(corpus.sources.len())];
+                    let (language, source) = &corpus.sources[dice.roll(corpus.sources.len())];
                     plan.create(&format!("{path}.x"), language, source.clone());
                 }
                 3 => plan.edit(
                     &format!("{path}.md"),
-                    &corpus.documents[dice.below(corpus.documents.len())],
+                    &corpus.documents[dice.roll(corpus.documents.len())],
                 ),
                 4 => plan.execute(),
                 _ => plan.read(&format!("{path}.md")),
@@ -113,11 +113,11 @@ impl DamagedPlan {
         plan
     }
 
-    fn block(&mut self, info: &str, content: &str) {
-        let fence = fence_for(content, 4);
-        let (open, info, content) = (fence.len(), info.to_owned(), content.to_owned());
+    fn block(&mut self, info: &str, text: &str) {
+        let fence = fence_for(text, 4);
+        let (open, info, text) = (fence.len(), info.to_owned(), text.to_owned());
         self.parts.push(Part::Block(Block {
-            content,
+            text,
             info,
             open,
             openers: 1,
@@ -144,16 +144,16 @@ impl DamagedPlan {
         self.parts.push(Part::Text(format!(
             "\n### `{name}`\n{item}- **Description:** Do it.\n"
         )));
-        self.deeds.push(Deed {
+        self.actions.push(ParsedAction {
             name,
             path: path.to_owned(),
             parts: contents,
         });
     }
 
-    fn create(&mut self, path: &str, language: &str, content: String) {
-        self.action("CREATE", path, vec![content.clone()]);
-        self.block(language, &content);
+    fn create(&mut self, path: &str, language: &str, text: String) {
+        self.action("CREATE", path, vec![text.clone()]);
+        self.block(language, &text);
     }
 
     fn edit(&mut self, path: &str, document: &str) {
@@ -201,7 +201,7 @@ impl DamagedPlan {
 
             let mut blocks: Vec<_> = blocks.collect();
             if !blocks.is_empty() {
-                let chosen = dice.below(blocks.len());
+                let chosen = dice.roll(blocks.len());
                 blocks[chosen].damage(damage);
             }
         }
@@ -239,7 +239,7 @@ impl Block {
         };
         match damage {
             Damage::Equal if closer.len() == self.open => {
-                self.open = longest_run(&self.content, '`').max(3);
+                self.open = longest_run(&self.text, '`').max(3);
                 self.close = Some("`".repeat(self.open));
             }
             Damage::Missing => self.close = None,
@@ -257,7 +257,7 @@ impl Block {
             Damage::Indented => self.indent = ["  ", "  "],
             Damage::Askew
                 if self
-                    .content
+                    .text
                     .lines()
                     .any(|line| line.starts_with(|c: char| !c.is_whitespace())) =>
             {
@@ -277,7 +277,7 @@ impl Block {
             }
         };
 
-        let content: String = self.content.split_inclusive('\n').map(indented).collect();
+        let text: String = self.text.split_inclusive('\n').map(indented).collect();
         let closer = self.close.as_ref().map(|close| {
             close
                 .lines()
@@ -285,15 +285,15 @@ impl Block {
                 .collect::<String>()
         });
         let opener = format!("{fences}{}{}\n", "`".repeat(self.open), self.info);
-        let content = if self.glued {
-            content.trim_end_matches('\n')
+        let text = if self.glued {
+            text.trim_end_matches('\n')
         } else {
-            &content
+            &text
         };
 
         [
             &opener.repeat(self.openers),
-            content,
+            text,
             &closer.unwrap_or_default(),
         ]
         .concat()

@@ -8,7 +8,7 @@ use crate::plan::repair::Level;
 const HEAD: &str =
     "# Do it\n- **Status:** Green 🟢\n\n## Rationale\n````text\nIt is wanted.\n````\n\n";
 /// Text in front of a further block.
-const WORDS: [&str; 12] = [
+const INTRODUCTIONS: [&str; 12] = [
     "To undo:",
     "Run it with:",
     "Don't forget:",
@@ -68,18 +68,18 @@ struct Remarked {
 /// Returns a plan of one action whose block has remarks after it.
 fn remarked(dice: &mut Dice) -> Remarked {
     let mark = dice.pick(&["`", "`", "~"]);
-    let fence = mark.repeat(3 + dice.below(3));
-    let (ending, info, code) = CODE[dice.below(CODE.len())];
+    let fence = mark.repeat(3 + dice.roll(3));
+    let (ending, info, code) = CODE[dice.roll(CODE.len())];
     let block = format!("{fence}{info}\n{code}{fence}\n");
     let remarks = remarks(dice, mark, fence.len());
-    let behind = dice.pick(&["", "\n### `READ`\n- **Resource:** [a](/a)\n"]);
+    let suffix = dice.pick(&["", "\n### `READ`\n- **Resource:** [a](/a)\n"]);
     let (above, between) = action(dice, ending, info);
-    let rest = match between {
+    let extra = match between {
         Some(next) => format!("{next}{fence}{info}\n{code}x\n{fence}\n"),
         None => String::new(),
     };
 
-    let text = format!("{HEAD}{above}{block}{remarks}{rest}{behind}");
+    let text = format!("{HEAD}{above}{block}{remarks}{extra}{suffix}");
     Remarked { text, block }
 }
 
@@ -88,7 +88,7 @@ fn action(dice: &mut Dice, ending: &str, info: &str) -> (String, Option<&'static
     let path = |name: &str| format!("- **File Path:** [{name}](/{name})\n- **Description:** d\n");
     let plan = "## Action Plan\n\n";
     if ending.is_empty() && info != "python" {
-        return match dice.below(4) {
+        return match dice.roll(4) {
             0 => (
                 "## Memos\n".to_owned(),
                 Some("\n## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n"),
@@ -102,7 +102,7 @@ fn action(dice: &mut Dice, ending: &str, info: &str) -> (String, Option<&'static
     } else {
         format!("src/x.{ending}")
     };
-    match dice.below(3) {
+    match dice.roll(3) {
         0 => (
             format!("{plan}### `EDIT`\n{}\n`FIND:`\n", path(&name)),
             Some("`REPLACE:`\n"),
@@ -113,21 +113,21 @@ fn action(dice: &mut Dice, ending: &str, info: &str) -> (String, Option<&'static
 
 fn remarks(dice: &mut Dice, mark: &str, len: usize) -> String {
     let mut text = String::new();
-    for number in 0..1 + dice.below(3) {
-        if number > 0 || dice.below(8) > 0 {
+    for number in 0..1 + dice.roll(3) {
+        if number > 0 || dice.roll(8) > 0 {
             let blank = dice.pick(&["", "\n"]);
-            let words = WORDS[dice.below(WORDS.len())];
-            text.push_str(&format!("{blank}{words}\n{blank}"));
+            let intro = INTRODUCTIONS[dice.roll(INTRODUCTIONS.len())];
+            text.push_str(&format!("{blank}{intro}\n{blank}"));
         }
 
-        let fence = mark.repeat(if dice.below(5) > 0 {
+        let fence = mark.repeat(if dice.roll(5) > 0 {
             len
         } else {
-            3 + dice.below(len - 1)
+            3 + dice.roll(len - 1)
         });
 
         let info = dice.pick(&["", "", "", "shell", "python", "text"]);
-        let block = BLOCKS[dice.below(BLOCKS.len())];
+        let block = BLOCKS[dice.roll(BLOCKS.len())];
         text.push_str(&format!("{fence}{info}\n{block}{fence}\n"));
     }
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn later_actions_see_what_earlier_ones_did() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let ran = world.check(
         vec![
             ActionKind::Create(create("new/b.rs", "fn b() {}\n")),
@@ -34,7 +34,7 @@ fn later_actions_see_what_earlier_ones_did() {
 
 #[test]
 fn a_file_is_made_only_where_none_is() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     world.check(
         vec![ActionKind::Create(create("src/a.rs", "x\n"))],
         &["Failure: `src/a.rs` already exists"],
@@ -62,7 +62,7 @@ fn a_file_is_made_only_where_none_is() {
 
 #[test]
 fn an_edit_applies_as_a_whole_or_not_at_all() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let ran = world.check(
         vec![edit("src/a.rs", &[("one\n", "1\n"), ("nowhere at all\n", "x\n")])],
         &["Failure: FIND 2 of 2 is not in `src/a.rs`; no place in the file is like it; the file is as it was"],
@@ -76,7 +76,7 @@ fn an_edit_applies_as_a_whole_or_not_at_all() {
 
     assert_eq!(
         ran.outcomes[0]
-            .places
+            .positions
             .iter()
             .map(|p| p.line)
             .collect::<Vec<_>>(),
@@ -87,7 +87,7 @@ fn an_edit_applies_as_a_whole_or_not_at_all() {
 
 #[test]
 fn an_edit_fails_where_a_command_has_changed_its_file() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let ran = world.check(
         vec![execute("write src/a.rs other"), edit("src/a.rs", &[("one\n", "1\n")])],
         &["Success: the command succeeded", "Failure: FIND is not in `src/a.rs`; no place in the file is like it; the file is as it was"],
@@ -98,7 +98,7 @@ fn an_edit_fails_where_a_command_has_changed_its_file() {
 
 #[test]
 fn an_edit_needs_text() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     world.put("latin.txt", b"caf\xe9\n");
     world.check(
         vec![edit("bin.dat", &[("a\n", "b\n")])],
@@ -117,10 +117,10 @@ fn an_edit_needs_text() {
 
 #[test]
 fn an_edit_keeps_the_mode_and_leaves_hard_links_alone() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let (file, other) = (
-        world.folder.path().join("src/a.rs"),
-        world.folder.path().join("linked"),
+        world.dir.path().join("src/a.rs"),
+        world.dir.path().join("linked"),
     );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
     fs::hard_link(&file, &other).expect("the link can be made");
@@ -136,10 +136,10 @@ fn an_edit_keeps_the_mode_and_leaves_hard_links_alone() {
 
 #[test]
 fn no_action_goes_through_a_link_or_into_another_repository() {
-    let mut world = World::new();
-    let outside = tempfile::tempdir().expect("a temporary folder");
-    fs::write(outside.path().join("x"), "secret\n").expect("the file can be written");
-    symlink(outside.path(), world.folder.path().join("out")).expect("the link can be made");
+    let mut world = TestProject::new();
+    let external = tempfile::tempdir().expect("a temporary folder");
+    fs::write(external.path().join("x"), "secret\n").expect("the file can be written");
+    symlink(external.path(), world.dir.path().join("out")).expect("the link can be made");
     world.put("vendor/.git/HEAD", b"ref: refs/heads/main\n");
 
     for kind in [
@@ -166,7 +166,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
         &["Failure: there is no directory `out` to run in"],
     );
     assert_eq!(
-        fs::read_dir(outside.path())
+        fs::read_dir(external.path())
             .expect("the folder is there")
             .count(),
         1

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn what_comes_after_a_failure_is_skipped() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let ran = world.check(
         vec![
             ActionKind::Create(create("kept", "x\n")),
@@ -42,7 +42,7 @@ fn what_comes_after_a_failure_is_skipped() {
 
 #[test]
 fn a_command_that_may_fail_does_not_stop_the_plan() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let may_fail = |text: &str| {
         ActionKind::Execute(Execute {
             allow_failure: true,
@@ -64,7 +64,7 @@ fn a_command_that_may_fail_does_not_stop_the_plan() {
 
 #[test]
 fn a_command_that_cannot_run_is_a_failure() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     world.check(
         vec![execute("kill")],
         &["Failure: the command was killed by signal 9"],
@@ -98,7 +98,7 @@ fn a_command_that_cannot_run_is_a_failure() {
 
 #[test]
 fn what_the_user_switched_off_is_skipped_and_stops_nothing() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let kinds = vec![
         execute("exit 1"),
         edit("src/a.rs", &[]),
@@ -106,7 +106,7 @@ fn what_the_user_switched_off_is_skipped_and_stops_nothing() {
     ];
     let ran = world.run(kinds, &[0]);
     assert_eq!(
-        said(&ran),
+        summarize(&ran),
         [
             "Skipped: skipped by the user",
             "Skipped: skipped by the user",
@@ -119,7 +119,7 @@ fn what_the_user_switched_off_is_skipped_and_stops_nothing() {
 
 #[test]
 fn an_interrupt_ends_the_run_after_the_action() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let stop = ActionKind::Execute(Execute {
         allow_failure: true,
         ..command("stop")
@@ -135,9 +135,9 @@ fn an_interrupt_ends_the_run_after_the_action() {
     assert!(ran.failed);
     assert_eq!(ran.outcomes[0].exit_code, Some(130));
 
-    let mut world = World {
+    let mut world = TestProject {
         stop: true,
-        ..World::new()
+        ..TestProject::new()
     };
     let ran = world.check(
         vec![ActionKind::Create(create("never", "x\n"))],
@@ -150,7 +150,7 @@ fn an_interrupt_ends_the_run_after_the_action() {
 
 #[test]
 fn a_read_that_succeeds_joins_the_context() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let resources = [
         "src/a.rs",
         "src",
@@ -171,8 +171,8 @@ fn a_read_that_succeeds_joins_the_context() {
 
 #[test]
 fn a_read_that_fails_adds_nothing() {
-    let mut world = World::new();
-    for (what, why) in [
+    let mut world = TestProject::new();
+    for (resource, why) in [
         ("nope", "there is no file `nope`"),
         (
             "https://bad.example.com/",
@@ -183,14 +183,14 @@ fn a_read_that_fails_adds_nothing() {
             "there is no artifact `.teddy/demo/07/report.md`",
         ),
     ] {
-        let ran = world.check(vec![read(what)], &[&format!("Failure: {why}")]);
+        let ran = world.check(vec![read(resource)], &[&format!("Failure: {why}")]);
         assert_eq!(ran.outcomes[0].effect, None);
     }
 }
 
 #[test]
 fn a_search_succeeds_if_one_query_does() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let research = |queries: &[&str]| {
         ActionKind::Research(Research {
             queries: queries.iter().map(|q| (*q).to_owned()).collect(),
@@ -218,7 +218,7 @@ fn a_search_succeeds_if_one_query_does() {
 
 #[test]
 fn what_the_plan_says_to_others_becomes_an_effect() {
-    let mut world = World::new();
+    let mut world = TestProject::new();
     let resource = || Resource::parse("src/a.rs").expect("a plain resource");
     let message = || "hello".to_owned();
     let ran = world.run(

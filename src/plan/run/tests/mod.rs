@@ -16,22 +16,22 @@ use crate::plan::action::prune::Prune;
 use crate::plan::action::read::Read;
 use crate::plan::action::research::Research;
 
-struct World {
-    folder: tempfile::TempDir,
+struct TestProject {
+    dir: tempfile::TempDir,
     /// Recorded events, one line each.
     log: Vec<String>,
     stop: bool,
-    taken: BTreeMap<String, Vec<u8>>,
+    taken_bytes: BTreeMap<String, Vec<u8>>,
 }
 
-impl World {
-    fn new() -> World {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let world = World {
-            folder,
+impl TestProject {
+    fn new() -> TestProject {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let world = TestProject {
+            dir,
             log: Vec::new(),
             stop: false,
-            taken: BTreeMap::new(),
+            taken_bytes: BTreeMap::new(),
         };
         world.put("src/a.rs", b"one\ntwo\nthree\n");
         world.put("bin.dat", b"a\0b");
@@ -41,14 +41,14 @@ impl World {
     }
 
     fn put(&self, name: &str, bytes: &[u8]) {
-        let path = self.folder.path().join(name);
+        let path = self.dir.path().join(name);
         fs::create_dir_all(path.parent().expect("a file has a folder"))
             .expect("the folder can be made");
         fs::write(path, bytes).expect("the file can be written");
     }
 
     fn get(&self, name: &str) -> Option<String> {
-        fs::read(self.folder.path().join(name))
+        fs::read(self.dir.path().join(name))
             .ok()
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -68,7 +68,7 @@ impl World {
         let chosen: Vec<bool> = (0..plan.actions.len())
             .map(|n| !left_out.contains(&n))
             .collect();
-        let root = Root::open(self.folder.path()).expect("the folder can be opened");
+        let root = Root::open(self.dir.path()).expect("the folder can be opened");
         run(
             &plan,
             &chosen,
@@ -81,24 +81,24 @@ impl World {
 
     fn check(&mut self, kinds: Vec<ActionKind>, expected: &[&str]) -> Ran {
         let ran = self.run(kinds, &[]);
-        assert_eq!(said(&ran), expected);
+        assert_eq!(summarize(&ran), expected);
         ran
     }
 }
 
 /// Formats each outcome as `Ending: detail`.
-fn said(ran: &Ran) -> Vec<String> {
+fn summarize(ran: &Ran) -> Vec<String> {
     ran.outcomes
         .iter()
         .map(|o| format!("{:?}: {}", o.ending, o.detail))
         .collect()
 }
 
-impl Tools for World {
+impl Tools for TestProject {
     /// `exit 3`, `write <file> <text>`, `stop`, `sleep`; anything else succeeds.
     fn execute(&mut self, execute: &Execute) -> io::Result<Executed> {
-        let words: Vec<&str> = execute.command.split_whitespace().collect();
-        let end = match words.as_slice() {
+        let tokens: Vec<&str> = execute.command.split_whitespace().collect();
+        let end = match tokens.as_slice() {
             ["exit", code] => ScriptEnd::Exited(code.parse().expect("a number")),
             ["sleep"] => ScriptEnd::TimedOut(Duration::from_secs(2)),
             ["kill"] => ScriptEnd::Signaled(9),
@@ -123,7 +123,7 @@ impl Tools for World {
             finished: FinishedScript {
                 end,
                 output,
-                left: Vec::new(),
+                survivors: Vec::new(),
             },
             hint: None,
         })
@@ -137,8 +137,8 @@ impl Tools for World {
         }
     }
 
-    fn taken(&self, name: &str) -> Option<Vec<u8>> {
-        self.taken.get(name).cloned()
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {
+        self.taken_bytes.get(name).cloned()
     }
 
     fn search(&mut self, query: &str) -> Result<String, String> {
@@ -170,10 +170,10 @@ fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).expect("the tests name plain paths")
 }
 
-fn create(to: &str, content: &str) -> Create {
+fn create(to: &str, text: &str) -> Create {
     Create {
         path: path(to),
-        content: content.to_owned(),
+        text: text.to_owned(),
         language: String::new(),
         overwrite: false,
     }
@@ -208,9 +208,9 @@ fn execute(text: &str) -> ActionKind {
     ActionKind::Execute(command(text))
 }
 
-fn read(what: &str) -> ActionKind {
+fn read(resource: &str) -> ActionKind {
     ActionKind::Read(Read {
-        resource: Resource::parse(what).expect("a plain resource"),
+        resource: Resource::parse(resource).expect("a plain resource"),
     })
 }
 

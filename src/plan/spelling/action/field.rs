@@ -15,27 +15,27 @@ use crate::text::resource::is_url;
 impl Speller<'_, '_> {
     /// Respells a field. `below` lists the lines nested in it; `None` if the field is a single
     /// line.
-    pub(super) fn field(&mut self, line: usize, field: KeyedLine<'_>, below: Option<&[usize]>) {
+    pub(super) fn field(&mut self, line: usize, field: KeyedLine<'_>, sub_items: Option<&[usize]>) {
         let KeyedLine { key, value } = field;
         match key {
-            COMMAND | QUERY => return self.text_in_field(line, field, below),
+            COMMAND | QUERY => return self.text_in_field(line, field, sub_items),
             "File Path" | "Resource" => return self.path(line, field),
             "Agent" => self.agent = true,
             _ => {}
         }
 
-        let shows = key == "Expected Outcome" && value.is_empty() && below.is_none();
-        if shows && is_fence(passage::below(self.lines, line)) {
+        let shows = key == "Expected Outcome" && value.is_empty() && sub_items.is_none();
+        if shows && is_fence(passage::text_below(self.lines, line)) {
             return;
         }
 
-        if below.is_none() && is_optional(key) && value::is_nothing_for(key, value) {
+        if sub_items.is_none() && is_optional_field(key) && value::is_nothing_for(key, value) {
             self.edits
                 .leave_out(line..=line, "the field without a value");
             return;
         }
 
-        if let Some(nested) = below
+        if let Some(nested) = sub_items
             && key == "Handoff Resources"
             && let [only] = nested
             && value::is_nothing(unlisted(self.lines.get(*only)))
@@ -44,13 +44,13 @@ impl Speller<'_, '_> {
                 .leave_out(*only..=*only, "the item without a value");
         }
 
-        let wanted = self.value(field).filter(|_| below.is_none());
-        if wanted.as_deref() == Some("") {
+        let new_value = self.value(field).filter(|_| sub_items.is_none());
+        if new_value.as_deref() == Some("") {
             self.edits.leave_out(line..=line, "the field");
             return;
         }
 
-        self.write_field(line, field, wanted.as_deref());
+        self.write_field(line, field, new_value.as_deref());
     }
 
     /// Returns the value in the form that the parser reads, if it differs. Empty if the value
@@ -69,7 +69,7 @@ impl Speller<'_, '_> {
     /// Respells a path. A repetition of the same path is removed.
     fn path(&mut self, line: usize, field: KeyedLine<'_>) {
         let name = value::path(field.value).or_else(|| link::read(field.value).ok());
-        if name.is_some() && name == self.named {
+        if name.is_some() && name == self.target {
             self.edits
                 .leave_out(line..=line, "the second field of one path");
             return;
@@ -77,13 +77,13 @@ impl Speller<'_, '_> {
 
         let exact = link::read(field.value).ok() == name;
         let spelled = name.as_deref().filter(|name| !exact && !is_url(name));
-        let wanted = spelled.map(link::write_path);
-        self.named = name;
-        self.write_field(line, field, wanted.as_deref());
+        let new_value = spelled.map(link::write_path);
+        self.target = name;
+        self.write_field(line, field, new_value.as_deref());
     }
 
     /// Writes a field exactly, unless the parser reads it correctly as it is.
-    fn write_field(&mut self, line: usize, field: KeyedLine<'_>, wanted: Option<&str>) {
+    fn write_field(&mut self, line: usize, field: KeyedLine<'_>, new_value: Option<&str>) {
         let text = self.lines.get(line);
         let read = field::split_item(text);
         let exact = read.is_some_and(|(key, value)| {
@@ -96,12 +96,12 @@ impl Speller<'_, '_> {
             Some(plain) if breaks => plain.trim_end(),
             _ => field.value,
         };
-        let same = wanted.is_none_or(|wanted| wanted == field.value);
+        let same = new_value.is_none_or(|new_value| new_value == field.value);
         if exact && same {
             return;
         }
 
-        let value = wanted.unwrap_or(plain);
+        let value = new_value.unwrap_or(plain);
         let blank = if value.is_empty() { "" } else { " " };
         let indent = &text[..text.len() - text.trim_start_matches([' ', '\t']).len()];
         let indent = if unlisted(text) == text.trim_start() {
@@ -113,23 +113,23 @@ impl Speller<'_, '_> {
         let key = field.key;
         self.edits
             .replace(line, format!("{indent}- **{key}:**{blank}{value}"));
-        let words = text.trim();
+        let original = text.trim();
         let read = match () {
-            () if value != plain => format!("read `{words}` as `{key}: {value}`"),
-            () if words.contains(key) => format!("read `{words}` as a field"),
-            () => format!("read `{words}` as `{key}`"),
+            () if value != plain => format!("read `{original}` as `{key}: {value}`"),
+            () if original.contains(key) => format!("read `{original}` as a field"),
+            () => format!("read `{original}` as `{key}`"),
         };
 
-        self.edits.tell(line, read);
+        self.edits.add_note(line, read);
     }
 
     /// Records the text of a field that belongs in a block.
-    fn text_in_field(&mut self, line: usize, field: KeyedLine<'_>, below: Option<&[usize]>) {
+    fn text_in_field(&mut self, line: usize, field: KeyedLine<'_>, sub_items: Option<&[usize]>) {
         if !self.fenced.is_empty() {
             return;
         }
 
-        let nested = below.unwrap_or_default();
+        let nested = sub_items.unwrap_or_default();
         let items = nested.iter().map(|&line| unlisted(self.lines.get(line)));
         let texts = std::iter::once(field.value).chain(items);
         let texts: Vec<&str> = texts
@@ -142,12 +142,12 @@ impl Speller<'_, '_> {
             [only] => field.key == QUERY || unquoted(only) != only,
             _ => field.key == QUERY,
         };
-        if !clear || (below.is_some() && nested.is_empty()) {
+        if !clear || (sub_items.is_some() && nested.is_empty()) {
             return;
         }
 
         self.edits
-            .tell(line, format!("put `{}` into a code block", field.key));
+            .add_note(line, format!("put `{}` into a code block", field.key));
         self.edits.remove(line);
         nested.iter().for_each(|&line| self.edits.remove(line));
         let texts = texts.iter().map(|text| unquoted(text).to_owned());
@@ -173,31 +173,31 @@ impl Speller<'_, '_> {
 
     /// Returns whether the heading of a command contains another command than the block.
     fn names_another_command(&self, heading: &ActionHeading) -> bool {
-        if heading.rest.len() > MAX_VALUE {
+        if heading.suffix.len() > MAX_VALUE {
             return true;
         }
 
-        let shown = heading.rest.split('`').skip(1).step_by(2);
+        let quoted = heading.suffix.split('`').skip(1).step_by(2);
         let is_run = |command: &str| {
             let blocks = self.fenced.iter().cloned();
             let mut texts = blocks.map(|lines| self.lines.span(lines));
             texts.any(|text| text.contains(command))
                 || self.blocks.iter().any(|text| text.contains(command))
         };
-        self.row.shape == BodyShape::Script && !shown.into_iter().all(is_run)
+        self.row.shape == BodyShape::Script && !quoted.into_iter().all(is_run)
     }
 
     /// Returns whether the heading of a command says something beside the name that its description
     /// does not: `(not yet)`. Words that continue the name, as in `Run the tests`, are its title.
-    fn says_more(&self, line: usize, heading: &ActionHeading) -> bool {
+    fn has_more_text(&self, line: usize, heading: &ActionHeading) -> bool {
         let text = self.lines.get(line);
-        let rest = without_code(&heading.rest);
-        if plain_words(&rest).is_empty() {
+        let tail = without_code(&heading.suffix);
+        if plain_words(&tail).is_empty() {
             return false;
         }
 
         let before = text
-            .find(heading.rest.as_str())
+            .find(heading.suffix.as_str())
             .map_or("", |at| &text[..at]);
         let joined = before.ends_with(' ')
             && before
@@ -211,7 +211,7 @@ impl Speller<'_, '_> {
             .filter_map(|text| key::field(text, Some(self.row)))
             .any(|field| {
                 let description = plain_words(field.value);
-                description.contains(&plain_words(&rest))
+                description.contains(&plain_words(&tail))
             });
         let titled = joined && !before.trim_end().ends_with('`');
         !(titled || described)
@@ -225,8 +225,8 @@ impl Speller<'_, '_> {
         }
 
         let target = heading.target();
-        let differs = match (&target, &self.named) {
-            (Some(target), Some(named)) => target != named,
+        let differs = match (&target, &self.target) {
+            (Some(target), Some(other)) => target != other,
             _ => false,
         };
         if differs || self.names_another_command(heading) {
@@ -234,25 +234,25 @@ impl Speller<'_, '_> {
         }
 
         let name = self.row.name;
-        let words = self.lines.get(line).trim();
-        let read = format!("read `{words}` as the action {name}");
-        if self.row.shape.reaches_outside() && self.says_more(line, heading) {
-            self.edits.tell_aside(line, read);
+        let original = self.lines.get(line).trim();
+        let read = format!("read `{original}` as the action {name}");
+        if self.row.shape.reaches_outside() && self.has_more_text(line, heading) {
+            self.edits.add_aside(line, read);
         } else {
-            self.edits.tell(line, read);
+            self.edits.add_note(line, read);
         }
         self.edits.replace(line, format!("### `{name}`"));
 
         let row = self.row;
-        if row.keys.contains(&"Agent") && !self.agent && !heading.rest.is_empty() {
-            let agent = heading.rest.trim_matches(['`', '*', ' ']);
+        if row.keys.contains(&"Agent") && !self.agent && !heading.suffix.is_empty() {
+            let agent = heading.suffix.trim_matches(['`', '*', ' ']);
             self.edits.insert(line + 1, format!("- **Agent:** {agent}"));
-        } else if row.is_message_alone() && !heading.rest.is_empty() {
-            self.edits.insert(line + 1, heading.rest.as_str());
+        } else if row.is_message_alone() && !heading.suffix.is_empty() {
+            self.edits.insert(line + 1, heading.suffix.as_str());
             self.edits.insert(line + 1, "");
         }
 
-        let key = row.target_key().filter(|_| self.named.is_none());
+        let key = row.target_key().filter(|_| self.target.is_none());
         if let Some((key, target)) = key.zip(target) {
             let link = if is_url(&target) {
                 link::write_url(&target)
@@ -271,16 +271,16 @@ fn without_code(text: &str) -> String {
 
 /// Returns a text in lower case with single spaces.
 fn plain_words(text: &str) -> String {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    let words: Vec<String> = words
+    let tokens = text.split(|c: char| !c.is_alphanumeric());
+    let tokens: Vec<String> = tokens
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
         .collect();
-    words.join(" ")
+    tokens.join(" ")
 }
 
 /// Returns whether a field may be left out.
-fn is_optional(key: &str) -> bool {
+fn is_optional_field(key: &str) -> bool {
     !matches!(
         key,
         "File Path" | "Resource" | "Agent" | "Description" | "Expected Outcome"
@@ -290,7 +290,7 @@ fn is_optional(key: &str) -> bool {
 fn unquoted(text: &str) -> &str {
     let inner = text
         .strip_prefix('`')
-        .and_then(|rest| rest.strip_suffix('`'));
+        .and_then(|tail| tail.strip_suffix('`'));
     inner
         .filter(|inner| !inner.contains('`') && !inner.is_empty())
         .unwrap_or(text)

@@ -45,9 +45,9 @@ fn check_rows(rows: &[Row<'_>], facts: &Snapshot) {
     let mut wrong = Vec::new();
     for (name, text, expected) in rows {
         let (memos, actions) = text.split_once("@@\n").unwrap_or(("", text));
-        let found = judged(actions, memos, facts);
-        if found != *expected {
-            wrong.push(format!("{name:?} => &{found:?}"));
+        let actual = judged(actions, memos, facts);
+        if actual != *expected {
+            wrong.push(format!("{name:?} => &{actual:?}"));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -107,7 +107,7 @@ fn v15_a_long_find_in_a_long_file_is_explained_at_once() {
         .collect::<String>()
         .replace("value_250", "valve_250");
     let started = std::time::Instant::now();
-    let said = judged(
+    let messages = judged(
         &format!(
             "### CREATE\n- File Path: n\n```\n{file}```\n### EDIT\n- File Path: n\n\n`FIND:`\n```\n{find}```\n`REPLACE:`\n```\n```\n"
         ),
@@ -116,8 +116,8 @@ fn v15_a_long_find_in_a_long_file_is_explained_at_once() {
     );
 
     assert!(
-        said.len() == 1 && said[0].contains("the closest place is lines 201 to 300"),
-        "{said:?}"
+        messages.len() == 1 && messages[0].contains("the closest place is lines 201 to 300"),
+        "{messages:?}"
     );
     assert!(
         started.elapsed().as_secs_f64() < 20.0,
@@ -128,13 +128,13 @@ fn v15_a_long_find_in_a_long_file_is_explained_at_once() {
 
 #[test]
 fn p22_a_flood_of_mistakes_is_counted() {
-    let said = judged(
+    let messages = judged(
         "### READ\n- Resource: src\n",
         &"[+] m\n".repeat(1000),
         &snapshot(),
     );
     assert_eq!(
-        (said.len(), said.last().map(String::as_str)),
+        (messages.len(), messages.last().map(String::as_str)),
         (201, Some(": there are 799 more mistakes from here on (-)"))
     );
 }

@@ -197,9 +197,9 @@ fn no_more_pairs_that_fail_are_explained_than_are_shown() {
         (3_000, 3_000 - MAX_MISTAKES)
     );
 
-    let shown = validate(&plan, &snapshot()).expect("the snapshot is there");
-    assert_eq!(shown.diagnostics.len(), MAX_MISTAKES + 1);
-    assert_eq!(shown.diagnostics.iter().filter(is_short).count(), 0);
+    let simulation = validate(&plan, &snapshot()).expect("the snapshot is there");
+    assert_eq!(simulation.diagnostics.len(), MAX_MISTAKES + 1);
+    assert_eq!(simulation.diagnostics.iter().filter(is_short).count(), 0);
 }
 
 #[test]
@@ -259,12 +259,15 @@ fn steps_hold_the_files_before_and_after_and_right_actions_are_named() {
     assert_eq!(simulation.steps[1].after, None);
     assert_eq!(
         simulation.steps[0]
-            .places
+            .positions
             .iter()
             .map(|(n, p)| (*n, p.line))
             .collect::<Vec<_>>(),
         [(0, 1), (1, 2)]
     );
 
-    assert_eq!(simulation.right(&plan), ["EDIT src/a.rs", "EDIT src/a.rs"]);
+    assert_eq!(
+        simulation.correct_actions(&plan),
+        ["EDIT src/a.rs", "EDIT src/a.rs"]
+    );
 }

@@ -21,12 +21,12 @@ impl Facts for Snapshot {
         let above = path
             .ancestors()
             .filter_map(|a| self.entries.get(a))
-            .find(|e| !matches!(e, Entry::Folder));
-        let folder = format!("{path}/");
-        let inside = self.entries.keys().any(|p| p.starts_with(&folder));
-        let found = above.or_else(|| self.entries.get(path.as_str())).cloned();
+            .find(|e| !matches!(e, Entry::Dir));
+        let prefix = format!("{path}/");
+        let inside = self.entries.keys().any(|p| p.starts_with(&prefix));
+        let entry = above.or_else(|| self.entries.get(path.as_str())).cloned();
 
-        Ok(found.unwrap_or(if inside { Entry::Folder } else { Entry::Absent }))
+        Ok(entry.unwrap_or(if inside { Entry::Dir } else { Entry::Absent }))
     }
 
     fn paths(&self) -> anyhow::Result<Vec<String>> {
@@ -68,7 +68,7 @@ impl Facts for Snapshot {
         })
     }
 
-    fn taken(&self, _name: &str) -> Option<Vec<u8>> {
+    fn taken_bytes(&self, _name: &str) -> Option<Vec<u8>> {
         None
     }
 }
@@ -105,10 +105,10 @@ fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).expect("the tests name plain paths")
 }
 
-fn create(to: &str, content: &str) -> ActionKind {
+fn create(to: &str, text: &str) -> ActionKind {
     ActionKind::Create(Create {
         path: path(to),
-        content: content.to_owned(),
+        text: text.to_owned(),
         language: String::new(),
         overwrite: false,
     })
@@ -140,15 +140,15 @@ fn execute(command: &str) -> Execute {
     }
 }
 
-fn read(what: &str) -> ActionKind {
+fn read(resource: &str) -> ActionKind {
     ActionKind::Read(Read {
-        resource: Resource::parse(what).expect("a plain resource"),
+        resource: Resource::parse(resource).expect("a plain resource"),
     })
 }
 
-fn prune(what: &str) -> ActionKind {
+fn prune(resource: &str) -> ActionKind {
     ActionKind::Prune(Prune {
-        resource: Resource::parse(what).expect("a plain resource"),
+        resource: Resource::parse(resource).expect("a plain resource"),
     })
 }
 
@@ -185,7 +185,7 @@ fn plan(kinds: Vec<ActionKind>) -> Plan {
 }
 
 /// Formats every diagnostic as `line action: message (hint)`, and every provisional step.
-fn said(plan: &Plan, facts: &Snapshot) -> String {
+fn report(plan: &Plan, facts: &Snapshot) -> String {
     let simulation = validate(plan, facts).expect("the snapshot can be read");
     let mut out = Vec::new();
     for d in &simulation.diagnostics {
@@ -214,7 +214,7 @@ fn said(plan: &Plan, facts: &Snapshot) -> String {
 }
 
 fn check(kinds: Vec<ActionKind>, expected: &str) {
-    assert_eq!(said(&plan(kinds), &snapshot()), expected);
+    assert_eq!(report(&plan(kinds), &snapshot()), expected);
 }
 
 mod cases;

@@ -206,7 +206,7 @@ fn memos_come_new_and_go_once() {
         change(5, Verb::Remove, "New."),
     ];
     assert_eq!(
-        said(
+        report(
             &Plan {
                 memos,
                 ..Plan::default()
@@ -241,14 +241,14 @@ fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
             .diagnostics,
         []
     );
-    let found = validate_changed(&plan, &snapshot()).expect("the snapshot can be read");
-    let said: Vec<String> = found
+    let simulation = validate_changed(&plan, &snapshot()).expect("the snapshot can be read");
+    let messages: Vec<String> = simulation
         .diagnostics
         .iter()
         .map(|d| format!("{} {}: {}", d.line, d.action, d.message))
         .collect();
     assert_eq!(
-        said,
+        messages,
         [
             "10 CREATE n: the content has a NUL character",
             "20 EDIT src/a.rs: a pair has a NUL character",
@@ -257,14 +257,14 @@ fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
         ]
     );
     assert!(
-        found
+        simulation
             .steps
             .iter()
             .all(|step| step.wrong && step.after.is_none())
     );
 
     assert!(
-        found
+        simulation
             .diagnostics
             .iter()
             .all(|d| d.hint.as_deref() == Some(hint))
@@ -281,8 +281,8 @@ fn promise_a3_a_search_needs_an_engine() {
             search_obstacle,
             ..snapshot()
         };
-        let found = validate(&plan, &facts).expect("the snapshot is in memory");
-        let wrong = found.diagnostics.iter();
+        let simulation = validate(&plan, &facts).expect("the snapshot is in memory");
+        let wrong = simulation.diagnostics.iter();
         wrong.map(|wrong| wrong.message.clone()).collect::<Vec<_>>()
     };
 

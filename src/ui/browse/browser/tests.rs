@@ -3,7 +3,7 @@
 use super::*;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
-use crate::ui::browse::deed::BrowseDeed;
+use crate::ui::browse::action::BrowseAction;
 use crate::ui::browse::keys::BrowseCommand;
 use crate::ui::browse::sample::{lane, numbered, row};
 use crate::ui::key::Key;
@@ -40,22 +40,22 @@ fn press(browser: &mut Browser, keys: &str) -> Option<BrowseCommand> {
 #[track_caller]
 fn check(keys: &str, expected: &str) {
     let mut browser = browser();
-    let told = match press(&mut browser, keys) {
+    let outcome = match press(&mut browser, keys) {
         None => browser.notice.clone().unwrap_or_default(),
         Some(BrowseCommand::Quit) => "quit".to_owned(),
         Some(BrowseCommand::Renew) => "renew".to_owned(),
         Some(BrowseCommand::Suspend) => "suspend".to_owned(),
-        Some(BrowseCommand::Read(BrowseWish::Find(text))) => format!("find {text}"),
-        Some(BrowseCommand::Read(BrowseWish::Compare(names))) => names.join(" to "),
-        Some(BrowseCommand::Read(BrowseWish::Sheet(..))) => "turn".to_owned(),
-        Some(BrowseCommand::Do(BrowseDeed::Branch(turn))) => format!("branch {turn}"),
-        Some(BrowseCommand::Do(BrowseDeed::Undo(turn))) => format!("undo {turn}"),
-        Some(BrowseCommand::Do(BrowseDeed::Restore(turn))) => format!("restore {turn}"),
-        Some(BrowseCommand::Do(BrowseDeed::Land(turn))) => format!("land {turn}"),
-        Some(BrowseCommand::Do(BrowseDeed::Open(file))) => file.path.clone(),
-        Some(BrowseCommand::Do(BrowseDeed::Copy(id))) => format!("copy {}", &id[..8]),
+        Some(BrowseCommand::Read(BrowseRequest::Find(text))) => format!("find {text}"),
+        Some(BrowseCommand::Read(BrowseRequest::Compare(names))) => names.join(" to "),
+        Some(BrowseCommand::Read(BrowseRequest::Turn(..))) => "turn".to_owned(),
+        Some(BrowseCommand::Do(BrowseAction::Branch(turn))) => format!("branch {turn}"),
+        Some(BrowseCommand::Do(BrowseAction::Undo(turn))) => format!("undo {turn}"),
+        Some(BrowseCommand::Do(BrowseAction::Restore(turn))) => format!("restore {turn}"),
+        Some(BrowseCommand::Do(BrowseAction::Land(turn))) => format!("land {turn}"),
+        Some(BrowseCommand::Do(BrowseAction::Open(file))) => file.path.clone(),
+        Some(BrowseCommand::Do(BrowseAction::Copy(id))) => format!("copy {}", &id[..8]),
     };
-    assert_eq!(told, expected, "{keys:?}");
+    assert_eq!(outcome, expected, "{keys:?}");
 }
 
 #[test]
@@ -100,26 +100,26 @@ fn two_marked_turns_are_compared() {
 #[test]
 fn a_turn_is_read_once_and_the_last_one_only() {
     let mut browser = browser();
-    let Some(BrowseWish::Sheet(_, commit)) = browser.wish() else {
+    let Some(BrowseRequest::Turn(_, commit)) = browser.next_request() else {
         panic!("the newest turn is to be read");
     };
-    assert_eq!(browser.wish(), None);
-    browser.learn(BrowseNews::Sheet(commit, Err("it is gone".to_owned())));
-    assert_eq!(browser.wish(), None);
-    browser.fill(40);
+    assert_eq!(browser.next_request(), None);
+    browser.learn(BrowseNews::Turn(commit, Err("it is gone".to_owned())));
+    assert_eq!(browser.next_request(), None);
+    browser.refresh(40);
     assert_eq!(browser.detail.lines[0].line.text(), "! it is gone");
 
     browser.learn(BrowseNews::Trouble(Some("it is away".to_owned())));
-    assert_eq!(browser.wish(), None);
+    assert_eq!(browser.next_request(), None);
     browser.learn(BrowseNews::Trouble(None));
     assert!(
-        browser.wish().is_some(),
+        browser.next_request().is_some(),
         "what could not be read is not tried again"
     );
 
     press(&mut browser, "j");
-    assert!(browser.wish().is_some());
-    browser.fill(40);
+    assert!(browser.next_request().is_some());
+    browser.refresh(40);
     assert_eq!(browser.detail.lines[0].line.text(), "Reading…");
 }
 
@@ -127,8 +127,8 @@ fn a_turn_is_read_once_and_the_last_one_only() {
 fn a_search_goes_from_turn_to_turn() {
     let mut browser = browser();
     let other = row(2, "Another way", Status::Executed).commit;
-    let found = vec![(numbered(1..2)[0].commit, "plan.md:3: way".to_owned())];
-    browser.learn(BrowseNews::Found("way".to_owned(), Ok(found)));
+    let turns = vec![(numbered(1..2)[0].commit, "plan.md:3: way".to_owned())];
+    browser.learn(BrowseNews::Matches("way".to_owned(), Ok(turns)));
     assert_eq!(browser.address().unwrap().to_string(), "demo:1");
     assert_eq!(
         browser.notice.as_deref(),
@@ -143,7 +143,7 @@ fn a_search_goes_from_turn_to_turn() {
     press(&mut browser, "n");
     assert_eq!(browser.address().unwrap().to_string(), "demo:1");
 
-    browser.learn(BrowseNews::Found("none".to_owned(), Ok(Vec::new())));
+    browser.learn(BrowseNews::Matches("none".to_owned(), Ok(Vec::new())));
     let notice = browser.notice.clone();
     assert_eq!(notice.as_deref(), Some("`none` was found nowhere"));
 }

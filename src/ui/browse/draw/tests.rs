@@ -7,8 +7,8 @@ use super::*;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::ui::browse::sample::{lane, row};
-use crate::ui::browse::sheet::TurnSheet;
 use crate::ui::browse::source::BrowseNews;
+use crate::ui::browse::turn_view::TurnView;
 use crate::ui::key::Key;
 use crate::ui::style::block;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
@@ -38,14 +38,14 @@ fn screen(size: (u16, u16), keys: &[Key]) -> String {
     let mut browser = Browser::default();
     browser.learn(BrowseNews::Timeline(timeline(), true));
     let commit = browser.commit().unwrap();
-    let sheet = TurnSheet {
+    let turn_view = TurnView {
         head: vec![StyledLine::of(Tone::Accent, "turn demo:6")],
         message: block(Tone::Plain, "Land what is there"),
         answer: block(Tone::Plain, "# Land\n\nIt is done."),
         input: vec![("src/greet.rs".to_owned(), Some(1200), None)],
-        ..TurnSheet::default()
+        ..TurnView::default()
     };
-    browser.learn(BrowseNews::Sheet(commit, Ok(Box::new(sheet))));
+    browser.learn(BrowseNews::Turn(commit, Ok(Box::new(turn_view))));
     let area = Rect::new(0, 0, size.0, size.1);
     fit(&mut browser, area);
     for key in keys {
@@ -116,9 +116,9 @@ fn a_screen_of_any_size_is_drawn() {
 
 #[test]
 fn nothing_that_others_wrote_steers_the_terminal() {
-    let shown = screen((100, 24), &[]);
+    let output = screen((100, 24), &[]);
     assert!(
-        shown.contains("\\u{1b}[31mname") && !shown.contains('\u{202e}'),
-        "{shown}"
+        output.contains("\\u{1b}[31mname") && !output.contains('\u{202e}'),
+        "{output}"
     );
 }

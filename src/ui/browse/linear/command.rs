@@ -2,7 +2,7 @@
 
 use crate::ui::browse::tabs::BrowseTab;
 
-pub(super) const HELP: [(&str, &str); 14] = [
+pub(super) const COMMAND_HELP: [(&str, &str); 14] = [
     ("3, demo:3", "read a turn of the session, or of another one"),
     (
         "list, more",
@@ -56,25 +56,25 @@ impl LinearCommand {
             return Some(LinearCommand::Find(text.trim().to_owned()));
         }
 
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        Some(match (word, words.as_slice()) {
+        let (word, arguments) = line.split_once(' ').unwrap_or((line, ""));
+        let args: Vec<&str> = arguments.split_whitespace().collect();
+        Some(match (word, args.as_slice()) {
             ("", _) => return None,
             ("list", []) => LinearCommand::List,
             ("more", []) => LinearCommand::More,
             ("next" | "j", []) => LinearCommand::Step(1),
             ("back" | "k", []) => LinearCommand::Step(-1),
-            ("turn", []) => LinearCommand::Tab(BrowseTab::Words),
+            ("turn", []) => LinearCommand::Tab(BrowseTab::Conversation),
             ("turn", [name]) => LinearCommand::Turn((*name).to_owned()),
             ("diff" | "d", []) => LinearCommand::Tab(BrowseTab::Difference),
             ("outputs", []) => LinearCommand::Tab(BrowseTab::Outputs),
             ("input", []) => LinearCommand::Tab(BrowseTab::Input),
             ("meta", []) => LinearCommand::Tab(BrowseTab::Meta),
-            ("find", [_, ..]) => LinearCommand::Find(rest.trim().to_owned()),
+            ("find", [_, ..]) => LinearCommand::Find(arguments.trim().to_owned()),
             ("compare" | "c", [one, other]) => {
                 LinearCommand::Compare([(*one).to_owned(), (*other).to_owned()])
             }
-            ("open" | "e", _) => LinearCommand::Open(rest.trim().to_owned()),
+            ("open" | "e", _) => LinearCommand::Open(arguments.trim().to_owned()),
             ("branch" | "b", []) => LinearCommand::Do('b'),
             ("undo" | "u", []) => LinearCommand::Do('u'),
             ("restore" | "r", []) => LinearCommand::Do('r'),
@@ -82,13 +82,13 @@ impl LinearCommand {
             ("copy" | "y", []) => LinearCommand::Copy,
             ("help" | "?", []) => LinearCommand::Help,
             ("quit" | "exit" | "q", []) => LinearCommand::Quit,
-            (name, []) if is_turn(name) => LinearCommand::Turn(name.to_owned()),
+            (name, []) if is_turn_number(name) => LinearCommand::Turn(name.to_owned()),
             _ => LinearCommand::Unknown(line.to_owned()),
         })
     }
 }
 
-fn is_turn(word: &str) -> bool {
+fn is_turn_number(word: &str) -> bool {
     let number = word.rsplit_once(':').map_or(word, |(_, number)| number);
     number.parse::<u64>().is_ok()
 }

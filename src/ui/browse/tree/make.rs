@@ -11,21 +11,21 @@ pub(super) struct RowMaker<'a> {
     /// Branches of each lane: the turn at which each leaves it, and its own lane.
     pub(super) branches: HashMap<usize, Vec<(u64, usize)>>,
     /// Lanes that already have rows.
-    pub(super) made: Vec<bool>,
+    pub(super) visited: Vec<bool>,
     pub(super) rows: Vec<TreeRow>,
 }
 
 impl RowMaker<'_> {
     pub(super) fn session(&mut self, lane: usize, depth: usize) {
         // Already shown below its parent, or part of a cycle.
-        if std::mem::replace(&mut self.made[lane], true) {
+        if std::mem::replace(&mut self.visited[lane], true) {
             return;
         }
-        let row = |what| TreeRow { what, lane, depth };
+        let row = |item| TreeRow { item, lane, depth };
         let one = &self.tree.timeline.sessions[lane];
         self.rows.push(row(TreeItem::Session));
         if one.ailing.is_some() {
-            self.rows.push(row(TreeItem::Ailing));
+            self.rows.push(row(TreeItem::Damaged));
         }
 
         let mut branches = self.branches.remove(&lane).unwrap_or_default();

@@ -4,18 +4,18 @@ use super::*;
 use crate::session::meta::Status;
 use crate::ui::browse::sample::{lane, numbered, row};
 
-fn told(tree: &BrowseTree) -> Vec<String> {
+fn render(tree: &BrowseTree) -> Vec<String> {
     let rows = tree.rows().iter().enumerate();
     let line = |(at, row): (usize, &TreeRow)| {
         let lane = tree.lane(row);
-        let what = match row.what {
+        let label = match row.item {
             TreeItem::Session => lane.name.to_string(),
-            TreeItem::Ailing => "ailing".to_owned(),
+            TreeItem::Damaged => "ailing".to_owned(),
             TreeItem::Turn(turn) => lane.rows[turn].number.to_string(),
             TreeItem::Restores(_, count) => format!("{count} restores"),
         };
         let mark = if at == tree.cursor { ">" } else { "" };
-        format!("{mark}{}{what}", " ".repeat(row.depth))
+        format!("{mark}{}{label}", " ".repeat(row.depth))
     };
     rows.map(line).collect()
 }
@@ -48,20 +48,20 @@ fn tree(timeline: Timeline) -> BrowseTree {
 fn a_branch_stands_above_the_turn_that_it_left() {
     let mut tree = tree(branched());
     assert_eq!(
-        told(&tree),
+        render(&tree),
         ["demo", ">3", " other", "  third", "2", "1", "0"]
     );
     tree.step(1);
     assert!(tree.fold(None));
     assert_eq!(
-        told(&tree),
+        render(&tree),
         ["demo", "3", "> other", "  third", " 9", "2", "1", "0"]
     );
     tree.step(2);
     assert!(tree.fold(Some(false)));
     assert!(tree.fold(Some(false)));
     assert_eq!(
-        told(&tree),
+        render(&tree),
         ["demo", "3", "> other", "  third", "2", "1", "0"]
     );
 }
@@ -73,7 +73,7 @@ fn the_sessions_before_the_one_in_use_are_open() {
     timeline.sessions[1].in_use = true;
     let tree = tree(timeline);
     assert_eq!(
-        told(&tree),
+        render(&tree),
         ["demo", "3", " other", "  third", "> 9", "2", "1", "0"]
     );
     let [demo, other] = ["demo", "other"].map(|name| SessionName::parse(name).unwrap());
@@ -108,9 +108,9 @@ fn restores_in_a_row_are_one_row_until_they_are_opened() {
     let mut tree = tree(Timeline {
         sessions: vec![lane("demo", rows.clone())],
     });
-    assert_eq!(told(&tree), ["demo", ">5", "3 restores", "1", "0"]);
+    assert_eq!(render(&tree), ["demo", ">5", "3 restores", "1", "0"]);
     assert!(tree.go_to(rows[2].commit));
-    assert_eq!(told(&tree), ["demo", "5", "4", ">3", "2", "1", "0"]);
+    assert_eq!(render(&tree), ["demo", "5", "4", ">3", "2", "1", "0"]);
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn the_cursor_is_always_on_the_screen() {
     });
     for by in [7, -3, isize::MAX / 2, -4, isize::MIN / 2] {
         tree.step(by);
-        assert!(tree.shown().any(|(at, _)| at == tree.cursor), "{by}");
-        assert_eq!(tree.shown().count(), 5);
+        assert!(tree.visible_rows().any(|(at, _)| at == tree.cursor), "{by}");
+        assert_eq!(tree.visible_rows().count(), 5);
     }
     tree.learn(Timeline::default());
     assert_eq!((tree.rows().len(), tree.selected().is_none()), (0, true));
@@ -149,7 +149,7 @@ fn a_session_that_branches_off_from_itself_is_shown_once() {
     timeline.sessions[1].parent = Some((third, 9));
     let tree = tree(timeline);
     assert_eq!(
-        told(&tree),
+        render(&tree),
         ["demo", ">3", "2", "1", "0", "other", " third"]
     );
 }

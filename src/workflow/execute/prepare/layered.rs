@@ -10,18 +10,18 @@ use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::{LowerFiles, hide_secrets, open_dirs, session_layer};
 use crate::host::fault;
 use crate::host::overlay::{Overlay, OverlayHolder};
-use crate::host::threads::beside;
+use crate::host::threads::join_both;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::run_env::RunEnv;
-use crate::workflow::hinted::hinted;
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
-const GIT: &str = ".git";
+const GIT_DIR: &str = ".git";
 
 /// `None` if commands run in a checkout instead.
-pub(super) fn prepare(
+pub(super) fn prepare_overlay(
     project: &Project,
     env: &RunEnv<'_>,
     user: &mut dyn User,
@@ -31,12 +31,12 @@ pub(super) fn prepare(
     }
     let is_required = project.settings.worktree.backend == Backend::Overlay;
     let (opened, is_known) = match command_files(project) {
-        CommandFiles::Overlay => (open(project, env, user)?, false),
+        CommandFiles::Overlay => (open_overlay(project, env, user)?, false),
         CommandFiles::Checkout(why) => (Err(why), true),
     };
     match opened {
         Ok(prepared) => Ok(Some(prepared)),
-        Err(why) if is_required => Err(hinted(
+        Err(why) if is_required => Err(error_with_hint(
             format!("`worktree.backend` is `overlay`, which this machine cannot do: {why}"),
             "`-c worktree.backend=auto` runs commands in a copy of the files where it must",
         )),
@@ -44,51 +44,53 @@ pub(super) fn prepare(
             // A reason that applies to the whole machine or comes from the settings is not repeated
             // on every turn.
             if !is_known {
-                user.tell(Event::Notice(Notice::CommandsInCopy(why)));
+                user.report(Event::Notice(Notice::CommandsInCopy(why)));
             }
             Ok(None)
         }
     }
 }
 
-fn open(
+fn open_overlay(
     project: &Project,
     env: &RunEnv<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<Result<PreparedWorktree, String>> {
     let repository = &project.repository;
     let (limits, index) = (project.limits(), project.index(&repository.worktree_name()));
-    let below = LowerFiles {
+    let lower = LowerFiles {
         tree: env.tree,
-        known: &index,
+        index: &index,
         limits: &limits,
     };
-    let kept = project.secrets(&repository.worktree_name());
-    let secrets = SecretSearch::new(repository, &limits, (&kept, &index));
-    let (found, made) = while_searching(&secrets, || {
+    let cached_secrets = project.secrets(&repository.worktree_name());
+    let secrets = SecretSearch::new(repository, &limits, (&cached_secrets, &index));
+    let (secret_paths, layer) = search_secrets_during(&secrets, || {
         let holder = OverlayHolder::start();
         let root = project.worktrees();
-        let opened = session_layer(repository, &root, env.name, &below);
+        let opened = session_layer(repository, &root, env.name, &lower);
         let worktree = opened.map_err(unmade)?;
         fault::point("after-layer")?;
         let mounted = mount_layer(repository, env, &worktree, holder)?;
         Ok::<_, anyhow::Error>((worktree, mounted))
     });
 
-    let (worktree, mounted) = made?;
+    let (worktree, mounted) = layer?;
     let mut prepared = PreparedWorktree {
         worktree,
         linked: Vec::new(),
         overlay: None,
     };
-    if let Err(why) = show(project, &below, (found, mounted), &mut prepared)? {
+    if let Err(why) =
+        hide_secrets_in_overlay(project, &lower, (secret_paths, mounted), &mut prepared)?
+    {
         return Ok(Err(why));
     }
-    if set_up(project, env, (&below, &secrets), &mut prepared, user)? {
+    if set_up_overlay(project, env, (&lower, &secrets), &mut prepared, user)? {
         prepared.overlay = None;
         // Changes to tracked files by `worktree.setup` are not part of the plan's result.
-        prepared.worktree.sweep_layer(repository, &below)?;
-        if let Err(why) = mount(project, env, (&below, &secrets), &mut prepared)? {
+        prepared.worktree.prune_layer(repository, &lower)?;
+        if let Err(why) = mount_overlay(project, env, (&lower, &secrets), &mut prepared)? {
             return Ok(Err(why));
         }
     }
@@ -96,24 +98,24 @@ fn open(
 }
 
 /// Mounts the layer over the user's files, with their git directory and secrets hidden.
-fn mount(
+fn mount_overlay(
     project: &Project,
     env: &RunEnv<'_>,
-    (below, secrets): (&LowerFiles<'_>, &SecretSearch<'_>),
+    (lower, secrets): (&LowerFiles<'_>, &SecretSearch<'_>),
     prepared: &mut PreparedWorktree,
 ) -> anyhow::Result<Result<(), String>> {
-    let (found, mounted) = while_searching(secrets, || {
+    let (secret_paths, mounted) = search_secrets_during(secrets, || {
         let holder = OverlayHolder::start();
         mount_layer(&project.repository, env, &prepared.worktree, holder)
     });
-    show(project, below, (found, mounted?), prepared)
+    hide_secrets_in_overlay(project, lower, (secret_paths, mounted?), prepared)
 }
 
-fn while_searching<T>(
+fn search_secrets_during<T>(
     secrets: &SecretSearch<'_>,
     work: impl FnOnce() -> T,
 ) -> (anyhow::Result<FoundSecrets>, T) {
-    beside(|| secrets.run(), work)
+    join_both(|| secrets.run(), work)
 }
 
 /// Mounts the layer with a git directory for commands. Secrets are still visible.
@@ -127,15 +129,15 @@ fn mount_layer(
     let hidden = worktree
         .hide_users_git_dir()
         .map_err(|error| format!("{error:#}"));
-    let folders = worktree.overlay(repository)?;
-    Ok(hidden.and_then(|()| holder?.mount(&folders, GIT)))
+    let dirs = worktree.overlay(repository)?;
+    Ok(hidden.and_then(|()| holder?.mount(&dirs, GIT_DIR)))
 }
 
 /// Hides the user's secrets in a mounted layer and makes it available. Fails closed: if they cannot
 /// be hidden, no overlay is used.
-fn show(
+fn hide_secrets_in_overlay(
     project: &Project,
-    below: &LowerFiles<'_>,
+    lower: &LowerFiles<'_>,
     (found, mounted): (anyhow::Result<FoundSecrets>, Result<Overlay, String>),
     prepared: &mut PreparedWorktree,
 ) -> anyhow::Result<Result<(), String>> {
@@ -151,9 +153,9 @@ fn show(
     let copy = &project.settings.worktree.copy;
     let root = overlay.root()?;
     let hidden = found.and_then(|found| {
-        open_dirs(repository, below.tree, &root, &found.closed)?;
+        open_dirs(repository, lower.tree, &root, &found.closed)?;
         worktree.keep_hidden(&found.keyed)?;
-        hide_secrets(repository, below, &root, (found, copy))
+        hide_secrets(repository, lower, &root, (found, copy))
     });
     if let Err(error) = hidden {
         drop(overlay);
@@ -166,7 +168,7 @@ fn show(
 }
 
 /// Runs `worktree.setup` if it has not run in this layer. Returns whether it did.
-fn set_up(
+fn set_up_overlay(
     project: &Project,
     env: &RunEnv<'_>,
     (below, secrets): (&LowerFiles<'_>, &SecretSearch<'_>),
@@ -181,7 +183,7 @@ fn set_up(
         // The script must not see files that a plan wrote and the user never reviewed.
         prepared.overlay = None;
         prepared.worktree.clear_layer()?;
-        if let Err(why) = mount(project, env, (below, secrets), prepared)? {
+        if let Err(why) = mount_overlay(project, env, (below, secrets), prepared)? {
             anyhow::bail!("the layer cannot be mounted again: {why}");
         }
     }
@@ -190,19 +192,19 @@ fn set_up(
         project,
         env,
         setup,
-        (&prepared.worktree, prepared.view()),
+        (&prepared.worktree, prepared.overlay_holder()),
         user,
     )?;
     if let Some(failed) = SetupFailed::of(ended, project) {
         prepared.overlay = None;
-        forget(&prepared.worktree)?;
+        remove_layer(&prepared.worktree)?;
         return Err(failed.into());
     }
     prepared.worktree.keep_setup(setup)?;
     Ok(true)
 }
 
-fn forget(worktree: &SessionWorktree) -> anyhow::Result<()> {
+fn remove_layer(worktree: &SessionWorktree) -> anyhow::Result<()> {
     worktree
         .remove_layer()
         .context("removing the layer of the session")

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use teddy::session::meta::Status;
 use teddy::session::name::SessionName;
-use teddy::workflow::branch::{branch, switch};
 use teddy::workflow::execute::result::{ExecuteResult, ReviewedPlan};
 use teddy::workflow::execute::{ExecuteOptions, execute_text};
+use teddy::workflow::lifecycle::{branch_session, switch_session};
 use teddy::workflow::model::agents;
-use teddy::workflow::new::new;
-use teddy::workflow::project::{Project, ProjectOptions, UserFolders};
+use teddy::workflow::new::start_session;
+use teddy::workflow::project::{Project, ProjectOptions, UserDirs};
 use teddy::workflow::restore::steps::{redo, undo};
 use teddy::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use teddy::workflow::user::{Approved, Decision, Event, Question, ReviewRequest, User};
@@ -93,7 +93,7 @@ impl User for Hasty<'_> {
         Ok(true)
     }
 
-    fn tell(&mut self, event: Event<'_>) {
+    fn report(&mut self, event: Event<'_>) {
         if matches!(event, Event::Started { .. })
             && let Some(save) = self.save.take()
         {
@@ -243,7 +243,7 @@ impl World {
 
     fn project(&self, at: usize) -> Project {
         let home = self.repo.beside("home");
-        let places = UserFolders {
+        let places = UserDirs {
             config: home.join("config/teddy"),
             config_file: home.join("config.yaml"),
             cache: home.join("cache/teddy"),
@@ -498,7 +498,7 @@ impl World {
         let agent = agents::agent(&project, "pathfinder").unwrap();
         let transaction = project.enter("new", &mut Hasty { save: None }).unwrap();
         let session = SessionName::parse(&name).unwrap();
-        new(&transaction, &mut project, &session, &agent).unwrap();
+        start_session(&transaction, &mut project, &session, &agent).unwrap();
         self.story.push(format!("new {name}@{at}"));
         self.sessions.insert(name.clone(), Vec::new());
         self.checkouts[at].session = name;
@@ -514,7 +514,7 @@ impl World {
                 let number = dice.below(turns.len() + 1);
                 let mut project = self.project(at);
                 let parsed = SessionName::parse(&name).unwrap();
-                branch(
+                branch_session(
                     &mut project,
                     &format!("{other}:{number}"),
                     &parsed,
@@ -562,7 +562,7 @@ impl World {
 
     fn switch(&mut self, at: usize, dice: &mut Dice) {
         let (other, _) = self.any_session(dice);
-        switch(&mut self.project(at), &SessionName::parse(&other).unwrap()).unwrap();
+        switch_session(&mut self.project(at), &SessionName::parse(&other).unwrap()).unwrap();
         self.story.push(format!("switch {other}@{at}"));
         self.checkouts[at].session = other;
     }
@@ -965,13 +965,13 @@ impl World {
         let session = SessionName::parse(&self.checkouts[at].session).unwrap();
         let tip = project.store().tip(&session).unwrap();
         let reader = Reader::new(&project.repository);
-        let stack = reader.here(&tip).map_err(|error| format!("{error:#}"))?;
+        let stack = reader.current(&tip).map_err(|error| format!("{error:#}"))?;
         for path in PATHS {
             let (mut found, mut top) = (Vec::new(), stack.at(path.as_bytes()));
             while let Some(id) = top {
                 let patch = reader.patch(id).map_err(|error| format!("{error:#}"))?;
                 found.insert(0, self.by_change[&patch.change.after.to_string()]);
-                top = patch.below.at(path.as_bytes());
+                top = patch.base.at(path.as_bytes());
             }
             let expected = &self.checkouts[at].here[path];
             if found != *expected {

@@ -1,0 +1,82 @@
+//! Handles command lines that run no command: invalid ones, `--help`, `--version`.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue};
+
+use super::mistyped::{Mistyped, unknown_command};
+use super::{Command, app, exit, failure, version};
+use crate::host::stdout;
+
+/// Returns whether an unparsable command line asks for JSON.
+pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
+    let options = arguments.iter().take_while(|argument| *argument != "--");
+    options.skip(1).any(|argument| argument == "--json")
+}
+
+/// Reports what is wrong with the command line, or prints the requested help.
+pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) -> ExitCode {
+    let mistyped = unknown_command(&error, line, Command::names());
+    // Clap suggests passing an unknown short option as a value, which is rarely meant.
+    if matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if is_short(word))
+    {
+        error.remove(ContextKind::Suggested);
+    }
+
+    if !error.use_stderr() {
+        return printed(error.print());
+    }
+
+    // If stderr is closed, there is no way to report this.
+    let _ = match &mistyped {
+        Some(Mistyped { message, hint }) => {
+            writeln!(std::io::stderr(), "error: {message}\nhint: {hint}")
+        }
+        None => error.print(),
+    };
+
+    if is_json {
+        let (message, diagnosis) = match mistyped {
+            Some(Mistyped { message, hint }) => (message, failure::Diagnosis::usage(Some(hint))),
+            None => failure::misread(&error),
+        };
+        let value = diagnosis.to_json(&message, serde_json::Value::Null);
+        let _ = app::json_text(&value).map(stdout::write_stdout);
+    }
+
+    exit::USAGE.into()
+}
+
+fn is_short(word: &str) -> bool {
+    let name = word.strip_prefix('-').unwrap_or_default();
+    name.chars().count() == 1 || name.parse::<u64>().is_ok()
+}
+
+pub(super) fn print_version(error: &clap::Error, is_json: bool, is_verbose: bool) -> ExitCode {
+    printed(if is_json {
+        app::json_text(&version::to_json())
+            .map_err(std::io::Error::other)
+            .and_then(stdout::write_stdout)
+    } else if is_verbose {
+        stdout::write_stdout(version::details())
+    } else {
+        error.print()
+    })
+}
+
+/// Returns the exit code after printing to stdout. A closed pipe is not an error.
+pub(super) fn printed(result: std::io::Result<()>) -> ExitCode {
+    let flushed = result.and_then(|()| std::io::stdout().flush());
+    match stdout::ignore_closed_pipe(flushed) {
+        Ok(()) => exit::SUCCESS.into(),
+        Err(error) => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "error: writing to standard output: {error}"
+            );
+            exit::FAILED.into()
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Protection, absorption and release of packs.
+
+use crate::git::keep::missing;
+use crate::git::keep::pack::keep;
+use crate::git::keep::protect;
+use crate::git::object::batch;
+use gix::objs::{Kind, Write as _, WriteTo as _};
+
+use super::*;
+use crate::git::object::NewCommit;
+
+/// Writes a commit with one file as loose objects, as git does.
+fn commit(repository: &Repository, text: &str) -> CommitId {
+    let write = |kind, bytes: &[u8]| repository.gix.objects.write_buf(kind, bytes).unwrap();
+    let blob = write(Kind::Blob, text.as_bytes());
+
+    let mut tree = Vec::new();
+    let entries = vec![gix::objs::tree::Entry {
+        mode: gix::objs::tree::EntryKind::Blob.into(),
+        filename: "a".into(),
+        oid: blob,
+    }];
+    gix::objs::Tree { entries }.write_to(&mut tree).unwrap();
+    let tree = TreeId(write(Kind::Tree, &tree));
+
+    let time = crate::host::clock::now();
+    let commit = repository
+        .encoded(&NewCommit {
+            tree,
+            parents: &[],
+            message: text,
+            time: &time,
+        })
+        .unwrap();
+    CommitId(write(Kind::Commit, &commit))
+}
+
+fn is_whole(repository: &Repository, id: CommitId) -> bool {
+    let tree = repository.commit(id).unwrap().tree;
+    let new_objects = missing::find_new_objects(repository, tree, &[], &HashSet::new()).unwrap();
+    let is_there = |&id: &ObjectId| repository.has(id);
+    new_objects.missing.is_empty() && new_objects.present.iter().all(is_there)
+}
+
+pub(super) fn repository() -> (tempfile::TempDir, Repository) {
+    let dir = tempfile::tempdir().unwrap();
+    gix::init(dir.path()).unwrap();
+    let repository = Repository::open(dir.path()).unwrap();
+    std::fs::create_dir_all(repository.teddy_dir()).unwrap();
+    (dir, repository)
+}
+
+/// Removes all loose objects, as `git prune --expire=now` does with unreachable ones.
+fn prune(repository: &Repository) {
+    for dir in std::fs::read_dir(repository.common_dir().join("objects"))
+        .unwrap()
+        .flatten()
+    {
+        if dir.file_name().len() == 2 {
+            std::fs::remove_dir_all(dir.path()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_held_outlives_a_prune() {
+    let (dir, repository) = repository();
+    let id = commit(&repository, "one");
+    let protected = protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
+        .unwrap()
+        .expect("all is there");
+    prune(&repository);
+    let fresh = Repository::open(dir.path()).unwrap();
+
+    assert!(is_whole(&fresh, id));
+    assert_eq!(keep::keep_files(&repository).len(), 1);
+    protect::release_protected(&repository, &protected).unwrap();
+    assert_eq!(keep::keep_files(&repository), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_is_gone_already_cannot_be_held() {
+    let (dir, repository) = repository();
+    let id = commit(&repository, "one");
+    prune(&repository);
+    let fresh = Repository::open(dir.path()).unwrap();
+    assert!(
+        protect::protect_commits(&fresh, &[id], &[], MergePolicy::Merge)
+            .unwrap()
+            .is_none()
+    );
+
+    assert!(keep::keep_files(&repository).is_empty());
+}
+
+#[test]
+fn what_is_kept_is_not_kept_twice() {
+    let (_dir, repository) = repository();
+    let id = commit(&repository, "one");
+    let _protected = protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
+        .unwrap()
+        .expect("all is there");
+    let again = protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
+        .unwrap()
+        .expect("all is there");
+
+    assert_eq!(
+        (again.keeps, keep::keep_files(&repository).len()),
+        (keep::keep_files(&repository), 1)
+    );
+}
+
+#[test]
+fn a_pack_does_not_take_itself_in() {
+    let (dir, repository) = repository();
+    let mut ids = Vec::new();
+    for n in 0..3 {
+        let batch = batch::begin_batch(&repository);
+        let blob = batch.blob(format!("content {n}").as_bytes()).unwrap();
+        let tree = batch.tree_of(&[("a".to_owned(), blob)]).unwrap();
+        let time = crate::host::clock::now();
+        ids.push(
+            batch
+                .commit(&NewCommit {
+                    tree,
+                    parents: &[],
+                    message: "",
+                    time: &time,
+                })
+                .unwrap(),
+        );
+        batch.finish().unwrap();
+
+        let protected = protect::protect_commits(&repository, &[ids[n]], &[], MergePolicy::Merge)
+            .unwrap()
+            .expect("all is there");
+        protect::release_protected(&repository, &protected).unwrap();
+        let fresh = Repository::open(dir.path()).unwrap();
+        assert!(ids.iter().all(|&id| is_whole(&fresh, id)));
+    }
+}
+
+#[test]
+fn packs_stay_few_and_lose_nothing() {
+    let (dir, repository) = repository();
+    let mut ids = Vec::new();
+    for n in 0..100 {
+        ids.push(commit(&repository, &format!("content {n}")));
+        let protected = protect::protect_commits(&repository, &[ids[n]], &[], MergePolicy::Merge)
+            .unwrap()
+            .expect("all is there");
+        protect::release_protected(&repository, &protected).unwrap();
+    }
+
+    let packs = std::fs::read_dir(keep::pack_dir(&repository))
+        .unwrap()
+        .flatten()
+        .filter(|file| file.path().extension().unwrap() == "pack");
+    assert!(packs.count() <= 8);
+    prune(&repository);
+    let fresh = Repository::open(dir.path()).unwrap();
+    for id in ids {
+        assert!(is_whole(&fresh, id));
+    }
+}
+
+#[test]
+fn no_pack_goes_while_git_collects() {
+    let (_dir, repository) = repository();
+    std::fs::write(repository.common_dir().join("gc.pid"), "1 here").unwrap();
+    for n in 0..4 {
+        let id = commit(&repository, &format!("content {n}"));
+        let protected = protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
+            .unwrap()
+            .expect("all is there");
+        protect::release_protected(&repository, &protected).unwrap();
+    }
+
+    assert_eq!(pack_merge::own_packs(&repository).len(), 4);
+}
+
+#[test]
+fn a_damaged_pack_is_not_taken_in() {
+    let (dir, repository) = repository();
+    let first = commit(&repository, "one");
+    let protected = protect::protect_commits(&repository, &[first], &[], MergePolicy::Merge)
+        .unwrap()
+        .expect("all is there");
+    protect::release_protected(&repository, &protected).unwrap();
+    let [small] = pack_merge::own_packs(&repository)
+        .try_into()
+        .expect("one pack");
+    let (path, mut bytes) = (
+        small.with_extension("pack"),
+        std::fs::read(small.with_extension("pack")).unwrap(),
+    );
+    let middle = bytes.len() / 2;
+
+    bytes[middle] ^= 0xff;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, bytes).unwrap();
+    let second = commit(&repository, "two");
+    let protected = protect::protect_commits(&repository, &[second], &[], MergePolicy::Merge)
+        .unwrap()
+        .expect("all is there");
+
+    protect::release_protected(&repository, &protected).unwrap();
+    assert!(path.is_file());
+    prune(&repository);
+    assert!(Repository::open(dir.path()).unwrap().commit(second).is_ok());
+}
+
+#[test]
+fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
+    let (dir, repository) = repository();
+    let id = commit(&repository, "one");
+    let protected = protect::protect_commits(&repository, &[id], &[], MergePolicy::Separate)
+        .unwrap()
+        .expect("all is there");
+    protect::release_protected(&repository, &protected).unwrap();
+    let [old] = pack_merge::own_packs(&repository)
+        .try_into()
+        .expect("one pack");
+
+    std::fs::write(
+        old.with_extension("keep"),
+        format!("teddy {}\n", std::process::id()),
+    )
+    .unwrap();
+    let more = commit(&repository, "two");
+    let _protected = protect::protect_commits(&repository, &[id, more], &[], MergePolicy::Separate)
+        .unwrap()
+        .expect("all is there");
+
+    for ending in ["keep", "idx", "pack"] {
+        std::fs::remove_file(old.with_extension(ending)).unwrap();
+    }
+
+    prune(&repository);
+    let fresh = Repository::open(dir.path()).unwrap();
+    assert!([id, more].into_iter().all(|id| is_whole(&fresh, id)));
+}

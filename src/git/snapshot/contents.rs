@@ -1,0 +1,393 @@
+//! Reads files and symlinks and converts them to the form in which git stores them.
+//!
+//! Only filters of the user's own configuration run; `.gitattributes` selects among them.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix::attrs::StateRef;
+use gix::bstr::{BStr, ByteSlice as _};
+use gix::filter::Pipeline;
+use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
+use gix::index::entry::Stat;
+use gix::objs::Kind as ObjectKind;
+use gix::objs::tree::EntryKind;
+use gix::worktree::stack::state::attributes::Source;
+use rustix::fd::AsFd as _;
+use rustix::fs::OFlags;
+
+use super::cache::{CacheOrigin, mark};
+use super::context::ScanContext;
+use super::dir_scan::{Scanned, join_path};
+use super::limits::{LeftOut, Reason, display_path};
+use super::stable::read_stable;
+use crate::git::During;
+use crate::git::filter::in_byte_order;
+use crate::git::object::BlobId;
+use crate::git::object::large::LARGE;
+use crate::git::object::writer::Sink;
+use crate::git::stat::{self, NameKind, is_absent, is_exhausted};
+use crate::host::threads::{cores, parallel_map};
+use crate::text::git_file::refused;
+use crate::text::path::must_be_file;
+
+const PER_THREAD: usize = 16;
+
+struct ReadJob {
+    dir: usize,
+    entry: usize,
+    path: Vec<u8>,
+    kind: EntryKind,
+    /// Size at that time, modulo 2^32 as in git's index.
+    size: u32,
+    tracked: bool,
+}
+
+pub(super) enum ReadOutcome {
+    /// The object. The stat is null if the file kept changing, so the next snapshot reads it again.
+    Read(ObjectId, Stat),
+    Missing,
+    /// A tracked file is recorded as in the index.
+    LeftOut(Reason),
+}
+
+enum PathContent {
+    Bytes(Vec<u8>, Stat),
+    Large(File),
+}
+
+pub(super) enum Filtered {
+    Unchanged,
+    Bytes(Vec<u8>),
+}
+
+/// Reads every file without a known id and fills in the ids.
+pub(super) fn read_all(
+    scan: &ScanContext<'_>,
+    scanned: &mut [Scanned],
+    sink: &Sink,
+) -> anyhow::Result<()> {
+    let jobs = jobs(scanned);
+    if jobs.is_empty() {
+        return Ok(());
+    }
+
+    // Tracked files do not count towards the limits.
+    let new = jobs.iter().filter(|job| !job.tracked);
+    let new = new.map(|job| (job.path.as_slice(), u64::from(job.size)));
+
+    // Before any file is read, so nothing is written if there are too many.
+    scan.limits.allow(new)?;
+    let threads = cores().min(jobs.len().div_ceil(PER_THREAD));
+    let part = jobs.len().div_ceil(threads);
+    let run = |jobs: &[ReadJob]| -> anyhow::Result<Vec<ReadOutcome>> {
+        let mut repo = scan.shared.to_thread_local();
+        // An unknown object is new. Searching for packs that appeared in the meantime would be
+        // slow.
+        repo.objects.refresh_never();
+        let mut reader = ContentReader::new(scan, &repo, sink);
+        jobs.iter()
+            .map(|job| reader.read(&job.path, job.kind, job.tracked))
+            .collect()
+    };
+
+    let outcomes = parallel_map(jobs.chunks(part), run).into_iter();
+    let outcomes: Vec<Vec<ReadOutcome>> = outcomes.collect::<anyhow::Result<_>>()?;
+
+    // Last to first, so removing an entry moves none of those that are still to come.
+    let outcomes: Vec<ReadOutcome> = outcomes.into_iter().flatten().collect();
+    for (job, outcome) in jobs.iter().zip(outcomes).rev() {
+        record_outcome(scan, &mut scanned[job.dir], job, outcome)?;
+    }
+
+    Ok(())
+}
+
+fn jobs(scanned: &[Scanned]) -> Vec<ReadJob> {
+    let mut jobs = Vec::new();
+    for (dir, scan) in scanned.iter().enumerate() {
+        scan.listing.each_fresh(|at, entry| {
+            if entry.id.is_null() && entry.origin == CacheOrigin::Scanned {
+                jobs.push(ReadJob {
+                    dir,
+                    entry: at,
+                    path: join_path(&scan.path, &entry.name),
+                    kind: entry.kind,
+                    size: entry.stat.size,
+                    // Entries in the user's index have a basis.
+                    tracked: entry.basis != 0,
+                });
+            }
+        });
+    }
+
+    jobs
+}
+
+fn record_outcome(
+    scan: &ScanContext<'_>,
+    dir: &mut Scanned,
+    job: &ReadJob,
+    outcome: ReadOutcome,
+) -> anyhow::Result<()> {
+    let cache = scan.cache.as_deref();
+    let Some(entry) = dir.listing.fresh_at(job.entry) else {
+        return Ok(());
+    };
+    match outcome {
+        ReadOutcome::Read(id, stat) => {
+            entry.id = id;
+            entry.stat = stat;
+        }
+        ReadOutcome::Missing => {
+            dir.listing.remove(job.entry, cache);
+            dir.marks |= mark::RELIST;
+        }
+        ReadOutcome::LeftOut(reason) => {
+            dir.marks |= mark::RELIST;
+            dir.left_out.push(LeftOut {
+                path: display_path(&job.path),
+                reason,
+            });
+            // A tracked file that is left out is not deleted: record it as in the index.
+            let tracked = scan.index()?.state.entry_by_path(job.path.as_bstr());
+            match tracked
+                .and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id)))
+            {
+                Some((kind, id)) => {
+                    (entry.kind, entry.id, entry.stat) = (kind, id, Stat::default());
+                }
+                None => dir.listing.remove(job.entry, cache),
+            }
+        }
+    }
+
+    Ok(())
+}
+
+pub(super) struct ContentReader<'g, 'r> {
+    pub(super) scan: &'g ScanContext<'g>,
+    pub(super) repo: &'r gix::Repository,
+    pub(super) sink: &'g Sink,
+    /// Loaded when the first file needs them.
+    filters: Option<Pipeline<'r>>,
+}
+
+impl<'g, 'r> ContentReader<'g, 'r> {
+    pub(super) fn new(
+        scan: &'g ScanContext<'g>,
+        repo: &'r gix::Repository,
+        sink: &'g Sink,
+    ) -> ContentReader<'g, 'r> {
+        ContentReader {
+            scan,
+            repo,
+            sink,
+            filters: None,
+        }
+    }
+
+    /// Reads a file or symlink into an object. An untracked secret is left out.
+    pub(super) fn read(
+        &mut self,
+        path: &[u8],
+        kind: EntryKind,
+        tracked: bool,
+    ) -> anyhow::Result<ReadOutcome> {
+        let read = if kind == EntryKind::Link && self.scan.links {
+            self.link(path)
+                .map(|(target, stat)| PathContent::Bytes(target, stat))
+        } else {
+            self.file(path)
+        };
+
+        let (data, stat) = match read {
+            Ok(PathContent::Bytes(data, stat)) => (data, stat),
+            Ok(PathContent::Large(_)) if must_be_file(&name_of(path)) => {
+                let why = format!("larger than {} MiB, and git reads it whole", LARGE >> 20);
+                return Ok(ReadOutcome::LeftOut(Reason::Refused(why)));
+            }
+            Ok(PathContent::Large(file)) => return self.read_large(path, &file, tracked),
+            Err(error) => return failed(path, error),
+        };
+        if kind == EntryKind::Link {
+            return Ok(ReadOutcome::Read(
+                self.sink.add(ObjectKind::Blob, data)?,
+                stat,
+            ));
+        }
+
+        self.take(path, data, stat, tracked)
+    }
+
+    pub(super) fn take(
+        &mut self,
+        path: &[u8],
+        data: Vec<u8>,
+        stat: Stat,
+        tracked: bool,
+    ) -> anyhow::Result<ReadOutcome> {
+        let secret = if tracked {
+            None
+        } else {
+            self.secret(path, &data)
+        };
+
+        let index = self.scan.index()?;
+        let data = in_byte_order(self.repo, &index.state, path, data)?;
+        let data = match self.filtered(path, data.as_slice()) {
+            Ok(Filtered::Unchanged) => data,
+            Ok(Filtered::Bytes(data)) => data,
+            Err(error) => return self.unfiltered(path, error),
+        };
+        // After the filters, because the turn's version is stored filtered.
+        if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
+            return Ok(ReadOutcome::LeftOut(reason));
+        }
+        if let Some(why) = self.refused(path, &data)? {
+            return Ok(ReadOutcome::LeftOut(Reason::Refused(why)));
+        }
+
+        Ok(ReadOutcome::Read(
+            self.sink.add(ObjectKind::Blob, data)?,
+            stat,
+        ))
+    }
+
+    /// Returns why git refuses a tree with this content; `None` also if the index has a content that
+    /// git refuses, because the trees before are as they are.
+    fn refused(&self, path: &[u8], data: &[u8]) -> anyhow::Result<Option<String>> {
+        let name = name_of(path);
+        let Some(why) = refused(&name, data) else {
+            return Ok(None);
+        };
+        let tracked = self.scan.index()?.state.entry_by_path(path.as_bstr());
+        let old = tracked.and_then(|entry| self.repo.find_blob(entry.id).ok());
+        let is_old = old.is_some_and(|old| refused(&name, &old.data).is_some());
+        Ok(Some(why).filter(|_| !is_old))
+    }
+
+    /// Result for a file whose filter failed.
+    pub(super) fn unfiltered(
+        &self,
+        path: &[u8],
+        error: anyhow::Error,
+    ) -> anyhow::Result<ReadOutcome> {
+        // `git add` refuses the file too, but that is no reason to refuse the whole snapshot.
+        if self.has_encoding(path)? {
+            let why = "its content is not in its `working-tree-encoding`";
+            return Ok(ReadOutcome::LeftOut(Reason::Unreadable(why.to_owned())));
+        }
+        Err(error)
+    }
+
+    fn secret(&self, path: &[u8], data: &[u8]) -> Option<Reason> {
+        let limits = self.scan.limits;
+        if limits.is_secret(path) {
+            return Some(Reason::Secret);
+        }
+        limits.key_in(path, data).map(Reason::Key)
+    }
+
+    /// Returns whether a turn created exactly this content.
+    pub(super) fn is_made(&self, path: &[u8], data: &[u8]) -> bool {
+        let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, data);
+        id.is_ok_and(|id| self.is_made_as(path, id))
+    }
+
+    pub(super) fn is_made_as(&self, path: &[u8], id: ObjectId) -> bool {
+        let created = self.scan.forced(path).and_then(|forced| forced.created);
+        created.is_some_and(|created| BlobId::of(id) == created.id)
+    }
+
+    fn link(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
+        let (dir, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+        let dir = self.scan.open(dir, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let target = rustix::fs::readlinkat(&dir, name, Vec::new())?;
+        Ok((target.into_bytes(), stat::stat_name(&dir, name)?.stat))
+    }
+
+    /// Reads a file, or only opens it if it is large.
+    fn file(&self, path: &[u8]) -> std::io::Result<PathContent> {
+        let file = File::from(self.scan.open(path, OFlags::RDONLY)?);
+        let name_stat = stat::stat_fd(file.as_fd())?;
+        if name_stat.kind == NameKind::File && name_stat.size > LARGE && !self.sink.is_read_only() {
+            return Ok(PathContent::Large(file));
+        }
+        read_stable(&file).map(|(data, stat)| PathContent::Bytes(data, stat))
+    }
+
+    fn has_encoding(&self, path: &[u8]) -> anyhow::Result<bool> {
+        let index = self.scan.index()?;
+        let mut attributes = self
+            .repo
+            .attributes_only(&index.state, Source::WorktreeThenIdMapping)
+            .during("reading git's attributes")?;
+        let mut encoding = attributes.selected_attribute_matches(["working-tree-encoding"]);
+        attributes
+            .at_entry(BStr::new(path), None)
+            .during("reading git's attributes")?
+            .matching_attributes(&mut encoding);
+
+        let is_value = |state| matches!(state, StateRef::Value(_));
+        Ok(encoding
+            .iter_selected()
+            .any(|attribute| is_value(attribute.assignment.state)))
+    }
+
+    pub(super) fn filtered(&mut self, path: &[u8], data: impl Read) -> anyhow::Result<Filtered> {
+        let index = self.scan.index()?;
+        let filters = match &mut self.filters {
+            Some(filters) => filters,
+            empty => {
+                let attributes = self
+                    .repo
+                    .attributes_only(&index.state, Source::WorktreeThenIdMapping);
+                let attributes = attributes.during("reading git's attributes")?.detach();
+                empty.insert(
+                    Pipeline::new(self.repo, attributes)
+                        .during("reading the configuration of filters")?,
+                )
+            }
+        };
+
+        let name = Path::new(OsStr::from_bytes(path));
+        let failed = || format!("cannot record `{}`: its filter failed", display_path(path));
+        let mut converted = Vec::new();
+        match filters
+            .convert_to_git(data, name, &index.state)
+            .during(failed())?
+        {
+            ToGitOutcome::Unchanged(_) => return Ok(Filtered::Unchanged),
+            ToGitOutcome::Buffer(buffer) => converted.extend_from_slice(buffer),
+            ToGitOutcome::Process(mut process) => {
+                process.read_to_end(&mut converted).with_context(failed)?;
+            }
+        }
+
+        Ok(Filtered::Bytes(converted))
+    }
+}
+
+/// Returns the last component of a path.
+fn name_of(path: &[u8]) -> String {
+    let name = path.rsplit(|&byte| byte == b'/').next();
+    String::from_utf8_lossy(name.unwrap_or(path)).into_owned()
+}
+
+/// Result for a file that cannot be read. Fails if the process or system ran out of resources.
+pub(super) fn failed(path: &[u8], error: std::io::Error) -> anyhow::Result<ReadOutcome> {
+    if is_exhausted(&error) {
+        return Err(error).with_context(|| format!("cannot read `{}`", display_path(path)));
+    }
+    Ok(if is_absent(&error) {
+        ReadOutcome::Missing
+    } else {
+        ReadOutcome::LeftOut(Reason::Unreadable(error.kind().to_string()))
+    })
+}

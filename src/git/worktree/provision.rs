@@ -1,0 +1,309 @@
+//! Copies or links ignored files from the workspace that a plan's commands need.
+//!
+//! Only ignored files are transferred, and never as hard links, because writing to one would write
+//! to the user's file. An ignored directory is searched only if a pattern names a path in it.
+
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use gix::bstr::ByteSlice;
+use gix::index::entry::Mode;
+use gix::worktree::stack::state::ignore::Source;
+use rustix::fs::{FileType, Stat};
+
+use super::SessionWorktree;
+use crate::git::During;
+use crate::git::ignore::TextRules;
+use crate::git::ignore::user_index;
+use crate::git::path_handle::{FileContents, IfMissing, OnDisk, Top, WalkResult};
+use crate::git::repository::Repository;
+use crate::git::snapshot::limits::SnapshotLimits;
+use crate::host::file::Root;
+
+/// File in the workspace that lists what to copy, in the syntax of `.gitignore`.
+pub const INCLUDE_FILE: &str = ".worktreeinclude";
+const MAX_INCLUDE: u64 = 1 << 20;
+
+/// Patterns of ignored files to transfer, in the syntax of `.gitignore`.
+#[derive(Debug, Clone, Default)]
+pub struct ProvisionRules {
+    /// Files to copy, in addition to [`INCLUDE_FILE`]. Files with names of secrets are copied only
+    /// if listed here.
+    pub copy: Vec<String>,
+    /// Files and directories to link to.
+    pub link: Vec<String>,
+}
+
+/// Result of the transfer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProvisionedFiles {
+    /// Copied files and symlinks, except those that were up to date.
+    pub copied: Vec<Vec<u8>>,
+    /// Symlinks to the workspace. A snapshot must leave them out even if no rule ignores a symlink.
+    pub linked: Vec<Vec<u8>>,
+    /// Paths that were not transferred because something else exists there.
+    pub in_the_way: Vec<Vec<u8>>,
+}
+
+struct Walker<'a> {
+    from: &'a Path,
+    to: Top,
+    copy: Patterns,
+    /// Patterns of secrets that can be copied.
+    explicit: TextRules,
+    limits: &'a SnapshotLimits,
+    link: Patterns,
+    provisioned: ProvisionedFiles,
+}
+
+struct Patterns {
+    rules: TextRules,
+    /// Patterns that contain a path, without `/` at either end.
+    paths: Vec<Vec<u8>>,
+}
+
+struct WorkspaceName {
+    path: Vec<u8>,
+    is_dir: bool,
+    /// Whether git ignores the path or a directory above it.
+    ignored: bool,
+}
+
+/// Transfers the ignored files of `workspace` that match. Files that are up to date stay.
+pub fn provision_files(
+    worktree: &SessionWorktree,
+    workspace: &Repository,
+    (rules, limits): (&ProvisionRules, &SnapshotLimits),
+) -> anyhow::Result<ProvisionedFiles> {
+    let included = included(workspace)?;
+    if included.is_empty() && rules.copy.is_empty() && rules.link.is_empty() {
+        return Ok(ProvisionedFiles::default());
+    }
+
+    let mut walker = Walker {
+        from: workspace.workdir(),
+        to: Top::open_own(&worktree.path)?,
+        copy: Patterns::parse(&[included, rules.copy.join("\n").into_bytes()].join(&b'\n')),
+        explicit: TextRules::parse(rules.copy.join("\n").as_bytes()),
+        limits,
+        link: Patterns::parse(rules.link.join("\n").as_bytes()),
+        provisioned: ProvisionedFiles::default(),
+    };
+    walker.walk(workspace)?;
+    Ok(walker.provisioned)
+}
+
+/// Returns the content of [`INCLUDE_FILE`]. A turn can have written it, so it does not make secrets
+/// readable.
+fn included(workspace: &Repository) -> anyhow::Result<Vec<u8>> {
+    // Opened without following symlinks: the file could lead out of the project or be a pipe.
+    match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Walker<'_> {
+    fn walk(&mut self, workspace: &Repository) -> anyhow::Result<()> {
+        let index = &user_index(workspace)?.state;
+        let mut rules = workspace
+            .gix
+            .excludes(index, None, Source::WorktreeThenIdMappingIfNotSkipped)
+            .during("reading ignore rules")?;
+        let mut dirs = vec![WorkspaceName {
+            path: Vec::new(),
+            is_dir: true,
+            ignored: false,
+        }];
+
+        while let Some(dir) = dirs.pop() {
+            for mut entry in self.inside(&dir)? {
+                let (path, mode) = (
+                    entry.path.as_bstr(),
+                    if entry.is_dir { Mode::DIR } else { Mode::FILE },
+                );
+                if !entry.is_dir && index.entry_by_path(path).is_some() {
+                    continue;
+                }
+
+                entry.ignored = entry.ignored
+                    || rules
+                        .at_entry(path, Some(mode))
+                        .during("reading ignore rules")?
+                        .is_excluded();
+                if entry.ignored && self.link.fits(&entry) {
+                    self.link_to(&entry.path)?;
+                } else if entry.ignored && self.copy.fits(&entry) {
+                    self.copy(entry)?;
+                } else if entry.is_dir && self.leads_on(&entry) {
+                    dirs.push(entry);
+                }
+            }
+        }
+
+        Ok(())
+    }
+
+    fn leads_on(&self, dir: &WorkspaceName) -> bool {
+        if dir.ignored {
+            return self.copy.leads_into(&dir.path) || self.link.leads_into(&dir.path);
+        }
+        !self.source(&dir.path).join(".git").exists()
+    }
+
+    /// Lists a directory of the workspace. An unreadable directory counts as empty.
+    fn inside(&self, dir: &WorkspaceName) -> anyhow::Result<Vec<WorkspaceName>> {
+        let entries = match std::fs::read_dir(self.source(&dir.path)) {
+            Ok(entries) => entries,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::PermissionDenied | ErrorKind::NotFound
+                ) =>
+            {
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name().into_vec();
+            if name == b".git" && dir.path.is_empty() {
+                continue;
+            }
+
+            let path = if dir.path.is_empty() {
+                name
+            } else {
+                [&dir.path, b"/".as_slice(), &name].concat()
+            };
+            names.push(WorkspaceName {
+                path,
+                is_dir: entry.file_type()?.is_dir(),
+                ignored: dir.ignored,
+            });
+        }
+
+        Ok(names)
+    }
+
+    fn copy(&mut self, entry: WorkspaceName) -> anyhow::Result<()> {
+        let mut all = vec![entry];
+        while let Some(entry) = all.pop() {
+            if entry.is_dir {
+                all.extend(self.inside(&entry)?);
+            } else if !self.limits.is_secret(&entry.path) || self.explicit.excludes(&entry.path) {
+                self.copy_file(&entry.path)
+                    .with_context(|| format!("copying `{}`", entry.path.to_str_lossy()))?;
+            }
+        }
+
+        Ok(())
+    }
+
+    /// Copies one file or symlink with its mtime. Skips a file with the same type, size and mtime.
+    fn copy_file(&mut self, path: &[u8]) -> anyhow::Result<()> {
+        let source = self.source(path);
+        let metadata = std::fs::symlink_metadata(&source)?;
+        let WalkResult::Handle(handle) = self.to.walk(path, IfMissing::Make)? else {
+            self.provisioned.in_the_way.push(path.to_vec());
+            return Ok(());
+        };
+
+        let existing = handle.stat()?;
+        let kind = |existing: &Stat| FileType::from_raw_mode(existing.st_mode);
+        if existing
+            .as_ref()
+            .is_some_and(|existing| kind(existing).is_dir())
+        {
+            self.provisioned.in_the_way.push(path.to_vec());
+            return Ok(());
+        }
+
+        let same = existing.as_ref().is_some_and(|existing| {
+            kind(existing) == FileType::from_raw_mode(metadata.mode())
+                && u64::try_from(existing.st_size) == Ok(metadata.len())
+                && (existing.st_mtime, i64::try_from(existing.st_mtime_nsec))
+                    == (metadata.mtime(), Ok(metadata.mtime_nsec()))
+        });
+        if same || !(metadata.is_file() || metadata.is_symlink()) {
+            return Ok(());
+        }
+
+        if existing.is_some() {
+            handle.remove()?;
+        }
+
+        if metadata.is_symlink() {
+            let target = std::fs::read_link(&source)?.into_os_string().into_vec();
+            handle.create(&FileContents::Link(target), false)?;
+        } else {
+            handle.copy_from(&mut std::fs::File::open(&source)?)?;
+        }
+
+        self.provisioned.copied.push(path.to_vec());
+        Ok(())
+    }
+
+    fn link_to(&mut self, path: &[u8]) -> anyhow::Result<()> {
+        let target = self.source(path).into_os_string().into_vec();
+        let WalkResult::Handle(handle) = self.to.walk(path, IfMissing::Make)? else {
+            self.provisioned.in_the_way.push(path.to_vec());
+            return Ok(());
+        };
+
+        match handle.read()? {
+            OnDisk::Absent => {
+                handle.create(&FileContents::Link(target), false)?;
+            }
+            OnDisk::Link(existing) if existing == target => {}
+            _ => {
+                self.provisioned.in_the_way.push(path.to_vec());
+                return Ok(());
+            }
+        }
+
+        self.provisioned.linked.push(path.to_vec());
+        Ok(())
+    }
+
+    fn source(&self, path: &[u8]) -> PathBuf {
+        self.from.join(std::ffi::OsStr::from_bytes(path))
+    }
+}
+
+impl Patterns {
+    fn parse(text: &[u8]) -> Patterns {
+        let paths = text
+            .lines()
+            .map(|line| line.trim().trim_with(|c| c == '/'))
+            .filter(|line| line.contains(&b'/'));
+        Patterns {
+            rules: TextRules::parse(text),
+            paths: paths.map(<[u8]>::to_vec).collect(),
+        }
+    }
+
+    fn fits(&self, entry: &WorkspaceName) -> bool {
+        // A directory matches if everything in it does.
+        if entry.is_dir {
+            self.rules
+                .excludes(&[&entry.path, b"/\0".as_slice()].concat())
+        } else {
+            self.rules.excludes(&entry.path)
+        }
+    }
+
+    /// Returns whether a pattern names a path in an ignored directory.
+    fn leads_into(&self, dir: &[u8]) -> bool {
+        self.paths.iter().any(|path| {
+            path.strip_prefix(dir)
+                .is_some_and(|tail| tail.first() == Some(&b'/'))
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! Removes tags and comments around the parts of a plan.
+
+use super::SpellingNote;
+use super::condition::is_aside;
+use super::edits::LineEdits;
+use super::passage::{Passage, cut, is_beside_command};
+use crate::plan::action::border::looks_like_border;
+use crate::text::lines::Lines;
+use crate::text::markdown::{self, BlockKind, MarkdownBlock};
+
+/// Passes over a text. A tag hides the text below it until the next blank line.
+const MAX_ROUNDS: usize = 4;
+/// Longest tag, in bytes.
+const MAX_TAG: usize = 80;
+/// Parts of the names of tags that only wrap their contents. Any other tag changes the meaning: an
+/// example, a draft, deleted text.
+const CONTAINER_WORDS: [&str; 42] = [
+    "action",
+    "actions",
+    "answer",
+    "arguments",
+    "article",
+    "artifact",
+    "args",
+    "body",
+    "br",
+    "call",
+    "calls",
+    "center",
+    "content",
+    "details",
+    "div",
+    "document",
+    "final",
+    "function",
+    "functions",
+    "html",
+    "input",
+    "invoke",
+    "main",
+    "markdown",
+    "memos",
+    "message",
+    "output",
+    "p",
+    "parameter",
+    "parameters",
+    "plan",
+    "rationale",
+    "reply",
+    "response",
+    "result",
+    "section",
+    "span",
+    "steps",
+    "summary",
+    "tool",
+    "tools",
+    "use",
+];
+
+/// Returns a text without the tags and comments outside its messages and blocks.
+pub(super) fn without_tags(text: &str) -> (String, Vec<SpellingNote>) {
+    let (mut text, mut notes) = (text.to_owned(), Vec::new());
+    for _ in 0..MAX_ROUNDS {
+        let (next, more) = strip_tags_once(&text);
+        if more.is_empty() {
+            break;
+        }
+        text = next;
+        notes.extend(more);
+    }
+
+    (text, notes)
+}
+
+/// Removes everything that Markdown currently parses as HTML.
+fn strip_tags_once(text: &str) -> (String, Vec<SpellingNote>) {
+    let lines = Lines::new(text);
+    let blocks = markdown::blocks(text);
+    let mut edits = LineEdits::new(&lines);
+    let passages = cut(&lines, &blocks);
+    for passage in &passages {
+        let own = &blocks[passage.blocks.clone()];
+        if passage.is_message() {
+            remove_closing_tag(&lines, passage, own, &mut edits);
+            continue;
+        }
+
+        for block in own.iter().filter(|block| block.node == BlockKind::Html) {
+            remove_tags(&lines, block, &mut edits);
+        }
+
+        // In the middle of a paragraph, Markdown treats a tag as text.
+        let texts = own
+            .iter()
+            .filter(|block| block.node == BlockKind::Paragraph);
+        for line in texts.flat_map(|block| block.first..=block.last) {
+            if is_tag(lines.get(line)) {
+                blank_line(&lines, line, &mut edits);
+            }
+        }
+    }
+
+    edits.mark_asides(&|line| is_beside_command(&passages, line));
+    edits.finish()
+}
+
+/// Removes the tags from a block, or the whole block if it is a comment.
+fn remove_tags(lines: &Lines<'_>, block: &MarkdownBlock, edits: &mut LineEdits<'_>) {
+    let first = lines.get(block.first).trim();
+    let hides = (block.first..=block.last).any(|line| looks_like_border(lines.get(line)));
+    let last = lines.get(block.last).trim();
+    let ends = (block.first..=block.last).filter(|&line| lines.get(line).contains("-->"));
+    let one = ends.count() == 1 && last.matches("-->").count() == 1;
+    let is_comment = first.starts_with("<!--") && last.ends_with("-->") && one;
+
+    if is_comment && !hides {
+        edits.add_note(block.first, "left out the comment");
+        edits.mark_text(block.first);
+        (block.first..=block.last).for_each(|line| edits.replace(line, ""));
+        return;
+    }
+
+    for line in (block.first..=block.last).filter(|&line| is_tag(lines.get(line))) {
+        blank_line(lines, line, edits);
+    }
+}
+
+/// Removes the closing tag at the end of a message if it was opened above the message.
+fn remove_closing_tag(
+    lines: &Lines<'_>,
+    passage: &Passage,
+    blocks: &[MarkdownBlock],
+    edits: &mut LineEdits<'_>,
+) {
+    let Some(block) = blocks.last().filter(|_| passage.end > lines.len()) else {
+        return;
+    };
+    let line = block.last;
+    let text = lines.get(line).trim();
+    let Some(name) = text
+        .strip_prefix("</")
+        .and_then(|tail| tail.strip_suffix('>'))
+    else {
+        return;
+    };
+    let html = matches!(block.node, BlockKind::Html | BlockKind::Paragraph);
+    let opens = |number: usize| lines.get(number).contains(&format!("<{name}"));
+    let own = (passage.line..line).any(opens);
+    if html && !own && is_tag(text) {
+        blank_line(lines, line, edits);
+    }
+}
+
+/// Blanks a line with a tag, so that the text around it stays separate.
+fn blank_line(lines: &Lines<'_>, line: usize, edits: &mut LineEdits<'_>) {
+    edits.replace(line, "");
+    let tag = lines.get(line).trim();
+    edits.add_note(line, format!("left out `{tag}`"));
+    if tag.contains("</summary") {
+        edits.mark_text(line);
+    }
+}
+
+/// Returns whether a line is only a tag, or a summary between its tags.
+fn is_tag(line: &str) -> bool {
+    let text = line.trim();
+    let inner = text
+        .strip_prefix('<')
+        .and_then(|tail| tail.strip_suffix('>'));
+    let Some(inner) = inner.filter(|_| text.len() <= MAX_TAG) else {
+        return false;
+    };
+    let summary = inner.starts_with("summary>") && inner.ends_with("</summary");
+    let name = inner.trim_start_matches('/');
+    let (word, attributes) = name
+        .split_once(|c: char| c.is_whitespace() || c == '/')
+        .unwrap_or((name, ""));
+    let holds = word
+        .to_lowercase()
+        .split(['_', '-'])
+        .all(|part| CONTAINER_WORDS.contains(&part) || part == "teddy");
+    let is_visible = !attributes.contains("hidden") && !attributes.contains("style");
+    let plain = holds && is_visible && !inner.contains(['<', '>', '@']);
+
+    (summary || plain) && !is_aside(inner)
+}

@@ -1,0 +1,359 @@
+//! The files as the actions validated so far would leave them.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use super::case_collision::CaseCollisions;
+use super::{Entry, Facts};
+use crate::plan::Plan;
+use crate::plan::state::{FileState, StateMode};
+use crate::text::edit;
+use crate::text::path::RepoPath;
+use crate::text::resource::Resource;
+use crate::text::visible::visible;
+
+/// Other files searched for a FIND that does not match.
+const MAX_OTHERS: usize = 200;
+/// Their total size, in bytes.
+const MAX_OTHER_BYTES: usize = 8 << 20;
+/// Suggested names for a missing file.
+const MAX_NAMES: usize = 3;
+
+/// The snapshot with the plan's changes.
+pub struct SimulatedFiles<'a> {
+    /// The snapshot.
+    pub facts: &'a dyn Facts,
+    /// Set after an EXECUTE, whose effect on the files is unknown.
+    pub unknown_after_command: bool,
+    /// Paths that the plan wrote; `None` for those it removed.
+    written: BTreeMap<RepoPath, Option<FileState>>,
+    paths: OnceCell<Vec<String>>,
+    /// Files whose entire content comes from the plan, so the model knows it.
+    pub created: BTreeSet<RepoPath>,
+    /// REPLACE texts of failed pairs, per file.
+    pub failed_edits: BTreeMap<RepoPath, Vec<String>>,
+    /// Names that differ only in case or Unicode normalization.
+    pub case_collisions: CaseCollisions,
+    /// Files of the plan and the context, cached for the search of a misplaced FIND.
+    others: OnceCell<Vec<(String, String)>>,
+}
+
+/// Result of looking up a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// Nothing exists, and no parent blocks the path.
+    Absent,
+    /// A file with its content.
+    File(Vec<u8>),
+    /// A directory.
+    Dir,
+    /// Something that no action enters, such as `a symbolic link`.
+    Other(&'static str),
+    /// A parent is not a directory: its path, and what it is.
+    Blocked(String, &'static str),
+}
+
+impl<'a> SimulatedFiles<'a> {
+    /// Starts with the unchanged snapshot.
+    pub fn new(facts: &'a dyn Facts, plan: &Plan) -> anyhow::Result<SimulatedFiles<'a>> {
+        Ok(SimulatedFiles {
+            facts,
+            unknown_after_command: false,
+            written: BTreeMap::new(),
+            paths: OnceCell::new(),
+            created: BTreeSet::new(),
+            failed_edits: BTreeMap::new(),
+            case_collisions: CaseCollisions::of(plan, facts)?,
+            others: OnceCell::new(),
+        })
+    }
+
+    /// Returns the current state of a path.
+    pub fn look_up(&self, path: &RepoPath) -> anyhow::Result<Lookup> {
+        let mut above: Vec<&str> = path.ancestors().collect();
+        above.reverse();
+        for dir in above {
+            let dir = RepoPath::parse(dir).expect("the folder above a checked path is one");
+            match self.at(&dir)? {
+                Lookup::Dir => {}
+                Lookup::Absent => return Ok(Lookup::Absent),
+                Lookup::File(_) => return Ok(Lookup::Blocked(dir.to_string(), "a file")),
+                Lookup::Other(kind) | Lookup::Blocked(_, kind) => {
+                    return Ok(Lookup::Blocked(dir.to_string(), kind));
+                }
+            }
+        }
+
+        self.at(path)
+    }
+
+    /// Like [`World::look`], for a path whose parents are directories.
+    fn at(&self, path: &RepoPath) -> anyhow::Result<Lookup> {
+        if let Some(Some(state)) = self.written.get(path) {
+            return Ok(match state.mode {
+                StateMode::Link => Lookup::Other("a symbolic link"),
+                _ => Lookup::File(state.bytes.clone()),
+            });
+        }
+
+        // Before the snapshot: a file that the plan wrote turns its parents into directories.
+        if self.written_below(path).any(|(_, state)| state.is_some()) {
+            return Ok(Lookup::Dir);
+        }
+        // Nothing of the snapshot remains below a path that the plan wrote or removed.
+        let is_gone = |above: &str| self.written.contains_key(above);
+        if self.written.contains_key(path) || path.ancestors().any(is_gone) {
+            return Ok(Lookup::Absent);
+        }
+
+        Ok(match self.facts.entry(path)? {
+            Entry::Absent => Lookup::Absent,
+            Entry::File { bytes } => Lookup::File(bytes),
+            Entry::Dir if self.is_emptied(path)? => Lookup::Absent,
+            Entry::Dir => Lookup::Dir,
+            Entry::Link => Lookup::Other("a symbolic link"),
+            Entry::Repository => Lookup::Other("a repository of its own"),
+            Entry::LeftOut => {
+                Lookup::Other("left out of the snapshot: too large, a secret, or unreadable")
+            }
+        })
+    }
+
+    /// Says why there is no file to work on, and where a symbolic link in the way leads.
+    pub fn obstacle(&self, path: &RepoPath, entry: &Lookup) -> anyhow::Result<Option<String>> {
+        let Some(obstacle) = entry.obstacle() else {
+            return Ok(None);
+        };
+        let target = self.link_of(path, entry)?;
+        let target = target.map(|(_, target)| format!(" to `{}`", visible(&target)));
+        Ok(Some(obstacle + &target.unwrap_or_default()))
+    }
+
+    /// Returns the path in the project to which a path leads through a symbolic link, if something is
+    /// there.
+    pub fn destination(&self, path: &RepoPath, entry: &Lookup) -> anyhow::Result<Option<RepoPath>> {
+        let Some((link, target)) = self.link_of(path, entry)? else {
+            return Ok(None);
+        };
+        let mut parts: Vec<&str> = link.as_str().split('/').collect();
+        parts.pop();
+        let tail = path.as_str()[link.as_str().len()..].trim_start_matches('/');
+        for part in target.split('/').chain(tail.split('/')) {
+            match part {
+                "" | "." => {}
+                ".." if parts.pop().is_none() => return Ok(None),
+                ".." => {}
+                part => parts.push(part),
+            }
+        }
+
+        let inside = !target.starts_with('/');
+        let destination = RepoPath::parse(&parts.join("/")).ok().filter(|_| inside);
+        match destination {
+            Some(path) if matches!(self.look_up(&path)?, Lookup::File(_) | Lookup::Dir) => {
+                Ok(Some(path))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the symbolic link that is at a path or above it, and its target.
+    fn link_of(
+        &self,
+        path: &RepoPath,
+        entry: &Lookup,
+    ) -> anyhow::Result<Option<(RepoPath, String)>> {
+        let at = match entry {
+            Lookup::Other(_) => path.clone(),
+            Lookup::Blocked(above, _) => {
+                RepoPath::parse(above).expect("the directory above a checked path is one")
+            }
+            Lookup::Absent | Lookup::File(_) | Lookup::Dir => return Ok(None),
+        };
+        let state = match self.written.get(&at) {
+            Some(state) => state.clone(),
+            None => self.facts.state(&at)?,
+        };
+        let link = state.filter(|state| state.mode == StateMode::Link);
+        Ok(link.map(|link| (at, String::from_utf8_lossy(&link.bytes).into_owned())))
+    }
+
+    /// Returns whether a file of the snapshot is not on disk, and the plan did not make it.
+    pub fn is_hidden(&self, path: &RepoPath) -> anyhow::Result<bool> {
+        Ok(!self.written.contains_key(path) && self.facts.is_hidden(path)?)
+    }
+
+    /// Returns the plan's changes below a path.
+    fn written_below(
+        &self,
+        path: &RepoPath,
+    ) -> impl Iterator<Item = (&RepoPath, &Option<FileState>)> {
+        let prefix = format!("{path}/");
+        let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        let written = self.written.range::<str, _>(from);
+        let prefix = prefix.clone();
+        written.take_while(move |(path, _)| path.as_str().starts_with(&prefix))
+    }
+
+    /// Returns whether the plan removed everything in a directory of the snapshot.
+    fn is_emptied(&self, dir: &RepoPath) -> anyhow::Result<bool> {
+        if self.written_below(dir).next().is_none() {
+            return Ok(false);
+        }
+
+        let paths = self.paths()?;
+        let prefix = format!("{dir}/");
+        let first = paths.partition_point(|path| *path < prefix);
+        let mut inside = paths[first..]
+            .iter()
+            .take_while(|path| path.starts_with(&prefix));
+        Ok(inside.all(|path| self.written.contains_key(path.as_str())))
+    }
+
+    fn paths(&self) -> anyhow::Result<&[String]> {
+        if let Some(paths) = self.paths.get() {
+            return Ok(paths);
+        }
+        let paths = self.facts.paths()?;
+        Ok(self.paths.get_or_init(|| paths))
+    }
+
+    /// Returns the file or link at a path, with its mode.
+    pub fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
+        if let Some(state) = self.written.get(path) {
+            return Ok(state.clone());
+        }
+
+        match self.look_up(path)? {
+            Lookup::File(_) | Lookup::Other(_) => self.facts.state(path),
+            _ => Ok(None),
+        }
+    }
+
+    /// Writes a file and keeps its executable bit.
+    pub fn write(&mut self, path: &RepoPath, bytes: Vec<u8>) -> anyhow::Result<()> {
+        let before = self.state(path)?.map(|state| state.mode);
+        let is_executable = before == Some(StateMode::Executable);
+        let mode = match is_executable {
+            true => StateMode::Executable,
+            false => StateMode::Plain,
+        };
+        let contents = bytes;
+        self.set_state(
+            path,
+            Some(FileState {
+                mode,
+                bytes: contents,
+            }),
+        );
+        Ok(())
+    }
+
+    /// Sets or removes the state of a path.
+    pub fn set_state(&mut self, path: &RepoPath, state: Option<FileState>) {
+        self.written.insert(path.clone(), state);
+    }
+
+    /// Forgets the name of a removed path, and of the directories that became empty with it.
+    pub fn forget_name(&mut self, path: &RepoPath) -> anyhow::Result<()> {
+        self.case_collisions.remove(path.as_str());
+        for above in path.ancestors() {
+            let dir = RepoPath::parse(above).expect("the folder above a checked path is one");
+            if !self.case_collisions.contains(above) || self.at(&dir)? != Lookup::Absent {
+                break;
+            }
+            self.case_collisions.remove(above);
+        }
+        Ok(())
+    }
+
+    /// Returns the changed paths with their final state.
+    pub fn into_written(self) -> BTreeMap<RepoPath, Option<FileState>> {
+        self.written
+    }
+
+    /// Returns whether an EDIT can change the file: the model has seen its text.
+    pub fn is_known(&self, path: &RepoPath) -> bool {
+        self.created.contains(path) || self.facts.in_context(&Resource::File(path.clone()))
+    }
+
+    /// Returns names of existing files similar to a missing one.
+    pub fn names_like(&self, path: &RepoPath) -> anyhow::Result<Vec<String>> {
+        let name = path.file_name();
+        let same = |other: &&String| {
+            other
+                .rsplit('/')
+                .next()
+                .is_some_and(|n| n.eq_ignore_ascii_case(name))
+        };
+        Ok(self
+            .facts
+            .paths()?
+            .iter()
+            .filter(same)
+            .take(MAX_NAMES)
+            .cloned()
+            .collect())
+    }
+
+    /// Returns the text files that the plan edits or the context lists, as in the snapshot.
+    pub fn others(&self, plan: &Plan) -> anyhow::Result<&[(String, String)]> {
+        if let Some(others) = self.others.get() {
+            return Ok(others);
+        }
+        let collected = self.collect_others(plan)?;
+        Ok(self.others.get_or_init(|| collected))
+    }
+
+    /// Reads those files, within the limits.
+    fn collect_others(&self, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
+        let edits = plan.actions.iter().map(|action| &action.kind);
+        let edits = edits.filter(|kind| kind.pairs().is_some());
+        let edited = edits.filter_map(|kind| kind.path().cloned());
+        let listed = self
+            .facts
+            .paths()?
+            .into_iter()
+            .filter_map(|path| RepoPath::parse(&path).ok());
+        let listed = listed.filter(|path| self.facts.in_context(&Resource::File(path.clone())));
+        let (mut visited, mut others, mut size) = (BTreeSet::new(), Vec::new(), 0);
+
+        for path in edited.chain(listed) {
+            if others.len() >= MAX_OTHERS || size >= MAX_OTHER_BYTES {
+                break;
+            }
+
+            if !visited.insert(path.clone()) {
+                continue;
+            }
+
+            let Lookup::File(bytes) = self.look_up(&path)? else {
+                continue;
+            };
+            if bytes.len() > edit::MAX_OTHER {
+                continue;
+            }
+
+            if let Ok(text) = String::from_utf8(bytes) {
+                size += text.len();
+                others.push((path.to_string(), text));
+            }
+        }
+
+        Ok(others)
+    }
+}
+
+impl Lookup {
+    /// Describes why a path is not a file to work on, such as `is a directory`; `None` if it is a
+    /// file or does not exist.
+    pub fn obstacle(&self) -> Option<String> {
+        match self {
+            Lookup::Absent | Lookup::File(_) => None,
+            Lookup::Dir => Some("is a directory".to_owned()),
+            Lookup::Other(kind) => Some(format!("is {kind}")),
+            Lookup::Blocked(above, kind) => Some(format!("is below `{above}`, which is {kind}")),
+        }
+    }
+}

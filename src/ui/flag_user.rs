@@ -1,0 +1,224 @@
+//! The user if no question is possible: without a terminal, or if flags answer everything.
+
+use std::io::Write;
+
+use super::progress::{OutputStyle, Progress};
+use super::summary::{self, Audience, Summary};
+use super::text_area::TextArea;
+use crate::host::screen::why_no_prompt;
+use crate::workflow::user::{
+    Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
+};
+
+/// The flag that approves plans and confirms questions that name it.
+pub const APPROVE_ALL: &str = "-y";
+
+/// How plans are approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approval {
+    /// Show each plan and refuse it, naming the flag that approves.
+    Ask,
+    /// `-y`: approve every plan.
+    All,
+}
+
+/// Error: the plan was shown, but there is no user to approve it.
+#[derive(Debug, thiserror::Error)]
+#[error("{}, so TeDDy cannot ask for approval of this plan", why_no_prompt())]
+pub struct Unapproved {
+    /// The plan as JSON, for a program that decides.
+    pub review: serde_json::Value,
+}
+
+/// A [`User`] that answers from flags and refuses everything else.
+pub struct FlagUser<W: Write> {
+    approval: Approval,
+    style: OutputStyle,
+    progress: Progress<W>,
+    out: W,
+}
+
+impl FlagUser<std::io::Stderr> {
+    /// Returns a user that writes to stderr.
+    pub fn new(approval: Approval, style: OutputStyle) -> Self {
+        let progress = Progress::new(std::io::stderr(), style);
+        FlagUser {
+            approval,
+            style,
+            progress,
+            out: std::io::stderr(),
+        }
+    }
+}
+
+impl<W: Write> User for FlagUser<W> {
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
+        self.progress.clear();
+        if !self.style.is_quiet {
+            for line in Summary::new(proposal, Audience::Informed).lines(TextArea::UNLIMITED) {
+                let _ = writeln!(self.out, "{}", line.paint(self.style.paint));
+            }
+        }
+
+        match self.approval {
+            Approval::All => Ok(Decision::Run(Approved::all(proposal.plan))),
+            Approval::Ask => Err(Unapproved {
+                review: summary::proposal_json(proposal),
+            }
+            .into()),
+        }
+    }
+
+    fn approves_unseen(&self) -> bool {
+        self.approval == Approval::All
+    }
+
+    fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
+        let message = "`-m '<message>'` says it";
+        let (problem, hint) = match question {
+            Question::NextTurn { session, turn, .. } => (
+                format!("turn {turn} of `{session}` needs a message"),
+                message,
+            ),
+            Question::Instead { title } => {
+                let problem = format!("it is not said what to do instead of `{title}`");
+                (problem, message)
+            }
+            Question::Reason { change } => {
+                let problem = format!("it is not said why `{change}` is approved");
+                (problem, "`--reason '<why>'` says it")
+            }
+            Question::Answer { .. } => {
+                let problem = "the model waits for your answer".to_owned();
+                (problem, "`teddy resume -m '<answer>'` answers")
+            }
+        };
+        Err(NobodyToAsk::new(problem, hint).into())
+    }
+
+    fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
+        match self.approval {
+            Approval::All if flag == APPROVE_ALL => Ok(true),
+            Approval::All | Approval::Ask => {
+                let what = format!("{}, so TeDDy cannot ask \"{question}\"", why_no_prompt());
+                Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
+            }
+        }
+    }
+
+    fn report(&mut self, event: Event<'_>) {
+        self.progress.report(&event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::super::style::Paint;
+    use super::*;
+
+    fn user(approval: Approval) -> FlagUser<Vec<u8>> {
+        let style = OutputStyle {
+            paint: Paint::Bare,
+            width: || None,
+            is_quiet: false,
+        };
+        FlagUser {
+            approval,
+            style,
+            progress: Progress::new(Vec::new(), style),
+            out: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn approval_by_flag_shows_and_runs_all() {
+        let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
+        let decision = user.review(&sample.proposal()).unwrap();
+        assert_eq!(decision, Decision::Run(Approved::all(&sample.plan)));
+        assert!(
+            String::from_utf8(user.out)
+                .unwrap()
+                .contains("EXECUTE: 1 command")
+        );
+    }
+
+    #[test]
+    fn a_quiet_approval_shows_nothing() {
+        let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
+        user.style.is_quiet = true;
+        assert_eq!(
+            user.review(&sample.proposal()).unwrap(),
+            Decision::Run(Approved::all(&sample.plan))
+        );
+        assert_eq!(String::from_utf8(user.out).unwrap(), "");
+    }
+
+    #[test]
+    fn without_a_flag_the_plan_is_shown_and_the_flag_named() {
+        let (sample, mut user) = (sample::bootstrap(), user(Approval::Ask));
+        let error = user.review(&sample.proposal()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "{}, so TeDDy cannot ask for approval of this plan",
+                why_no_prompt()
+            )
+        );
+        let review = &error.downcast_ref::<Unapproved>().unwrap().review;
+        assert_eq!(
+            (&review["title"], &review["actions"][3]["command"]),
+            (
+                &"Bootstrap New Project Component".into(),
+                &"poetry lock\n".into()
+            )
+        );
+        assert!(String::from_utf8(user.out).unwrap().contains("poetry lock"));
+    }
+
+    /// An error with its hint.
+    fn error_text(error: &anyhow::Error) -> String {
+        let NobodyToAsk {
+            what: problem,
+            hint,
+        } = error.downcast_ref().unwrap();
+        format!("{problem}: {hint}")
+    }
+
+    #[test]
+    fn a_message_is_never_invented() {
+        let error = |question| error_text(&user(Approval::All).ask(&question).unwrap_err());
+        assert_eq!(
+            error(Question::NextTurn {
+                session: "a",
+                turn: 2,
+                goes_on: false,
+                takes_commands: false,
+            }),
+            "turn 2 of `a` needs a message: `-m '<message>'` says it"
+        );
+        assert_eq!(
+            error(Question::Answer {
+                message: "?",
+                takes_commands: false
+            }),
+            "the model waits for your answer: `teddy resume -m '<answer>'` answers"
+        );
+    }
+
+    #[test]
+    fn a_question_names_its_flag() {
+        let error = user(Approval::All)
+            .confirm("Overwrite 3 files?", "--exact")
+            .unwrap_err();
+        assert_eq!(
+            error_text(&error),
+            format!(
+                "{}, so TeDDy cannot ask \"Overwrite 3 files?\": `--exact` says yes",
+                why_no_prompt()
+            )
+        );
+        assert!(user(Approval::All).confirm("Run it?", "-y").unwrap());
+        assert!(user(Approval::Ask).confirm("Run it?", "-y").is_err());
+    }
+}

@@ -1,0 +1,374 @@
+//! The user at a terminal: reviews plans, writes messages and answers questions.
+
+use std::io::{self, Stderr};
+
+use ratatui::crossterm::style::force_color_output;
+
+use super::ask::{self, KeyQuestion, Reply};
+use super::editor::{self, Choices, EditorUse};
+use super::flag_user::APPROVE_ALL;
+use super::message::{is_misplaced_command, question_lines};
+use super::modify::Modify;
+use super::progress::{OutputStyle, Progress};
+use super::prompt::{PromptHelp, PromptText};
+use super::prompts::TerminalPrompts;
+use super::style::{self, Paint, StyledLine, Tone, block};
+use super::summary::{self, Audience, Summary};
+use super::terminal::{self, Full, RawMode};
+use super::text_area::TextArea;
+use super::viewer::Viewer;
+use super::{editing, markdown, reader};
+use crate::host::editor::Editor;
+use crate::host::temporary::temporary_dir;
+use crate::host::{interrupt, screen};
+use crate::plan::Plan;
+use crate::text::counted;
+use crate::text::visible::visible_block;
+use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
+
+const REST_FITS: &str = "(a) runs the rest, switched as it was; (m)odify shows it.";
+const NOTHING_ON: &str =
+    "Nothing is switched on: (m)odify switches it on, (s)kip declines the plan.";
+const NOTHING_FITS: &str =
+    "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
+
+const KEYS: [(char, &str); 7] = [
+    ('a', "run what is shown, your changes included"),
+    ('r', "read the full plan"),
+    (
+        'm',
+        "switch parts off and change them, with a preview of each",
+    ),
+    ('d', "all differences"),
+    ('e', "edit the plan in your editor"),
+    ('s', "decline the plan, and say what to do instead"),
+    ('q', "leave; the plan waits"),
+];
+
+/// Options of the user.
+#[derive(Debug, Clone, Default)]
+pub struct UserOptions {
+    /// `-y`: run plans without asking. Messages are still asked for.
+    pub approve_all: bool,
+    /// Programs that open files.
+    pub choices: Choices,
+    /// History and completion for messages.
+    pub prompt: PromptHelp,
+}
+
+/// How to handle a message without text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BlankText {
+    IsAskedAgain,
+    Leaves,
+    /// An empty message is an answer.
+    Counts,
+}
+
+/// A [`User`] at a terminal: keys come from stdin, output goes to stderr.
+pub struct TerminalUser {
+    options: UserOptions,
+    paint: Paint,
+    progress: Progress<Stderr>,
+    /// Answer given while a question-only plan was approved. Returned by the next `ask`.
+    answer: Option<String>,
+    /// Messages typed in this process, for the history.
+    typed: Vec<String>,
+}
+
+impl TerminalUser {
+    /// Returns the user. Requires a terminal, see [`screen::is_there`].
+    pub fn new(options: UserOptions, style: OutputStyle, paint: Paint) -> TerminalUser {
+        // `--color` overrides NO_COLOR, which crossterm would apply again.
+        force_color_output(paint == Paint::Colors);
+        TerminalUser {
+            options,
+            paint,
+            progress: Progress::new(io::stderr(), style),
+            answer: None,
+            typed: Vec::new(),
+        }
+    }
+
+    fn decide(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
+        let mut modify = Modify::new(proposal);
+        let misfits = modify.leave_out_misfits(proposal)?;
+        let _raw = RawMode::enter()?;
+        // Keys typed before the summary was visible must not approve the plan.
+        terminal::forget_typed()?;
+        loop {
+            // Ctrl-c in a dialog, or while another program had the terminal.
+            if interrupt::requested() {
+                return Ok(Decision::Quit);
+            }
+
+            let fits = proposal.simulation.diagnostics.is_empty();
+            let running = modify.running(proposal)?;
+            let notes = notes(&modify, (!fits).then_some(&misfits));
+            let current = match &running {
+                Some((plan, simulation)) => proposal.with(plan, simulation),
+                None => proposal.with(proposal.plan, proposal.simulation),
+            };
+            match self.ask_what(&Summary::new(&current, Audience::Asked), &notes)? {
+                'a' => {
+                    let approved = modify.approved();
+                    if modify.problem().is_none() && !approved.is_empty() {
+                        return Ok(Decision::Run(approved));
+                    }
+                }
+                'r' => self.read("plan.md", proposal.text, markdown::lines(proposal.text))?,
+                'd' => {
+                    let lines = summary::differences(&current);
+                    self.read("changes.diff", &style::text(&lines, Paint::Bare), lines)?;
+                }
+                'e' => modify.edit_plan(proposal, &mut self.prompts())?,
+                's' => return Ok(Decision::Skip(None)),
+                'q' => return Ok(Decision::Quit),
+                _ => {
+                    if let Some(approved) = modify.run(proposal, &mut self.prompts())? {
+                        return Ok(Decision::Run(approved));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks the question of a plan that does nothing else. Answering it approves the plan.
+    fn answered(
+        &mut self,
+        proposal: &ReviewRequest<'_>,
+        message: &str,
+    ) -> anyhow::Result<Decision> {
+        // Changed files don't affect the question, so keep the answer.
+        if proposal.earlier.is_some() && self.answer.is_some() {
+            return Ok(Decision::Run(Approved::all(proposal.plan)));
+        }
+
+        let _raw = RawMode::enter()?;
+        // As in `decide`: ignore keys typed before the question was visible.
+        terminal::forget_typed()?;
+        let mut lines = Summary::new(proposal, Audience::Asked).heading();
+        lines.extend(markdown::quoted(message));
+        lines.push(StyledLine::of(Tone::Strong, "Your answer:"));
+        lines.push(ask::hint());
+        ask::show(&lines, self.paint);
+        self.answer = self.write(BlankText::Leaves)?;
+        Ok(match self.answer {
+            Some(_) => Decision::Run(Approved::all(proposal.plan)),
+            None => Decision::Quit,
+        })
+    }
+
+    fn ask_what(&self, summary: &Summary<'_>, notes: &[StyledLine]) -> io::Result<char> {
+        let about = |area: TextArea| {
+            let mut lines = summary.lines(area);
+            lines.extend_from_slice(notes);
+            lines
+        };
+        KeyQuestion {
+            about: &about,
+            question: summary::PROMPT,
+            keys: &KEYS,
+            paint: self.paint,
+        }
+        .key_or_end()
+    }
+
+    fn read(&self, name: &str, text: &str, lines: Vec<StyledLine>) -> anyhow::Result<()> {
+        if let Some(reader) = self.options.choices.reader()? {
+            match self.read_with(&reader, name, text) {
+                Ok(()) => return Ok(()),
+                Err(error) => ask::show(
+                    &[StyledLine::of(Tone::Warning, &error.to_string())],
+                    self.paint,
+                ),
+            }
+        }
+
+        // No previewer, or it failed.
+        let mut full = Full::enter()?;
+        reader::read(&mut full, Viewer::new(name, lines), self.paint)?;
+        Ok(())
+    }
+
+    /// Deceptive characters are written as code points.
+    fn read_with(&self, reader: &Editor, name: &str, text: &str) -> io::Result<()> {
+        let dir = temporary_dir()?;
+        let path = dir.path().join(name);
+        std::fs::write(&path, visible_block(text).as_bytes())?;
+        if editor::open(reader, &path)? == EditorUse::Window {
+            ask::key(
+                "Your previewer has been opened. (c)lose › ",
+                &editing::CLOSE,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// `None` if the user leaves.
+    fn write(&self, blank: BlankText) -> anyhow::Result<Option<String>> {
+        let (mut prompts, mut text) = (self.prompts(), String::new());
+        let mut help = PromptText::new(&self.options.prompt, &self.typed);
+        loop {
+            text = match ask::helped_text(&text, &mut help, self.paint)? {
+                Reply::Quit(by) => {
+                    by.end();
+                    return Ok(None);
+                }
+                Reply::Text(text) if text.trim().is_empty() => match blank {
+                    BlankText::IsAskedAgain => String::new(),
+                    BlankText::Leaves => return Ok(None),
+                    BlankText::Counts => return Ok(Some(text)),
+                },
+                Reply::Text(text) => return Ok(Some(text)),
+                Reply::Editor(written) => prompts.in_editor(&written),
+            }
+        }
+    }
+
+    fn prompts(&self) -> TerminalPrompts {
+        TerminalPrompts {
+            choices: self.options.choices.clone(),
+            paint: self.paint,
+        }
+    }
+}
+
+impl User for TerminalUser {
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
+        self.progress.clear();
+        if self.options.approve_all {
+            // Nothing is asked, so this is ordinary output on stderr, which can be a file.
+            let area = if screen::is_stderr() {
+                terminal::terminal_size()
+            } else {
+                TextArea::UNLIMITED
+            };
+
+            self.progress
+                .lines(Summary::new(proposal, Audience::Informed).lines(area));
+            return Ok(Decision::Run(Approved::all(proposal.plan)));
+        }
+
+        match only_question(proposal.plan) {
+            Some(message) => self.answered(proposal, message),
+            None => self.decide(proposal),
+        }
+    }
+
+    fn approves_unseen(&self) -> bool {
+        self.options.approve_all
+    }
+
+    fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
+        self.progress.clear();
+        // `answered` already has the answer.
+        if let Question::Answer { .. } = question
+            && let Some(answer) = self.answer.take()
+        {
+            return Ok(Some(answer));
+        }
+
+        let _raw = RawMode::enter()?;
+        ask::show(&question_lines(question), self.paint);
+        let blank = match question {
+            Question::NextTurn { goes_on: true, .. } => BlankText::Counts,
+            _ => BlankText::IsAskedAgain,
+        };
+        let written = loop {
+            let written = self.write(blank)?;
+            if !is_misplaced_command(question, written.as_deref()) {
+                break written;
+            }
+            let message = "Commands such as /help are for the prompt of `teddy resume`.";
+            ask::show(&[StyledLine::of(Tone::Warning, message)], self.paint);
+        };
+        let text = written.iter().filter(|text| !text.trim().is_empty());
+        self.typed.extend(text.cloned());
+        Ok(written)
+    }
+
+    fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
+        self.progress.clear();
+        if self.options.approve_all && flag == APPROVE_ALL {
+            return Ok(true);
+        }
+        Ok(ask::yes_or_end(question)?)
+    }
+
+    fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
+        self.progress.clear();
+        let labels: Vec<&str> = choices
+            .iter()
+            .map(|choice| choice.label)
+            .chain(["(q)uit"])
+            .collect();
+        let keys: Vec<(char, &str)> = choices
+            .iter()
+            .map(|choice| (choice.key, choice.label))
+            .chain([('q', "leave it as it is")])
+            .collect();
+        let key = ask::key_or_end(&format!("{question} {} › ", labels.join(" / ")), &keys)?;
+
+        Ok(choices.iter().position(|choice| choice.key == key))
+    }
+
+    fn report(&mut self, event: Event<'_>) {
+        self.progress.report(&event);
+    }
+}
+
+/// Returns the message of a plan whose only action is a question.
+fn only_question(plan: &Plan) -> Option<&str> {
+    match plan.actions.as_slice() {
+        [action] if plan.memos.is_empty() => action.kind.question(),
+        _ => None,
+    }
+}
+
+/// Lines about the user's changes, or about parts that no longer apply.
+fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
+    let warning = |text: &str| vec![StyledLine::of(Tone::Warning, text)];
+    let Some(misfits) = misfits else {
+        return match modify.problem() {
+            Some(problem) => warning(&format!("✗ {problem}; (m)odify shows it.")),
+            None if modify.approved().is_empty() => warning(NOTHING_ON),
+            None if modify.is_changed() => warning(&with_changes(modify.changed_and_off())),
+            None => Vec::new(),
+        };
+    };
+
+    let what_runs = if modify.approved().is_empty() {
+        NOTHING_FITS
+    } else {
+        REST_FITS
+    };
+
+    let heading = StyledLine::of(
+        Tone::Warning,
+        "Switched off, because it no longer fits your files:",
+    );
+    let listed = misfits
+        .iter()
+        .flat_map(|misfit| block(Tone::Warning, misfit));
+    let end = StyledLine::of(Tone::Warning, what_runs);
+
+    [heading].into_iter().chain(listed).chain([end]).collect()
+}
+
+fn with_changes((changed, off): (usize, usize)) -> String {
+    let part = |number: usize, verb: &str| {
+        (number > 0).then(|| format!("{} {verb}", counted(number, "action")))
+    };
+    let parts: Vec<String> = [part(changed, "changed"), part(off, "switched off")]
+        .into_iter()
+        .flatten()
+        .collect();
+    match parts.as_slice() {
+        [] => "With your changes; (a) runs what is shown.".to_owned(),
+        parts => format!(
+            "With your changes: {}; (a) runs what is shown.",
+            parts.join(", ")
+        ),
+    }
+}

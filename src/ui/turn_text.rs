@@ -1,0 +1,235 @@
+//! Formats a turn as one line of a list, for any screen width.
+
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthStr;
+
+use super::style::{StyledLine, Tone};
+use crate::host::clock;
+use crate::session::meta::Status;
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::log::LogRow;
+
+/// A title keeps this many columns before facts after it are shown.
+const MIN_TITLE: usize = 24;
+/// A title keeps this many columns before time and status are shown.
+const LEAST_TITLE: usize = 20;
+/// On a narrower screen, times have no year.
+const WIDE: usize = 80;
+
+/// Returns a turn as one line. Turns of an invoked agent are indented. A narrow screen omits facts,
+/// then the time, then the status. `None` means unlimited width.
+pub fn log_line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
+    let facts = facts(row);
+    let notes = notes(row);
+    let Some(width) = width else {
+        let start = log_start(name, row, width, RowStart::Full);
+        return finish_log_line(start, &visible(&row.title), (&facts, &notes));
+    };
+
+    let least = row.title.width().min(LEAST_TITLE);
+    let fits = |start: &StyledLine| width >= start.width() + least + notes.width();
+    let starts =
+        [RowStart::Full, RowStart::WithoutTime].map(|kind| log_start(name, row, Some(width), kind));
+    let start = starts
+        .into_iter()
+        .find(fits)
+        .unwrap_or_else(|| log_start(name, row, Some(width), RowStart::IdAlone));
+    let available = width.saturating_sub(start.width() + notes.width());
+    let title_width = row.title.width().min(MIN_TITLE);
+    let fits = |count: &usize| available >= title_width + ending(&facts[..*count]).width();
+    let count = (0..=facts.len()).rev().find(fits).unwrap_or(0);
+    let facts = &facts[..count];
+    let max_title = available.saturating_sub(ending(facts).width()).max(1);
+    let title = StyledLine::plain(&row.title).cut(max_title).text();
+
+    finish_log_line(start, &title, (facts, &notes)).cut(width)
+}
+
+/// Parts shown before the title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RowStart {
+    Full,
+    WithoutTime,
+    IdAlone,
+}
+
+fn log_start(name: &str, row: &LogRow, width: Option<usize>, kind: RowStart) -> StyledLine {
+    let mut start = StyledLine::of(Tone::Strong, &format!("{name} "))
+        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]));
+    if kind == RowStart::Full {
+        let time = row.time.as_deref().map(|time| shown_time(time, width));
+        start = start.with(Tone::Faint, &format!("{} ", time.unwrap_or_default()));
+    }
+
+    if kind != RowStart::IdAlone {
+        let status = format!("{:9}", format!("{} ", row.status.word()));
+        start = start.with(status_tone(row.status), &status);
+    }
+    start.blanks(2 * row.depth)
+}
+
+/// Returns a turn in the format of `git log --oneline`.
+pub fn log_oneline(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
+    let line = StyledLine::of(Tone::Strong, &format!("{name} "))
+        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
+        .with(Tone::Plain, &row.title)
+        .with(Tone::Warning, &notes(row));
+    match width {
+        Some(width) => line.cut(width),
+        None => line,
+    }
+}
+
+fn finish_log_line(
+    start: StyledLine,
+    title: &str,
+    (facts, notes): (&[String], &str),
+) -> StyledLine {
+    start
+        .with(Tone::Plain, title)
+        .with(Tone::Faint, &ending(facts))
+        .with(Tone::Warning, notes)
+}
+
+/// Returns the color of a status.
+pub fn status_tone(status: Status) -> Tone {
+    match status {
+        Status::Executed
+        | Status::Restored
+        | Status::Landed
+        | Status::Picked
+        | Status::Recorded => Tone::Added,
+        Status::Failed | Status::Rejected | Status::Interrupted => Tone::Removed,
+        _ => Tone::Faint,
+    }
+}
+
+fn shown_time(time: &str, width: Option<usize>) -> String {
+    let format = match width {
+        Some(width) if width < WIDE => "%b %d %H:%M",
+        _ => "%Y-%m-%d %H:%M",
+    };
+    clock::in_zone(time, format).unwrap_or_else(|| time.to_owned())
+}
+
+/// Most important first.
+fn facts(row: &LogRow) -> Vec<String> {
+    let mut facts = Vec::new();
+    if !row.files.is_empty() {
+        facts.push(counted(row.files.len(), "file"));
+    }
+    if row.too_many_files {
+        facts.push("too many files to list".to_owned());
+    }
+    facts.extend(row.cost.map(|cost| format!("${cost:.2}")));
+    facts.extend(
+        row.model
+            .as_deref()
+            .map(|model| visible(model).into_owned()),
+    );
+    facts
+}
+
+fn ending(facts: &[String]) -> String {
+    match facts {
+        [] => String::new(),
+        facts => format!(" ({})", facts.join(", ")),
+    }
+}
+
+/// Where the turn landed, and whether its result is missing from the files.
+fn notes(row: &LogRow) -> String {
+    let mut notes = String::new();
+    let landed = row.landed.iter().flat_map(|landed| &landed.commits);
+    let ids: Vec<String> = landed
+        .map(|landed| landed.commit.to_string()[..8].to_owned())
+        .collect();
+    if !ids.is_empty() {
+        let _ = write!(notes, " as {}", ids.join(", "));
+    }
+
+    if !row.not_brought.is_empty() {
+        notes.push_str(" (not in your files)");
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(title: &str) -> LogRow {
+        let commit = "9e3779b185eb9e3779b185eb9e3779b185eb9e37".parse().unwrap();
+        LogRow {
+            number: 3,
+            turn_id: uuid::Uuid::nil(),
+            commit,
+            status: Status::Executed,
+            title: title.to_owned(),
+            agent: "Pathfinder".to_owned(),
+            depth: 0,
+            model: Some("anthropic:claude".to_owned()),
+            tokens_in: None,
+            tokens_out: None,
+            cost: Some(0.017),
+            spent: None,
+            before: None,
+            after: None,
+            files: vec!["a".to_owned(), "b".to_owned()],
+            too_many_files: false,
+            not_brought: Vec::new(),
+            landed: None,
+            time: Some("2026-11-23T10:00:59Z".to_owned()),
+        }
+    }
+
+    /// Compares a row at a width. Converts the expected time to the local time zone.
+    fn check(title: &str, width: Option<usize>, expected: &str) {
+        let row = row(title);
+        let time = |format| clock::in_zone(row.time.as_ref().unwrap(), format).unwrap();
+        let expected = expected
+            .replace("2026-11-23 10:00", &time("%Y-%m-%d %H:%M"))
+            .replace("Nov 23 10:00", &time("%b %d %H:%M"));
+        let text = log_line("   3", &row, width).text();
+        assert_eq!(text, expected);
+        assert!(width.is_none_or(|width| text.width() <= width), "{text}");
+    }
+
+    #[test]
+    fn a_row_fits_screens_of_any_width() {
+        let title = "Greet everybody by their name, in their language";
+        check(
+            title,
+            None,
+            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
+        );
+        check(
+            title,
+            Some(200),
+            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name, in their language (2 files, $0.02, anthropic:claude)",
+        );
+        check(
+            title,
+            Some(80),
+            "   3 9e3779b1 2026-11-23 10:00 executed Greet everybody by their name… (2 files)",
+        );
+        check(
+            title,
+            Some(60),
+            "   3 9e3779b1 Nov 23 10:00 executed Greet everybody by thei…",
+        );
+        check(
+            title,
+            Some(50),
+            "   3 9e3779b1 executed Greet everybody by their n…",
+        );
+        check(title, Some(40), "   3 9e3779b1 Greet everybody by their …");
+        check(
+            "日本語で挨拶する",
+            Some(60),
+            "   3 9e3779b1 Nov 23 10:00 executed 日本語で挨拶する",
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! Data for `list`, `status` and `validate`. Read-only, without a lock.
+
+use serde::Serialize;
+
+use crate::change::document::REVIEW;
+use crate::change::error::next_step;
+use crate::change::finding::Finding;
+use crate::change::id::ChangeId;
+use crate::change::phase::ChangePhase;
+use crate::change::review::{self, Issues};
+use crate::change::store::Change;
+use crate::change::usage::ChangeUsage;
+use crate::change::{proposal, tasks};
+use crate::git::object::CommitId;
+use crate::git::refs;
+use crate::text::counted;
+use crate::workflow::change;
+use crate::workflow::change::open_change;
+use crate::workflow::project::Project;
+
+/// A change in `list`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangeListRow {
+    /// Its id.
+    pub change: ChangeId,
+    /// Its ref.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Its newest commit.
+    pub tip: CommitId,
+    /// Its phase.
+    pub phase: ChangePhase,
+    /// Iteration of the proposal.
+    pub iteration: u32,
+    /// Summary of the proposal, else the first line of the description.
+    pub title: String,
+    /// Number of tasks that are done.
+    pub done: usize,
+    /// Number of tasks.
+    pub tasks: usize,
+    /// Time of the last step, RFC 3339.
+    pub updated: Option<String>,
+}
+
+/// Status of a change.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangeStatus {
+    /// The data of `list`.
+    #[serde(flatten)]
+    pub row: ChangeListRow,
+    /// The user's description.
+    pub description: Option<String>,
+    /// The last step.
+    pub last_action: Option<String>,
+    /// Status of the latest review in the current phase.
+    pub verdict: Option<String>,
+    /// Its issues.
+    pub issues: Issues,
+    /// Only minor issues remain.
+    pub only_minor_issues: bool,
+    /// Documents edited since they were challenged.
+    pub stale: Vec<String>,
+    /// Number of mistakes in the documents.
+    pub findings: usize,
+    /// Model usage.
+    pub usage: Total,
+    /// The session that implements it, once started.
+    pub session: Option<String>,
+    /// Suggested next command.
+    pub next: String,
+}
+
+/// Total model usage of a change. `None` if no answer reported the number.
+#[derive(Debug, Clone, Serialize)]
+pub struct Total {
+    /// Number of answers.
+    pub calls: u64,
+    /// Input tokens.
+    pub tokens_in: Option<u64>,
+    /// Output tokens.
+    pub tokens_out: Option<u64>,
+    /// Cost in dollars.
+    pub cost: Option<f64>,
+}
+
+impl Total {
+    fn of(usage: &ChangeUsage) -> Total {
+        // Unknown numbers are added as zero, so a sum of zero despite answers means unknown.
+        let is_known = |is_more: bool| usage.calls == 0 || is_more;
+        Total {
+            calls: usage.calls,
+            tokens_in: is_known(usage.tokens_in > 0).then_some(usage.tokens_in),
+            tokens_out: is_known(usage.tokens_out > 0).then_some(usage.tokens_out),
+            cost: is_known(usage.cost > 0.0).then_some(usage.cost),
+        }
+    }
+
+    /// Formats the totals.
+    pub fn describe(&self) -> String {
+        let calls = counted(usize::try_from(self.calls).unwrap_or(usize::MAX), "answer");
+        let tokens = self
+            .tokens_in
+            .zip(self.tokens_out)
+            .map(|(read, written)| format!(", {read} tokens in, {written} out"));
+        let cost = self.cost.map(|cost| format!(", ${cost:.2}"));
+
+        format!(
+            "{calls}{}{}",
+            tokens.unwrap_or_default(),
+            cost.unwrap_or_default()
+        )
+    }
+}
+
+/// Lists changes, optionally with archived ones. Unreadable changes are returned as error messages.
+pub fn change_rows(
+    project: &Project,
+    archived: bool,
+) -> anyhow::Result<(Vec<ChangeListRow>, Vec<String>)> {
+    let (mut rows, mut damaged) = (Vec::new(), Vec::new());
+    for (id, commit) in change::change_store(project).ids()? {
+        match change::change_store(project).at(&id, commit) {
+            Ok(change) if archived || change.state.phase != ChangePhase::Archived => {
+                rows.push(row(&change, commit))
+            }
+            Ok(_) => {}
+            Err(error) => damaged.push(format!("`{id}`: {error:#}")),
+        }
+    }
+
+    Ok((rows, damaged))
+}
+
+/// Returns the status of a change.
+pub fn change_status(project: &Project, id: &ChangeId) -> anyhow::Result<ChangeStatus> {
+    let change = open_change(project, id)?;
+    let commit = change
+        .commit
+        .ok_or_else(|| anyhow::anyhow!("the change `{id}` has no commit"))?;
+    let implementing = matches!(
+        change.state.phase,
+        ChangePhase::Implementing | ChangePhase::Complete | ChangePhase::Archived
+    );
+    let reviews =
+        review::read(
+            change
+                .documents
+                .text(if implementing { REVIEW } else { proposal::FILE }),
+        );
+    let latest = review::latest(&reviews);
+    let issues = latest.map(review::ChangeReview::issues).unwrap_or_default();
+    let session = id.session();
+    let has_session = refs::read(&project.repository, &session.reference())?.is_some();
+
+    Ok(ChangeStatus {
+        row: row(&change, commit),
+        description: change.state.description.clone(),
+        last_action: change.state.last_action.clone(),
+        verdict: latest.map(|review| review.status.clone()),
+        issues,
+        only_minor_issues: issues.only_minor(),
+        stale: change.state.stale(&change.documents),
+        findings: change.documents.check(id).len(),
+        usage: Total::of(&change.state.usage),
+        session: has_session.then(|| session.to_string()),
+        next: next_step(id, change.state.phase),
+    })
+}
+
+/// Returns all mistakes in a change's documents.
+pub fn validate_change(project: &Project, id: &ChangeId) -> anyhow::Result<Vec<Finding>> {
+    Ok(open_change(project, id)?.documents.check(id))
+}
+
+fn row(change: &Change, tip: CommitId) -> ChangeListRow {
+    let tasks = tasks::read(change.documents.text(tasks::FILE));
+    let summary = proposal::read(change.documents.text(proposal::FILE)).summary;
+    let described = || {
+        change
+            .state
+            .description
+            .as_deref()
+            .and_then(|text| text.lines().next())
+            .unwrap_or_default()
+            .to_owned()
+    };
+
+    ChangeListRow {
+        change: change.id.clone(),
+        reference: change.id.reference(),
+        tip,
+        phase: change.state.phase,
+        iteration: change.state.iteration,
+        title: if summary.is_empty() {
+            described()
+        } else {
+            summary
+        },
+        done: tasks.iter().filter(|task| task.is_done).count(),
+        tasks: tasks.len(),
+        updated: change.state.updated_at.clone(),
+    }
+}

@@ -1,0 +1,333 @@
+//! Runs `git commit` for each planned commit of a landing and checks the result.
+
+use std::collections::HashMap;
+
+use crate::git::diff;
+use crate::git::land::branch::Target;
+use crate::git::land::commit::{CommitRequest, CommitSite, LandingDir, Verify};
+use crate::git::land::shared::{SharedChanges, SharedState, restore_branch, restore_stash};
+use crate::git::object::{CommitId, TreeId};
+use crate::git::refs::{self, MoveError};
+use crate::git::repository::Repository;
+use crate::host::{fault, interrupt};
+use crate::text::counted;
+use crate::text::path::shown;
+use crate::text::visible::visible;
+use crate::workflow::land::LandOptions;
+use crate::workflow::land::error::{CommitRefused, HookRepair};
+use crate::workflow::land::landing_plan::{PlannedCommit, apply_commit, landed_turn};
+use crate::workflow::notice::Notice;
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, NobodyToAsk, User};
+use crate::workspace::landing::{self, IntendedCommit, LandingNote, MadeCommit};
+use crate::workspace::notice::FilesNotice;
+use crate::workspace::snapshot::{self, RecordedFiles};
+
+// Number of times that TeDDy offers to commit the changes of a refusing hook.
+const MAX_REPAIRS: usize = 5;
+const WITH_REPAIRS: &str = "--with-repairs";
+
+/// A landing in progress.
+pub(super) struct LandingRun<'a> {
+    pub project: &'a Project,
+    pub target: &'a Target,
+    pub options: &'a LandOptions,
+    pub dir: LandingDir<'a>,
+    /// Note for recovery.
+    pub landing: LandingNote,
+    pub files: RecordedFiles,
+    pub created: Vec<MadeCommit>,
+    /// Paths whose staged version conflicts with the landed one. It stays staged.
+    pub staged: Vec<Vec<u8>>,
+    /// A commit was made but the index was not updated. Recovery does that.
+    pub is_unfinished: bool,
+}
+
+/// One run of `git commit`.
+#[derive(Debug, Clone, Copy)]
+struct CommitAttempt {
+    number: usize,
+    site: CommitSite,
+}
+
+/// State of the branch between two commits.
+#[derive(Debug, Clone, Copy)]
+struct Position {
+    head: Option<CommitId>,
+    tree: TreeId,
+}
+
+impl LandingRun<'_> {
+    /// Makes the commits. If git refuses one, the commits before it stay.
+    pub(super) fn run(
+        &mut self,
+        planned: &[PlannedCommit],
+        user: &mut dyn User,
+    ) -> anyhow::Result<()> {
+        let mut at = Position {
+            head: self.target.base,
+            tree: self.target.tree,
+        };
+        for (number, commit) in planned.iter().enumerate() {
+            anyhow::ensure!(!interrupt::requested(), "interrupted");
+            let shared = self
+                .dir
+                .has_hooks
+                .then(|| SharedState::read(&self.project.repository));
+            let shared = shared.transpose()?;
+            let result = self.commit(number, commit, at, user);
+            if let Some(shared) = shared {
+                self.check_shared(&shared, number, result.is_ok(), user)?;
+            }
+            at = result?;
+        }
+        Ok(())
+    }
+
+    /// Makes one commit. Retries with the changes of a refusing hook if the user agrees.
+    fn commit(
+        &mut self,
+        number: usize,
+        planned: &PlannedCommit,
+        at: Position,
+        user: &mut dyn User,
+    ) -> anyhow::Result<Position> {
+        let repository = &self.project.repository;
+        let intended_tree = apply_commit(repository, at.tree, planned)?;
+        let mut tree = intended_tree;
+        for attempt in 0.. {
+            let files = match (number, attempt) {
+                (0, 0) => self.files.tree,
+                _ => snapshot::snapshot(&self.project.checkout(), &[])?.tree,
+            };
+            let intended = IntendedCommit {
+                turns: planned.landings.iter().map(landed_turn).collect(),
+                tree: intended_tree,
+                in_checkout: self.target.is_current && has(repository, files, at.tree, tree)?,
+            };
+            let site = intended.site(self.target.is_current);
+            let attempt = CommitAttempt {
+                number: attempt,
+                site,
+            };
+            self.landing.commits[number].clone_from(&intended);
+            self.landing.save(self.dir.path())?;
+            self.dir.keep(true);
+
+            fault::point("before-branch")?;
+            let status = self.dir.commit(&CommitRequest {
+                site,
+                branch: &self.landing.branch,
+                parent: at.head,
+                tree,
+                message: &planned.message,
+                verify: match self.options.no_verify {
+                    true => Verify::No,
+                    false => Verify::Yes,
+                },
+            });
+            let status = status.inspect_err(|_| self.dir.keep(false))?;
+            let now = match self.target.is_current {
+                true => refs::head(repository)?,
+                false => refs::read(repository, &self.landing.branch)?,
+            };
+            let created =
+                LandingNote::find_created(repository, &intended, at.head, now, status.success())?;
+            if let Some((new_commit, newest)) = created {
+                let tree = repository.commit(newest)?.tree;
+                self.created.push(new_commit);
+                self.is_unfinished = true;
+                self.follow(at.tree, tree, user)?;
+                self.is_unfinished = false;
+                return Ok(Position {
+                    head: Some(newest),
+                    tree,
+                });
+            }
+
+            self.dir.keep(false);
+            anyhow::ensure!(
+                !interrupt::requested(),
+                "interrupted before git made the commit"
+            );
+            let is_moved = refs::read(repository, &self.landing.branch)? != at.head;
+            if is_moved && self.target.is_current {
+                let name = self.landing.branch.clone();
+                return Err(MoveError::Moved { name }.into());
+            }
+            anyhow::ensure!(
+                !status.success(),
+                "git reported a commit, but a hook took it away again"
+            );
+            match self.repair(at.tree, tree, &attempt, user)? {
+                Ok(repaired) => tree = repaired,
+                Err(repair) => {
+                    let files_changed = site == CommitSite::Checkout
+                        && self.dir.has_hooks
+                        && snapshot::snapshot(&self.project.checkout(), &[])?.tree != files;
+                    return Err(CommitRefused {
+                        status,
+                        repair,
+                        files_changed,
+                    }
+                    .into());
+                }
+            }
+        }
+        unreachable!("every round commits, repairs or fails")
+    }
+
+    /// Updates the index after a commit.
+    fn follow(&mut self, old: TreeId, new: TreeId, user: &mut dyn User) -> anyhow::Result<()> {
+        if !self.target.is_current {
+            return Ok(());
+        }
+        let _transaction = self.project.enter("land", user)?;
+        let staged_paths = landing::follow(&self.project.repository, old, new)?;
+        self.staged.extend(staged_paths);
+        Ok(())
+    }
+
+    /// Returns the tree with the changes of a refusing hook if the user wants to commit it, otherwise the
+    /// changes.
+    fn repair(
+        &self,
+        from: TreeId,
+        tree: TreeId,
+        attempt: &CommitAttempt,
+        user: &mut dyn User,
+    ) -> anyhow::Result<Result<TreeId, Option<HookRepair>>> {
+        let repository = &self.project.repository;
+        let changes = diff::changes(repository, from, tree)?;
+        let paths: Vec<&[u8]> = changes
+            .iter()
+            .map(|change| change.path.as_slice())
+            .collect();
+        // Deleting the files is not a repair.
+        let repaired = self
+            .dir
+            .repaired(attempt.site, tree, &paths)
+            .unwrap_or(tree);
+        if repaired == tree {
+            return Ok(Err(None));
+        }
+
+        let changes = diff::changes(repository, tree, repaired)?;
+        let repair = HookRepair {
+            paths: changes.into_iter().map(|change| change.path).collect(),
+            trees: [tree, repaired],
+            in_files: attempt.site == CommitSite::Checkout,
+        };
+        if attempt.number >= MAX_REPAIRS {
+            return Ok(Err(Some(repair)));
+        }
+        if self.options.with_repairs {
+            return Ok(Ok(repaired));
+        }
+
+        let names: Vec<String> = shown(&repair.paths);
+        let names: Vec<_> = names.iter().map(|name| visible(name)).collect();
+        let question = format!(
+            "a hook changed {} and refused: {}; land with that?",
+            counted(names.len(), "file"),
+            names.join(", ")
+        );
+        match user.confirm(&question, WITH_REPAIRS) {
+            Ok(true) => Ok(Ok(repaired)),
+            Ok(false) => Ok(Err(Some(repair))),
+            Err(error) if error.is::<NobodyToAsk>() => Ok(Err(Some(repair))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells what hooks changed of the repository besides files. What they took in the separate
+    /// directory is put back: the user's files never had it.
+    fn check_shared(
+        &mut self,
+        before: &SharedState,
+        number: usize,
+        is_made: bool,
+        user: &mut dyn User,
+    ) -> anyhow::Result<()> {
+        let repository = &self.project.repository;
+        let changes = before.changes(repository, &self.landing.branch)?;
+        if changes == SharedChanges::default() {
+            return Ok(());
+        }
+
+        let is_separate = !self.landing.commits[number].in_checkout;
+        if is_separate {
+            restore_stash(repository, &changes.dropped)?;
+        }
+        if let Some(branch) = changes
+            .left_branch
+            .as_ref()
+            .filter(|_| is_separate && !is_made)
+        {
+            restore_branch(repository, branch)?;
+        } else if self.target.is_current
+            && let Some(branch) = refs::branch(repository)?
+        {
+            // The commit is where HEAD is.
+            self.landing.branch = format!("refs/heads/{branch}");
+        }
+        user.report(Event::Notice(Notice::SharedChanged {
+            changes: Box::new(changes),
+            restored: is_separate,
+        }));
+        Ok(())
+    }
+
+    /// Tells which files of the user's changed while git committed, apart from those that hooks changed
+    /// in the commits: a hook that puts edits aside can lose them.
+    pub(super) fn report_changed(
+        &self,
+        now: TreeId,
+        refused: Option<&CommitRefused>,
+        user: &mut dyn User,
+    ) -> anyhow::Result<()> {
+        let repository = &self.project.repository;
+        let ran_here = self.landing.commits.iter().any(|commit| commit.in_checkout);
+        if !self.dir.has_hooks || !ran_here {
+            return Ok(());
+        }
+
+        let repair = refused.and_then(|refused| refused.repair.as_ref());
+        let is_repaired = |path: &Vec<u8>| repair.is_some_and(|repair| repair.paths.contains(path));
+        let mut committed = HashMap::new();
+        for made in &self.created {
+            for change in diff::changes(repository, made.from, made.tree)? {
+                committed.insert(change.path, change.new);
+            }
+        }
+        let mut paths = Vec::new();
+        for path in landing::changed_files(repository, self.files.tree, now)? {
+            let is_committed = match committed.get(&path) {
+                Some(committed) => *committed == repository.entry(now, &path)?,
+                None => false,
+            };
+            if !is_committed && !is_repaired(&path) {
+                paths.push(path);
+            }
+        }
+        if !paths.is_empty() {
+            user.report(Event::Notice(Notice::Files(
+                FilesNotice::ChangedDuringCommit {
+                    paths,
+                    source: self.files.commit,
+                },
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether files have what a commit changes.
+fn has(repository: &Repository, files: TreeId, from: TreeId, tree: TreeId) -> anyhow::Result<bool> {
+    for change in diff::changes(repository, from, tree)? {
+        if repository.entry(files, &change.path)? != change.new {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,124 @@
+//! Reads what a remote has of a session.
+
+use std::collections::HashMap;
+
+use crate::git::object::CommitId;
+use crate::git::object::rewrite::read_author;
+use crate::git::remote::transfer::{WantedRef, receive_refs};
+use crate::git::remote::{self, FetchProgress, RemoteName};
+use crate::git::repository::Repository;
+use crate::session::name::SessionName;
+use crate::session::record::record_reference;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+
+use super::error::TheirTurn;
+
+const MOST: usize = 1000;
+
+/// Refs of a session on a remote.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RemoteState {
+    /// The session with its code.
+    pub code: Option<CommitId>,
+    /// Its record.
+    pub record: Option<CommitId>,
+    /// The tag that signs it.
+    pub signature: Option<CommitId>,
+}
+
+/// Asks a remote for sessions, in one request.
+pub fn read_remote_states(
+    repository: &Repository,
+    remote: &RemoteName,
+    names: &[&SessionName],
+) -> anyhow::Result<Vec<RemoteState>> {
+    let requested: Vec<String> = names.iter().flat_map(|name| references(name)).collect();
+    let prefixes: Vec<&str> = requested.iter().map(String::as_str).collect();
+    let listed = remote::list(repository, remote, &prefixes)?;
+    let targets: HashMap<&str, &str> = listed
+        .iter()
+        .map(|listed| (listed.name.as_str(), listed.target.as_str()))
+        .collect();
+
+    let of = |name: &&SessionName| {
+        let [code, record, signature] =
+            references(name).map(|name| targets.get(name.as_str())?.parse().ok());
+        RemoteState {
+            code,
+            record,
+            signature,
+        }
+    };
+    Ok(names.iter().map(of).collect())
+}
+
+/// The refs under which a remote can have a session.
+pub fn references(name: &SessionName) -> [String; 3] {
+    [
+        name.reference(),
+        record_reference(name),
+        name.signed_reference(),
+    ]
+}
+
+/// The remote's turns compared with ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RemoteDiff {
+    /// All of ours, followed by these.
+    Ahead(Vec<TheirTurn>),
+    /// Others; empty if they cannot be read.
+    Other(Vec<TheirTurn>),
+}
+
+/// Returns the turns that the remote has and we don't. `own` lists our commits, oldest first.
+/// Unknown turns are fetched temporarily.
+pub fn diff_remote(
+    project: &Project,
+    remote: &RemoteName,
+    (reference, tip): (&str, CommitId),
+    own: &[CommitId],
+) -> RemoteDiff {
+    let repository = &project.repository;
+    if repository.has(tip) {
+        return walk(repository, tip, own);
+    }
+
+    // If they cannot be fetched, the caller still learns that the remote has other turns.
+    let requested = [WantedRef::One(reference)];
+    let received = receive_refs(repository, remote, &requested, FetchProgress::Hidden);
+    let diff = walk(repository, tip, own);
+    drop(received);
+    diff
+}
+
+fn walk(repository: &Repository, tip: CommitId, own: &[CommitId]) -> RemoteDiff {
+    let (mut turns, mut next) = (Vec::new(), Some(tip));
+    while let Some(id) = next.filter(|id| !own.contains(id)) {
+        let Ok(commit) = repository.commit(id) else {
+            break;
+        };
+        if turns.len() == MOST {
+            break;
+        }
+
+        turns.push(TheirTurn {
+            number: number(repository, id),
+            title: commit.subject().to_owned(),
+            author: read_author(repository, id).unwrap_or_default(),
+        });
+        next = commit.parents.first().copied();
+    }
+
+    match next.is_some() && next == own.last().copied() {
+        true => RemoteDiff::Ahead(turns),
+        false => RemoteDiff::Other(turns),
+    }
+}
+
+/// Number of a turn, if readable.
+pub fn number(repository: &Repository, id: CommitId) -> Option<u64> {
+    let nobody = SessionName::from_title("turn");
+    let turn = Turn::read(repository, &nobody, id).ok()?;
+    Some(turn.number())
+}

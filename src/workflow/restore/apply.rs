@@ -1,0 +1,340 @@
+//! Bringing trees along a way: three-way at each leg, so that the user's own edits stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::OnOverlap;
+use super::restore_plan::{PatchStep, RestorePlan};
+use crate::git::diff;
+use crate::git::object::{TreeEntry, TreeId};
+use crate::git::reclean::{alike, is_attributes, reclean};
+use crate::workflow::project::Project;
+use crate::workspace::fit::{Fit, fit};
+use crate::workspace::stack::series::Series;
+
+/// Where the user's files come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RestoredFiles {
+    /// The files.
+    pub tree: TreeId,
+    /// Where the user's own edits meet with what a turn on the way did.
+    pub overlaps: BTreeSet<Vec<u8>>,
+    /// Where they stay for that reason, and what is in them there.
+    pub stopped: BTreeMap<Vec<u8>, Series>,
+}
+
+impl RestoredFiles {
+    /// Returns files that stand for themselves, whatever the user did.
+    pub(super) fn exactly(tree: TreeId) -> RestoredFiles {
+        RestoredFiles {
+            tree,
+            overlaps: BTreeSet::new(),
+            stopped: BTreeMap::new(),
+        }
+    }
+}
+
+/// Entries by path.
+type PathEntries = BTreeMap<Vec<u8>, Option<TreeEntry>>;
+
+/// Brings a tree along a way. `closed` are paths that cannot be written: what a leg does there counts as
+/// an overlap.
+pub(super) fn apply_plan(
+    project: &Project,
+    now: TreeId,
+    plan: &RestorePlan,
+    on_overlap: OnOverlap,
+    unwritable: &BTreeSet<Vec<u8>>,
+) -> anyhow::Result<RestoredFiles> {
+    let mut applier = Applier {
+        project,
+        plan,
+        on_overlap,
+        unwritable,
+        parts: BTreeSet::new(),
+        result: RestoredFiles::exactly(now),
+    };
+    let mut edits = PathEntries::new();
+
+    for (steps, parts) in plan.routes() {
+        applier.parts = parts;
+        let tree = applier.apply_steps(now, steps)?;
+        if plan.is_one() {
+            applier.result.tree = tree;
+            return Ok(applier.result);
+        }
+        edits.extend(applier.inside(now, tree)?);
+    }
+
+    applier.compose(now, edits)?;
+    Ok(applier.result)
+}
+
+/// A tree on its way.
+struct Applier<'a> {
+    /// The project.
+    project: &'a Project,
+    /// The way.
+    plan: &'a RestorePlan,
+    /// What to do where edits meet.
+    on_overlap: OnOverlap,
+    /// Paths that cannot be written.
+    unwritable: &'a BTreeSet<Vec<u8>>,
+    /// The parts for which the legs are that are gone just now.
+    parts: BTreeSet<&'a [u8]>,
+    /// What was found so far.
+    result: RestoredFiles,
+}
+
+impl Applier<'_> {
+    /// Goes some legs.
+    fn apply_steps(&mut self, now: TreeId, steps: &[PatchStep]) -> anyhow::Result<TreeId> {
+        let (mut tree, mut frozen) = (now, PathEntries::new());
+        for step in steps {
+            tree = self.as_begun(tree, step, &frozen)?;
+            let next = match fit(&self.project.repository, step.from, tree, step.to)? {
+                Fit::Clean(files) => files.to,
+                Fit::Overlap(paths, ways) => {
+                    for path in paths {
+                        self.meet(path, (tree, step), &mut frozen)?;
+                    }
+                    self.keep_unmarked(&ways.unmarked, tree, step, &mut frozen)?;
+
+                    match self.on_overlap {
+                        OnOverlap::Theirs => ways.theirs,
+                        OnOverlap::Markers => ways.markers,
+                        OnOverlap::Stop | OnOverlap::Ours | OnOverlap::Exact => ways.ours,
+                    }
+                }
+            };
+            for path in self.unwritable_in(step)? {
+                self.meet(path, (tree, step), &mut frozen)?;
+            }
+            let next = self.keep(next, (tree, step), &mut frozen)?;
+            tree = self.keep_bytes([tree, next], step, &frozen)?;
+        }
+
+        Ok(tree)
+    }
+
+    /// Records a conflict at a path. If the user's side is kept, later steps skip the path, because they
+    /// depend on this one.
+    fn meet(
+        &mut self,
+        path: Vec<u8>,
+        (tree, step): (TreeId, &PatchStep),
+        frozen: &mut PathEntries,
+    ) -> anyhow::Result<()> {
+        if frozen.contains_key(&path) || !self.parts.contains(self.plan.part_of(&path)) {
+            return Ok(());
+        }
+
+        self.result.overlaps.insert(path.clone());
+        if matches!(self.on_overlap, OnOverlap::Stop | OnOverlap::Ours) {
+            let entry = self.project.repository.entry(tree, &path)?;
+            frozen.insert(path.clone(), entry);
+            self.result.stopped.insert(path, step.series.clone());
+        }
+
+        Ok(())
+    }
+
+    /// Keeps the user's side where conflict markers were asked for and one side has a directory in the
+    /// place of the other side's file: there are no lines to mark.
+    fn keep_unmarked(
+        &mut self,
+        unmarked: &BTreeSet<Vec<u8>>,
+        tree: TreeId,
+        step: &PatchStep,
+        frozen: &mut PathEntries,
+    ) -> anyhow::Result<()> {
+        if self.on_overlap != OnOverlap::Markers {
+            return Ok(());
+        }
+        for path in unmarked {
+            if !frozen.contains_key(path) && self.parts.contains(self.plan.part_of(path)) {
+                let entry = self.project.repository.entry(tree, path)?;
+                frozen.insert(path.clone(), entry);
+                self.result
+                    .stopped
+                    .insert(path.clone(), step.series.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the paths that a leg changes and that cannot be written.
+    fn unwritable_in(&self, step: &PatchStep) -> anyhow::Result<Vec<Vec<u8>>> {
+        if self.unwritable.is_empty() {
+            return Ok(Vec::new());
+        }
+        let changes = diff::changes(&self.project.repository, step.from, step.to)?.into_iter();
+        let paths = changes.map(|change| change.path);
+        Ok(paths
+            .filter(|path| self.unwritable.contains(path))
+            .collect())
+    }
+
+    /// Puts frozen files back as they were before a leg. What had come where one of them is, a file
+    /// in place of a folder, stays away, too.
+    fn keep(
+        &mut self,
+        next: TreeId,
+        (before, step): (TreeId, &PatchStep),
+        frozen: &mut PathEntries,
+    ) -> anyhow::Result<TreeId> {
+        let repository = &self.project.repository;
+        loop {
+            if frozen.is_empty() {
+                return Ok(next);
+            }
+
+            let with_frozen = diff::tree_with(repository, next, frozen)?;
+            let conflicting: Vec<Vec<u8>> = diff::changes(repository, next, with_frozen)?
+                .into_iter()
+                .map(|change| change.path)
+                .filter(|path| !frozen.contains_key(path))
+                .collect();
+            if conflicting.is_empty() {
+                return Ok(with_frozen);
+            }
+
+            for path in conflicting {
+                let entry = repository.entry(before, &path)?;
+                frozen.insert(path.clone(), entry);
+                self.result.overlaps.insert(path.clone());
+                self.result.stopped.insert(path, step.series.clone());
+            }
+        }
+    }
+
+    /// Takes files that a leg changes as it begins with them where they have the same bytes: a
+    /// filter that came between two turns makes something else of them, and nobody edited them.
+    fn as_begun(
+        &self,
+        tree: TreeId,
+        step: &PatchStep,
+        frozen: &PathEntries,
+    ) -> anyhow::Result<TreeId> {
+        let repository = &self.project.repository;
+        let mut differ = Vec::new();
+        for change in diff::changes(repository, step.from, step.to)? {
+            let entry = repository.entry(tree, &change.path)?;
+            let is_own = entry.is_some() && change.old.is_some() && entry != change.old;
+            if is_own && !frozen.contains_key(&change.path) {
+                differ.push(change.path);
+            }
+        }
+
+        match differ.is_empty() {
+            true => Ok(tree),
+            false => alike(repository, [tree, step.from], &differ),
+        }
+    }
+
+    /// Lets files in which the user's differ from the turns' keep their bytes over a leg that changes
+    /// attributes. Some differ in nothing else: a snapshot after the turn that brought a filter has
+    /// them as the filter stores them.
+    fn keep_bytes(
+        &self,
+        [before, after]: [TreeId; 2],
+        step: &PatchStep,
+        frozen: &PathEntries,
+    ) -> anyhow::Result<TreeId> {
+        let repository = &self.project.repository;
+        let mut changed = diff::changes(repository, step.from, step.to)?.into_iter();
+        if !changed.any(|change| is_attributes(&change.path)) {
+            return Ok(after);
+        }
+
+        let mut stays = Vec::new();
+        for change in diff::changes(repository, step.from, before)? {
+            let is_own = change.new.is_some() && !frozen.contains_key(&change.path);
+            if is_own && repository.entry(after, &change.path)? == change.new {
+                stays.push(change.path);
+            }
+        }
+        reclean(repository, [before, after], &stays)
+    }
+
+    /// Returns what a tree has in the parts of the legs that were gone.
+    fn inside(&self, now: TreeId, tree: TreeId) -> anyhow::Result<PathEntries> {
+        let changes = diff::changes(&self.project.repository, now, tree)?;
+        Ok(changes
+            .into_iter()
+            .filter(|change| self.parts.contains(self.plan.part_of(&change.path)))
+            .map(|change| (change.path, change.new))
+            .collect())
+    }
+
+    /// Puts the parts together. Where a part has a file and another one a folder, both stay as they
+    /// were.
+    fn compose(&mut self, now: TreeId, mut edits: PathEntries) -> anyhow::Result<()> {
+        let repository = &self.project.repository;
+        loop {
+            let tree = diff::tree_with(repository, now, &edits)?;
+            let changes = diff::changes(repository, now, tree)?.into_iter();
+            let actual: PathEntries = changes.map(|change| (change.path, change.new)).collect();
+            if actual == edits {
+                self.result.tree = tree;
+                return Ok(());
+            }
+
+            let is_wrong = |path: &&Vec<u8>| actual.get(*path) != edits.get(*path);
+            let wrong: BTreeSet<Vec<u8>> = actual
+                .keys()
+                .chain(edits.keys())
+                .filter(is_wrong)
+                .cloned()
+                .collect();
+            let (retained, rejected): (PathEntries, PathEntries) = edits
+                .into_iter()
+                .partition(|(path, _)| !is_in_line(path, &wrong));
+            anyhow::ensure!(
+                !rejected.is_empty(),
+                "parts of the files do not fit together"
+            );
+
+            for path in rejected.into_keys().chain(wrong) {
+                let series = self.plan.start(&path);
+                self.result.overlaps.insert(path.clone());
+                self.result.stopped.insert(path, series);
+            }
+
+            edits = retained;
+        }
+    }
+}
+
+/// Returns whether a path is one of others, leads through one, or one leads through it.
+fn is_in_line(path: &[u8], others: &BTreeSet<Vec<u8>>) -> bool {
+    let prefix = [path, b"/"].concat();
+    let is_below = |other: &Vec<u8>| other.starts_with(&prefix);
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let mut above = ends.map(|(end, _)| &path[..end]);
+
+    others.contains(path)
+        || above.any(|dir| others.contains(dir))
+        || others.range(prefix.clone()..).next().is_some_and(is_below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_in_line_with_what_leads_through_them() {
+        let others: BTreeSet<Vec<u8>> = ["a/b", "c-d", "c/e/f"].map(|path| path.into()).into();
+        let check = |path: &str, expected| {
+            assert_eq!(is_in_line(path.as_bytes(), &others), expected, "{path}");
+        };
+        check("a/b", true);
+        check("a/b/c", true);
+        check("a", true);
+        check("a/bc", false);
+        check("c", true);
+        check("c/e", true);
+        check("c/e/g", false);
+        check("c/d", false);
+        check("d", false);
+    }
+}

@@ -1,0 +1,293 @@
+//! Plans a restore: the patches to revert and apply between the current files and the target, for
+//! each part of the project. The user's own edits are merged around them.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::RestoreOptions;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::repository::Repository;
+use crate::session::publication::Stack;
+use crate::session::turn::Turn;
+use crate::workspace::stack::series::{PathStacks, Series};
+use crate::workspace::stack::{PatchId, Stacks};
+
+/// Difference that some consecutive turns made to the files, without edits of the user in between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PatchStep {
+    pub from: TreeId,
+    pub to: TreeId,
+    /// Applied patches before this step.
+    pub series: Series,
+}
+
+/// Steps in one part of the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct SubtreePlan {
+    steps: Vec<PatchStep>,
+    /// Applied patches after the last step.
+    end: Option<PatchId>,
+    /// Number of steps that are complete, because they belong to an earlier undo step.
+    sealed: usize,
+}
+
+impl SubtreePlan {
+    fn from(end: Option<PatchId>) -> SubtreePlan {
+        SubtreePlan {
+            steps: Vec::new(),
+            end,
+            sealed: 0,
+        }
+    }
+
+    /// Adds a step, or joins it with the last one of the same undo step if it continues there.
+    fn push(&mut self, [from, to]: [TreeId; 2], series: &Series) {
+        let is_open = self.steps.len() > self.sealed;
+        match self.steps.last_mut().filter(|_| is_open) {
+            Some(last) if last.to == from => last.to = to,
+            _ => self.steps.push(PatchStep {
+                from,
+                to,
+                series: series.clone(),
+            }),
+        }
+    }
+}
+
+/// The plan of a restore in all parts of the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RestorePlan {
+    /// Steps by directory. The empty path has all files outside of a part.
+    parts: BTreeMap<Vec<u8>, SubtreePlan>,
+}
+
+/// How to revert one turn, or one step of an undo.
+pub(super) struct CrossedTurn {
+    /// Applied patches before and after.
+    pub stacks: [Stack<PatchId>; 2],
+    /// Recorded files before and after, if they are to be merged exactly. A restore can have changed
+    /// more than its patches, such as edits of the user's.
+    pub trees: Option<[TreeId; 2]>,
+    /// Paths at which the turn was not applied.
+    pub unapplied: HashSet<Vec<u8>>,
+}
+
+/// Builds plans.
+pub(super) struct Planner<'a> {
+    pub repository: &'a Repository,
+    pub stacks: &'a Stacks<'a>,
+    /// Applied patches.
+    pub current: &'a Stack<PatchId>,
+}
+
+impl Planner<'_> {
+    /// Returns the plan that leads to a stack, for these paths or for all.
+    pub(super) fn plan_to(
+        &self,
+        target: &Stack<PatchId>,
+        paths: &[String],
+    ) -> anyhow::Result<RestorePlan> {
+        let roots = paths
+            .iter()
+            .map(|path| path.trim_end_matches('/').as_bytes());
+
+        self.by_parts(roots.map(<[u8]>::to_vec).collect(), &|part, path| {
+            let mut plan = SubtreePlan::from(part.top(self.current));
+            let to = part.top(target);
+            if paths.is_empty() || is_below(path, paths) {
+                self.add_steps(part, &mut plan, to)?;
+            }
+
+            Ok(plan)
+        })
+    }
+
+    /// Returns the plan that reverts turns from the current files. Each step is merged separately, so
+    /// `undo N` equals N times `undo`.
+    pub(super) fn plan_crossing(&self, steps: &[Vec<CrossedTurn>]) -> anyhow::Result<RestorePlan> {
+        let unapplied = steps
+            .iter()
+            .flatten()
+            .flat_map(|crossed| &crossed.unapplied);
+
+        self.by_parts(unapplied.cloned().collect(), &|part, path| {
+            let mut plan = SubtreePlan::from(part.top(self.current));
+            for step in steps {
+                plan.sealed = plan.steps.len();
+                for crossed in step {
+                    self.cross(part, &mut plan, crossed, path)?;
+                }
+            }
+
+            Ok(plan)
+        })
+    }
+
+    /// Reverts one turn in one part of the project.
+    fn cross(
+        &self,
+        part: &mut PathStacks<'_>,
+        plan: &mut SubtreePlan,
+        crossed: &CrossedTurn,
+        path: &[u8],
+    ) -> anyhow::Result<()> {
+        let [begin, end] = crossed.stacks.each_ref().map(|stack| part.top(stack));
+        self.add_steps(part, plan, begin)?;
+        match crossed.trees.filter(|_| !crossed.unapplied.contains(path)) {
+            Some(trees) => {
+                plan.push(trees, &Series::up_to(begin));
+                plan.end = end;
+                Ok(())
+            }
+            None => self.add_steps(part, plan, end),
+        }
+    }
+
+    /// Adds the steps from one stack to another: reverts what only the first has, applies what only
+    /// the second has.
+    fn add_steps(
+        &self,
+        part: &mut PathStacks<'_>,
+        plan: &mut SubtreePlan,
+        to: Option<PatchId>,
+    ) -> anyhow::Result<()> {
+        let difference = part.difference(plan.end, to)?;
+        let mut series = difference.from;
+        for id in difference.removed {
+            let [before, after] = self.trees(id)?;
+            plan.push([after, before], &series);
+            series.above.retain(|above| *above != id);
+        }
+
+        for id in difference.added {
+            plan.push(self.trees(id)?, &series);
+            series.above.push(id);
+        }
+
+        plan.end = to;
+        Ok(())
+    }
+
+    fn trees(&self, id: PatchId) -> anyhow::Result<[TreeId; 2]> {
+        let change = self.stacks.patch(id)?.change;
+        let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
+        Ok([tree(change.before)?, tree(change.after)?])
+    }
+
+    /// Plans each part. Planning a part can reveal further parts, which are planned too.
+    fn by_parts(
+        &self,
+        mut paths: BTreeSet<Vec<u8>>,
+        make: &dyn Fn(&mut PathStacks<'_>, &[u8]) -> anyhow::Result<SubtreePlan>,
+    ) -> anyhow::Result<RestorePlan> {
+        paths.insert(Vec::new());
+        loop {
+            let (mut parts, mut next_paths) = (BTreeMap::new(), paths.clone());
+            for path in &paths {
+                let mut part = PathStacks::new(self.stacks, path);
+                parts.insert(path.clone(), make(&mut part, path)?);
+                next_paths.extend(part.split_paths);
+            }
+
+            if next_paths == paths {
+                return Ok(RestorePlan { parts });
+            }
+
+            paths = next_paths;
+        }
+    }
+
+    pub(super) fn taken_back(&self, turn: &Turn) -> anyhow::Result<CrossedTurn> {
+        let own = self.stacks.own(turn)?.map(|(_, publication)| publication);
+        let is_restore = own
+            .as_ref()
+            .is_some_and(|publication| publication.change.is_none());
+        let mut trees = None;
+
+        if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| is_restore) {
+            let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
+            trees = Some([tree(workspace.after)?, tree(workspace.before)?]);
+        }
+
+        Ok(CrossedTurn {
+            stacks: [self.stacks.after(turn)?, self.stacks.base_of(turn)?],
+            trees,
+            unapplied: own.map_or_else(HashSet::new, |publication| {
+                publication.left.into_iter().collect()
+            }),
+        })
+    }
+}
+
+impl RestorePlan {
+    pub(super) fn steps(&self) -> impl Iterator<Item = &PatchStep> {
+        self.parts.values().flat_map(|plan| &plan.steps)
+    }
+
+    /// Returns the distinct steps, each with its parts.
+    pub(super) fn routes(&self) -> Vec<(&[PatchStep], BTreeSet<&[u8]>)> {
+        let mut routes: Vec<(&[PatchStep], BTreeSet<&[u8]>)> = Vec::new();
+        for (path, plan) in self.parts.iter().filter(|(_, plan)| !plan.steps.is_empty()) {
+            match routes.iter_mut().find(|(steps, _)| *steps == plan.steps) {
+                Some((_, parts)) => {
+                    parts.insert(path);
+                }
+                None => routes.push((&plan.steps, BTreeSet::from([path.as_slice()]))),
+            }
+        }
+
+        routes
+    }
+
+    /// Returns the innermost part that contains a path.
+    pub(super) fn part_of(&self, path: &[u8]) -> &[u8] {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let dirs = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
+        let mut inwards = dirs.into_iter().chain([path]).rev();
+
+        inwards
+            .find_map(|dir| self.parts.get_key_value(dir))
+            .map_or(&[], |(part, _)| part)
+    }
+
+    pub(super) fn is_one(&self) -> bool {
+        self.parts.len() == 1
+    }
+
+    /// Returns the applied patches at a path before the first step.
+    pub(super) fn start(&self, path: &[u8]) -> Series {
+        let plan = &self.parts[self.part_of(path)];
+        let first = plan.steps.first();
+        first.map_or_else(|| Series::up_to(plan.end), |step| step.series.clone())
+    }
+
+    /// Returns `true` if the plan ends with exactly the patches of a stack, on the requested paths.
+    pub(super) fn ends_in(
+        &self,
+        stacks: &Stacks<'_>,
+        stack: &Stack<PatchId>,
+        options: &RestoreOptions,
+    ) -> anyhow::Result<bool> {
+        for (path, plan) in &self.parts {
+            let mut part = PathStacks::new(stacks, path);
+            let top = part.top(stack);
+            let is_asked = options.paths.is_empty() || is_below(path, &options.paths);
+            if is_asked && !part.are_same(plan.end, top)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn ends(&self) -> impl Iterator<Item = (&[u8], Option<PatchId>)> {
+        self.parts
+            .iter()
+            .map(|(path, plan)| (path.as_slice(), plan.end))
+    }
+}
+
+pub(super) fn is_below(path: &[u8], dirs: &[String]) -> bool {
+    dirs.iter().any(|dir| {
+        let dir = dir.trim_end_matches('/').as_bytes();
+        path == dir || (path.starts_with(dir) && path.get(dir.len()) == Some(&b'/'))
+    })
+}

@@ -1,0 +1,92 @@
+//! Carries a draft (plan, message, context lists) over a turn that does not use it, such as a restore.
+
+use super::Checkout;
+use crate::session::artifact;
+use crate::session::draft::Draft;
+use crate::session::meta::ModelUse;
+use crate::session::turn::Turn;
+
+/// The part of a draft that is carried over a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransferScope {
+    /// All of it.
+    Whole,
+    /// The plan, the message and the model's answer, with the context of the restore.
+    Answer,
+}
+
+/// Returns the draft behind the newest turn; `None` if another user made it: this one never saw it.
+pub fn waiting(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<Draft>> {
+    let draft = checkout.store().draft(tip)?;
+    let own = checkout.journal().own_drafts(&tip.session);
+    let is_kept = draft.commit.is_some_and(|commit| own.contains(&commit));
+    Ok(is_kept.then_some(draft))
+}
+
+/// Saves a draft behind the turn that was recorded since.
+pub fn transfer_draft(
+    checkout: &Checkout<'_>,
+    before: &Turn,
+    waiting: Draft,
+) -> anyhow::Result<()> {
+    let tip = checkout.store().tip(&before.session)?;
+    let fresh = checkout.store().draft(&tip)?;
+    transfer_behind(checkout, &tip, &fresh, waiting)
+}
+
+/// As [`carry`], for a restore. Returns `false` and saves nothing if the draft is nothing but a context
+/// and the restore brought another one.
+pub fn transfer_over_restore(
+    checkout: &Checkout<'_>,
+    before: &Turn,
+    mut waiting: Draft,
+    scope: TransferScope,
+) -> anyhow::Result<bool> {
+    let tip = checkout.store().tip(&before.session)?;
+    let fresh = checkout.store().draft(&tip)?;
+    if scope == TransferScope::Answer {
+        let is_context = !waiting.is_planned() && waiting.message().is_none();
+        if is_context && waiting.meta.failure.is_none() {
+            return Ok(false);
+        }
+        for name in [
+            artifact::TURN_CONTEXT,
+            artifact::SESSION_CONTEXT,
+            artifact::SYSTEM_PROMPT,
+        ] {
+            let text = fresh.artifacts.text_or_empty(name);
+            waiting.artifacts.insert(name, text);
+        }
+        // The restore has recorded which requests are undone.
+        waiting.artifacts.remove(artifact::REQUESTS);
+    }
+    transfer_behind(checkout, &tip, &fresh, waiting)?;
+    Ok(true)
+}
+
+/// Replaces the draft that a turn prepared for the next one.
+fn transfer_behind(
+    checkout: &Checkout<'_>,
+    tip: &Turn,
+    fresh: &Draft,
+    waiting: Draft,
+) -> anyhow::Result<()> {
+    let mut draft = Draft {
+        commit: fresh.commit,
+        ..waiting
+    };
+
+    draft.meta.number = fresh.meta.number;
+    draft.meta.parent_turn_id = fresh.meta.parent_turn_id;
+    // The recorded turn has already accounted for the cost.
+    draft.meta.spent = None;
+    draft.meta.model = draft.meta.model.map(|model| ModelUse {
+        asked: model.asked,
+        answered: model.answered,
+        cost: model.cost.map(|_| 0.0),
+        ..ModelUse::default()
+    });
+
+    draft.begin();
+    checkout.store().save_draft(tip, &mut draft)
+}
