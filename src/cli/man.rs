@@ -80,7 +80,9 @@ fn opened(folder: &Path) -> anyhow::Result<Root> {
     let mut place = folder.components().as_path().to_owned();
     if let Some(name) = place.file_name().map(std::ffi::OsStr::to_owned) {
         let above = place.parent().unwrap_or(Path::new("/")).to_owned();
-        make_shared_dirs(&above)?;
+        if !above.exists() {
+            make_shared_dirs(&above)?;
+        }
         place = above.canonicalize()?.join(name);
     }
     let is_link = place

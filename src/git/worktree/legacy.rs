@@ -11,17 +11,12 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::registered::{RECORDS, discard, record_name};
+use super::git_record::{LOCK, MAX_FILE, RECORDS, discard, record_name};
 use super::root::{GIT, WorktreeRoot, is_plain};
 use crate::git::repository::Repository;
 use crate::git::worktree::record;
 use crate::host::file::make_writable;
 use crate::host::file::{FileKind, Root};
-
-/// Prefix of the lock's reason, before the session's name.
-pub(super) const LOCK: &str = "teddy session ";
-/// git writes no larger file there.
-pub(super) const MAX_FILE: u64 = 16 * 1024;
 
 /// Returns the sessions with a worktree that an earlier version registered with git, or that we
 /// registered and that is gone, sorted. `root` is the directory of worktrees.
@@ -75,12 +70,8 @@ pub(super) fn adopt(
             root.remove_git_dir(session)?;
         }
 
-        discard(
-            &records,
-            &name,
-            &record::worktree_record(repository, session),
-        )
-        .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
+        discard(&records, &name)
+            .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
     }
 
     // git also removes the directory with the last record.

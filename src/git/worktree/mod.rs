@@ -10,6 +10,7 @@
 //! ([`private`]).
 //! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
 
+mod git_record;
 mod index;
 mod index_form;
 pub mod layer;

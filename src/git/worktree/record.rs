@@ -50,11 +50,6 @@ pub(super) fn recorded_worktrees(repository: &Repository) -> Vec<String> {
 }
 
 impl WorktreeRecord {
-    /// Opens the directory of the record.
-    pub(super) fn open(&self) -> std::io::Result<Root> {
-        Root::open(&self.dir)
-    }
-
     pub(super) fn index(&self) -> PathBuf {
         self.dir.join(INDEX)
     }

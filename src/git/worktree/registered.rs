@@ -7,35 +7,16 @@
 //! without the sandbox can change it.
 
 use std::ffi::OsStr;
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::legacy::LOCK;
+use super::git_record::{GITDIR, LOCK, MAX_FILE, RECORDS, discard, git_file, record_name};
 use super::own_root;
-use super::record::{WorktreeRecord, worktree_record};
+use super::record::worktree_record;
 use super::root::{GIT, is_plain};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::file::{FileKind, FileMode, Root, remove_below};
-
-/// Directory of git's records in the common git directory.
-pub(super) const RECORDS: &str = "worktrees";
-/// Names of a record while it is made or removed, in TeDDy's own record of the worktree.
-const NEW: &str = "git-record-new";
-const OLD: &str = "git-record-old";
-
-/// Returns the name of git's record of a session's worktree.
-pub(super) fn record_name(session: &str) -> String {
-    format!("teddy-session-{session}")
-}
-
-/// Returns the content of the file `.git` in a session's worktree. `common` is the common git
-/// directory.
-pub(super) fn git_file(common: &Path, session: &str) -> Vec<u8> {
-    let record = common.join(RECORDS).join(record_name(session));
-    [b"gitdir: ", record.as_os_str().as_bytes(), b"\n"].concat()
-}
+use crate::host::file::{FileKind, FileMode, Root};
 
 /// Registers the worktree of a session with git, with HEAD at a commit. Does nothing if there is no
 /// worktree, if a record of another program has the name, or if refs are in a reftable, which needs
@@ -59,25 +40,20 @@ pub fn register_worktree(
     }
 
     discard_record(repository, session)?;
-    let staging = own.open()?;
-    remove_below(&staging, OsStr::new(NEW))?;
-    let new = staging.make_dir(Path::new(NEW))?;
-    let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
-    new.create_aside(Path::new("HEAD"), format!("{at}\n").as_bytes())?;
-    new.create_aside(Path::new("commondir"), b"../..\n")?;
-    new.create_aside(Path::new("gitdir"), &gitdir)?;
-    new.create_aside(Path::new("locked"), format!("{LOCK}{session}\n").as_bytes())?;
-
     let common = Root::open_strictly(&repository.common_dir())?;
     let records = common.make_dir(Path::new(RECORDS))?;
-    // One rename, so git never sees a part of a record.
     let name = record_name(session);
-    match staging.move_to(OsStr::new(NEW), &records, OsStr::new(&name)) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            return Ok(remove_below(&staging, OsStr::new(NEW))?);
-        }
-        moved => moved?,
+    if records.kind(Path::new(&name))?.is_some() {
+        return Ok(());
     }
+
+    let record = records.make_dir(Path::new(&name))?;
+    let lock = format!("{LOCK}{session}\n");
+    let gitdir = [path.as_os_str().as_bytes(), b"/.git\n"].concat();
+    record.create_aside(Path::new("locked"), lock.as_bytes())?;
+    record.create_aside(Path::new("HEAD"), format!("{at}\n").as_bytes())?;
+    record.create_aside(Path::new("commondir"), b"../..\n")?;
+    record.create_new(Path::new(GITDIR), &gitdir, FileMode::Plain)?;
 
     root.remove_git_dir(session)?;
     let link = git_file(&repository.common_dir(), session);
@@ -92,27 +68,16 @@ pub(super) fn discard_record(repository: &Repository, session: &str) -> anyhow::
         return Ok(());
     };
     let name = record_name(session);
-    let lock = records.read(&Path::new(&name).join("locked"), super::legacy::MAX_FILE);
+    let read = |file: &str| records.read(&Path::new(&name).join(file), MAX_FILE);
     let expected = format!("{LOCK}{session}");
-    let is_ours = lock.is_ok_and(|reason| reason.trim_ascii_end() == expected.as_bytes());
-    if is_ours {
-        discard(
-            &records,
-            OsStr::new(&name),
-            &worktree_record(repository, session),
-        )?;
+    let has_lock = read("locked").is_ok_and(|lock| lock.trim_ascii_end() == expected.as_bytes());
+    // Only a crash of ours leaves a part of a record.
+    let is_part = matches!(records.kind(Path::new(&name)), Ok(Some(FileKind::Dir)))
+        && matches!(records.kind(&Path::new(&name).join(GITDIR)), Ok(None));
+    if has_lock || is_part {
+        discard(&records, OsStr::new(&name))?;
         // git also removes the directory with the last record.
         let _ = std::fs::remove_dir(repository.common_dir().join(RECORDS));
     }
     Ok(())
-}
-
-/// Removes a record. Moves it away first, because git fails on a part of one.
-pub(super) fn discard(records: &Root, name: &OsStr, own: &WorktreeRecord) -> anyhow::Result<()> {
-    let Ok(staging) = own.open() else {
-        return Ok(remove_below(records, name)?);
-    };
-    remove_below(&staging, OsStr::new(OLD))?;
-    records.move_to(name, &staging, OsStr::new(OLD))?;
-    Ok(remove_below(&staging, OsStr::new(OLD))?)
 }

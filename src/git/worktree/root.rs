@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::registered::git_file;
+use super::git_record::git_file;
 use crate::host::file::{FileKind, FileMode, Root, make_dirs};
 use crate::host::file::{make_writable, remove_below};
 

@@ -58,7 +58,7 @@ pub enum PushError {
         first: String,
         /// Redaction would take some of them out.
         can_redact: bool,
-        /// Some are in files of commits, which cannot be redacted.
+        /// Files of commits would be sent, which cannot be redacted.
         in_code: bool,
     },
     /// A turn violates the format, so no one could fetch the session.

@@ -17,6 +17,7 @@ use self::findings::LeakFinding;
 use self::options::PushOptions;
 use self::preview::{PreparedSession, Sender, SessionPreview};
 use self::remote_state::read_remote_states;
+use crate::config::settings::PushMode;
 use crate::git::remote::error::{RemoteError, RemoteTrouble};
 use crate::git::remote::send::{RefUpdate, SentRef, send_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName};
@@ -148,7 +149,11 @@ impl PreparedPush<'_> {
                 count: findings.len(),
                 first: first.name.clone(),
                 can_redact: findings.iter().any(|(_, can_redact)| *can_redact),
-                in_code: findings.iter().any(|(finding, _)| finding.in_code),
+                // The same key or path can be in a file, too.
+                in_code: self
+                    .sessions
+                    .iter()
+                    .any(|session| session.preview.mode == PushMode::Code),
             }),
         }
     }

@@ -174,12 +174,12 @@ fn what_a_crash_leaves_is_completed_or_removed() {
     let own = repo.path().join(".git/teddy/worktrees/demo");
     let record = repo.path().join(RECORD);
 
-    // Before the record had its name, and before the old one was gone.
+    // Before the record was whole, or before all of it was removed.
     std::fs::remove_file(path.join(".git")).unwrap();
-    for name in ["git-record-new", "git-record-old"] {
-        std::fs::create_dir(own.join(name)).unwrap();
-        std::fs::write(own.join(name).join("HEAD"), "").unwrap();
+    for name in ["gitdir", "locked"] {
+        std::fs::remove_file(record.join(name)).unwrap();
     }
+    assert_eq!(listed(&repo), None);
     is_healthy(&repo);
     repo.done(&["recover"]);
     run(&repo, CHECKOUT, "echo 2 > b.txt");
@@ -187,7 +187,6 @@ fn what_a_crash_leaves_is_completed_or_removed() {
         repo.git_in(&path, &["rev-parse", "--git-dir"]),
         record.to_str().unwrap()
     );
-    assert!(!own.join("git-record-new").exists() && !own.join("git-record-old").exists());
 
     // The worktree and our own record are gone, so nothing else would remove git's.
     std::fs::remove_dir_all(&own).unwrap();
