@@ -22,4 +22,5 @@ mod sandbox;
 mod shown_text;
 mod size;
 mod trust;
+mod unreachable_objects;
 mod unusual_worktrees;

@@ -113,7 +113,11 @@ impl CollectWalk<'_> {
 }
 
 /// Returns the objects that an object refers to; `None` if it is malformed.
-fn links(kind: Kind, data: &[u8], hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Kind)>> {
+pub(in crate::git) fn links(
+    kind: Kind,
+    data: &[u8],
+    hash: gix::hash::Kind,
+) -> Option<Vec<(ObjectId, Kind)>> {
     match kind {
         Kind::Commit => {
             let commit = CommitRef::from_bytes(data, hash).ok()?;

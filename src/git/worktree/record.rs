@@ -27,6 +27,8 @@ const MAX_HIDDEN: u64 = 4 << 20;
 /// Note of the trees of the last turn that was recorded in the layer.
 const LAYER_RECORDED: &str = "layer-recorded";
 const MAX_NOTE: u64 = 64 * 1024;
+/// Object store for commands, while they run.
+const VISIBLE_STORE: &str = "objects";
 
 #[derive(Debug, Clone)]
 pub(super) struct WorktreeRecord {
@@ -57,6 +59,10 @@ impl WorktreeRecord {
 
     pub(super) fn index(&self) -> PathBuf {
         self.dir.join(INDEX)
+    }
+
+    pub(super) fn visible_store(&self) -> PathBuf {
+        self.dir.join(VISIBLE_STORE)
     }
 
     /// Removes the index if it is not a regular file: reading a pipe would block.
