@@ -27,8 +27,8 @@ const MAX_HIDDEN: u64 = 4 << 20;
 /// Note of the trees of the last turn that was recorded in the layer.
 const LAYER_RECORDED: &str = "layer-recorded";
 const MAX_NOTE: u64 = 64 * 1024;
-/// Object store for commands, while they run.
-const VISIBLE_STORE: &str = "objects";
+/// Has the object store for commands, while they run.
+const VISIBLE: &str = "visible";
 
 #[derive(Debug, Clone)]
 pub(super) struct WorktreeRecord {
@@ -61,8 +61,8 @@ impl WorktreeRecord {
         self.dir.join(INDEX)
     }
 
-    pub(super) fn visible_store(&self) -> PathBuf {
-        self.dir.join(VISIBLE_STORE)
+    pub(super) fn visible(&self) -> PathBuf {
+        self.dir.join(VISIBLE)
     }
 
     /// Removes the index if it is not a regular file: reading a pipe would block.

@@ -35,7 +35,7 @@ fn out_of(ground: &Ground, command: &str, more: &[&str]) -> String {
 fn stores_of_commands(ground: &Ground) -> Vec<std::path::PathBuf> {
     let records = ground.repo.path().join(".git/teddy/worktrees");
     let sessions = std::fs::read_dir(records).into_iter().flatten();
-    let stores = sessions.map(|session| session.unwrap().path().join("objects"));
+    let stores = sessions.map(|session| session.unwrap().path().join("visible"));
     stores.filter(|store| store.exists()).collect()
 }
 

@@ -73,12 +73,12 @@ impl SessionWorktree {
             true => self.root.remove_git_dir_of(&self.session, &self.top()?)?,
             false => self.root.remove_git_dir(&self.session)?,
         }
-        Ok(visible::remove_visible_store(&self.record.visible_store())?)
+        Ok(visible::remove_visible_store(&self.record.visible())?)
     }
 
     /// Returns the paths in the user's git directory that git needs in the commands' one.
     pub fn borrowed_paths(&self) -> Vec<PathBuf> {
-        visible::readable_paths(&self.record.visible_store())
+        visible::readable_paths(&self.record.visible())
     }
 
     /// Imports the commits of commands and the paths that they track.
@@ -141,8 +141,8 @@ impl SessionWorktree {
         put("HEAD", format!("{at}\n").as_bytes())?;
         put("config", &config::generate_config(user))?;
         let refs = refs::copy_refs(user)?;
-        let store = self.record.visible_store();
-        visible::make_visible_store(user, &store, &roots(user, &refs, at))?;
+        let roots = roots(user, &refs, at);
+        let store = visible::make_visible_store(user, &self.record.visible(), &roots)?;
         put("objects/info/alternates", &alternates(user, &store)?)?;
         put("packed-refs", &refs.packed)?;
         for (name, target) in refs.symbolic {

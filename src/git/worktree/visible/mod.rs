@@ -32,12 +32,18 @@ const ATTEMPTS: u32 = 4;
 /// server of a partial clone.
 const PACK_FILES: [&str; 4] = ["pack", "rev", "promisor", "idx"];
 
-/// Creates the store in `dir`, with what `roots` reach.
+/// Object directory of the store.
+const OBJECTS: &str = "objects";
+/// Git LFS searches for files here: next to an object directory from which a repository borrows.
+const LFS: &str = "lfs";
+
+/// Creates the store in `dir`, with what `roots` reach. Returns its object directory.
 pub(super) fn make_visible_store(
     user: &Repository,
     dir: &Path,
     roots: &BTreeSet<ObjectId>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<PathBuf> {
+    let objects = dir.join(OBJECTS);
     let during = || {
         format!(
             "making the object store for commands in `{}`",
@@ -47,16 +53,21 @@ pub(super) fn make_visible_store(
     let mut attempt = 1;
     loop {
         remove_visible_store(dir).with_context(during)?;
-        make_dirs(&dir.join("pack")).with_context(during)?;
+        make_dirs(&objects.join("pack")).with_context(during)?;
         let packs = Packs::list(user).with_context(during)?;
-        let filled = fill(user, dir, &packs, roots);
+        let filled = fill(user, &objects, &packs, roots);
         // A concurrent `git gc` moves objects between the packs.
         let is_settled = Packs::list(user).is_ok_and(|now| now.names() == packs.names());
         if is_settled || attempt == ATTEMPTS {
-            return filled.with_context(during);
+            filled.with_context(during)?;
+            break;
         }
         attempt += 1;
     }
+
+    let lfs = user.common_dir().join(LFS);
+    std::os::unix::fs::symlink(lfs, dir.join(LFS)).with_context(during)?;
+    Ok(objects)
 }
 
 /// Removes the store. The user's objects keep their other names.
@@ -73,9 +84,10 @@ pub(super) fn remove_visible_store(dir: &Path) -> io::Result<()> {
 /// Returns what commands must be able to read: the store, and the packs that it names by symbolic
 /// links because hard links are impossible.
 pub(super) fn readable_paths(dir: &Path) -> Vec<PathBuf> {
-    let names = fs::read_dir(dir.join("pack")).into_iter().flatten();
+    let objects = dir.join(OBJECTS);
+    let names = fs::read_dir(objects.join("pack")).into_iter().flatten();
     let targets = names.filter_map(|name| fs::read_link(name.ok()?.path()).ok());
-    [dir.to_owned()].into_iter().chain(targets).collect()
+    [objects].into_iter().chain(targets).collect()
 }
 
 fn fill(
