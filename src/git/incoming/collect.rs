@@ -106,7 +106,7 @@ impl CollectWalk<'_> {
         next.extend(links.ok_or_else(|| UnsoundCommit(format!("{kind} {id} is malformed")))?);
         let pack = match &mut self.collected.pack {
             Some(pack) => pack,
-            none => none.insert(Pack::new(&keep::pack_dir(self.repository))?),
+            none => none.insert(Pack::new(&keep::pack_dir(self.repository))?.for_everybody()),
         };
         pack.push(id, &deflated(kind, &data)?)
     }
