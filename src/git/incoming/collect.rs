@@ -106,14 +106,18 @@ impl CollectWalk<'_> {
         next.extend(links.ok_or_else(|| UnsoundCommit(format!("{kind} {id} is malformed")))?);
         let pack = match &mut self.collected.pack {
             Some(pack) => pack,
-            none => none.insert(Pack::new(&keep::pack_dir(self.repository))?),
+            none => none.insert(Pack::new(&keep::pack_dir(self.repository))?.for_everybody()),
         };
         pack.push(id, &deflated(kind, &data)?)
     }
 }
 
 /// Returns the objects that an object refers to; `None` if it is malformed.
-fn links(kind: Kind, data: &[u8], hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Kind)>> {
+pub(in crate::git) fn links(
+    kind: Kind,
+    data: &[u8],
+    hash: gix::hash::Kind,
+) -> Option<Vec<(ObjectId, Kind)>> {
     match kind {
         Kind::Commit => {
             let commit = CommitRef::from_bytes(data, hash).ok()?;

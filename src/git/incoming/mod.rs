@@ -6,7 +6,7 @@
 //! pack that is not visible yet. git checks it with its own rules, and that no object is missing
 //! below HEAD. Only then is the pack renamed into place. If a check fails, no commit is imported.
 
-mod collect;
+pub(in crate::git) mod collect;
 pub(in crate::git) mod examine;
 mod head;
 pub mod quarantine;

@@ -9,6 +9,8 @@ mod index;
 pub mod keep;
 pub(in crate::git) mod old;
 pub(in crate::git) mod own;
+mod permissions;
+pub(in crate::git) mod private_blobs;
 
 use std::cell::RefCell;
 use std::fs::Permissions;
@@ -49,6 +51,15 @@ pub(in crate::git) struct Pack {
     dir: PathBuf,
     entries: Vec<PackedObject>,
     length: u64,
+    readers: Readers,
+}
+
+enum Readers {
+    /// Those of git's own packs. Private blobs go to another pack.
+    Others(Option<Box<Pack>>),
+    /// The same, whatever is in the pack.
+    Everybody,
+    Owner,
 }
 
 /// A complete pack with its index, still under temporary names.
@@ -181,11 +192,37 @@ impl Pack {
             dir: dir.to_owned(),
             entries: Vec::new(),
             length: PACK_HEADER.len() as u64,
+            readers: Readers::Others(None),
         })
+    }
+
+    /// Takes private blobs, too.
+    pub(in crate::git) fn for_everybody(self) -> Pack {
+        let readers = Readers::Everybody;
+        Pack { readers, ..self }
+    }
+
+    /// Returns the pack for private blobs if the object is one and this is another pack.
+    fn private_pack(&mut self, id: &ObjectId) -> anyhow::Result<Option<&mut Pack>> {
+        let Readers::Others(private) = &mut self.readers else {
+            return Ok(None);
+        };
+        if !private_blobs::is_noted(&self.dir, *id) {
+            return Ok(None);
+        }
+        if private.is_none() {
+            let readers = Readers::Owner;
+            let pack = Pack::new(&self.dir)?;
+            *private = Some(Box::new(Pack { readers, ..pack }));
+        }
+        Ok(private.as_deref_mut())
     }
 
     /// Adds an encoded object that is not in the pack yet.
     pub(in crate::git) fn push(&mut self, id: ObjectId, entry: &[u8]) -> anyhow::Result<()> {
+        if let Some(private) = self.private_pack(&id)? {
+            return private.push(id, entry);
+        }
         self.file.write_all(entry).context("writing a pack")?;
         self.entries.push(PackedObject {
             id,
@@ -204,6 +241,9 @@ impl Pack {
         kind: Kind,
         data: &[u8],
     ) -> anyhow::Result<()> {
+        if let Some(private) = self.private_pack(&id)? {
+            return private.push_large(id, kind, data);
+        }
         let size = data.len() as u64;
         let added = self.stream((id, kind), size, &mut &*data);
         anyhow::ensure!(added.context("writing a pack")?, "object {id} changed");
@@ -218,6 +258,9 @@ impl Pack {
         size: u64,
         source: &mut dyn Read,
     ) -> anyhow::Result<bool> {
+        if let Some(private) = self.private_pack(&id)? {
+            return private.push_blob(id, size, source);
+        }
         let mut hashed = Hashed::new(source, id.kind(), size);
         let is_complete = self
             .stream((id, Kind::Blob), size, &mut hashed)
@@ -270,8 +313,24 @@ impl Pack {
     }
 
     /// Completes the pack and renames it into place; returns its `.keep` file.
-    pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
-        self.seal(repository)?.finish(repository)
+    pub(in crate::git) fn finish(mut self, repository: &Repository) -> anyhow::Result<PathBuf> {
+        let private = match &mut self.readers {
+            Readers::Others(private) => private.take(),
+            Readers::Everybody | Readers::Owner => None,
+        };
+        let Some(private) = private else {
+            return self.seal(repository)?.finish(repository);
+        };
+
+        // First, because trees of the other pack refer to its blobs.
+        let private_keep = private.seal(repository)?.finish(repository)?;
+        private_blobs::list_pack(repository, &private_keep).context("listing a pack")?;
+        if self.entries.is_empty() {
+            return Ok(private_keep);
+        }
+        let keep = self.seal(repository)?.finish(repository)?;
+        own::tie(&keep, &private_keep);
+        Ok(keep)
     }
 
     /// Completes the pack and its index under temporary names.
@@ -284,9 +343,17 @@ impl Pack {
             .write_all(&index::encode_index(self.entries, sum, hash)?)
             .context("indexing a pack")?;
 
+        let stream = self.file.into_inner().context("finishing a pack")?;
+        for file in [&stream, &index] {
+            let set = match self.readers {
+                Readers::Owner => permissions::close(file.as_file()),
+                _ => permissions::share(repository, file.as_file()),
+            };
+            set.context("finishing a pack")?;
+        }
         Ok(Sealed {
             name: unique(sum)?,
-            stream: self.file.into_inner().context("finishing a pack")?,
+            stream,
             index,
             dir: self.dir,
         })
@@ -324,6 +391,7 @@ impl Sealed {
         let copy = |ending: &str| {
             let mut file = temporary(&dir)?;
             std::io::copy(&mut open_regular(&pack.with_extension(ending))?, &mut file)?;
+            permissions::share(repository, file.as_file())?;
             Ok::<_, std::io::Error>(file)
         };
 

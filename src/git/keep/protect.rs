@@ -19,6 +19,7 @@ use crate::git::During as _;
 use crate::git::keep::damaged;
 use crate::git::keep::missing;
 use crate::git::keep::pack::keep;
+use crate::git::keep::pack::private_blobs;
 use crate::git::keep::pack::{Pack, deflated, is_own};
 use crate::git::object::absent;
 use crate::git::object::id::TagId;
@@ -53,6 +54,7 @@ pub fn protect_commits(
     complete: &[TreeId],
     policy: MergePolicy,
 ) -> anyhow::Result<Option<ProtectedObjects>> {
+    private_blobs::note_stored(repository)?;
     let staged = staged::staged_objects(repository);
     let new: HashSet<ObjectId> = staged.iter().map(|(id, ..)| *id).collect();
     let (mut objects, mut missing_trees) = (Vec::new(), Vec::new());

@@ -17,6 +17,7 @@ use super::index;
 use super::links::link_ignored;
 use super::message::{CommitMessage, watch_editor};
 use crate::git::keep::durable::note_written;
+use crate::git::keep::pack::private_blobs;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::git::user_git::{in_checkout, run_checked, run_with_input, silent_git, user_git};
@@ -133,6 +134,8 @@ impl<'a> LandingDir<'a> {
     /// a hook can have undone it even if git succeeded.
     pub fn commit(&self, request: &CommitRequest<'_>) -> anyhow::Result<ExitStatus> {
         index::wait_unlocked(self.repository)?;
+        private_blobs::publish_tree(self.repository, request.tree)
+            .context("making landed files readable; nothing was changed")?;
         self.prepare(request)
             .context("preparing the commit; nothing was changed")?;
         let mut git = self.git(request.site, user_git)?;

@@ -13,6 +13,7 @@ use gix::ObjectId;
 use gix::objs::{Exists as _, Kind};
 
 use crate::git::keep::pack::keep;
+use crate::git::keep::pack::private_blobs;
 use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::large::{Hashed, LARGE};
 use crate::git::object::memory::ObjectMemory;
@@ -36,6 +37,8 @@ pub(in crate::git) struct Sink {
     objects: PathBuf,
     hash: gix::hash::Kind,
     read_only: bool,
+    /// Who besides the user can read new packs.
+    readers: u32,
 }
 
 #[derive(Default)]
@@ -57,11 +60,39 @@ impl Sink {
             objects: gix.objects.store_ref().path().to_owned(),
             hash: gix.object_hash(),
             read_only: repository.read_only,
+            readers: private_blobs::readers(repository),
         }
     }
 
     pub(in crate::git) fn add(&self, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
         self.add_unless(None, kind, data)
+    }
+
+    /// Like [`Sink::add`], for a file with these permissions that git does not track.
+    pub(in crate::git) fn add_untracked(
+        &self,
+        data: Vec<u8>,
+        mode: u32,
+    ) -> anyhow::Result<ObjectId> {
+        if self.is_private(mode) {
+            let id = gix::objs::compute_hash(self.hash, Kind::Blob, &data);
+            let id = id.map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
+            self.note_private(id);
+        }
+        self.add(Kind::Blob, data)
+    }
+
+    /// Returns whether a file with these permissions is closed to readers of ordinary packs.
+    pub(in crate::git) fn is_private(&self, mode: u32) -> bool {
+        self.readers & !mode != 0
+    }
+
+    /// Notes a blob that is not stored yet as one that only the user can read.
+    pub(in crate::git) fn note_private(&self, id: ObjectId) {
+        let stored = || self.packed.lock().expect("no thread panics with the lock");
+        if !self.is_loose(&id) && !stored().exists(&id) && !self.waiting().added.contains(&id) {
+            private_blobs::note(&self.objects.join("pack"), id);
+        }
     }
 
     /// Like [`Sink::add`], but returns immediately if the object is `known`, an existing object

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -174,6 +175,8 @@ pub(super) struct ContentReader<'g, 'r> {
     pub(super) scan: &'g ScanContext<'g>,
     pub(super) repo: &'r gix::Repository,
     pub(super) sink: &'g Sink,
+    /// Permissions of the file that was opened last.
+    pub(super) mode: u32,
     /// Loaded when the first file needs them.
     filters: Option<Pipeline<'r>>,
 }
@@ -188,6 +191,7 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             scan,
             repo,
             sink,
+            mode: 0,
             filters: None,
         }
     }
@@ -253,10 +257,11 @@ impl<'g, 'r> ContentReader<'g, 'r> {
             return Ok(ReadOutcome::LeftOut(Reason::Refused(why)));
         }
 
-        Ok(ReadOutcome::Read(
-            self.sink.add(ObjectKind::Blob, data)?,
-            stat,
-        ))
+        let id = match tracked {
+            true => self.sink.add(ObjectKind::Blob, data),
+            false => self.sink.add_untracked(data, self.mode),
+        };
+        Ok(ReadOutcome::Read(id?, stat))
     }
 
     /// Returns why git refuses a tree with this content; `None` also if the index has a content that
@@ -313,8 +318,9 @@ impl<'g, 'r> ContentReader<'g, 'r> {
     }
 
     /// Reads a file, or only opens it if it is large.
-    fn file(&self, path: &[u8]) -> std::io::Result<PathContent> {
+    fn file(&mut self, path: &[u8]) -> std::io::Result<PathContent> {
         let file = File::from(self.scan.open(path, OFlags::RDONLY)?);
+        self.mode = file.metadata()?.permissions().mode();
         let name_stat = stat::stat_fd(file.as_fd())?;
         if name_stat.kind == NameKind::File && name_stat.size > LARGE && !self.sink.is_read_only() {
             return Ok(PathContent::Large(file));

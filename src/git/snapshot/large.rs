@@ -95,11 +95,16 @@ impl ContentReader<'_, '_> {
                         return Ok(Some(ReadOutcome::LeftOut(reason)));
                     }
                 }
+                if !tracked && self.sink.is_private(self.mode) {
+                    let id = hash_of(self.repo.object_hash(), read(), name_stat.size);
+                    id.ok().flatten().map(|id| self.sink.note_private(id));
+                }
                 self.sink.add_large(name_stat.size, read)?
             }
             Ok(Filtered::Bytes(data)) => match secret.filter(|_| !self.is_made(path, &data)) {
                 Some(reason) => return Ok(Some(ReadOutcome::LeftOut(reason))),
-                None => Some(self.sink.add(ObjectKind::Blob, data)?),
+                None if tracked => Some(self.sink.add(ObjectKind::Blob, data)?),
+                None => Some(self.sink.add_untracked(data, self.mode)?),
             },
             Err(error) => return self.unfiltered(path, error).map(Some),
         };

@@ -33,6 +33,7 @@ mod switch;
 mod targets;
 mod to_commit;
 pub mod unstored;
+mod visible;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -226,6 +227,7 @@ pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow
 /// to do. The caller holds the session's lock.
 pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
     let record = record::worktree_record(repository, session);
+    visible::remove_visible_store(&record.visible())?;
     let root = record.root().and_then(|path| own_root(repository, &path));
     let Some(root) = root.filter(|root| root.is_ours(session)) else {
         return Ok(false);

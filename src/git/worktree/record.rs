@@ -27,6 +27,8 @@ const MAX_HIDDEN: u64 = 4 << 20;
 /// Note of the trees of the last turn that was recorded in the layer.
 const LAYER_RECORDED: &str = "layer-recorded";
 const MAX_NOTE: u64 = 64 * 1024;
+/// Has the object store for commands, while they run.
+const VISIBLE: &str = "visible";
 
 #[derive(Debug, Clone)]
 pub(super) struct WorktreeRecord {
@@ -52,6 +54,10 @@ pub(super) fn recorded_worktrees(repository: &Repository) -> Vec<String> {
 impl WorktreeRecord {
     pub(super) fn index(&self) -> PathBuf {
         self.dir.join(INDEX)
+    }
+
+    pub(super) fn visible(&self) -> PathBuf {
+        self.dir.join(VISIBLE)
     }
 
     /// Removes the index if it is not a regular file: reading a pipe would block.

@@ -63,6 +63,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     );
 
     if let Some(policy) = &mut policy {
+        policy.read.extend(worktree.borrowed_paths());
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
         policy.hidden.extend(worktrees);
         policy.hidden.extend(secrets_beside_programs(project)?);

@@ -26,13 +26,16 @@ const DEVICES: [&str; 5] = [
 /// Shared memory of all processes; commands get a private one.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The parts of the user's git directory that the worktree's git directory borrows.
-const BORROWED_DIRS: [&str; 2] = ["objects", "lfs"];
+/// The part of the user's git directory that is readable. The worktree's git directory borrows
+/// objects from a store with what refs reach.
+const LFS: &str = "lfs";
+/// Can be a symbolic link that leads out of the git directory.
+const OBJECTS: &str = "objects";
 
 /// The default policy (docs/decisions/0024-sandbox.md).
 ///
 /// Writable are the worktree, including its git directory, and the caches. Hidden are keys,
-/// credentials, the user's files and their git directory, except its objects. No network.
+/// credentials, the user's files and their git directory. No network.
 pub(super) fn default_policy(paths: RunPaths<'_>) -> Policy {
     let RunPaths {
         worktree,
@@ -43,8 +46,12 @@ pub(super) fn default_policy(paths: RunPaths<'_>) -> Policy {
     let mut policy = Policy {
         write: [worktree, caches].map(Path::to_owned).to_vec(),
         add: Vec::new(),
-        read: BORROWED_DIRS.map(|name| common_dir.join(name)).to_vec(),
-        hidden: [workspace, common_dir].map(Path::to_owned).to_vec(),
+        read: vec![common_dir.join(LFS)],
+        hidden: vec![
+            workspace.to_owned(),
+            common_dir.to_owned(),
+            common_dir.join(OBJECTS),
+        ],
         private: vec![SHARED_MEMORY.into()],
         network: Network::Off,
     };
@@ -125,7 +132,8 @@ mod tests {
         assert!(!policy.write.iter().any(|path| path.starts_with("/c")));
         assert!(policy.add.is_empty());
         assert!(policy.hidden.starts_with(&["/w".into(), "/c/.git".into()]));
-        assert!(policy.read.contains(&"/c/.git/objects".into()));
+        assert!(policy.hidden.contains(&"/c/.git/objects".into()));
+        assert!(policy.read.contains(&"/c/.git/lfs".into()));
         assert_eq!(policy.private, [PathBuf::from("/dev/shm")]);
     }
 }

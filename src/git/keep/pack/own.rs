@@ -11,6 +11,9 @@ static OWN: Mutex<BTreeMap<OsString, KeptPack>> = Mutex::new(BTreeMap::new());
 /// Number of open handles by git directory.
 static HANDLES: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
 
+/// For the `.keep` file of a pack, that of the pack with its private blobs.
+static TIED: Mutex<BTreeMap<PathBuf, PathBuf>> = Mutex::new(BTreeMap::new());
+
 struct KeptPack {
     common: PathBuf,
     /// The open, locked `.keep` file. A process id alone is not enough: it is reused, and means
@@ -58,6 +61,19 @@ pub(super) fn add(common: &Path, keep: &Path, lock: File) {
 /// Forgets a `.keep` file, which releases its lock.
 pub(super) fn remove(keep: &Path) {
     keep.file_name().map(|name| lock_own().remove(name));
+}
+
+/// Ties the pack with private blobs to the other one, so both are released together.
+pub(super) fn tie(keep: &Path, private: &Path) {
+    lock_tied().insert(keep.to_owned(), private.to_owned());
+}
+
+pub(super) fn take_tied(keep: &Path) -> Option<PathBuf> {
+    lock_tied().remove(keep)
+}
+
+fn lock_tied() -> MutexGuard<'static, BTreeMap<PathBuf, PathBuf>> {
+    TIED.lock().expect("nothing panics with the lock")
 }
 
 pub(in crate::git) fn is_own(keep: &Path) -> bool {

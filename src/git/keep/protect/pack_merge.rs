@@ -13,6 +13,7 @@ use std::time::Duration;
 use gix::ObjectId;
 
 use crate::git::keep::pack::old::{OldPack, PackedBytes, is_delta};
+use crate::git::keep::pack::private_blobs::private_packs;
 use crate::git::keep::pack::{LIST, deflated_delta, keep};
 use crate::git::object::large::Stored;
 use crate::git::object::staged;
@@ -53,6 +54,8 @@ pub(super) fn merge_packs(
     // A pack with a `.keep` file is in use.
     let packs = own_packs(repository).into_iter();
     let packs = packs.filter(|pack| !pack.with_extension("keep").exists());
+    let private = private_packs(repository);
+    let packs = packs.filter(|pack| !private.contains(pack));
     let packs = packs.map(|pack| (pack_size(&pack), pack));
     let (mut small, large_ones): (Vec<_>, Vec<_>) = packs.partition(|(size, _)| *size < LARGE_PACK);
     small.sort();

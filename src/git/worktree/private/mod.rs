@@ -13,11 +13,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use gix::ObjectId;
 
+use self::refs::CopiedRefs;
 use super::root::GIT;
+use super::visible;
 use super::{MAX_INDEX, SessionWorktree};
 use crate::git::During;
 use crate::git::alternates::alternates_line;
@@ -67,9 +70,15 @@ impl SessionWorktree {
     /// Removes the git directory, whatever commands did to it.
     pub fn remove_git_dir(&self) -> anyhow::Result<()> {
         match self.is_layered() {
-            true => self.root.remove_git_dir_of(&self.session, &self.top()?),
-            false => self.root.remove_git_dir(&self.session),
+            true => self.root.remove_git_dir_of(&self.session, &self.top()?)?,
+            false => self.root.remove_git_dir(&self.session)?,
         }
+        Ok(visible::remove_visible_store(&self.record.visible())?)
+    }
+
+    /// Returns the paths in the user's git directory that git needs in the commands' one.
+    pub fn borrowed_paths(&self) -> Vec<PathBuf> {
+        visible::readable_paths(&self.record.visible())
     }
 
     /// Imports the commits of commands and the paths that they track.
@@ -131,8 +140,10 @@ impl SessionWorktree {
 
         put("HEAD", format!("{at}\n").as_bytes())?;
         put("config", &config::generate_config(user))?;
-        put("objects/info/alternates", &alternates(user)?)?;
         let refs = refs::copy_refs(user)?;
+        let roots = roots(user, &refs, at);
+        let store = visible::make_visible_store(user, &self.record.visible(), &roots)?;
+        put("objects/info/alternates", &alternates(user, &store)?)?;
         put("packed-refs", &refs.packed)?;
         for (name, target) in refs.symbolic {
             git.create_aside(Path::new(OsStr::from_bytes(&name)), &target)?;
@@ -169,13 +180,26 @@ fn copy_file(path: &Path, limit: u64) -> Option<Vec<u8>> {
     dir.read(Path::new(path.file_name()?), limit).ok()
 }
 
-/// Returns the list of borrowed object directories: the user's and their alternates. They are
-/// listed one by one because git follows alternates only five levels deep.
-fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
+/// Returns the objects from which commands can reach others: HEAD, the refs that they see, and the
+/// parents in grafts.
+fn roots(user: &Repository, refs: &CopiedRefs, at: CommitId) -> BTreeSet<ObjectId> {
+    let grafts = user.common_dir().join("info/grafts");
+    let grafts = copy_file(&grafts, MAX_COPIED).unwrap_or_default();
+    let words = [&refs.packed, &grafts];
+    let words = words
+        .into_iter()
+        .flat_map(|text| text.split(u8::is_ascii_whitespace));
+    let ids = words.filter_map(|word| ObjectId::from_hex(word).ok());
+    ids.chain([at.0]).collect()
+}
+
+/// Returns the list of borrowed object directories: what commands see of the user's, and their
+/// alternates. They are listed one by one because git follows alternates only five levels deep.
+fn alternates(user: &Repository, visible: &Path) -> anyhow::Result<Vec<u8>> {
     let store = user.gix.objects.store_ref();
     let others = store.alternate_db_paths().during("reading alternates")?;
     let mut list = Vec::new();
-    for dir in [store.path().to_owned()].into_iter().chain(others) {
+    for dir in [visible.to_owned()].into_iter().chain(others) {
         let dir = dir.canonicalize().unwrap_or(dir);
         list.extend(alternates_line(&dir));
     }

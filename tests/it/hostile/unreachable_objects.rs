@@ -1,0 +1,214 @@
+//! The object store that commands see has what refs reach, and nothing that was only staged or
+//! amended away.
+
+use std::path::Path;
+
+use super::ground::{Ground, everything_works, plan, run};
+use crate::support::overlay::{CHECKOUT, OVERLAY, overlays};
+
+/// git finds no object missing and no file damaged.
+const SOUND: &str = "git rev-list --objects --all HEAD | git cat-file --batch-check='%(objecttype) %(rest)' > .git/all; \
+    ! grep missing .git/all && git fsck --strict --no-dangling && git log -p --all > /dev/null && git status > /dev/null";
+
+/// Runs a test in each way in which this machine can show files to commands.
+fn in_each_backend(test: impl Fn(&Ground, &[&str])) {
+    for backend in [CHECKOUT, OVERLAY] {
+        if backend == CHECKOUT || overlays() {
+            test(&Ground::new(), &["-c", backend]);
+        }
+    }
+}
+
+/// Runs a command that must succeed, and returns what it wrote to `out`.
+#[track_caller]
+fn out_of(ground: &Ground, command: &str, more: &[&str]) -> String {
+    let command = format!("set -e; {command}");
+    let tried = ground.execute_with(plan(&run(&command)), more);
+    assert_eq!(tried.code, 0, "{command}: {}", tried.words);
+    assert!(
+        stores_of_commands(ground).is_empty(),
+        "a store is left after {command}"
+    );
+    ground.repo.read("out")
+}
+
+fn stores_of_commands(ground: &Ground) -> Vec<std::path::PathBuf> {
+    let records = ground.repo.path().join(".git/teddy/worktrees");
+    let sessions = std::fs::read_dir(records).into_iter().flatten();
+    let stores = sessions.map(|session| session.unwrap().path().join("visible"));
+    stores.filter(|store| store.exists()).collect()
+}
+
+/// Lists all objects that a command can find.
+fn visible(ground: &Ground, more: &[&str]) -> String {
+    let list = "git cat-file --batch-all-objects --batch-check='%(objectname)' > out";
+    out_of(ground, &format!("{SOUND}; {list}"), more)
+}
+
+/// Stages a file and removes it from the index. Returns its blob.
+fn stage_once(ground: &Ground, content: &str) -> String {
+    ground.repo.put("ignored", content);
+    ground.repo.git(&["add", "-f", "ignored"]);
+    let blob = ground.repo.git(&["rev-parse", ":ignored"]);
+    ground.repo.git(&["rm", "-q", "--cached", "ignored"]);
+    blob
+}
+
+/// Commits a file and amends the commit without it. Returns the commit and the blob.
+fn amend_away(ground: &Ground, content: &str) -> [String; 2] {
+    ground.repo.put("ignored", content);
+    ground.repo.git(&["add", "-f", "ignored"]);
+    ground.repo.git(&["commit", "-qm", "with it"]);
+    let found = ["HEAD", "HEAD:ignored"].map(|name| ground.repo.git(&["rev-parse", name]));
+    ground.repo.git(&["rm", "-q", "--cached", "ignored"]);
+    ground.repo.put("b.txt", "two\n");
+    ground.repo.git(&["add", "b.txt"]);
+    ground
+        .repo
+        .git(&["commit", "-q", "--amend", "-m", "without"]);
+    found
+}
+
+/// Puts what neither a ref nor a reflog reaches into a cruft pack.
+fn gc(ground: &Ground) {
+    let expire = ["reflog", "expire", "--expire-unreachable=now", "--all"];
+    ground.repo.git(&expire);
+    ground.repo.git(&["gc", "-q"]);
+    let names = std::fs::read_dir(ground.repo.path().join(".git/objects/pack")).unwrap();
+    let mut endings = names.map(|name| name.unwrap().path());
+    assert!(endings.any(|path| path.extension().is_some_and(|ending| ending == "mtimes")));
+}
+
+#[track_caller]
+fn check_hidden(ground: &Ground, hidden: &[String], more: &[&str]) {
+    let seen = visible(ground, more);
+    let reached = ground.repo.git(&["rev-list", "--objects", "--all"]);
+    assert!(reached.lines().count() > 3);
+    let head = ground.repo.git(&["rev-parse", "HEAD"]);
+    assert!(seen.contains(&head), "{seen}");
+    for id in hidden {
+        assert!(!seen.contains(id), "{id} is listed: {seen}");
+        let file = format!("{}/{}", &id[..2], &id[2..]);
+        let repo = ground.repo.path();
+        let repo = repo.display();
+        let tries = format!(
+            "! git cat-file -p {id}; ! cat {repo}/.git/objects/{file}; ! grep -rq . {repo}/.git/objects; \
+             ! GIT_ALTERNATE_OBJECT_DIRECTORIES={repo}/.git/objects git cat-file -p {id}; echo done > out"
+        );
+        out_of(ground, &tries, more);
+    }
+}
+
+#[test]
+fn what_was_staged_or_amended_away_is_neither_listed_nor_read() {
+    in_each_backend(|ground, more| {
+        let mut hidden = vec![stage_once(ground, "key 1\n")];
+        hidden.extend(amend_away(ground, "key 2\n"));
+        check_hidden(ground, &hidden, more);
+
+        // Also once git has put them into a cruft pack, and once more objects are loose.
+        gc(ground);
+        hidden.push(stage_once(ground, "key 3\n"));
+        check_hidden(ground, &hidden, more);
+        ground.repo.put("c.txt", "three\n");
+        ground.repo.git(&["add", "c.txt"]);
+        ground.repo.git(&["commit", "-qm", "three"]);
+        check_hidden(ground, &hidden, more);
+        everything_works(ground, "hidden objects");
+    });
+}
+
+#[test]
+fn what_a_ref_reaches_again_is_seen_again() {
+    in_each_backend(|ground, more| {
+        let [commit, blob] = amend_away(ground, "back\n");
+        gc(ground);
+        check_hidden(ground, &[commit.clone(), blob.clone()], more);
+        ground.repo.git(&["branch", "again", &commit]);
+        let seen = visible(ground, more);
+        assert!(seen.contains(&commit) && seen.contains(&blob), "{seen}");
+        assert_eq!(
+            out_of(ground, "git show again:ignored | tr a-z A-Z > out", more),
+            "BACK\n"
+        );
+        ground.repo.git(&["branch", "-qD", "again"]);
+        check_hidden(ground, &[commit, blob], more);
+    });
+}
+
+/// The pack of a fetch has commits whose parents the fetching side had already.
+#[test]
+fn commits_on_which_a_fetched_pack_is_based_are_seen() {
+    in_each_backend(|ground, more| {
+        let repo = &ground.repo;
+        let (path, other) = (repo.path(), repo.beside("other"));
+        let [path, other_path] = [&path, &other].map(|path| path.to_str().unwrap());
+        repo.put("b.txt", "loose\n");
+        repo.git(&["add", "b.txt"]);
+        repo.git(&["commit", "-qm", "loose"]);
+        repo.git(&["clone", "-q", "--no-local", path, other_path]);
+        std::fs::write(other.join("c.txt"), "fetched\n").unwrap();
+        repo.git_in(&other, &["add", "c.txt"]);
+        repo.git_in(&other, &["commit", "-qm", "fetched"]);
+        // The only branch is then one of which every object but the commits is in the pack.
+        repo.git(&["-c", "fetch.unpackLimit=1", "pull", "-q", other_path]);
+        let hidden = stage_once(ground, "key\n");
+        let log = out_of(
+            ground,
+            &format!("{SOUND}; git log --format=%s main > out"),
+            more,
+        );
+        assert!(log.contains("fetched\nloose\none"), "{log}");
+        check_hidden(ground, &[hidden], more);
+    });
+}
+
+#[test]
+fn a_command_that_adds_the_bytes_of_a_hidden_object_writes_its_own() {
+    in_each_backend(|ground, more| {
+        let blob = stage_once(ground, "same\n");
+        let command = "printf 'same\\n' > new; git stash -q -u; git stash pop -q; git add new; \
+            git commit -qm new; git rev-parse HEAD:new > out";
+        assert_eq!(out_of(ground, command, more).trim(), blob);
+        let session = "teddy/sessions/s^2:new";
+        assert_eq!(ground.repo.git(&["rev-parse", session]), blob);
+        ground.repo.git(&["gc", "-q", "--prune=now"]);
+        ground.repo.git(&["fsck", "--strict", "--no-dangling"]);
+        assert_eq!(ground.repo.git(&["show", session]), "same");
+    });
+}
+
+/// Without hard links, packs are symbolic links and loose objects are copied.
+#[test]
+fn objects_on_another_file_system_are_seen_and_hidden_alike() {
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        return;
+    }
+    in_each_backend(|ground, more| {
+        let other = tempfile::tempdir_in(memory).unwrap();
+        let objects = ground.repo.path().join(".git/objects");
+        ground.repo.git(&["gc", "-q"]);
+        let target = other.path().join("objects");
+        let moved = std::process::Command::new("cp")
+            .arg("-a")
+            .args([&objects, &target])
+            .status();
+        assert!(moved.unwrap().success());
+        std::fs::remove_dir_all(&objects).unwrap();
+        std::os::unix::fs::symlink(&target, &objects).unwrap();
+
+        let hidden = stage_once(ground, "key\n");
+        ground.repo.put("b.txt", "loose\n");
+        ground.repo.git(&["add", "b.txt"]);
+        ground.repo.git(&["commit", "-qm", "loose"]);
+        check_hidden(ground, std::slice::from_ref(&hidden), more);
+        let file = target.join(&hidden[..2]).join(&hidden[2..]);
+        assert!(file.exists());
+        out_of(
+            ground,
+            &format!("! cat {}; echo done > out", file.display()),
+            more,
+        );
+    });
+}
