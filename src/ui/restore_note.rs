@@ -37,7 +37,7 @@ pub fn restore_note(note: &RestoreNote) -> String {
         RestoreNote::TakenFromOthers(turns) => {
             let other = turns.first().map_or("", |turn| turn.session.as_str());
             format!(
-                "this took {} out of your files as well; `teddy switch {}` and `teddy restore @` bring {} back",
+                "this took {} out of your files as well; `teddy switch {}` and `teddy restore @` restore {}",
                 drift::list_of(turns),
                 visible(other),
                 if turns.len() == 1 { "it" } else { "them" }

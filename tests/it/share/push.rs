@@ -262,7 +262,7 @@ fn nothing_is_sent_before_somebody_says_so() {
         1,
         &[
             "demo: 2 turns without the code",
-            "nobody can answer",
+            "TeDDy cannot ask",
             "hint: `-y` says yes",
         ],
     );
@@ -618,7 +618,7 @@ fn a_session_is_deleted_there_and_stays_here() {
     let local = repo.git(&["for-each-ref"]);
     let words = [
         "demo: 2 turns, refs/teddy/records/demo",
-        "nobody can answer",
+        "TeDDy cannot ask",
     ];
     repo.teddy(&["push", "--delete", "demo"]).check(1, &words);
     repo.teddy(&["push", "--delete", "demo", "-n"])
@@ -835,7 +835,7 @@ fn what_nobody_could_fetch_is_not_sent_and_git_brings_it_back() {
     let out = repo.teddy(&["push", "-y"]);
     out.check(
         1,
-        &["nobody could fetch `demo`: turn 2:", "`teddy verify demo`"],
+        &["no one could fetch `demo`: turn 2:", "`teddy verify demo`"],
     );
     assert_eq!(refs(&repo), "");
     let out = repo.teddy(&["gc", "demo", "-y"]);

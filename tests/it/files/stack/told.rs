@@ -329,7 +329,7 @@ fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
     repo.done(&["new", "other"]);
     repo.done(&["context", "add", "a.txt"]);
     repo.run_plan(&plan("Other", &[edit("a.txt", "3", "three")]));
-    let told = "this took turn 1 of other out of your files as well; `teddy switch other` and `teddy restore @` bring it back";
+    let told = "this took turn 1 of other out of your files as well; `teddy switch other` and `teddy restore @` restore it";
 
     repo.teddy(&["-s", "one", "undo"]).check(0, &[told]);
     repo.done(&["switch", "other"]);
