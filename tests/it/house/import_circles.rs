@@ -1,4 +1,4 @@
-//! Source files don't import each other in circles, and a small one has several users.
+//! Source files don't import each other in circles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -46,8 +46,8 @@ fn leaves(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// Resolves a path to one of the known modules. `None` for external paths. Naming a child is
-/// composition, using an item of it is an import like any other.
+/// Resolves a path to one of the known modules. `None` for external paths and the module's own
+/// children.
 fn target(here: &Module, path: &str, known: &BTreeSet<Module>) -> Option<Module> {
     let mut base = here.clone();
     let mut is_absolute = false;
@@ -67,13 +67,11 @@ fn target(here: &Module, path: &str, known: &BTreeSet<Module>) -> Option<Module>
             _ => return None,
         }
     }
-    let mut names_item = false;
     while !base.is_empty() && !known.contains(&base) {
         base.pop();
-        names_item = true;
     }
-    let is_child = base.starts_with(here);
-    (!base.is_empty() && base != *here && (names_item || !is_child)).then_some(base)
+    // A module is allowed to use its children.
+    (!base.is_empty() && !base.starts_with(here)).then_some(base)
 }
 
 fn uses(file: &File, known: &BTreeSet<Module>) -> BTreeSet<Module> {
@@ -138,35 +136,6 @@ fn the_files_of_no_floor_import_each_other_in_circles() {
         BTreeSet::new(),
         "files import each other in one direction"
     );
-}
-
-#[test]
-fn a_small_module_has_several_users() {
-    /// A module below this length belongs into its only user.
-    const SMALL: usize = 60;
-    let mut files = files("src", ".rs");
-    files.retain(|file| !file.is_test() && file.floor().is_some());
-    let known: BTreeSet<Module> = files.iter().map(module).collect();
-    let mut users: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
-    for file in &files {
-        for used in uses(file, &known) {
-            users.entry(used).or_default().insert(module(file));
-        }
-    }
-    let is_command_or_action = |file: &File| {
-        file.path.starts_with("src/cli/") || file.path.starts_with("src/plan/action/")
-    };
-    let small: Vec<String> = files
-        .iter()
-        .filter(|file| file.code().lines().count() < SMALL && !is_command_or_action(file))
-        .filter(|file| {
-            users
-                .get(&module(file))
-                .is_some_and(|users| users.len() == 1)
-        })
-        .map(|file| file.path.clone())
-        .collect();
-    assert_eq!(small, Vec::<String>::new(), "fold each into its only user");
 }
 
 #[test]
