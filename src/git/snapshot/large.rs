@@ -97,7 +97,9 @@ impl ContentReader<'_, '_> {
                 }
                 if !tracked && self.sink.is_private(self.mode) {
                     let id = hash_of(self.repo.object_hash(), read(), name_stat.size);
-                    id.ok().flatten().map(|id| self.sink.note_private(id));
+                    if let Some(id) = id.ok().flatten() {
+                        self.sink.note_private(id);
+                    }
                 }
                 self.sink.add_large(name_stat.size, read)?
             }

@@ -190,10 +190,8 @@ fn objects_on_another_file_system_are_seen_and_hidden_alike() {
         let objects = ground.repo.path().join(".git/objects");
         ground.repo.git(&["gc", "-q"]);
         let target = other.path().join("objects");
-        let moved = std::process::Command::new("cp")
-            .arg("-a")
-            .args([&objects, &target])
-            .status();
+        let mut copy = ground.repo.command("cp");
+        let moved = copy.arg("-a").args([&objects, &target]).status();
         assert!(moved.unwrap().success());
         std::fs::remove_dir_all(&objects).unwrap();
         std::os::unix::fs::symlink(&target, &objects).unwrap();

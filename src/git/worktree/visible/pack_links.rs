@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gix::ObjectId;
 use gix::objs::Kind;
@@ -110,7 +110,7 @@ fn kind_at(data: &gix_pack::data::File, index: &Index, mut offset: u64) -> Optio
     }
 }
 
-fn read_note(path: &PathBuf) -> Links {
+fn read_note(path: &Path) -> Links {
     let text = read_regular_text(path, MAX_NOTE).unwrap_or_default();
     text.lines().filter_map(parse_line).collect()
 }
