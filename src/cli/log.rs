@@ -15,7 +15,7 @@ use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
 use crate::ui::turn_text;
 use crate::workflow::history;
-use crate::workflow::log::choose::{GraphLine, ListedTurn, LogFilter, choose_turns, draw_graph};
+use crate::workflow::log::choose::{ListedTurn, LogFilter, TurnRow, choose_turns, draw_graph};
 use crate::workflow::log::{LogRow, log};
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -204,7 +204,7 @@ fn listed(project: &Project, turns: &[ListedTurn], args: &Args) -> anyhow::Resul
 }
 
 /// Returns a graph of sessions as lines, with changes next to the edges.
-fn drawn(project: &Project, nodes: &[GraphLine], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
+fn drawn(project: &Project, nodes: &[TurnRow], args: &Args) -> anyhow::Result<Vec<StyledLine>> {
     let width = terminal::stdout_width();
     let mut lines = Vec::new();
     for (at, node) in nodes.iter().enumerate() {

@@ -7,12 +7,12 @@ use crate::plan::Plan;
 use crate::text::path::{RepoPath, fold};
 
 /// Spellings in use for each name that the plan creates.
-pub struct CaseCollisions {
+pub struct NameCollisions {
     /// By folded name: the spellings in the snapshot and in the plan so far.
     spellings: HashMap<String, BTreeSet<String>>,
 }
 
-impl CaseCollisions {
+impl NameCollisions {
     /// Returns whether a name is recorded in exactly this spelling.
     pub fn contains(&self, name: &str) -> bool {
         let spellings = self.spellings.get(&fold(name));
@@ -28,8 +28,8 @@ impl CaseCollisions {
 
     /// Collects the snapshot's spellings of the paths that a plan creates, and of their
     /// directories.
-    pub fn of(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<CaseCollisions> {
-        let mut collisions = CaseCollisions {
+    pub fn of(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<NameCollisions> {
+        let mut collisions = NameCollisions {
             spellings: HashMap::new(),
         };
         for action in &plan.actions {

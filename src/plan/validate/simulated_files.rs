@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::case_collision::CaseCollisions;
+use super::case_collision::NameCollisions;
 use super::{Entry, Facts};
 use crate::plan::Plan;
 use crate::plan::state::{FileState, StateMode};
@@ -34,7 +34,7 @@ pub struct SimulatedFiles<'a> {
     /// REPLACE texts of failed pairs, per file.
     pub failed_edits: BTreeMap<RepoPath, Vec<String>>,
     /// Names that differ only in case or Unicode normalization.
-    pub case_collisions: CaseCollisions,
+    pub case_collisions: NameCollisions,
     /// Files of the plan and the context, cached for the search of a misplaced FIND.
     others: OnceCell<Vec<(String, String)>>,
 }
@@ -64,7 +64,7 @@ impl<'a> SimulatedFiles<'a> {
             paths: OnceCell::new(),
             created: BTreeSet::new(),
             failed_edits: BTreeMap::new(),
-            case_collisions: CaseCollisions::of(plan, facts)?,
+            case_collisions: NameCollisions::of(plan, facts)?,
             others: OnceCell::new(),
         })
     }

@@ -41,7 +41,7 @@ pub(super) struct UsedWorktree<'a> {
     pub began: FsTime,
 }
 
-pub(super) struct RecordedWorktree {
+pub(super) struct CapturedWorktree {
     pub tree: TreeId,
     pub not_captured: Vec<NotCaptured>,
 }
@@ -54,7 +54,7 @@ pub(super) fn capture(
     project: &Project,
     env: &RunEnv<'_>,
     opened: &UsedWorktree<'_>,
-) -> anyhow::Result<RecordedWorktree> {
+) -> anyhow::Result<CapturedWorktree> {
     let index = project.index(&format!("session-{}", env.name));
     let repository = &opened.worktree.repository;
     let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
@@ -83,7 +83,7 @@ pub(super) fn capture(
     // The content is in the plan anyway, so leaving the file out would hide nothing.
     add_written(repository, &mut snapshot, opened.written)?;
 
-    let mut captured = RecordedWorktree {
+    let mut captured = CapturedWorktree {
         not_captured: not_captured(&snapshot),
         tree: snapshot.tree,
     };
@@ -123,7 +123,7 @@ fn leave_earlier(
     repository: &Repository,
     env: &RunEnv<'_>,
     opened: &UsedWorktree<'_>,
-    captured: &mut RecordedWorktree,
+    captured: &mut CapturedWorktree,
 ) -> anyhow::Result<()> {
     let changes = diff::changes(repository, env.tree, captured.tree)?;
     let is_rules =
@@ -172,7 +172,7 @@ fn leave_links(
     repository: &Repository,
     env: &RunEnv<'_>,
     opened: &UsedWorktree<'_>,
-    captured: &mut RecordedWorktree,
+    captured: &mut CapturedWorktree,
 ) -> anyhow::Result<()> {
     let mut edits = TreeEdits::new();
     for path in opened.linked {
@@ -187,7 +187,7 @@ fn leave_repositories(
     repository: &Repository,
     env: &RunEnv<'_>,
     opened: &UsedWorktree<'_>,
-    captured: &mut RecordedWorktree,
+    captured: &mut CapturedWorktree,
 ) -> anyhow::Result<()> {
     let is_link = |entry: &Option<TreeEntry>| {
         let entry = entry.as_ref();
@@ -227,7 +227,7 @@ fn take_moved(
     repository: &Repository,
     env: &RunEnv<'_>,
     opened: &UsedWorktree<'_>,
-    captured: &mut RecordedWorktree,
+    captured: &mut CapturedWorktree,
 ) -> anyhow::Result<()> {
     let mut deleted = diff::changes(repository, env.tree, captured.tree)?;
     deleted.retain(|change| change.new.is_none());
@@ -261,7 +261,7 @@ fn take_moved(
     captured.edit(repository, &edits)
 }
 
-impl RecordedWorktree {
+impl CapturedWorktree {
     fn edit(&mut self, repository: &Repository, edits: &TreeEdits) -> anyhow::Result<()> {
         if !edits.is_empty() {
             self.tree = diff::tree_with(repository, self.tree, edits)?;

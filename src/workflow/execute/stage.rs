@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::capture::{RecordedWorktree, UsedWorktree, capture};
+use super::capture::{CapturedWorktree, UsedWorktree, capture};
 use super::prepare::{PreparedWorktree, prepare};
 use super::run_env::{Reach, RunEnv};
 use crate::git::fingerprint;
@@ -269,7 +269,7 @@ fn take(
         began: began.objects,
     };
 
-    let RecordedWorktree { tree, not_captured } =
+    let CapturedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
     staged::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;

@@ -35,7 +35,7 @@ pub struct ListedTurn {
 
 /// A line of the graph.
 #[derive(Debug, Clone)]
-pub struct GraphLine {
+pub struct TurnRow {
     /// The graph characters that git printed.
     pub drawing: String,
     /// The turn on this line.
@@ -73,7 +73,7 @@ pub fn draw_graph(
     project: &Project,
     all: bool,
     most: Option<usize>,
-) -> anyhow::Result<Vec<GraphLine>> {
+) -> anyhow::Result<Vec<TurnRow>> {
     let store = project.store();
     let sessions = match all {
         true => store.sessions()?,
@@ -97,7 +97,7 @@ pub fn draw_graph(
     let node = |line: history::GraphLine| {
         let is_tip = |(_, tip): &&(SessionName, CommitId)| Some(*tip) == line.commit;
         let tips = sessions.iter().filter(is_tip);
-        GraphLine {
+        TurnRow {
             tips: tips.map(|(name, _)| name.clone()).collect(),
             turn: line.commit.and_then(|commit| rows.get(&commit).cloned()),
             drawing: line.drawing,
