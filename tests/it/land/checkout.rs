@@ -237,7 +237,7 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
         "git init -q x && git -C x commit -q --allow-empty -m x",
     ]);
     repo.teddy(&["land", "-m", "x"])
-        .check(1, &["nothing but repositories within", "git submodule add"]);
+        .check(1, &["only nested repositories", "git submodule add"]);
 }
 
 #[test]
