@@ -287,7 +287,7 @@ fn everything_is_read_line_by_line() {
 fn nothing_is_done_line_by_line_without_a_person() {
     let repo = project();
     let out = linear(&repo, "2\nrestore\nland\nbranch\n");
-    out.check(0, &["delete notes.txt", "Nobody can be asked here"]);
+    out.check(0, &["delete notes.txt", "No terminal to ask in"]);
     assert!(repo.path().join("notes.txt").exists());
     assert_eq!(repo.git(&["rev-list", "--count", "HEAD"]), "1");
 }
