@@ -616,10 +616,7 @@ fn a_session_is_deleted_there_and_stays_here() {
     let repo = session();
     repo.done(&["push", "-y"]);
     let local = repo.git(&["for-each-ref"]);
-    let words = [
-        "demo: 2 turns, refs/teddy/records/demo",
-        "TeDDy cannot ask",
-    ];
+    let words = ["demo: 2 turns, refs/teddy/records/demo", "TeDDy cannot ask"];
     repo.teddy(&["push", "--delete", "demo"]).check(1, &words);
     repo.teddy(&["push", "--delete", "demo", "-n"])
         .check(0, &words[..1]);

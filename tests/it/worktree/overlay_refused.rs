@@ -183,7 +183,8 @@ fn a_full_disk_below_the_worktrees_is_said_and_loses_nothing() {
         for words in ["first 1", "second 1", "third 0", "fourth 0"] {
             assert!(out.stdout.contains(words), "{words}: {out}");
         }
-        let full = "is full, so what commands wrote there may be incomplete; `teddy gc` frees space";
+        let full =
+            "is full, so what commands wrote there may be incomplete; `teddy gc` frees space";
         let unmade = "the session's worktree cannot be made; nothing was run: ";
         out.check(
             0,
