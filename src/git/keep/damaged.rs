@@ -184,6 +184,7 @@ mod tests {
         check(b"x", true);
         check(&[0; 40], true);
         check(b"plain text", true);
+        check(&[0x78, 0x00, 0x4b], true);
         check(&[0x78, 0x01, 0x4b], false);
         check(&[0x78, 0x9c, 0x4b], false);
         check(&[0x78, 0xda, 0x4b], false);

@@ -327,4 +327,20 @@ mod tests {
         // is not root.
         check("dir/n\0ul", &["dir"]);
     }
+    #[test]
+    fn only_temporary_names_of_complete_objects_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["tmp_obj_complete", "tmp_obj_written", "other"] {
+            fs::write(at(name), "").unwrap();
+        }
+        for [name, link] in [["tmp_obj_complete", "object"], ["other", "another"]] {
+            fs::hard_link(at(name), at(link)).unwrap();
+        }
+        remove_temp_objects(dir.path());
+        assert!(!at("tmp_obj_complete").exists());
+        for name in ["tmp_obj_written", "object", "other", "another"] {
+            assert!(at(name).exists(), "{name}");
+        }
+    }
 }

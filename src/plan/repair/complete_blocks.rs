@@ -66,3 +66,20 @@ fn nearest_closer(closers: &mut [Vec<(u16, usize)>; 2], fence: Fence, at: usize)
 fn first_not_longer(closers: &[(u16, usize)], len: u16) -> usize {
     closers.partition_point(|&(other, _)| other > len)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::repair::{Spelling, lines, token};
+
+    #[test]
+    fn a_fence_opens_a_block_up_to_an_indentation_of_three_columns() {
+        for (indent, expected) in [("", Some(2)), ("   ", Some(2)), ("    ", None)] {
+            let text = format!("{indent}```sh\nx\n{indent}```\n");
+            let mut tokens = token::tokenize(&lines::read_lines(&text, Spelling::Exact));
+            mark_complete_blocks(&mut tokens);
+            let opener = tokens.iter().find(|token| token.line == 0).unwrap();
+            assert_eq!(opener.complete_until, expected, "{text}");
+        }
+    }
+}

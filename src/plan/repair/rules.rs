@@ -277,6 +277,13 @@ fn rp8_an_action_in_code_of_a_message_is_never_hidden_without_a_word() {
 }
 
 #[test]
+fn rp8_a_fence_behind_an_action_does_not_hide_it_in_code_of_a_message() {
+    let reply = "{head}### `CHAT_WITH_USER`\nRun:\n```sh\nmake\n\n{read}```\n";
+    check("a fence behind an action", reply, Clean, reply);
+    check_notes(reply, &[]);
+}
+
+#[test]
 fn rp10_a_message_that_commonmark_ends_rightly_is_never_rewritten() {
     let reply = |create: &str| {
         format!(

@@ -291,3 +291,24 @@ pub(super) fn is_below(path: &[u8], dirs: &[String]) -> bool {
         path == dir || (path.starts_with(dir) && path.get(dir.len()) == Some(&b'/'))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_below_a_directory_but_not_below_a_prefix_of_a_name() {
+        let check = |path: &str, expected| {
+            let dirs = ["a/b/".to_owned(), "c".to_owned()];
+            assert_eq!(is_below(path.as_bytes(), &dirs), expected, "{path}");
+        };
+        check("a/b", true);
+        check("a/b/x", true);
+        check("c", true);
+        check("c/d/e", true);
+        check("a", false);
+        check("a/bc", false);
+        check("a/b-c/x", false);
+        check("cc/d", false);
+    }
+}

@@ -500,6 +500,100 @@ fn promise_d5_a_save_of_the_same_size_and_time_is_given_back() {
     assert_eq!(std::fs::read(&target).unwrap(), saved);
 }
 
+/// Runs a plan that writes one file, and a script at a point of its publication.
+fn write_beside(rig: &Rig, file: &str, point: &str, script: &str) -> Output {
+    let path = rig.beside("meanwhile.sh");
+    std::fs::write(&path, script).unwrap();
+    let plan = rig.plan("0", &[file.to_owned()], None);
+    let armed = format!("{point}=1*return(sh:{})", path.display());
+    let mut command = rig.teddy(&["execute", &plan, "-y", "-s", "storm"]);
+    command.env("FAILPOINTS", armed).output().unwrap()
+}
+
+#[test]
+fn a_file_that_the_user_creates_before_ours_gets_its_name_stays() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    let target = rig.path().join("d00/new.txt");
+    let script = format!("echo mine > {}\n", target.display());
+    let output = write_beside(&rig, "d00/new.txt", "publish-before-exchange", &script);
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert_eq!(std::fs::read(&target).unwrap(), b"mine\n");
+}
+
+#[test]
+fn the_newest_of_two_saves_keeps_the_name_and_the_other_one_is_kept() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    let target = rig.path().join(CONTESTED);
+    // One program writes to the file that was displaced, another one replaces ours.
+    let script = format!(
+        "for f in {0}/d00/.teddy-tmp-*; do echo late >> $f; done\necho newest > {0}/save\nmv {0}/save {1}\n",
+        rig.path().display(),
+        target.display()
+    );
+    let late = [std::fs::read(&target).unwrap(), b"late\n".to_vec()].concat();
+    let output = write_beside(&rig, CONTESTED, "publish-after-exchange", &script);
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert_eq!(std::fs::read(&target).unwrap(), b"newest\n");
+    let rescued = rig.path().join(".git/teddy/undo/rescued");
+    let kept = std::fs::read_dir(rescued)
+        .unwrap()
+        .map(|file| std::fs::read(file.unwrap().path()));
+    assert_eq!(kept.map(Result::unwrap).collect::<Vec<_>>(), [late]);
+}
+
+#[test]
+fn an_edit_between_a_crash_and_its_recovery_is_recorded_as_a_conflict() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    let plan = rig.plan("0", &[CONTESTED.to_owned()], None);
+    let output = rig
+        .teddy(&["execute", &plan, "-y", "-s", "storm"])
+        .env("FAILPOINTS", "publish-prepared=return(kill)")
+        .output();
+    assert!(!output.unwrap().status.success());
+    rig.write(CONTESTED, b"mine\n");
+    rig.must(&["recover"]);
+    let read = || std::fs::read(rig.path().join(CONTESTED)).unwrap();
+    assert_eq!(read(), b"mine\n");
+    // The turn is not in the file yet, so it can still be applied.
+    rig.must(&["restore", "@", "--theirs", "-y", "-s", "storm"]);
+    assert_eq!(read(), body(&format!("turn 0 {CONTESTED}")));
+}
+
+#[test]
+fn a_turn_finishes_the_one_that_was_killed_beside_it() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "other"]);
+    rig.must(&["new", "storm"]);
+    let other = rig.beside("other.md");
+    std::fs::copy(rig.plan("1", &["d00/f01.txt".to_owned()], None), &other).unwrap();
+    let (plan, script) = (
+        rig.plan("0", &[CONTESTED.to_owned()], None),
+        rig.beside("kill.sh"),
+    );
+    let lines = format!(
+        "FAILPOINTS='publish-prepared=return(kill)' {} execute {} -y -s other\ntrue\n",
+        rig.teddy.display(),
+        other.display()
+    );
+    std::fs::write(&script, lines).unwrap();
+    let output = rig
+        .teddy(&["execute", &plan, "-y", "-s", "storm"])
+        .env(
+            "FAILPOINTS",
+            format!("before-action=1*return(sh:{})", script.display()),
+        )
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    for (file, tag) in [(CONTESTED, "0"), ("d00/f01.txt", "1")] {
+        let bytes = std::fs::read(rig.path().join(file)).unwrap();
+        assert_eq!(bytes, body(&format!("turn {tag} {file}")));
+    }
+}
+
 #[test]
 fn a_folder_that_is_moved_away_meanwhile_takes_nothing_of_ours_with_it() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);

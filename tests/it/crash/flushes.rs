@@ -1,17 +1,20 @@
-//! Number of `syncfs` calls per turn. Each call waits for the writes of all processes, so TeDDy
-//! makes one only where data must be durable before the next step.
+//! Flushes of a turn: what must be durable before the next step, and the number of `syncfs` calls.
+//! Each of these waits for the writes of all processes, so TeDDy makes one only where it must.
 //!
 //! Needs `strace`. Tests that cannot run it print why and pass.
+
+use std::path::Path;
 
 use crate::plans::{create, edit, plan};
 use crate::support::{Output, TestRepo};
 
-/// Returns the number of `syncfs` calls. `None` if `strace` does not work here.
+/// Returns the calls of these kinds, with the paths of their descriptors. `None` if `strace` does not
+/// work here.
 #[expect(
     clippy::print_stdout,
     reason = "a test that cannot be tried here says so"
 )]
-fn flushes(repo: &TestRepo, args: &[&str]) -> Option<usize> {
+fn calls(repo: &TestRepo, kinds: &str, args: &[&str]) -> Option<Vec<String>> {
     let (program, trace) = (env!("CARGO_BIN_EXE_teddy"), repo.beside("trace"));
     let mut command = repo.teddy_command(&[]);
     let settings: Vec<_> = command
@@ -22,7 +25,7 @@ fn flushes(repo: &TestRepo, args: &[&str]) -> Option<usize> {
     command
         .envs(settings)
         .current_dir(repo.path())
-        .args(["-f", "-e", "trace=syncfs", "-o"])
+        .args(["-f", "-y", "-e", &format!("trace={kinds}"), "-o"])
         .arg(&trace)
         .arg(program)
         .args(args);
@@ -36,18 +39,16 @@ fn flushes(repo: &TestRepo, args: &[&str]) -> Option<usize> {
         return None;
     };
     assert_eq!(output.code, 0, "{args:?}: {output}");
-    Some(
-        trace
-            .lines()
-            .filter(|line| line.contains("syncfs("))
-            .count(),
-    )
+    let calls = trace.lines().filter(|line| line.contains('('));
+    Some(calls.map(str::to_owned).collect())
 }
 
+/// Asserts the number of `syncfs` calls.
 #[track_caller]
 fn check(repo: &TestRepo, args: &[&str], expected: usize) {
-    if let Some(found) = flushes(repo, args) {
-        assert_eq!(found, expected, "{args:?}");
+    if let Some(calls) = calls(repo, "syncfs", args) {
+        let found = calls.iter().filter(|call| call.contains("syncfs("));
+        assert_eq!(found.count(), expected, "{args:?}");
     }
 }
 
@@ -96,4 +97,44 @@ fn an_undo_flushes_once_for_its_turn_and_once_for_what_only_the_files_have() {
     repo.write("b.txt", "mine\n");
     check(&repo, &["redo"], 2);
     assert_eq!(repo.read("a.txt"), "two\n");
+}
+
+/// Returns the positions of the calls that flush a directory.
+fn flushes_of(calls: &[String], dir: &Path) -> Vec<usize> {
+    let dir = format!("<{}>", dir.canonicalize().unwrap().display());
+    let is_flush = |call: &str| call.contains("fsync(") && call.contains(&dir);
+    let calls = calls.iter().enumerate();
+    calls
+        .filter_map(|(at, call)| is_flush(call).then_some(at))
+        .collect()
+}
+
+#[test]
+fn every_directory_of_a_new_file_is_flushed() {
+    let repo = project(1);
+    let new = plan("Write", &[create("new/dir/file.txt", "new\n")]);
+    std::fs::write(repo.beside("plan.md"), new).unwrap();
+    let Some(calls) = calls(&repo, "fsync", &["execute", "../plan.md", "-y"]) else {
+        return;
+    };
+    for dir in ["", "new", "new/dir"] {
+        let found = flushes_of(&calls, &repo.path().join(dir));
+        assert!(!found.is_empty(), "`{dir}`: {calls:#?}");
+    }
+}
+
+#[test]
+fn the_ref_of_a_turn_is_durable_before_the_first_file_changes() {
+    let repo = project(1);
+    let kinds = "fsync,renameat2";
+    let Some(calls) = calls(&repo, kinds, &["execute", "../plan.md", "-y"]) else {
+        return;
+    };
+    let refs = repo.path().join(".git/refs/teddy/sessions");
+    let exchange = calls
+        .iter()
+        .position(|call| call.contains("RENAME_EXCHANGE"));
+    let exchange = exchange.expect("a file was swapped in");
+    let flushes = flushes_of(&calls, &refs);
+    assert!(flushes.iter().any(|at| *at < exchange), "{calls:#?}");
 }

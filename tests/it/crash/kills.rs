@@ -263,6 +263,33 @@ fn an_intent_that_names_a_publication_which_is_gone_is_put_aside() {
 }
 
 #[test]
+fn an_intent_of_a_newer_teddy_is_left_to_that_one() {
+    let rig = rig();
+    let output = rig
+        .teddy(&["execute", "-y", "-s", "storm"])
+        .env("FAILPOINTS", "publish-prepared=return(kill)")
+        .output();
+    assert!(!output.unwrap().status.success());
+    let journal = inside(&rig, "teddy/pending.json");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
+    assert_ne!(newer, text);
+    std::fs::write(&journal, &newer).unwrap();
+
+    let output = rig.run(&["recover"]);
+    assert!(!output.status.success());
+    assert!(
+        said(&output).contains("a newer TeDDy was interrupted"),
+        "{}",
+        said(&output)
+    );
+    assert_eq!(std::fs::read_to_string(&journal).unwrap(), newer);
+    std::fs::write(&journal, text).unwrap();
+    rig.must(&["recover"]);
+    assert!(!journal.exists());
+}
+
+#[test]
 fn a_damaged_journal_is_put_aside() {
     for bytes in [
         b"".as_slice(),

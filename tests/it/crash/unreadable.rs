@@ -167,10 +167,8 @@ fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
     doctor.check(0, &["recovery quarantined", "teddy recover --put-back"]);
 
     // Data that is still damaged stays set aside.
-    repo.teddy(&["recover", "--put-back"]).check(
-        0,
-        &["stays in quarantine: it is damaged", "is still missing"],
-    );
+    repo.teddy(&["recover", "--put-back"])
+        .check(0, &["stays in quarantine: it is damaged", "is still missing"]);
 
     // For example, the user restores the packs from a backup.
     for (file, bytes) in &copies {
@@ -226,10 +224,9 @@ fn a_linked_worktree_that_cannot_be_looked_at_is_not_gone() {
     assert!(refs(&repo).contains(published));
 }
 
-/// A linked worktree on a disk that is not mounted: its turn is finished once it is there again.
-#[test]
-fn an_intent_that_was_put_aside_is_carried_out_once_its_checkout_is_back() {
-    let repo = project();
+/// Interrupts a turn of a linked worktree, which is then moved away, so that its intent is put aside.
+/// Returns where the worktree was and where it is.
+fn intent_without_checkout(repo: &TestRepo) -> (PathBuf, PathBuf) {
     repo.git(&["worktree", "add", "-q", "../linked"]);
     let (linked, away) = (repo.beside("linked"), repo.beside("away"));
     let file = repo.beside("plan.md");
@@ -243,9 +240,53 @@ fn an_intent_that_was_put_aside_is_carried_out_once_its_checkout_is_back() {
 
     std::fs::rename(&linked, &away).unwrap();
     repo.teddy(&["recover"]).check(0, &["pending.json.bad-1"]);
+    (linked, away)
+}
+
+/// A linked worktree on a disk that is not mounted: its turn is finished once it is there again.
+#[test]
+fn an_intent_that_was_put_aside_is_carried_out_once_its_checkout_is_back() {
+    let repo = project();
+    let (linked, away) = intent_without_checkout(&repo);
     repo.teddy(&["doctor"]).check(0, &["pending.json.bad-1"]);
     std::fs::rename(&away, &linked).unwrap();
     repo.teddy(&["recover", "--put-back"])
         .check(0, &["Put back `pending.json.bad-1`"]);
     assert!(linked.join("three").exists());
+}
+
+#[test]
+fn an_intent_is_not_put_back_once_its_session_went_on() {
+    let repo = project();
+    let (linked, away) = intent_without_checkout(&repo);
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("four", &[create("four", "x\n")]),
+    )
+    .unwrap();
+    repo.done(&["-s", "demo", "execute", "../plan.md", "-y"]);
+    std::fs::rename(&away, &linked).unwrap();
+    repo.teddy(&["recover", "--put-back"])
+        .check(0, &["its turn is no longer the newest of its session"]);
+    assert!(!linked.join("three").exists());
+}
+
+#[test]
+fn an_object_that_is_not_what_its_name_says_is_not_put_back() {
+    let repo = project();
+    for name in ["right", "other"] {
+        std::fs::write(repo.beside(name), name).unwrap();
+    }
+    let right = repo.git(&["hash-object", "-w", "../right"]);
+    let other = repo.git(&["hash-object", "../other"]);
+    let path = |id: &str| objects(&repo).join(&id[..2]).join(&id[2..]);
+    let aside = repo.path().join(".git/teddy/undo/objects");
+    std::fs::create_dir_all(&aside).unwrap();
+    std::fs::copy(path(&right), aside.join(&other)).unwrap();
+    std::fs::rename(path(&right), aside.join(&right)).unwrap();
+
+    let out = repo.teddy(&["recover", "--put-back"]);
+    let stays = format!("`{other}` stays in quarantine: it is damaged");
+    out.check(0, &[&stays, &format!("Put back `{right}`")]);
+    assert!(path(&right).exists() && !path(&other).exists());
 }

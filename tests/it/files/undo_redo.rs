@@ -63,6 +63,20 @@ fn undo_n_over_a_restore_is_n_times_undo() {
 }
 
 #[test]
+fn undo_n_conflicts_where_one_of_n_undos_would() {
+    let repo = project();
+    // Together the two turns change nothing.
+    repo.run_plan(&plan("There", &[edit("a.txt", "1", "one")]));
+    repo.run_plan(&plan("And back", &[edit("a.txt", "one", "1")]));
+    repo.write("a.txt", "mine\n2\n3\n4\n5\n");
+    for steps in ["1", "2"] {
+        let stopped = repo.json(&["undo", steps], 4);
+        assert_eq!(stopped["overlaps"], json!(["a.txt"]), "{steps}");
+    }
+    assert_eq!(repo.read("a.txt"), "mine\n2\n3\n4\n5\n");
+}
+
+#[test]
 fn a_redo_takes_back_an_undo_that_passed_over_another_checkouts_turn() {
     let repo = project();
     let linked = repo.beside("linked");

@@ -103,4 +103,7 @@ fn what_a_command_commits_is_no_false_object() {
             .git(&["log", "-1", "--format=%s", "teddy/sessions/s^2"]),
         "made"
     );
+    let incoming = ground.repo.path().join(".git/teddy/incoming");
+    let left = std::fs::read_dir(incoming).unwrap();
+    assert_eq!(left.count(), 0, "copies of the objects are left");
 }

@@ -114,6 +114,12 @@ fn attack_3_no_object_of_the_users_can_be_emptied() {
     everything_works(&ground, "objects that were to be emptied");
 }
 
+/// Writes two blobs and replaces the first one by the second.
+const FALSE_BLOB: &str = "said=$(echo right | git hash-object -w --stdin) && \
+    held=$(echo wrong | git hash-object -w --stdin) && \
+    at() { echo $g/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); } && \
+    rm -f $(at $said) && cp $(at $held) $(at $said)";
+
 /// A name, the expected message, and a command that creates such a commit and prints its id.
 fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
     let commit = |tree: &str, parents: &str| {
@@ -159,6 +165,27 @@ fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
             "a tree that is a blob",
             "expected type tree, found blob",
             commit("$(git rev-parse HEAD:a.txt)", before),
+        ),
+        (
+            "a new blob in the place of a tree",
+            "is a blob and named as a tree",
+            commit("$(echo x | git hash-object -w --stdin)", before),
+        ),
+        (
+            "a blob with the content of another one",
+            "is not what its name says",
+            format!(
+                "{FALSE_BLOB}; {}",
+                commit(
+                    "$(printf '100644 blob %s\\tb\\n' $said | git mktree --missing)",
+                    before
+                )
+            ),
+        ),
+        (
+            "a history of its own",
+            "does not follow the commit that the plan began with",
+            commit(tree, ""),
         ),
         (
             "a parent that is a tree",
@@ -223,6 +250,17 @@ fn attack_5_a_commit_that_is_not_sound_is_not_taken() {
         assert_eq!(ground.repo.read("a.txt"), "2\n", "{name}");
         everything_works(&ground, name);
     }
+}
+
+#[test]
+fn a_head_that_leads_back_to_itself_is_not_followed_without_an_end() {
+    let ground = Ground::new();
+    let command = "mkdir -p $g/refs/heads && echo 'ref: refs/heads/x' > $g/refs/heads/x && \
+                   echo 'ref: refs/heads/x' > $g/HEAD && echo 2 > a.txt";
+    let report = execute(&ground, command);
+    let told = "HEAD of the commands' repository names no commit";
+    assert!(report.contains(told), "{report}");
+    assert_eq!(ground.repo.read("a.txt"), "2\n");
 }
 
 #[test]

@@ -97,6 +97,29 @@ fn a_stash_entry_that_a_hook_takes_elsewhere_is_put_back() {
 }
 
 #[test]
+fn stash_entries_that_a_hook_takes_elsewhere_come_back_in_their_order() {
+    let repo = three_turns();
+    repo.write("own.txt", "own\n");
+    repo.git(&["add", "own.txt"]);
+    repo.git(&["commit", "-q", "-m", "x", "own.txt"]);
+    for [path, name] in [[".gitignore", "first"], ["own.txt", "second"]] {
+        repo.write(path, "*.log\n*.tmp\n");
+        repo.git(&["stash", "push", "-q", "-m", name, path]);
+    }
+    let before = repo.git(&["stash", "list", "--format=%H %gs"]);
+    edit_landed(&repo);
+    hook(
+        &repo,
+        "pre-commit",
+        "git stash pop -q && git stash pop -q; exit 0",
+    );
+    repo.teddy(&["land", "-m", "Land"])
+        .check(0, &["it is back in the stash"]);
+    assert_eq!(repo.git(&["stash", "list", "--format=%H %gs"]), before);
+    check_clean(&repo);
+}
+
+#[test]
 fn what_a_hook_repairs_before_it_refuses_can_land() {
     let script = "grep -q '^two$' a.txt || exit 0\nsed -i 's/^two$/TWO/' a.txt\nexit 1";
     for is_separate in [false, true] {
@@ -236,8 +259,10 @@ fn a_repository_within_is_left_out_unless_it_is_a_submodule() {
         "-c",
         "git init -q x && git -C x commit -q --allow-empty -m x",
     ]);
-    repo.teddy(&["land", "-m", "x"])
-        .check(1, &["only nested repositories", "git submodule add"]);
+    repo.teddy(&["land", "-m", "x"]).check(
+        1,
+        &["changed only nested repositories", "git submodule add"],
+    );
 }
 
 #[test]

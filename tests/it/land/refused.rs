@@ -282,6 +282,24 @@ fn a_lock_of_the_index_that_is_not_ours_stays() {
 }
 
 #[test]
+fn a_lock_that_another_git_takes_after_the_commit_stays_and_the_index_follows_later() {
+    let repo = three_turns();
+    let git = repo.path().join(".git");
+    let (lock, index) = (git.join("index.lock"), git.join("index"));
+    hook(&repo, "post-commit", &format!("touch {}", lock.display()));
+    let before = std::fs::read(&index).unwrap();
+    repo.teddy(&["land", "-m", "Land"])
+        .check(1, &["index.lock", "`teddy recover` does it"]);
+    assert!(lock.exists());
+    assert_eq!(std::fs::read(&index).unwrap(), before);
+
+    std::fs::remove_file(&lock).unwrap();
+    repo.done(&["recover"]);
+    assert_eq!(status(&repo), "");
+    check_clean(&repo);
+}
+
+#[test]
 fn a_hook_that_hangs_is_ended_and_nothing_has_happened() {
     use rustix::process::{Pid, Signal, kill_process};
     let repo = three_turns();

@@ -180,6 +180,23 @@ fn no_pack_goes_while_git_collects() {
 }
 
 #[test]
+fn a_pack_that_was_taken_in_stays_if_git_starts_to_collect() {
+    let (_dir, repository) = repository();
+    let protect = |text: &str| {
+        let id = commit(&repository, text);
+        protect::protect_commits(&repository, &[id], &[], MergePolicy::Merge)
+            .unwrap()
+            .expect("all is there")
+    };
+    protect::release_protected(&repository, &protect("one")).unwrap();
+    let protected = protect("two");
+    assert_eq!(protected.replaced.len(), 1);
+    std::fs::write(repository.common_dir().join("gc.pid"), "1 here").unwrap();
+    protect::release_protected(&repository, &protected).unwrap();
+    assert_eq!(pack_merge::own_packs(&repository).len(), 2);
+}
+
+#[test]
 fn a_damaged_pack_is_not_taken_in() {
     let (dir, repository) = repository();
     let first = commit(&repository, "one");
@@ -239,4 +256,25 @@ fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
     prune(&repository);
     let fresh = Repository::open(dir.path()).unwrap();
     assert!([id, more].into_iter().all(|id| is_whole(&fresh, id)));
+}
+
+#[test]
+fn a_file_that_changed_is_not_packed_under_its_old_id() {
+    let (dir, repository) = repository();
+    let hash = repository.gix.object_hash();
+    let id = |text: &str| gix::objs::compute_hash(hash, Kind::Blob, text.as_bytes()).unwrap();
+    let (old, kept) = (id("old"), id("kept"));
+    let mut pack = Pack::new(&keep::pack_dir(&repository)).unwrap();
+    for now in ["new", "longer", "x"] {
+        assert!(
+            !pack.push_blob(old, 3, &mut now.as_bytes()).unwrap(),
+            "{now}"
+        );
+    }
+    assert!(pack.push_blob(kept, 4, &mut &b"kept"[..]).unwrap());
+    pack.finish(&repository).unwrap();
+
+    let fresh = Repository::open(dir.path()).unwrap();
+    assert!(!fresh.has(old));
+    assert_eq!(fresh.gix.find_object(kept).unwrap().data, b"kept");
 }
