@@ -167,8 +167,10 @@ fn what_was_read_and_is_wrong_is_set_aside_and_comes_back() {
     doctor.check(0, &["recovery quarantined", "teddy recover --put-back"]);
 
     // Data that is still damaged stays set aside.
-    repo.teddy(&["recover", "--put-back"])
-        .check(0, &["stays in quarantine: it is damaged", "is still missing"]);
+    repo.teddy(&["recover", "--put-back"]).check(
+        0,
+        &["stays in quarantine: it is damaged", "is still missing"],
+    );
 
     // For example, the user restores the packs from a backup.
     for (file, bytes) in &copies {
