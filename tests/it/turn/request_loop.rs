@@ -232,7 +232,7 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
       ✓ created, 1 line
     turn 2 executed
       added c.txt
-    ended: Cost { spent: 2.0, limit: 2.0 }
+    ended: Cost { used: 2.0, limit: 2.0 }
     ");
     assert_eq!(
         (turns(&repo).as_str(), fake.requests().len()),
