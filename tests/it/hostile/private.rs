@@ -120,6 +120,8 @@ const FALSE_BLOB: &str = "said=$(echo right | git hash-object -w --stdin) && \
     at() { echo $g/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); } && \
     rm -f $(at $said) && cp $(at $held) $(at $said)";
 
+const FALSE_TREE: &str = "$(printf '100644 blob %s\\tb\\n' $said | git mktree --missing)";
+
 /// A name, the expected message, and a command that creates such a commit and prints its id.
 fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
     let commit = |tree: &str, parents: &str| {
@@ -174,13 +176,7 @@ fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
         (
             "a blob with the content of another one",
             "is not what its name says",
-            format!(
-                "{FALSE_BLOB}; {}",
-                commit(
-                    "$(printf '100644 blob %s\\tb\\n' $said | git mktree --missing)",
-                    before
-                )
-            ),
+            format!("{FALSE_BLOB}; {}", commit(FALSE_TREE, before)),
         ),
         (
             "a history of its own",
