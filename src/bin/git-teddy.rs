@@ -36,8 +36,8 @@ fn main() -> ExitCode {
     ExitCode::from(FAILED)
 }
 
-/// Returns the `teddy` in the folder of this program, links followed: a package may link
-/// `git-teddy` into another folder.
+/// Returns the `teddy` in the directory of this program, links followed: a package may link
+/// `git-teddy` into another directory.
 fn beside_this_one() -> Option<PathBuf> {
     let this = env::current_exe().ok()?;
     let beside = |program: &Path| {

@@ -56,7 +56,7 @@ pub struct IssueCounts {
 }
 
 impl ChangeEntry {
-    /// Creates an entry. [`ChangeState::take`](super::state::ChangeState::take) sets its phase.
+    /// Creates an entry. [`ChangeState::apply`](super::state::ChangeState::apply) sets its phase.
     pub fn of(step: &str, now: &str) -> ChangeEntry {
         ChangeEntry {
             step: step.to_owned(),

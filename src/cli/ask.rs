@@ -20,7 +20,7 @@ use crate::workflow::ask::{AnsweredQuestion, AskOptions, ask};
 /// can run no command and change nothing.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy ask 'where is the configuration read?'\n  teddy ask 'is this safe to call twice?' src/store.rs\n  git diff | teddy ask -m - > review.md\n\nExit codes: 0 answered, 3 the reply was no answer, 5 the model only wanted to see more files"
+    after_help = "Examples:\n  teddy ask 'where is the configuration read?'\n  teddy ask 'is this safe to call twice?' src/store.rs\n  git diff | teddy ask -m - > review.md\n\nExit codes: 0 answered, 3 the reply was not an answer, 5 the model only wanted to see more files"
 )]
 pub(super) struct Args {
     /// The question, then files to show the model

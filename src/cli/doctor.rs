@@ -13,10 +13,10 @@ use crate::workflow::doctor::{HealthCheck, HealthState, Patient};
 
 /// Find what is wrong or risky here, and how to fix it
 ///
-/// Looks at git, the sandbox, disk space, settings and keys in them, the model, settings of git
-/// that would send sessions by accident, worktrees, locks, hooks of agents, and the newest turns of
-/// the sessions. Nothing is asked of a model: its server is only asked whether it is there, without
-/// your key. Works outside of a repository, too. Exits with 1 if there is a problem.
+/// Checks git, the sandbox, disk space, settings and keys in them, the model, settings of git that
+/// would send sessions by accident, worktrees, locks, hooks of agents, and the newest turns of the
+/// sessions. Sends nothing to a model: only tests whether its server answers, without your key.
+/// Works outside of a repository, too. Exits with 1 if there is a problem.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy doctor\n  teddy doctor -v             what is fine as well\n  teddy doctor --fix          fix what is harmless, and say it\n  teddy doctor --json         for programs"

@@ -28,7 +28,7 @@ const REFRESH: Duration = Duration::from_millis(100);
 /// taken. Nothing of them runs, and your own sessions stay as they are.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy fetch                       all sessions of the remote\n  teddy fetch origin add-auth       one session\n  teddy fetch -n                    list what the remote has\n  teddy show origin/add-auth:3      look at a turn\n  teddy branch origin/add-auth:3 mine      go on from there"
+    after_help = "Examples:\n  teddy fetch                       all sessions of the remote\n  teddy fetch origin add-auth       one session\n  teddy fetch -n                    list what the remote has\n  teddy show origin/add-auth:3      look at a turn\n  teddy branch origin/add-auth:3 mine      continue from there"
 )]
 pub(super) struct Args {
     /// The remote; the one that git would fetch from if omitted

@@ -17,12 +17,11 @@ use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
 /// Free disk space: idle worktrees and caches, old undo data, loose objects
 ///
 /// Worktrees, and the caches that commands fill, are recreated when they are needed. Undo data is
-/// what was set aside when files were overwritten, and snapshots of your files that belong to no
-/// turn.
+/// copies of overwritten files, and snapshots of your files that belong to no turn.
 ///
 /// A session is deleted only if you name it, along with everything that only it refers to. It goes
 /// into a bundle first, which stays in `.git/teddy/archive` until you remove it; `teddy import`
-/// brings the session back.
+/// restores the session.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc --plan               only say what would go\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       delete a session; a bundle of it stays"

@@ -18,10 +18,10 @@ use crate::workflow::hooks::{HookedAgent, hooks_dir, trouble};
 
 /// Let an agent that you drive yourself tell each prompt, so that it becomes a turn
 ///
-/// Writes an entry into the agent's own settings, and removes it again. From then on each prompt
-/// is a turn of a session that belongs to the agent's conversation: your words, an excerpt of the
-/// transcript, and what changed in your files. The session in use stays the one in use. The agent
-/// waits for nothing and is told nothing.
+/// Adds an entry to the agent's own settings, or removes it. With it, each prompt becomes a turn of
+/// a session for the agent's conversation: your prompt, an excerpt of the transcript, and the
+/// changes of your files. The current session stays the same. The agent does not wait and gets no
+/// output.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy hooks install claude          in this project's .claude/settings.json\n  teddy hooks install codex --user    in ~/.codex/config.toml\n  teddy hooks remove claude\n  teddy hooks status"

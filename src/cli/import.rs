@@ -16,14 +16,14 @@ use crate::workflow::archive::import::{
 /// Omitted refs that are named.
 const MAX_NAMED: usize = 5;
 
-/// Bring in sessions from a bundle
+/// Import sessions from a bundle
 ///
-/// Everything in the bundle is checked first: that it is whole and sound, and that each session
-/// tells the truth, as `teddy verify` checks it. Nothing of it runs. If anything is wrong, nothing
-/// is imported. A session that is here already is never changed.
+/// Everything in the bundle is checked first: that it is complete and valid, and each session as by
+/// `teddy verify`. Nothing in it runs. If anything is wrong, nothing is imported. An existing
+/// session is never changed.
 ///
-/// What comes in counts as somebody else's, even if you exported it yourself: a plan that waits in
-/// it does not run before `teddy adopt`.
+/// Imported sessions count as another user's, even if you exported them yourself: a waiting plan does
+/// not run before `teddy adopt`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy import -n add-auth.bundle          check it and say what is in it\n  teddy import add-auth.bundle\n  teddy import all.bundle add-auth --as other-auth"

@@ -64,7 +64,7 @@ impl App {
         Ok(())
     }
 
-    /// Like [`App::ready_model`], for a loop: a waiting plan runs first and needs no model.
+    /// Like [`App::ensure_model`], for a loop: a waiting plan runs first and needs no model.
     pub(super) fn ensure_model_to_resume(
         &self,
         project: &mut Project,
@@ -81,7 +81,7 @@ impl App {
         self.ensure_model(project, requested)
     }
 
-    /// Like [`App::ready_model`], for sending a turn's input again. A turn that recorded its model
+    /// Like [`App::ensure_model`], for sending a turn's input again. A turn that recorded its model
     /// needs no other.
     pub(super) fn ensure_model_to_retry(
         &self,

@@ -25,14 +25,14 @@ const MOST_FINDINGS: usize = 20;
 
 /// Send sessions to a git remote
 ///
-/// Sends the turns without the code (`--record`), so that others can read them, or the session
-/// itself (`--code`), so that they can restore and go on. git does the transfer, never by force.
-/// Before anything is sent it shows how much, which files are in no branch of the remote, and what
-/// looks like a key or names a person: nothing goes before such findings are allowed or taken out.
+/// Sends the turns without the code (`--record`), so others can read them, or the session itself
+/// (`--code`), so they can restore and continue it. git does the transfer, never by force. Before it
+/// sends anything, it shows the size, the files that are in no branch of the remote, and what looks
+/// like a key or a personal path: such findings must be allowed or redacted first.
 #[derive(clap::Args)]
 #[command(
     group(ArgGroup::new("manner").args(["code", "record"])),
-    after_help = "Examples:\n  teddy push                          the record of the session in use\n  teddy push -n                       show what would be sent\n  teddy push add-auth --code          with the files, so that others can go on\n  teddy push --redact                 without keys and personal paths\n  teddy push --allow add-auth:3       let the findings in turn 3 go\n  teddy push --delete old-session     delete it on the remote, not here"
+    after_help = "Examples:\n  teddy push                          the record of the session in use\n  teddy push -n                       show what would be sent\n  teddy push add-auth --code          with the files, so others can continue it\n  teddy push --redact                 without keys and personal paths\n  teddy push --allow add-auth:3       let the findings in turn 3 go\n  teddy push --delete old-session     delete it on the remote, not here"
 )]
 pub(super) struct Args {
     /// Sessions to send; the one in use if omitted

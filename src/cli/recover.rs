@@ -15,7 +15,7 @@ use crate::workspace::recover;
     after_help = "Examples:\n  teddy recover             finish and check everything\n  teddy recover --put-back  restore what an earlier recovery quarantined as damaged"
 )]
 pub(super) struct Args {
-    /// First put back what recovery set aside, as far as it turns out to be sound
+    /// First restore the valid part of what recovery quarantined
     #[arg(long)]
     put_back: bool,
 }

@@ -19,16 +19,16 @@ use crate::workflow::resume::{Ended, ResumeOptions, Resumed, resume};
 
 /// Continue the session: run the waiting plan, or ask for a message and plan the next one
 ///
-/// Goes on until you leave (ctrl-d). Where the model has only read files, or something failed, it
-/// goes on by itself: press enter, or say -y beforehand. With --yolo it runs without approval until
-/// the model says that the work is done, and stops at a question from the model, at a limit, or at
-/// the second corrected plan in a row that is rejected. If no session is in use, one is started.
+/// Continues until you leave (ctrl-d). If the model has only read files, or something failed, press
+/// enter to let it continue, or pass -y. With --yolo it runs without approval until the model
+/// reports that the work is done, and stops at a question from the model, at a limit, or at the
+/// second corrected plan in a row that is rejected. Starts a session if there is none.
 ///
 /// At the prompt, /help lists commands such as /undo, /add and /land; !COMMAND runs a command; and
 /// @FILE shows the model a file.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy resume\n  teddy resume 'now the tests'\n  teddy 'now the tests'                 the same\n  teddy resume -y 'rename it' src/     approve every plan, and stop once it is done\n  teddy resume --yolo --max-turns 5 --max-cost 1 'make the tests pass'\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated,\n5 the model waits for your answer, or the work is not finished and nobody goes on"
+    after_help = "Examples:\n  teddy resume\n  teddy resume 'now the tests'\n  teddy 'now the tests'                 the same\n  teddy resume -y 'rename it' src/     approve every plan, and stop once it is done\n  teddy resume --yolo --max-turns 5 --max-cost 1 'make the tests pass'\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated,\n5 the model waits for your answer, or the work is not finished"
 )]
 pub(super) struct Args {
     /// What you want, then files to show the model

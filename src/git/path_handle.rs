@@ -300,7 +300,7 @@ impl PathHandle {
         self.move_to_dir(CWD, free.as_os_str().as_bytes())
     }
 
-    /// Like [`Place::move_out`], to a place in another directory.
+    /// Like [`PathHandle::move_out`], to a place in another directory.
     pub(in crate::git) fn move_over(&self, free: &PathHandle) -> io::Result<bool> {
         self.move_to_dir(free.dir.as_fd(), &free.name)
     }

@@ -81,7 +81,7 @@ pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
 }
 
 /// Returns the editor for a plan or action: the configured command, else Visual Studio Code, else
-/// [`named_or_found`], else git's default.
+/// [`configured_or_installed`], else git's default.
 pub fn editor(configured: Option<&str>, core_editor: Option<&str>) -> io::Result<Editor> {
     let fallback = || configured_or_installed(core_editor);
     let last = || Editor::Shell(git_editor(core_editor));

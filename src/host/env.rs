@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Variables that replace the environment of this process, see [`pin`].
+/// Variables that replace the environment of this process, see `pin`.
 static PINNED: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 
 /// Replaces the environment of this process for all of TeDDy and the programs that it starts. Only
@@ -18,7 +18,7 @@ pub fn pin(variables: BTreeMap<OsString, OsString>) {
     let _ = PINNED.set(variables);
 }
 
-/// Returns the variables given to [`pin`].
+/// Returns the variables given to `pin`.
 pub fn pinned() -> Option<&'static BTreeMap<OsString, OsString>> {
     PINNED.get()
 }

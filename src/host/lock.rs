@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(25);
 /// TeDDy reports the holder of the lock after this time.
 const SILENCE: Duration = Duration::from_secs(1);
 static WAIT_REPORTER: OnceLock<fn(&str)> = OnceLock::new();
-/// Holder reported by [`Lock::outlast`]. Supervisors do not write their name.
+/// Holder reported by [`Lock::wait_released`]. Supervisors do not write their name.
 const KILLED: &str = "a command of a turn that was killed";
 const MAX_HOLDER: u64 = 400;
 

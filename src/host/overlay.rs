@@ -31,7 +31,7 @@ const MAX_ANSWER: u64 = 64 << 10;
 /// Sent to the holder as one line of JSON.
 #[derive(Serialize, Deserialize)]
 struct OverlayOrder {
-    /// `lower`, `upper`, `work` and `at` of [`OverlayFolders`].
+    /// `lower`, `upper`, `work` and `at` of [`OverlayDirs`].
     folders: [RawText; 4],
     /// Name of an opaque directory in the upper layer. The holder checks that it hides the one
     /// below.

@@ -17,7 +17,7 @@ use super::{env, inherited};
 /// Names of variables that contain API keys. Children do not inherit them.
 static WITHHELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Withholds variables from all future children, unless [`give_back`] passes them on.
+/// Withholds variables from all future children, unless [`restore_env`] passes them on.
 pub fn withhold_env(names: impl IntoIterator<Item = String>) {
     WITHHELD
         .lock()

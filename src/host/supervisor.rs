@@ -8,7 +8,7 @@
 //! has no child left. It trusts no other evidence, such as process lists.
 //!
 //! They communicate over a socket, the supervisor's stdin. If the supervisor itself is killed, its
-//! orphans become children of TeDDy, which is a subreaper as well; see [`strays`].
+//! orphans become children of TeDDy, which is a subreaper as well; see [`process_tree`].
 
 mod order;
 mod process_tree;

@@ -11,7 +11,7 @@ pub fn temporary_dir() -> io::Result<tempfile::TempDir> {
     prefixed_temporary_dir("teddy-")
 }
 
-/// Like [`temporary_folder`], with another beginning of its name.
+/// Like [`temporary_dir`], with another beginning of its name.
 pub fn prefixed_temporary_dir(prefix: &str) -> io::Result<tempfile::TempDir> {
     let created = tempfile::Builder::new()
         .prefix(prefix)

@@ -120,9 +120,9 @@ fn read_plain(reply: &str) -> Reading {
     }
 }
 
-/// Returns the text of a reply as it is read, if that is a plan; otherwise what repair alone makes of
-/// its fences. A text that can be read in another way comes back byte for byte, and so does one with
-/// words that would be lost beside a command: whoever runs the result would not see them.
+/// Returns a reply as a plan in the exact format; if it is not a plan, the reply with repaired fences.
+/// An ambiguous reply is returned byte for byte, and so is one with text next to a command: a reader
+/// of the result would not see that text.
 pub fn preprocess(reply: &str) -> Preprocessed {
     let repair_text = |text: &str| {
         let reading = read(text);

@@ -166,7 +166,7 @@ impl SessionName {
         self.0.replace('/', ".")
     }
 
-    /// Reverses [`SessionName::folder`] for local sessions.
+    /// Reverses [`SessionName::dir_name`] for local sessions.
     pub fn from_dir_name(text: &str) -> Option<SessionName> {
         match text.strip_prefix("change.") {
             Some(id) => SessionName::from_ref(&format!("change/{id}")).ok(),

@@ -331,7 +331,8 @@ fn with_slashes(word: &str) -> String {
     path
 }
 
-fn boundary(text: &str, at: usize) -> usize {
+/// Returns the last position up to `at` at which the text can be split.
+pub(super) fn boundary(text: &str, at: usize) -> usize {
     let mut places = (0..=at).rev();
     places
         .find(|at| text.is_char_boundary(*at))

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::home_path::home_paths;
+use super::home_path::{boundary, home_paths};
 use super::secret;
 
 // Replaces a user's name. It is a generic name, so it is not reported again.
@@ -202,13 +202,6 @@ pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
         },
         Cow::Borrowed,
     )
-}
-
-fn boundary(text: &str, at: usize) -> usize {
-    let mut places = (0..=at).rev();
-    places
-        .find(|at| text.is_char_boundary(*at))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -406,6 +406,10 @@ pub fn obstacle(obstacle: &FileObstacle) -> String {
             "`{}` has bytes that git's filters don't store, and the change doesn't fit them, so the file stays as it is; `teddy restore @ --theirs` writes the turn's version and keeps yours in `.git/teddy/undo/replaced`",
             String::from_utf8_lossy(path)
         ),
+        FileObstacle::CaseCollision(path) => format!(
+            "`{}` differs from the name of another file in case only, and git ignores case here (`core.ignoreCase`); once one of them has another name, `teddy restore @ --theirs` writes the turn's version",
+            String::from_utf8_lossy(path)
+        ),
         FileObstacle::Failed(why) => {
             format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
         }

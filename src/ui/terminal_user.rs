@@ -77,7 +77,7 @@ pub struct TerminalUser {
 }
 
 impl TerminalUser {
-    /// Returns the user. Requires a terminal, see [`screen::is_there`].
+    /// Returns the user. Requires a terminal, see [`screen::can_prompt`].
     pub fn new(options: UserOptions, style: OutputStyle, paint: Paint) -> TerminalUser {
         // `--color` overrides NO_COLOR, which crossterm would apply again.
         force_color_output(paint == Paint::Colors);

@@ -257,8 +257,7 @@ impl Tracer<'_> {
         })
     }
 
-    /// The sessions that a name can refer to: the local one, or fetched ones of that name if there
-    /// is none.
+    /// The sessions that a name can refer to: the local one, otherwise fetched ones.
     fn candidates(&self, sessions: Vec<SessionName>) -> anyhow::Result<Vec<SessionName>> {
         let store = self.project.store();
         let mut candidates = Vec::new();

@@ -20,7 +20,7 @@ pub fn branch_session(
     Ok(commit)
 }
 
-/// Like [`branch`], without switching.
+/// Like [`branch_session`], without switching.
 pub(in crate::workflow) fn fork_session(
     project: &Project,
     turn: &str,

@@ -1,7 +1,7 @@
 //! Workflows: one module for each thing that a user does. They neither parse arguments nor print.
 //!
 //! Shared services have modules of their own: [`context`] assembles the model's input, [`model`]
-//! chooses and asks models, [`judge`] validates plans, [`confine`] builds sandbox policies.
+//! chooses and asks models, [`validation`] validates plans, [`confine`] builds sandbox policies.
 //!
 //! The user is a `&mut dyn user::User`, so that workflows run the same in tests, in CI and in a
 //! terminal.

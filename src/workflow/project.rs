@@ -357,7 +357,7 @@ impl Project {
     }
 
     /// Returns the file that is locked while a command runs in a session's worktree, by the
-    /// session's name or that of its folder.
+    /// session's name or that of its directory.
     pub fn commands_lock(&self, name: &str) -> PathBuf {
         let session = SessionName::from_dir_name(name)
             .map_or_else(|| name.to_owned(), |name| name.to_string());

@@ -47,7 +47,7 @@ pub fn trust_proposal(project: &Project) -> anyhow::Result<TrustProposal> {
     })
 }
 
-/// Trusts exactly what [`see`] showed, even if the files changed since, or revokes all trust.
+/// Trusts exactly what [`trust_proposal`] showed, even if the files changed since, or revokes all trust.
 pub fn remember_trust(project: &Project, trusted: bool) -> anyhow::Result<()> {
     let record = if trusted {
         TrustRecord {

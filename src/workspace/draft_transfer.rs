@@ -34,8 +34,8 @@ pub fn transfer_draft(
     transfer_behind(checkout, &tip, &fresh, waiting)
 }
 
-/// As [`carry`], for a restore. Returns `false` and saves nothing if the draft is nothing but a context
-/// and the restore brought another one.
+/// As [`transfer_draft`], for a restore. Returns `false` without saving if the draft has only
+/// a context and the restore has another one.
 pub fn transfer_over_restore(
     checkout: &Checkout<'_>,
     before: &Turn,

@@ -125,8 +125,8 @@ fn compare_stacks(
     Ok(())
 }
 
-/// Returns the newest turn that is no landing: a landing records the files as they are, so what the user
-/// took back before would no longer be missing.
+/// Returns the newest turn before landings. A landing records the files unchanged, so changes that the
+/// user reverted before it would no longer count as missing.
 fn before_landings(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Turn> {
     let mut turn = tip.clone();
     while turn.meta.landed.is_some()

@@ -144,8 +144,8 @@ pub fn record_applied(
     Ok(())
 }
 
-/// Notes what the newest turn has and the rules that it brought make git ignore: it is untouched,
-/// and must not seem to be deleted.
+/// Notes files of the newest turn that its own ignore rules cover: they are unchanged and must not look
+/// deleted.
 fn keep_newly_ignored(
     checkout: &Repository,
     tree: TreeId,

@@ -109,6 +109,8 @@ pub enum FileObstacle {
     ReadOnly(Vec<u8>),
     /// It has bytes that git does not store, and the change does not fit them.
     Unfit(Vec<u8>),
+    /// Another file's name differs in case only, and git ignores case.
+    CaseCollision(Vec<u8>),
     /// The system refused; why.
     Failed(String),
     /// Another process wrote to it during the update.
@@ -129,6 +131,11 @@ pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
         .cloned()
         .map(FileObstacle::ReadOnly);
     let unfit = published.unfit.iter().cloned().map(FileObstacle::Unfit);
+    let collisions = published
+        .case_collisions
+        .iter()
+        .cloned()
+        .map(FileObstacle::CaseCollision);
     let failed = published.failed.iter().cloned().map(FileObstacle::Failed);
     let rescued = published
         .salvaged
@@ -140,6 +147,7 @@ pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
 
     busy.chain(read_only)
         .chain(unfit)
+        .chain(collisions)
         .chain(failed)
         .chain(rescued)
         .collect()

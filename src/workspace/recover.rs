@@ -22,6 +22,7 @@ use crate::git::refs::repair::RefScan;
 use crate::git::repository::Repository;
 use crate::git::revision;
 use crate::git::snapshot::{self, paths};
+use crate::git::worktree::registered::discard_records;
 use crate::host::fault;
 use crate::host::lock::holder_of;
 use crate::session::journal::{JournalState, Pending, SCHEMA};
@@ -90,7 +91,12 @@ fn recover_to(
 
     // A lock would make the repair of its ref fail.
     changed |= remove_stale_locks(checkout, notify)?;
-    changed |= repair_references(checkout, depth, notify)?;
+    let repaired = repair_references(checkout, depth, notify)?;
+    if repaired || was_down {
+        // HEAD of a session's worktree can name what a power cut took, and then `git gc` fails.
+        discard_records(checkout.repository)?;
+    }
+    changed |= repaired;
     checkout.repository.note_checked();
     if was_down {
         damaged::note_start(checkout.repository)?;
@@ -360,6 +366,7 @@ fn resume_publishing(
     let reported: HashSet<_> = (published.busy.iter())
         .chain(&published.unwritable)
         .chain(&published.unfit)
+        .chain(&published.case_collisions)
         .collect();
     for path in published
         .conflicts

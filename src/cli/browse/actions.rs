@@ -23,7 +23,7 @@ use crate::workflow::view::turn_page::{ChangedFile, FileView};
 /// Question if edits overlap.
 const OVERLAP_QUESTION: &str = "Your edits overlap with the turns': keep (y)ours / take (t)heirs / write \
                        (m)arkers / make the files (e)qual to the turn / (q)uit › ";
-/// Answers to [`OVERLAP`].
+/// Answers to [`OVERLAP_QUESTION`].
 const OVERLAP_KEYS: [(char, &str); 5] = [
     ('y', "keep your side"),
     ('t', "take the side of the turns"),

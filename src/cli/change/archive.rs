@@ -11,9 +11,8 @@ use crate::workflow::restore::OnOverlap;
 
 /// Merge the specs of a complete change into the project's specs/
 ///
-/// A three-way merge against the specs as they were when the change began. Where somebody else
-/// changed the same lines meanwhile, nothing is written and the exit code is 4, until you say which
-/// side counts.
+/// A three-way merge, based on the specs from when the change began. If the same lines have changed
+/// since, nothing is written and the exit code is 4, until you choose a side.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change archive add-auth\n  teddy change archive add-auth --markers\n  teddy undo -s change/add-auth"

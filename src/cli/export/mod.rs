@@ -25,8 +25,8 @@ use crate::workflow::hint::with_hint;
 /// What looks like a key, and names in paths, are taken out as `push --redact` does.
 ///
 /// A bundle is one file with whole sessions and the history that they build on. `teddy import`
-/// brings them back, here or anywhere, and git reads it too. It has snapshots of files, inputs and
-/// outputs as they are: give it to those who may see them.
+/// restores them in any repository, and git can read it too. It contains snapshots of files, inputs
+/// and outputs unredacted, so share it only with people who are allowed to see them.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy export                             into ./<session>/\n  teddy export /tmp/review\n  teddy export --format md                 a summary, on standard output\n  teddy export --format json add-auth | jq .cost\n  teddy export --html public add-auth      pages that work without a server\n  teddy export --bundle add-auth.bundle    the session in use, to keep or to pass on\n  teddy export --bundle all.bundle --all\n  teddy export --bundle - add-auth | ssh host 'cat > add-auth.bundle'\n  git bundle list-heads add-auth.bundle"

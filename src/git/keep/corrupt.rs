@@ -15,6 +15,7 @@ use anyhow::Context as _;
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 
+use super::damaged::quarantine_object;
 use crate::git::repository::Repository;
 use crate::host::file::make_dirs;
 
@@ -65,7 +66,7 @@ pub fn quarantine_false_objects(
             let path = entry.path();
             let is_right = matches_object_id(&path, &name, repository.gix.object_hash());
             if !is_right.with_context(|| format!("cannot read `{}`", path.display()))?
-                && quarantine_false_object(repository, &entry.path(), &name)?
+                && quarantine_object(repository, &entry.path(), &name)?
             {
                 quarantined.push(name);
             }
@@ -86,23 +87,6 @@ fn changed_object_name(
         && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let metadata = entry.metadata().ok().filter(|_| is_id)?;
     (FsTime(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
-}
-
-fn quarantine_false_object(
-    repository: &Repository,
-    path: &Path,
-    name: &str,
-) -> anyhow::Result<bool> {
-    let quarantine_dir = repository.teddy_dir().join("undo").join("objects");
-    make_dirs(&quarantine_dir)
-        .with_context(|| format!("cannot make `{}`", quarantine_dir.display()))?;
-    match std::fs::rename(path, quarantine_dir.join(name)) {
-        // A `git gc` beside us was faster.
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        moved => moved
-            .map(|()| true)
-            .with_context(|| format!("cannot move the false object `{}`", path.display())),
-    }
 }
 
 /// Returns whether a loose object's bytes have the hash that its name says: what is compressed is

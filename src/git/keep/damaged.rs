@@ -57,7 +57,7 @@ pub fn quarantine_damaged_objects(repository: &Repository) -> anyhow::Result<Vec
     let mut damaged = Vec::new();
 
     for (name, path) in loose_objects(repository) {
-        if lacks_zlib_header(&path) && quarantine_damaged_object(repository, &path, &name)? {
+        if lacks_zlib_header(&path) && quarantine_object(repository, &path, &name)? {
             damaged.push(name);
         }
     }
@@ -127,7 +127,8 @@ fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathB
     })
 }
 
-fn quarantine_damaged_object(
+/// Moves a loose object to the quarantine. Returns `false` if it no longer exists.
+pub(super) fn quarantine_object(
     repository: &Repository,
     path: &Path,
     name: &str,

@@ -3,7 +3,7 @@
 //! A `gc` that read the refs before ours moved would prune its objects afterwards. So they are
 //! first written to a pack with a `.keep` file, which git leaves alone. Once the ref is in place,
 //! the `.keep` file is removed. To limit the number of packs, a new pack absorbs older ones
-//! ([`join`]).
+//! ([`pack_merge`]).
 
 mod pack_merge;
 
@@ -33,16 +33,16 @@ use crate::git::repository::Repository;
 pub enum MergePolicy {
     /// Leave them alone.
     Separate,
-    /// Absorb packs of similar size. The caller flushes the new pack before [`settle`].
+    /// Absorb packs of similar size. The caller flushes the new pack before [`release_protected`].
     Merge,
 }
 
-/// Protected objects. Call [`settle`] once a ref reaches them.
+/// Protected objects. Call [`release_protected`] once a ref reaches them.
 #[derive(Debug, Default)]
-#[must_use = "the pack stays kept until it is settled"]
+#[must_use = "the pack stays kept until it is released"]
 pub struct ProtectedObjects {
     keeps: Vec<PathBuf>,
-    /// Absorbed packs, without extension, to delete in [`settle`].
+    /// Absorbed packs, without extension, to delete in [`release_protected`].
     replaced: Vec<PathBuf>,
 }
 

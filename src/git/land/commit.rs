@@ -2,7 +2,7 @@
 //!
 //! git commits from an index of its own, in a directory that belongs to one landing. The user's index
 //! is untouched until the commit exists, so a refused commit leaves it as it was. git moves the branch
-//! itself, as it does for a commit made by hand; [`made_since`] reports whether it did.
+//! itself, as it does for a commit made by hand; [`commits_since`] reports whether it did.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -68,7 +68,7 @@ impl Batch<'_> {
             .map(CommitId)
     }
 
-    /// Stages the objects in memory. [`hold::hold`](crate::git::keep::hold::hold) writes them
+    /// Stages the objects in memory. [`protect_commits`](crate::git::keep::protect::protect_commits) writes them
     /// before a ref moves. A large batch is written right away.
     pub fn stage(self) -> anyhow::Result<()> {
         self.sink.stage(self.repository).map(drop)

@@ -73,7 +73,7 @@ pub struct NewCommit<'a> {
 }
 
 impl Repository {
-    /// Writes a blob as a pack of its own and returns its id. Use [`batch::batch`] for several.
+    /// Writes a blob as a pack of its own and returns its id. Use [`batch::begin_batch`] for several.
     pub fn write_blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
         // Not as a loose object: a power cut can leave that empty, and `git add` of the same
         // content would then rely on the empty file.

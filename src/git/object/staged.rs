@@ -2,7 +2,7 @@
 //!
 //! A turn creates objects in many steps. A pack for each would cost three files and a reload of all
 //! packs. Staged objects can be read by this process like any others.
-//! [`hold`](crate::git::keep::hold) writes them as one pack before a ref moves; without that they
+//! [`protect`](crate::git::keep::protect) writes them as one pack before a ref moves; without that they
 //! are lost with the process. Large ones are compressed in the background.
 
 use gix::ObjectId;

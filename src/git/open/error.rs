@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::git::irregular::Irregular;
 use crate::text::shell_word::shell_word;
 
-/// Why a folder is not fit.
+/// Why a directory is not fit.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No repository.

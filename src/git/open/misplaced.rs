@@ -75,9 +75,8 @@ pub(super) fn explain_wrongly_bare(gix: &gix::Repository) -> Option<OpenError> {
     has_files.then(|| OpenError::ConfiguredBare(git_dir.to_owned(), file))
 }
 
-/// Returns whether `core.worktree` leads to a folder whose `.git` does not lead back, as that of a
-/// submodule does. Whoever is in the repository would see other files change than those around
-/// them.
+/// Returns whether `core.worktree` names a directory whose `.git` does not point back, as that of a
+/// submodule does. Commands would change other files than those next to the repository.
 pub(super) fn is_worktree_elsewhere(gix: &gix::Repository, workdir: &Path) -> bool {
     let is_set = gix.config_snapshot().string("core.worktree").is_some();
     if !is_set || env::var_os("GIT_WORK_TREE").is_some() {

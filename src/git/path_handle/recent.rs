@@ -1,7 +1,7 @@
 //! Caches the last resolved directory for the next path in it.
 //!
 //! The result of a walk is only true at its own instant: the process can be paused for longer than
-//! [`MOMENT`] before it uses the result. So a directory that was resolved within the moment is as
+//! [`MAX_RECENT_AGE`] before it uses the result. So a directory that was resolved within that time is as
 //! good as one resolved just now, and many files in one directory cost one walk per millisecond.
 //! The open directory itself is never a symlink.
 
@@ -67,7 +67,7 @@ impl RecentLookup {
         Ok(walked)
     }
 
-    /// Like [`Place::is_free`], but reads the rights of the cached directory only once.
+    /// Like [`PathHandle::is_free`], but reads the rights of the cached directory only once.
     pub(in crate::git) fn is_free(&mut self, handle: &PathHandle) -> io::Result<bool> {
         let current = self.last.as_mut();
         let Some(recent) = current.filter(|last| Arc::ptr_eq(&last.dir, &handle.dir)) else {

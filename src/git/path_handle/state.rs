@@ -68,7 +68,7 @@ impl PathHandle {
         self.is_free_in(self.rights()?)
     }
 
-    /// Like [`Place::is_free`], with the known rights in the directory.
+    /// Like [`PathHandle::is_free`], with the known rights in the directory.
     pub(super) fn is_free_in(&self, rights: DirRights) -> io::Result<bool> {
         match rights {
             DirRights::ReadOnly => Ok(false),

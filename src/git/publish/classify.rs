@@ -180,6 +180,7 @@ impl Publisher<'_> {
             && version::abilities(self.repository).ignores_case
             && self.case_collisions.has(handle, &change.path, leaving)?
         {
+            self.published.case_collisions.push(change.path.clone());
             return Ok(PathVerdict::Conflict);
         }
 

@@ -64,7 +64,7 @@ fn finish_each_displaced(
 ) -> anyhow::Result<()> {
     for file in all {
         let WalkResult::Handle(handle) = publisher.walk(&file.path, IfMissing::Stop)? else {
-            // Its folder was moved away with it. Bytes that git cannot make again are named.
+            // Its directory was moved away with it. Bytes that git cannot make again are named.
             let expected = match &file.kept_as {
                 Some(_) => &Mark::Other,
                 None => &file.old_mark,

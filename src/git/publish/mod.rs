@@ -92,6 +92,9 @@ pub struct Published {
     /// Those among the conflicts whose bytes on disk git does not store and the change does not
     /// fit.
     pub unfit: Vec<Vec<u8>>,
+    /// Subset of `conflicts` that are new and whose name differs from an existing one in case only, if
+    /// git ignores case.
+    pub case_collisions: Vec<Vec<u8>>,
     /// Why the new version of a conflict could not be made, a filter that failed say.
     pub failed: Vec<String>,
     /// Files with unknown content that were moved out of the way.
@@ -115,6 +118,7 @@ impl Published {
         self.busy.extend(part.busy);
         self.unwritable.extend(part.unwritable);
         self.unfit.extend(part.unfit);
+        self.case_collisions.extend(part.case_collisions);
         self.failed.extend(part.failed);
         self.salvaged.extend(part.salvaged);
     }
@@ -303,6 +307,7 @@ impl Publisher<'_> {
             &mut published.busy,
             &mut published.unwritable,
             &mut published.unfit,
+            &mut published.case_collisions,
         ] {
             paths.sort();
             paths.dedup();

@@ -27,7 +27,7 @@ pub fn read(repository: &Repository, name: &str) -> anyhow::Result<Option<Commit
     repository.refs.read(name)
 }
 
-/// Returns the id in a ref without reading its object, which is a tag below [`signed::SIGNED`].
+/// Returns the id in a ref without reading its object, which is a tag below [`signed::SIGNED_PREFIX`].
 /// `None` if the ref does not exist.
 pub fn read_unpeeled(repository: &Repository, name: &str) -> anyhow::Result<Option<CommitId>> {
     repository.refs.read_unpeeled(name)

@@ -45,7 +45,7 @@ pub(super) struct ScanContext<'a> {
     pub(super) sparse: bool,
     /// Decoded on first use.
     index: OnceLock<Result<Arc<Index>, String>>,
-    /// Result of [`ScanContext::names_stand`].
+    /// Result of [`ScanContext::names_are_valid`].
     names: OnceLock<bool>,
 }
 
@@ -172,7 +172,7 @@ impl<'a> ScanContext<'a> {
         })
     }
 
-    /// Like [`ScanContext::names_stand`], and forced paths make no difference in this directory
+    /// Like [`ScanContext::names_are_valid`], and forced paths make no difference in this directory
     /// either: none was included before, none is to be included now.
     pub(super) fn names_are_valid_in(&self, cache: &Cache, dir: &CachedDir<'_>) -> bool {
         let is_same = cache.basis.force == self.basis.force;

@@ -259,7 +259,7 @@ pub enum Reason {
     MustNotBeLink,
     /// It has a content that git refuses in a file of this name.
     Refused(String),
-    /// It is a folder whose path is longer than the system takes.
+    /// It is a directory whose path is longer than the system takes.
     TooDeep,
 }
 

@@ -54,7 +54,7 @@ pub struct Snapshot {
     pub tree: TreeId,
     /// Paths that are not included, sorted.
     pub left_out: Vec<LeftOut>,
-    /// `.keep` file of the written pack, if there were new objects. Pass it to [`keep::release`]
+    /// `.keep` file of the written pack, if there were new objects. Pass it to `keep::release`
     /// once a ref reaches the tree.
     pub keep: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ pub fn take_snapshot(
     take(repository, index, (limits, force), Sink::finish)
 }
 
-/// Like [`snapshot`], but only stages a small number of new objects. The caller makes a ref reach
+/// Like [`take_snapshot`], but only stages a small number of new objects. The caller makes a ref reach
 /// the tree.
 pub fn staged_snapshot(
     repository: &Repository,

@@ -269,7 +269,7 @@ impl PartialEq for NameSum {
     }
 }
 
-/// Like [`compare`], for one part of the entries. `None` also if `is_other` is set in the meantime.
+/// Like [`changed_entries`], for one part of the entries. `None` also if `is_other` is set in the meantime.
 fn changed_in_part(
     at: &Reuse<'_>,
     cached: &CachedDir<'_>,

@@ -18,9 +18,16 @@ pub(super) const LOCK: &str = "teddy session ";
 pub(super) const MAX_FILE: u64 = 16 * 1024;
 pub(super) const GITDIR: &str = "gitdir";
 
+const PREFIX: &str = "teddy-session-";
+
 /// Returns the name of git's record of a session's worktree.
 pub(super) fn record_name(session: &str) -> String {
-    format!("teddy-session-{session}")
+    format!("{PREFIX}{session}")
+}
+
+/// Returns the session of a record by its name.
+pub(super) fn session_of(record: &str) -> Option<&str> {
+    record.strip_prefix(PREFIX)
 }
 
 /// Returns the content of the file `.git` in a session's worktree. `common` is the common git

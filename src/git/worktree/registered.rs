@@ -10,7 +10,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::git_record::{GITDIR, LOCK, MAX_FILE, RECORDS, discard, git_file, record_name};
+use super::git_record::{
+    GITDIR, LOCK, MAX_FILE, RECORDS, discard, git_file, record_name, session_of,
+};
 use super::own_root;
 use super::record::worktree_record;
 use super::root::{GIT, is_plain};
@@ -59,6 +61,18 @@ pub fn register_worktree(
     let link = git_file(&repository.common_dir(), session);
     root.worktree(session)?
         .create_new(Path::new(GIT), &link, FileMode::Plain)?;
+    Ok(())
+}
+
+/// Removes git's records of all session worktrees. The next turn of a session writes its own again.
+pub fn discard_records(repository: &Repository) -> anyhow::Result<()> {
+    let records = repository.common_dir().join(RECORDS);
+    for entry in records.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if let Some(session) = name.to_str().and_then(session_of) {
+            discard_record(repository, session)?;
+        }
+    }
     Ok(())
 }
 

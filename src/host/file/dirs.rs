@@ -56,7 +56,7 @@ pub fn make_writable(root: &Root, name: &OsStr) {
     }
 }
 
-/// Like [`open_up`], for everything below a directory. Does not enter other file systems.
+/// Like [`make_writable`], for everything below a directory. Does not enter other file systems.
 pub fn open_up_below(root: &Root) {
     let Ok(top) = rustix::io::fcntl_dupfd_cloexec(&root.dir, 0) else {
         return;

@@ -19,7 +19,7 @@ pub fn make_dirs(path: &Path) -> io::Result<()> {
     make_with_mode(path, PRIVATE)
 }
 
-/// Like [`make_folders`], with the permissions of the umask: for directories of git's and of the
+/// Like [`make_dirs`], with the permissions of the umask: for directories of git's and of the
 /// user's.
 pub fn make_shared_dirs(path: &Path) -> io::Result<()> {
     make_with_mode(path, SHARED_DIR)

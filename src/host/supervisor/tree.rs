@@ -26,7 +26,7 @@ pub struct Process {
 }
 
 /// Returns all descendants, parents first, including zombies. The list is outdated immediately:
-/// callers repeat the call to find new processes, and [`signal`] detects reused pids.
+/// callers repeat the call to find new processes, and [`signal_process`] detects reused pids.
 pub fn descendants(root: Pid) -> Vec<Process> {
     let mut processes = Vec::new();
     match listed_children(root) {

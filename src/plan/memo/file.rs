@@ -48,7 +48,7 @@ pub fn parse_file(file: &str) -> Result<Vec<String>, MemoError> {
 }
 
 /// Returns the file with the changes applied: an added memo becomes a line at the end, a removed
-/// one loses its lines. A file that [`read`] rejects is returned unchanged.
+/// one loses its lines. A file that [`parse_file`] rejects is returned unchanged.
 pub fn apply_to_file(file: &str, changes: &[MemoChange]) -> String {
     let Ok(mut memos) = parse_file(file) else {
         return file.to_owned();

@@ -10,7 +10,7 @@ use super::token::{Glued, Token, TokenKind};
 use crate::plan::action::heading::{Label, Section};
 use crate::plan::action::shape::BodyShape;
 
-/// Plan structure taken as content, as bits of [`OpenBlock::looks`].
+/// Plan structure taken as content, as bits of [`OpenBlock::lookalikes`].
 mod lookalike {
     /// `## Action Plan` outside inner fences.
     pub(super) const PLAN: u8 = 1;

@@ -13,8 +13,7 @@ struct FollowingBlocks {
     structure: u32,
 }
 
-/// Sets [`Token::whole`]: where Markdown closes a block opened at each fence, if only text and
-/// complete blocks follow.
+/// Sets [`Token::complete_until`] of each fence.
 pub(super) fn mark_complete_blocks(tokens: &mut [Token]) {
     let mut closers: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
     let nothing = FollowingBlocks {

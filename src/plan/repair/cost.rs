@@ -113,7 +113,7 @@ pub(super) const SURPLUS: Cost = 50 * UNIT;
 pub(super) const SURPLUS_OPENER: Cost = 60 * UNIT;
 /// A block where none belongs: after stray text, elsewhere.
 pub(super) const MISPLACED_BLOCK_AFTER_PROSE: Cost = 20 * UNIT;
-/// See [`STRAY_AFTER_PROSE`].
+/// See [`MISPLACED_BLOCK_AFTER_PROSE`].
 pub(super) const MISPLACED_BLOCK: Cost = 60 * UNIT;
 /// Text where none belongs.
 pub(super) const PROSE: Cost = 40 * UNIT;

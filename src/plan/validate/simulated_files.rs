@@ -88,7 +88,7 @@ impl<'a> SimulatedFiles<'a> {
         self.at(path)
     }
 
-    /// Like [`World::look`], for a path whose parents are directories.
+    /// Like [`SimulatedFiles::look_up`], for a path whose parents are directories.
     fn at(&self, path: &RepoPath) -> anyhow::Result<Lookup> {
         if let Some(Some(state)) = self.written.get(path) {
             return Ok(match state.mode {

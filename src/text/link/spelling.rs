@@ -103,7 +103,7 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(found).ok()
 }
 
-/// The inverse of [`decoded`].
+/// The inverse of [`percent_decoded`].
 pub(super) fn escape_name(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for (at, c) in name.char_indices() {

@@ -70,7 +70,7 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
 
 fn run(dir: &Path, line: &str, expected: i32, stage: &mut dyn DemoStage) -> anyhow::Result<()> {
     stage.command(line);
-    let tokens = shlex::split(line).context("a step of the demo is no command line")?;
+    let tokens = shlex::split(line).context("a step of the demo is not a command line")?;
     let (program, arguments) = tokens
         .split_first()
         .context("a step of the demo is empty")?;

@@ -24,7 +24,7 @@ pub struct TheirTurn {
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The remote has a session of that name with other turns.
-    #[error("remote `{remote}` has turns of `{name}` that are not here{}", describe_turns(.turns))]
+    #[error("remote `{remote}` has turns of `{name}` that you don't have{}", describe_turns(.turns))]
     Diverged {
         /// The remote.
         remote: RemoteName,

@@ -175,7 +175,7 @@ impl Applier<'_> {
     }
 
     /// Puts frozen files back as they were before a leg. What had come where one of them is, a file
-    /// in place of a folder, stays away, too.
+    /// in place of a directory, stays away, too.
     fn keep(
         &mut self,
         next: TreeId,
@@ -207,8 +207,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Takes files that a leg changes as it begins with them where they have the same bytes: a
-    /// filter that came between two turns makes something else of them, and nobody edited them.
+    /// Replaces the entries of files that a step changes by those at its start, if the bytes are equal.
+    /// A filter that was added between two turns changes their blobs without an edit.
     fn as_begun(
         &self,
         tree: TreeId,
@@ -231,9 +231,8 @@ impl Applier<'_> {
         }
     }
 
-    /// Lets files in which the user's differ from the turns' keep their bytes over a leg that changes
-    /// attributes. Some differ in nothing else: a snapshot after the turn that brought a filter has
-    /// them as the filter stores them.
+    /// Keeps the bytes of files that differ from the turn's over a step that changes attributes. Some
+    /// differ only because a snapshot after the turn stores them through a filter that it added.
     fn keep_bytes(
         &self,
         [before, after]: [TreeId; 2],
@@ -266,7 +265,7 @@ impl Applier<'_> {
             .collect())
     }
 
-    /// Puts the parts together. Where a part has a file and another one a folder, both stay as they
+    /// Puts the parts together. Where a part has a file and another one a directory, both stay as they
     /// were.
     fn compose(&mut self, now: TreeId, mut edits: PathEntries) -> anyhow::Result<()> {
         let repository = &self.project.repository;

@@ -1,7 +1,7 @@
 //! Data of a turn page: messages, changes, outputs and input.
 //!
 //! Everything can come from someone else and have any size. Long texts are truncated. Unreadable
-//! parts are named in [`TurnPage::ailing`].
+//! parts are named in [`TurnPage::errors`].
 
 use crate::git::diff;
 use crate::git::object::leaves::TreeLimit;

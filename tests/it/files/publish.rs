@@ -450,7 +450,9 @@ fn a_name_that_differs_only_in_case_is_a_conflict_where_case_is_ignored() {
     let (from, to) = trees(&repo, |r| r.write("x", "1"), |r| r.write("Name", "2"));
     repo.git(&["config", "core.ignoreCase", "true"]);
     repo.write("name", "mine");
-    assert_eq!(text(&publish(&repo, from, to).conflicts), ["Name"]);
+    let published = publish(&repo, from, to);
+    assert_eq!(text(&published.conflicts), ["Name"]);
+    assert_eq!(text(&published.case_collisions), ["Name"]);
 }
 
 #[test]

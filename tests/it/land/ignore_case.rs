@@ -1,6 +1,6 @@
 //! Names that differ in case only, where git takes them for one (`core.ignoreCase`).
 
-use crate::plans::{execute, plan};
+use crate::plans::{create, execute, plan};
 use crate::support::TestRepo;
 use crate::support::landing::{changed, check_clean, everything, hook, status};
 
@@ -55,6 +55,20 @@ fn a_new_case_lands_as_git_mv_makes_it() {
         assert_eq!(status(&repo), own.join("\n"));
         check_clean(&repo);
     }
+}
+
+#[test]
+fn a_plan_that_adds_such_a_name_stops_with_the_reason() {
+    let repo = project();
+    let text = plan("Add", &[create("A.txt", "other\n")]);
+    let out = repo.teddy_reads(&["execute", "-", "-y"], &text);
+    // A disk that folds case, too, has the file: CREATE is refused before it runs.
+    assert!(matches!(out.code, 3 | 4), "{out}");
+    if out.code == 4 {
+        let reason = "`A.txt` differs from the name of another file in case only";
+        out.check(4, &[reason, "core.ignoreCase"]);
+    }
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n6\n");
 }
 
 #[test]

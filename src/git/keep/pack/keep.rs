@@ -156,7 +156,7 @@ pub(in crate::git) fn pack_dir(repository: &Repository) -> PathBuf {
     repository.gix.objects.store_ref().path().join("pack")
 }
 
-/// Returns the files in the folder of packs, sorted.
+/// Returns the files in the directory of packs, sorted.
 pub(in crate::git) fn pack_files(repository: &Repository) -> anyhow::Result<BTreeSet<PathBuf>> {
     let dir = pack_dir(repository);
     let list = || -> std::io::Result<BTreeSet<PathBuf>> {

@@ -1,7 +1,7 @@
 //! Absorbs packs of earlier turns into a new one, to limit their number.
 //!
 //! A new pack absorbs small packs of at most twice its size, so their number grows with the
-//! logarithm of the data, up to [`LARGE`]. The tree of a very large directory is larger than that,
+//! logarithm of the data, up to [`LARGE_PACK`]. The tree of a very large directory is larger than that,
 //! and each turn creates a new one. So the pack of the previous turn is absorbed with its tree
 //! stored as a delta of the new one.
 

@@ -80,7 +80,7 @@ impl<'a> LockedRef<'a> {
         self.files.packed_directly(&self.name)
     }
 
-    /// Writes the new id to the lock file. It takes effect with [`Locked::set`]. It must be durable
+    /// Writes the new id to the lock file. It takes effect with [`LockedRef::set`]. It must be durable
     /// by then: otherwise a power cut after the rename leaves an empty ref.
     pub(super) fn write(&mut self, new: CommitId, durable: bool) -> anyhow::Result<()> {
         let Some(mut file) = self.file.take() else {

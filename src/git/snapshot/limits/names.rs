@@ -143,7 +143,7 @@ const KEY_FILES: [&str; 6] = [
     "id_xmss",
     "identity.pem",
 ];
-/// Files next to secrets that are none.
+/// Public files next to secrets.
 const PUBLIC: [&str; 3] = ["*.pub", "known_hosts*", "authorized_keys*"];
 
 /// Returns whether a path in lower case is a secret's.
