@@ -189,7 +189,8 @@ impl ReceivedBundle<'_> {
         std::io::Write::write_all(&mut input, tips.as_bytes())?;
         input.rewind()?;
         // A broken ref of the user's must not fail the check.
-        git.args(["--ignore-missing", "--stdin", "--not", "--all"])
+        git.args(["--ignore-missing", "--stdin", "--single-worktree"])
+            .args(["--not", "--all"])
             .env(
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES",
                 in_list(&self.scratch.objects()),

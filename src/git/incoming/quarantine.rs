@@ -99,11 +99,9 @@ impl Quarantine {
         }
 
         // A broken ref of the user's must not fail the check.
-        command.args(["--ignore-missing", &head.to_string()]).args([
-            "--not",
-            &before.to_string(),
-            "--all",
-        ]);
+        command
+            .args(["--ignore-missing", "--single-worktree", &head.to_string()])
+            .args(["--not", &before.to_string(), "--all"]);
         ensure_sound(command)
     }
 

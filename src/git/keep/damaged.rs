@@ -80,7 +80,8 @@ pub fn is_readable(repository: &Repository, id: CommitId) -> bool {
 /// missing or damaged object, that is an error: nothing is known then.
 pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool> {
     let mut command = repository.git()?;
-    command.args(["rev-list", "--objects", "--quiet"]);
+    // `--all` has the HEADs of linked worktrees otherwise, and that of a session's is the very commit.
+    command.args(["rev-list", "--objects", "--quiet", "--single-worktree"]);
     if repository.is_partial() {
         // Objects that only the server has are not lost.
         command.arg("--exclude-promisor-objects");
