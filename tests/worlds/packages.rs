@@ -9,7 +9,7 @@ use crate::support::source::files;
 use crate::support::{Output, TestRepo, skipped};
 
 /// Size limit before compression.
-const MOST: u64 = 6 * 1024 * 1024;
+const MOST: u64 = 7 * 1024 * 1024;
 
 fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
