@@ -18,7 +18,7 @@ const FAILED: u8 = 1;
     reason = "becoming another program is all that this one does; it links nothing of ours"
 )]
 fn main() -> ExitCode {
-    let program = beside_this_one().unwrap_or_else(|| PathBuf::from("teddy"));
+    let program = find_sibling_teddy().unwrap_or_else(|| PathBuf::from("teddy"));
 
     // Only returns if the program cannot be started.
     let error = Command::new(&program)
@@ -38,12 +38,12 @@ fn main() -> ExitCode {
 
 /// Returns the `teddy` in the directory of this program, links followed: a package may link
 /// `git-teddy` into another directory.
-fn beside_this_one() -> Option<PathBuf> {
+fn find_sibling_teddy() -> Option<PathBuf> {
     let this = env::current_exe().ok()?;
-    let beside = |program: &Path| {
+    let sibling = |program: &Path| {
         let teddy = program.with_file_name("teddy");
         teddy.is_file().then_some(teddy)
     };
 
-    beside(&this).or_else(|| beside(&this.canonicalize().ok()?))
+    sibling(&this).or_else(|| sibling(&this.canonicalize().ok()?))
 }

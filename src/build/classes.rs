@@ -28,8 +28,8 @@ pub fn table() -> Vec<u8> {
     let mut blocks: Vec<&[u8]> = Vec::new();
     let mut table = Vec::new();
     for block in of.chunks(256) {
-        let known = blocks.iter().position(|one| *one == block);
-        let number = known.unwrap_or_else(|| {
+        let existing = blocks.iter().position(|one| *one == block);
+        let number = existing.unwrap_or_else(|| {
             blocks.push(block);
             blocks.len() - 1
         });

@@ -18,9 +18,9 @@ const PACKAGED: &str = ".cargo_vcs_info.json";
 const MOST: u64 = 4096;
 
 /// Passes the commit, its date and the target to cargo.
-pub fn say() {
+pub fn emit() {
     println!("cargo::rerun-if-env-changed=TEDDY_COMMIT");
-    let stamp = given().or_else(packaged).or_else(checked_out);
+    let stamp = from_env().or_else(packaged).or_else(checked_out);
     let stamp = stamp.unwrap_or_default();
     let (commit, date) = stamp.split_once(' ').unwrap_or((&stamp, ""));
 
@@ -32,20 +32,20 @@ pub fn say() {
     );
 }
 
-fn given() -> Option<String> {
+fn from_env() -> Option<String> {
     variable("TEDDY_COMMIT").filter(|stamp| is_stamp(stamp))
 }
 
 fn packaged() -> Option<String> {
-    let folder = variable("CARGO_MANIFEST_DIR")?;
+    let dir = variable("CARGO_MANIFEST_DIR")?;
     // Watch the file only if it exists: to cargo, a missing file counts as changed.
-    let file = File::open(Path::new(&folder).join(PACKAGED)).ok()?;
+    let file = File::open(Path::new(&dir).join(PACKAGED)).ok()?;
     let mut note = String::new();
     file.take(MOST).read_to_string(&mut note).ok()?;
     println!("cargo::rerun-if-changed={PACKAGED}");
 
-    let (_, behind) = note.split_once("\"sha1\"")?;
-    let id = behind.split('"').nth(1)?;
+    let (_, tail) = note.split_once("\"sha1\"")?;
+    let id = tail.split('"').nth(1)?;
     let id = if note.contains("\"dirty\": true") {
         format!("{id}-dirty")
     } else {

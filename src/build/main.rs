@@ -11,7 +11,7 @@ mod classes;
 mod commit;
 #[path = "../model/token/layout.rs"]
 mod layout;
-mod place;
+mod link_args;
 mod vocabulary;
 
 use std::fs;
@@ -20,14 +20,14 @@ use std::path::PathBuf;
 fn main() {
     println!("cargo::rerun-if-changed=src/build");
     println!("cargo::rerun-if-changed=src/model/token/layout.rs");
-    commit::say();
-    place::say();
+    commit::emit();
+    link_args::emit();
     write("classes.bin", &classes::table());
     write("tokens.bin", &vocabulary::table());
 }
 
 fn write(name: &str, table: &[u8]) {
-    let folder = commit::variable("OUT_DIR").expect("cargo says where to write");
-    let path = PathBuf::from(folder).join(name);
+    let dir = commit::variable("OUT_DIR").expect("cargo says where to write");
+    let path = PathBuf::from(dir).join(name);
     fs::write(&path, table).unwrap_or_else(|error| panic!("writing {}: {error}", path.display()));
 }

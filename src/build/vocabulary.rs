@@ -51,7 +51,7 @@ struct FreeUnits {
 pub fn table() -> Vec<u8> {
     let tokens = sorted_tokens();
     let (mut nodes, edges) = trie(&tokens);
-    place(&mut nodes, &edges);
+    assign_bases(&mut nodes, &edges);
 
     let last = nodes.iter().map(|node| node.base).max();
     let last = last.expect("there is a root") + END as usize;
@@ -100,12 +100,12 @@ fn trie(tokens: &[(Vec<u8>, u32)]) -> (Vec<Inner>, Vec<Edge>) {
                 .take_while(same)
                 .count();
             let rank = (bytes.len() == depth + 1).then_some(*rank);
-            let below = from + usize::from(rank.is_some())..from + count;
-            from = below.end;
+            let child_tokens = from + usize::from(rank.is_some())..from + count;
+            from = child_tokens.end;
             let child = match rank {
-                Some(rank) if below.is_empty() => TrieChild::Leaf(rank),
+                Some(rank) if child_tokens.is_empty() => TrieChild::Leaf(rank),
                 _ => {
-                    nodes.push(Inner::new(below, depth + 1, rank));
+                    nodes.push(Inner::new(child_tokens, depth + 1, rank));
                     TrieChild::Inner(nodes.len() - 1)
                 }
             };
@@ -122,7 +122,7 @@ fn trie(tokens: &[(Vec<u8>, u32)]) -> (Vec<Inner>, Vec<Edge>) {
     (nodes, edges)
 }
 
-fn place(nodes: &mut [Inner], edges: &[Edge]) {
+fn assign_bases(nodes: &mut [Inner], edges: &[Edge]) {
     let mut order: Vec<usize> = (0..nodes.len()).collect();
     order.sort_by_key(|node| std::cmp::Reverse(nodes[*node].edges.len()));
     assert_eq!(
@@ -184,7 +184,7 @@ impl FreeUnits {
         let base = at - first;
         self.is_base[base] = true;
         for edge in edges {
-            self.fill(base + edge.label as usize);
+            self.occupy(base + edge.label as usize);
         }
         base
     }
@@ -198,7 +198,7 @@ impl FreeUnits {
                 .all(|edge| self.is_free[at - first + edge.label as usize])
     }
 
-    fn fill(&mut self, at: usize) {
+    fn occupy(&mut self, at: usize) {
         let (before, after) = (self.before[at], self.after[at]);
         self.is_free[at] = false;
         self.after[before] = after;

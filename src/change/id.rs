@@ -27,7 +27,9 @@ impl ChangeId {
         if is_id(text) {
             Ok(ChangeId(text.to_owned()))
         } else {
-            Err(IdError(crate::text::visible::visible(text).into_owned()))
+            Err(IdError(
+                crate::text::sanitize::sanitize_line(text).into_owned(),
+            ))
         }
     }
 

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use super::state::ChangeState;
 use crate::session::message::commit_subject;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Renders the message: the title, `lines`, then the trailers.
 pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> String {
     let mut text = format!("{}\n\n", commit_subject(title));
     for line in lines {
-        writeln!(text, "{}", visible(line)).expect("writing to a string");
+        writeln!(text, "{}", sanitize_line(line)).expect("writing to a string");
     }
 
     if !lines.is_empty() {
@@ -18,7 +18,7 @@ pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> Str
     }
 
     let mut trailer = |name: &str, value: &str| {
-        writeln!(text, "Teddy-{name}: {}", visible(value)).expect("writing to a string")
+        writeln!(text, "Teddy-{name}: {}", sanitize_line(value)).expect("writing to a string")
     };
     trailer("Change", &state.change_id);
     trailer("Step", state.last_action.as_deref().unwrap_or("none"));

@@ -116,7 +116,7 @@ fn specs(impact: &DocumentSection, findings: &mut Findings<'_>) {
             line,
             format!(
                 "`{}` is not a valid spec id: use lower-case letters, digits and single hyphens",
-                crate::text::visible::visible(name)
+                crate::text::sanitize::sanitize_line(name)
             ),
         );
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::section;
 use super::verdict::{self, NoVerdict, ReviewVerdict};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// One review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -78,7 +78,7 @@ impl ChangeReview {
     /// body, the attribute alone counts.
     pub fn verdict(&self) -> Result<ReviewVerdict, NoVerdict> {
         let status = ReviewVerdict::parse(&self.status)
-            .ok_or_else(|| NoVerdict::Unknown(format!("\"{}\"", visible(&self.status))))?;
+            .ok_or_else(|| NoVerdict::Unknown(format!("\"{}\"", sanitize_line(&self.status))))?;
         match verdict::read_verdict(&self.body) {
             Ok(verdict) if verdict == status => Ok(verdict),
             Ok(verdict) => Err(NoVerdict::Differs {
@@ -97,7 +97,7 @@ impl ChangeReview {
 
     /// Renders the block.
     pub fn render(&self) -> String {
-        let attribute = |text: &str| visible(text).replace(['"', '<', '>'], "'");
+        let attribute = |text: &str| sanitize_line(text).replace(['"', '<', '>'], "'");
         let mut text = format!(
             "<review iteration=\"{}\" reviewer=\"{}\"",
             self.iteration,

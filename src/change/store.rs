@@ -230,8 +230,8 @@ mod tests {
 
     #[test]
     fn documents_without_end_are_not_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::init(folder.path(), None).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let repository = Repository::init(dir.path(), None).unwrap();
         let store = ChangeStore {
             repository: &repository,
         };

@@ -193,7 +193,7 @@ fn number(task: &Task, findings: &mut Findings<'_>) {
             task.line,
             format!(
                 "`{}` is not a task number, such as `1.2`",
-                crate::text::visible::visible(&task.number)
+                crate::text::sanitize::sanitize_line(&task.number)
             ),
         );
     };
@@ -242,7 +242,7 @@ pub fn tick(text: &str, number: &str) -> String {
     };
     let line = |(index, line): (usize, &str)| match line
         .split_once('[')
-        .and_then(|(head, rest)| Some((head, rest.split_once(']')?.1)))
+        .and_then(|(head, after)| Some((head, after.split_once(']')?.1)))
     {
         Some((head, tail)) if index + 1 == task.line => format!("{head}[x]{tail}"),
         _ => line.to_owned(),

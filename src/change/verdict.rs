@@ -195,7 +195,7 @@ fn without_marks(line: &str) -> String {
 }
 
 fn unknown_verdict(word: &str) -> NoVerdict {
-    let rendered: String = crate::text::visible::visible(word)
+    let rendered: String = crate::text::sanitize::sanitize_line(word)
         .chars()
         .take(60)
         .collect();

@@ -14,7 +14,7 @@ use super::global::{Color, Global};
 use super::in_use::{self, describe_in_use};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
-use crate::text::visible::{visible_block, visible_json};
+use crate::text::sanitize::{sanitize_block, sanitize_json};
 use crate::ui::editor::Choices;
 use crate::ui::flag_user::{Approval, FlagUser};
 use crate::ui::manual;
@@ -228,7 +228,7 @@ impl App {
     /// Prints untrusted text: raw to a pipe or file, sanitized at a terminal.
     pub(super) fn print_foreign(&self, text: &str) -> anyhow::Result<()> {
         if screen::is_stdout() {
-            self.print(visible_block(text).as_ref())
+            self.print(sanitize_block(text).as_ref())
         } else {
             self.print(text)
         }
@@ -238,7 +238,7 @@ impl App {
     /// Sanitized in both cases.
     pub(super) fn print_message(&self, text: &str) -> anyhow::Result<()> {
         if !screen::is_stdout() {
-            return self.print(format!("{}\n", visible_block(text.trim_end())));
+            return self.print(format!("{}\n", sanitize_block(text.trim_end())));
         }
 
         let lines = style::wrap_all(markdown::quoted(text), terminal::terminal_size().width);
@@ -321,7 +321,7 @@ impl App {
         if screen::is_stderr() {
             return self.eprint_lines(&block(Tone::Plain, text));
         }
-        let _ = writeln!(std::io::stderr().lock(), "{}", visible_block(text));
+        let _ = writeln!(std::io::stderr().lock(), "{}", sanitize_block(text));
     }
 
     /// Prints styled lines to stderr, even with `-q`.
@@ -391,7 +391,7 @@ fn with_question(partial: Value, question: Option<&str>) -> Value {
 /// Formats a value as JSON, with control characters escaped.
 pub(super) fn json_text(value: &impl serde::Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value)?;
-    Ok(format!("{}\n", visible_json(&text)))
+    Ok(format!("{}\n", sanitize_json(&text)))
 }
 
 /// Returns the programs that the user configured.

@@ -6,7 +6,7 @@ use clap::Subcommand;
 
 use super::app::App;
 use super::{complete, exit};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::bisect::{BisectOptions, Bisected, Culprit, bisect};
 
@@ -108,7 +108,7 @@ fn described(culprit: &Culprit) -> Vec<StyledLine> {
     let model = culprit.model.as_deref().unwrap_or("no model");
     let mut lines = vec![
         StyledLine::of(Tone::Plain, &format!("  {} ", culprit.title))
-            .with(Tone::Faint, &format!("({})", visible(model))),
+            .with(Tone::Faint, &format!("({})", sanitize_line(model))),
     ];
     for line in culprit.request.trim().lines().take(MOST_LINES) {
         lines.extend(block(Tone::Faint, &format!("  > {line}")));

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::app::App;
 use super::exit;
 use super::failure::InvalidArgument;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone, block};
 use crate::workflow::blame::{Blamed, LineSource, blamed, request};
 use crate::workflow::paths;
@@ -44,7 +44,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if let Some(range) = args.range.as_deref().filter(|range| !is_range(range)) {
         let message = format!(
             "`{}` is not a range of lines, such as `10,20`",
-            visible(range)
+            sanitize_line(range)
         );
         let hint = "`-L` takes what `git blame -L` takes".to_owned();
         return Err(InvalidArgument { message, hint }.into());

@@ -23,7 +23,7 @@ use crate::session::name::SessionName;
 use crate::session::store::DRAFT;
 use crate::text::context_list;
 use crate::text::resource::is_url;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::change::status;
 use crate::workflow::context::edit;
 use crate::workflow::model::agents;
@@ -207,7 +207,7 @@ impl EnvCompleter for Quoting {
 /// type.
 fn quoted(word: &str, escape: char) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    (visible(word) == word).then(|| {
+    (sanitize_line(word) == word).then(|| {
         word.chars()
             .flat_map(|c| (!plain(c)).then_some(escape).into_iter().chain([c]))
             .collect()
@@ -217,7 +217,7 @@ fn quoted(word: &str, escape: char) -> Option<String> {
 /// Completes with the project's candidates that start with the current word.
 pub(super) fn with(offer: Offer) -> ArgValueCompleter {
     let candidate = |(value, help): (String, String)| {
-        let help = Some(visible(&help).into_owned()).filter(|help| !help.is_empty());
+        let help = Some(sanitize_line(&help).into_owned()).filter(|help| !help.is_empty());
         CompletionCandidate::new(value).help(help.map(Into::into))
     };
     ArgValueCompleter::new(move |current: &OsStr| {
@@ -227,7 +227,7 @@ pub(super) fn with(offer: Offer) -> ArgValueCompleter {
         let offers = project()
             .and_then(|project| offer(&project, current).ok())
             .unwrap_or_default();
-        let fits = |value: &str| value.starts_with(current) && visible(value) == value;
+        let fits = |value: &str| value.starts_with(current) && sanitize_line(value) == value;
 
         offers
             .into_iter()

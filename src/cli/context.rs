@@ -7,7 +7,7 @@ use super::complete;
 use super::exit;
 use super::number;
 use crate::session::input::{ListScope, ResourceBody};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::edit;
 use crate::workflow::context::edit::ListEdit;
 use crate::workflow::paths;
@@ -129,9 +129,9 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
     }
 
     for entry in &edited {
-        let name = visible(&entry.name);
+        let name = sanitize_line(&entry.name);
         let near = entry.near.as_deref().map_or_else(String::new, |near| {
-            format!("; did you mean `{}`?", visible(near))
+            format!("; did you mean `{}`?", sanitize_line(near))
         });
         if edit == ListEdit::Add && entry.changed && entry.is_missing {
             app.warn(&format!(
@@ -193,9 +193,12 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
             ResourceBody::Missing => "  (missing)".to_owned(),
             ResourceBody::Binary { .. } => "  (binary)".to_owned(),
             ResourceBody::TooLarge { .. } => "  (too large)".to_owned(),
-            ResourceBody::Failed(why) => format!("  ({})", visible(why)),
+            ResourceBody::Failed(why) => format!("  ({})", sanitize_line(why)),
         };
-        let (scope, name) = (item.scope.title().to_lowercase(), visible(&item.resource));
+        let (scope, name) = (
+            item.scope.title().to_lowercase(),
+            sanitize_line(&item.resource),
+        );
         text.push_str(&format!("{scope:8} {:>8}  {name}{note}\n", item.tokens));
     }
 

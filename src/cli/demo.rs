@@ -7,8 +7,8 @@ use super::app::App;
 use super::exit;
 use crate::host::screen;
 use crate::host::temporary::prefixed_temporary_dir;
+use crate::text::sanitize::sanitize_block;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible_block;
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::ui::terminal::terminal_size;
 use crate::workflow::demo::{DemoStage, demo};
@@ -81,7 +81,7 @@ impl DemoStage for Printed<'_> {
     }
 
     fn output(&mut self, text: &str) {
-        visible_block(text)
+        sanitize_block(text)
             .lines()
             .for_each(|line| self.line(Tone::Plain, line));
     }

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::text::sanitize::sanitize_line;
 use crate::text::sized;
-use crate::text::visible::visible;
 use crate::workflow::du::du;
 
 /// Show the disk space that TeDDy uses
@@ -31,7 +31,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             "{:>9}  worktree {} {}\n",
             sized(worktree.bytes),
             worktree.session,
-            visible(&worktree.path)
+            sanitize_line(&worktree.path)
         ));
     }
 
@@ -44,7 +44,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         text.push_str(&format!(
             "{:>9}  bundles of deleted sessions, in {}\n",
             sized(usage.archives),
-            visible(&archive.display().to_string())
+            sanitize_line(&archive.display().to_string())
         ));
     }
 

@@ -16,7 +16,7 @@ use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::flag_user::Unapproved;
 use crate::ui::{mistakes, notice};
 use crate::workflow::execute::decline::execute_or_plan;
@@ -66,12 +66,12 @@ impl Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
-    let named = args.plan.as_deref();
-    let named = match named {
+    let plan_path = args.plan.as_deref();
+    let plan_path = match plan_path {
         Some(word) if is_number(app, word) && waits(&project, word)? => None,
-        named => named,
+        plan_path => plan_path,
     };
-    let plan = named
+    let plan = plan_path
         .map(|path| {
             source::read(
                 app,
@@ -86,8 +86,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     let mut user = app.user(&project, args.yes);
-    let named = named.filter(|&name| name != source::STDIN);
-    let file = named.zip(plan.as_deref()).map(|(name, text)| PlanFile {
+    let plan_path = plan_path.filter(|&name| name != source::STDIN);
+    let file = plan_path.zip(plan.as_deref()).map(|(name, text)| PlanFile {
         name: name.to_owned(),
         text: text.to_owned(),
     });
@@ -103,7 +103,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     drop(user);
 
     match &result {
-        ExecuteResult::Refused(refused) => show_refused(app, named, refused)?,
+        ExecuteResult::Refused(refused) => show_refused(app, plan_path, refused)?,
         ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
             show_undecided(app, undecided)?;
         }
@@ -277,9 +277,9 @@ fn applied_files(recorded: &RecordedTurn) -> Option<String> {
     }
 
     let describe = |file: &AppliedFile| match file.change {
-        FileChange::Added => format!("{} (new)", visible(&file.path)),
-        FileChange::Modified => visible(&file.path).into_owned(),
-        FileChange::Deleted => format!("{} (deleted)", visible(&file.path)),
+        FileChange::Added => format!("{} (new)", sanitize_line(&file.path)),
+        FileChange::Modified => sanitize_line(&file.path).into_owned(),
+        FileChange::Deleted => format!("{} (deleted)", sanitize_line(&file.path)),
     };
     let names: Vec<String> = recorded
         .applied

@@ -182,7 +182,7 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         || cause.is::<Malformed>()
         || cause.is::<InvalidPattern>()
         || cause.downcast_ref().is_some_and(ConfigError::is_of_call);
-    let hint = cause.downcast_ref().and_then(ConfigError::meant);
+    let hint = cause.downcast_ref().and_then(ConfigError::suggestion);
     is_usage.then(|| Diagnosis::usage(hint))
 }
 

@@ -11,7 +11,7 @@ use crate::git::remote::error::RemoteError;
 use crate::host::screen;
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::fetch::{
     FetchOptions, FetchResult, FetchState, FetchedSession, OfferedSession, fetch, offered,
 };
@@ -93,21 +93,21 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Reports how many sessions are checked, if there are many: in a line that is rewritten on a
 /// terminal, else once.
 fn watch(app: &App, is_screen: bool) -> impl FnMut(usize, usize) {
-    let mut shown = Instant::now();
-    move |done, all| {
+    let mut last_shown = Instant::now();
+    move |checked, all| {
         if all < MANY {
             return;
         }
-        let is_due = done == 0 || done + 1 == all || shown.elapsed() >= REFRESH;
+        let is_due = checked == 0 || checked + 1 == all || last_shown.elapsed() >= REFRESH;
         if is_screen && is_due {
-            shown = Instant::now();
-            let end = if done + 1 == all { "\n" } else { "" };
+            last_shown = Instant::now();
+            let end = if checked + 1 == all { "\n" } else { "" };
             let _ = write!(
                 std::io::stderr(),
                 "\r\x1b[KChecking sessions: {} of {all}{end}",
-                done + 1
+                checked + 1
             );
-        } else if !is_screen && done == 0 {
+        } else if !is_screen && checked == 0 {
             app.note(&format!("Checking {all} sessions."));
         }
     }
@@ -154,7 +154,7 @@ fn line(fetched: &FetchedSession) -> String {
     };
     let kind = if fetched.code { "" } else { " (record)" };
     let turns = counted(fetched.turns, "turn");
-    let title = visible(&fetched.title);
+    let title = sanitize_line(&fetched.title);
     format!("{state:9}  {}  {turns}  {title}{kind}\n", fetched.session)
 }
 

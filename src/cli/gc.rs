@@ -9,9 +9,9 @@ use super::exit;
 use super::number;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::text::counted;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::text::sized;
-use crate::text::visible::visible;
 use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
 
 /// Free disk space: idle worktrees and caches, old undo data, loose objects
@@ -108,7 +108,7 @@ fn listed(result: &GcResult) -> String {
         text.push_str("caches of commands\n");
     }
     for name in &result.checkouts {
-        text.push_str(&format!("checkout {}\n", visible(name)));
+        text.push_str(&format!("checkout {}\n", sanitize_line(name)));
     }
 
     text
@@ -153,7 +153,7 @@ fn report(app: &App, result: &GcResult, is_plan: bool) -> anyhow::Result<()> {
 fn still_held(name: &str) -> String {
     let session = name.strip_prefix(SESSIONS);
     let session = session.and_then(|name| SessionName::from_ref(name).ok());
-    let (delete, name) = (shell_word(name), visible(name));
+    let (delete, name) = (shell_word(name), sanitize_line(name));
     let hint = match session {
         Some(session) => format!("`teddy gc {session} --no-bundle` deletes that session, too"),
         None if name.starts_with("refs/teddy/published/") => format!(

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::app::App;
 use super::exit;
 use crate::text::diff::unified;
-use crate::text::visible::visible_block;
+use crate::text::sanitize::sanitize_block;
 use crate::ui::style::{Tone, block};
 use crate::workflow::hooks::entry::EntryState;
 use crate::workflow::hooks::hook_file::{HookChange, HookFile, HookScope};
@@ -150,7 +150,7 @@ fn render_diff(app: &App, path: &std::path::Path, change: &HookChange) -> String
     let text = |side: &Option<String>| side.clone().unwrap_or_default();
     let name = path.display().to_string();
     let text = unified(&text(&change.before), &text(&change.after), (&name, &name));
-    let lines = block(Tone::Plain, &visible_block(&text));
+    let lines = block(Tone::Plain, &sanitize_block(&text));
     crate::ui::style::text(&lines, app.paint_results())
 }
 
@@ -186,7 +186,7 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     let lines = rows.iter().map(HookRow::line);
     app.print(lines.collect::<String>())?;
     for line in &troubles {
-        app.warn(&visible_block(line));
+        app.warn(&sanitize_block(line));
     }
     Ok(exit::SUCCESS.into())
 }
@@ -237,6 +237,6 @@ impl HookRow {
             file.unwrap_or_default(),
             detail.unwrap_or_default()
         );
-        format!("{}\n", visible_block(&text).trim_end())
+        format!("{}\n", sanitize_block(&text).trim_end())
     }
 }

@@ -8,7 +8,7 @@ use super::exit;
 use crate::git::bundle::SizeLimit;
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::archive::import::{
     ImportOptions, ImportState, Imported, ImportedSession, import,
 };
@@ -114,7 +114,7 @@ fn line(session: &ImportedSession) -> String {
         "{}  {}  {}{notes}\n",
         session.session,
         counted(session.turns, "turn"),
-        visible(&session.title)
+        sanitize_line(&session.title)
     )
 }
 

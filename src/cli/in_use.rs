@@ -55,7 +55,7 @@ fn ignored_settings(
 ) -> Option<String> {
     let names = project.ignored.iter().filter(|name| is_told(name));
     let entries: Vec<String> = names
-        .map(|name| match unknown::meant(name) {
+        .map(|name| match unknown::suggest(name) {
             None => name.clone(),
             Some(Some(suggestion)) => format!("{name} (unknown; did you mean `{suggestion}`?)"),
             Some(None) => format!("{name} (unknown)"),

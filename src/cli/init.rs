@@ -26,9 +26,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let repository = match Repository::discover(&dir, user_dirs.home.as_deref()) {
         Ok(repository) => repository,
         Err(OpenError::None(_)) => {
-            let made = Repository::init(&dir, user_dirs.home.as_deref())?;
+            let initialized = Repository::init(&dir, user_dirs.home.as_deref())?;
             app.note(&format!("Made a git repository in {}.", dir.display()));
-            made
+            initialized
         }
         Err(error) => return Err(error.into()),
     };

@@ -7,7 +7,7 @@ use super::difference::STAT_WIDTH;
 use super::{complete, exit};
 use crate::git::diffstat::render_diffstat;
 use crate::text::counted;
-use crate::text::visible::{visible, visible_block};
+use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::ui::notice;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::land::{
@@ -137,15 +137,15 @@ fn preview(project: &Project, result: &LandResult) -> anyhow::Result<String> {
         }
 
         let turns = turns(&commit.turns);
-        text.push_str(&format!("{turns} on {}\n\n", visible(&result.branch)));
-        for line in visible_block(&commit.message).lines() {
+        text.push_str(&format!("{turns} on {}\n\n", sanitize_line(&result.branch)));
+        for line in sanitize_block(&commit.message).lines() {
             text.push_str(format!("    {line}").trim_end());
             text.push('\n');
         }
 
         let [from, to] = commit.trees;
         let stat = render_diffstat(&project.repository, (from, to), (STAT_WIDTH, &[]))?;
-        text.push_str(&format!("\n{}", visible_block(&stat)));
+        text.push_str(&format!("\n{}", sanitize_block(&stat)));
     }
 
     Ok(text)
@@ -167,7 +167,7 @@ fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
 
     if !result.lacking.is_empty() {
         for TakenBackFile { path, turn } in &result.lacking {
-            app.print(format!("lacks turn {turn}: {}\n", visible(path)))?;
+            app.print(format!("lacks turn {turn}: {}\n", sanitize_line(path)))?;
         }
         app.warn("these files no longer have what would be committed; nothing was changed");
         app.note("hint: `teddy land --anyway` commits it anyway; `teddy restore @` restores it");
@@ -184,7 +184,7 @@ fn report(app: &App, result: &LandResult) -> anyhow::Result<()> {
         .flat_map(|commit| commit.turns.iter().copied())
         .collect();
     let commits = counted(result.commits.len(), "commit");
-    let (turns, branch) = (turns(&numbers), visible(&result.branch));
+    let (turns, branch) = (turns(&numbers), sanitize_line(&result.branch));
     app.note(&format!("Landed {turns} on {branch}: {commits}."));
     remarks(app, result);
 
@@ -211,7 +211,7 @@ fn line(commit: &Committed) -> String {
     let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
     let files = counted(commit.files.len(), "file");
     let id = id.get(..8).unwrap_or_default();
-    format!("{id} {} ({files})\n", visible(&commit.title))
+    format!("{id} {} ({files})\n", sanitize_line(&commit.title))
 }
 
 fn remarks(app: &App, result: &LandResult) {
@@ -242,12 +242,12 @@ fn remarks(app: &App, result: &LandResult) {
     }
 
     for path in &result.ignored {
-        let path = visible(path);
+        let path = sanitize_line(path);
         app.note(&format!("git ignores `{path}`: it was left out."));
     }
 
     for path in &result.repositories {
-        let path = visible(path);
+        let path = sanitize_line(path);
         app.note(&format!(
             "`{path}` is a repository of its own and no submodule: it was left out."
         ));
@@ -264,6 +264,6 @@ fn lines<'a>(word: &str, paths: impl Iterator<Item = &'a String>) -> String {
         format!("{word} ")
     };
     paths
-        .map(|path| format!("{word}{}\n", visible(path)))
+        .map(|path| format!("{word}{}\n", sanitize_line(path)))
         .collect()
 }

@@ -41,13 +41,14 @@ const SEE_ALSO: &str = ".SH SEE ALSO\nteddy(1), for exit codes and environment v
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut command = super::parser().disable_help_subcommand(true);
     command.build();
-    let Some(folder) = args.out else {
+    let Some(out_dir) = args.out else {
         show(app, &mut command)?;
         return Ok(exit::SUCCESS.into());
     };
 
-    let folder = app.dir()?.join(folder);
-    let dir = opened(&folder).with_context(|| format!("making `{}`", folder.display()))?;
+    let out_dir = app.dir()?.join(out_dir);
+    let dir =
+        open_output_dir(&out_dir).with_context(|| format!("making `{}`", out_dir.display()))?;
     let root = page(&command)?;
     for (name, page) in [
         ("teddy".to_owned(), root.clone()),
@@ -62,13 +63,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             // A link is replaced, so that nothing is written where it leads.
             Some(_) => replace_entry(&dir, &name, &page, FileMode::Plain),
         };
-        written.with_context(|| format!("writing `{}`", folder.join(&name).display()))?;
+        written.with_context(|| format!("writing `{}`", out_dir.join(&name).display()))?;
     }
 
     if app.global.json {
-        app.print_json(&serde_json::json!({ "folder": folder }))?;
+        app.print_json(&serde_json::json!({ "folder": out_dir }))?;
     } else {
-        app.note(&format!("Wrote the manual to {}.", folder.display()));
+        app.note(&format!("Wrote the manual to {}.", out_dir.display()));
     }
 
     Ok(exit::SUCCESS.into())
@@ -76,24 +77,24 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Opens the directory for the pages, and makes it if it does not exist. Its parents can be links,
 /// and it cannot: the user might not know where a link in a project leads.
-fn opened(folder: &Path) -> anyhow::Result<Root> {
-    let mut place = folder.components().as_path().to_owned();
-    if let Some(name) = place.file_name().map(std::ffi::OsStr::to_owned) {
-        let above = place.parent().unwrap_or(Path::new("/")).to_owned();
+fn open_output_dir(out_dir: &Path) -> anyhow::Result<Root> {
+    let mut path = out_dir.components().as_path().to_owned();
+    if let Some(name) = path.file_name().map(std::ffi::OsStr::to_owned) {
+        let above = path.parent().unwrap_or(Path::new("/")).to_owned();
         if !above.exists() {
             make_shared_dirs(&above)?;
         }
-        place = above.canonicalize()?.join(name);
+        path = above.canonicalize()?.join(name);
     }
-    let is_link = place
+    let is_link = path
         .symlink_metadata()
-        .is_ok_and(|found| found.is_symlink());
+        .is_ok_and(|metadata| metadata.is_symlink());
     anyhow::ensure!(
         !is_link,
         "it is a symbolic link; name the directory it leads to"
     );
-    make_shared_dirs(&place)?;
-    Ok(Root::open_strictly(&place.canonicalize()?)?)
+    make_shared_dirs(&path)?;
+    Ok(Root::open_strictly(&path.canonicalize()?)?)
 }
 
 /// Shows the page: through `man` at a terminal if available, else as help.

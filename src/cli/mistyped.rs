@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::text::near::nearest;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Command names of other tools, and the equivalent here.
 const OTHER_TOOLS: &[(&[&str], &str)] = &[
@@ -165,7 +165,7 @@ fn suggest_command<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> 
         "`teddy --help` lists the commands; a message of several words needs quotes, as in `teddy \"add a form\"`".to_owned()
     };
     Mistyped {
-        message: format!("there is no command `{}`", visible(word)),
+        message: format!("there is no command `{}`", sanitize_line(word)),
         hint: elsewhere.or_else(near).unwrap_or_else(usual),
     }
 }

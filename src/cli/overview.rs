@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::{exit, status};
 use crate::git::open::OpenError;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::project::Project;
 
 /// Output outside a repository.
@@ -45,8 +45,8 @@ pub(super) fn run(app: &mut App) -> anyhow::Result<ExitCode> {
 fn model(project: &Project) -> String {
     let settings = &project.settings;
     match (&settings.model, &settings.pipeline) {
-        (_, Some(pipeline)) => format!("Pipeline {}\n", visible(pipeline)),
-        (Some(model), None) => format!("Model {}\n", visible(model)),
+        (_, Some(pipeline)) => format!("Pipeline {}\n", sanitize_line(pipeline)),
+        (Some(model), None) => format!("Model {}\n", sanitize_line(model)),
         (None, None) => "No model is configured yet; `teddy setup` finds one.\n".to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::{complete, exit};
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::notice;
 use crate::workflow::pick::{PickOptions, PickResult, PickedTurn, pick};
 use crate::workflow::restore::OnOverlap;
@@ -75,7 +75,7 @@ fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {
     let overlaps = result.overlaps.iter();
     app.print(
         overlaps
-            .map(|path| format!("overlap {}\n", visible(path)))
+            .map(|path| format!("overlap {}\n", sanitize_line(path)))
             .collect::<String>(),
     )?;
     let notes = result.obstacles.iter().map(notice::obstacle);
@@ -90,7 +90,7 @@ fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {
 
     for row in &result.picked {
         let files = counted(row.written.len() + row.deleted.len(), "file");
-        let name = format!("{}:{}", visible(&row.session), row.turn);
+        let name = format!("{}:{}", sanitize_line(&row.session), row.turn);
         app.note(&match row.recorded {
             Some(turn) => format!("Picked {name} as turn {turn}: {files} changed."),
             None => format!("Picking {name} would change {files}."),
@@ -101,7 +101,7 @@ fn report(app: &App, result: &PickResult) -> anyhow::Result<()> {
 }
 
 fn changes(row: &PickedTurn) -> Vec<String> {
-    let line = |word: &str, path: &String| format!("{word} {}\n", visible(path));
+    let line = |word: &str, path: &String| format!("{word} {}\n", sanitize_line(path));
     let written = row.written.iter().map(|path| line("write", path));
     let deleted = row.deleted.iter().map(|path| line("delete", path));
     written.chain(deleted).collect()

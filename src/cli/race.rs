@@ -14,7 +14,7 @@ use super::request::RequestFlags;
 use super::{complete, execute, exit};
 use crate::host::env;
 use crate::session::name::SessionName;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::progress::grouped;
 use crate::ui::race::RaceTable;
 use crate::workflow::gc::{GcOptions, gc};
@@ -65,10 +65,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let request = args.request.read(app, &project, args.words, false)?;
     let Some(message) = request.message.clone() else {
-        let what = "a race needs a message".to_owned();
+        let reason = "a race needs a message".to_owned();
         let hint = "`teddy race '<message>' --with <models>` gives it".to_owned();
         return Err(InvalidArgument {
-            message: what,
+            message: reason,
             hint,
         }
         .into());
@@ -136,7 +136,7 @@ fn show(app: &App, finished: &FinishedRace) -> anyhow::Result<()> {
     if let Some(verdict) = &finished.verdict {
         app.print(format!(
             "\nWhat {} says of them:\n\n",
-            visible(&verdict.model)
+            sanitize_line(&verdict.model)
         ))?;
         app.print_message(&verdict.text)?;
     }
@@ -279,7 +279,7 @@ fn row(lane: &FinishedLane) -> [String; 8] {
         None => "not run".to_owned(),
     });
     [
-        visible(&lane.model).into_owned(),
+        sanitize_line(&lane.model).into_owned(),
         or_unknown(plan.map(|plan| plan.files.to_string())),
         or_unknown(lines),
         or_unknown(tokens),

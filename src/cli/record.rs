@@ -6,7 +6,7 @@ use super::app::App;
 use super::{exit, source};
 use crate::session::meta::Recorded;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::hint::with_hint;
 use crate::workflow::record::transcript::{self, Transcript};
 use crate::workflow::record::{NothingToRecord, RecordOptions, RecordResult, record};
@@ -77,7 +77,7 @@ pub(super) fn read_transcript(app: &App, path: Option<&str>) -> anyhow::Result<O
 }
 
 fn report(app: &App, result: &RecordResult) -> anyhow::Result<()> {
-    let line = |word: &str, path: &String| format!("{word} {}\n", visible(path));
+    let line = |word: &str, path: &String| format!("{word} {}\n", sanitize_line(path));
     let written = result.written.iter().map(|path| line("write", path));
     let deleted = result.deleted.iter().map(|path| line("delete", path));
     app.print(written.chain(deleted).collect::<String>())?;
@@ -89,7 +89,10 @@ fn report(app: &App, result: &RecordResult) -> anyhow::Result<()> {
 /// Reports the recorded turn.
 pub(super) fn report_turn(app: &App, result: &RecordResult) {
     if result.started {
-        app.note(&format!("Started session {}.", visible(&result.session)));
+        app.note(&format!(
+            "Started session {}.",
+            sanitize_line(&result.session)
+        ));
     }
 
     let files = counted(result.written.len() + result.deleted.len(), "file");

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workspace::recover;
 
 /// Finish what a crash interrupted
@@ -30,10 +30,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         false => Vec::new(),
     };
     for result in &put_back {
-        let name = visible(&result.item.name);
+        let name = sanitize_line(&result.item.name);
         match &result.refused {
             None => app.note(&format!("Put back `{name}`.")),
-            Some(why) => app.warn(&format!("`{name}` stays in quarantine: {}", visible(why))),
+            Some(why) => app.warn(&format!(
+                "`{name}` stays in quarantine: {}",
+                sanitize_line(why)
+            )),
         }
     }
     let recovered = project.recover_thoroughly(user.as_mut())?;

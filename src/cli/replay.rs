@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::replay::{Unseen, replay};
 
 /// Run a recorded plan again and compare the result
@@ -53,7 +53,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         replayed
             .differences
             .iter()
-            .for_each(|path| app.note(&format!("  {}", visible(path))));
+            .for_each(|path| app.note(&format!("  {}", sanitize_line(path))));
         for code in &replayed.exit_codes {
             app.note(&format!(
                 "  action {}: exit code {}, in the turn {}",

@@ -6,7 +6,7 @@ use super::source;
 use crate::session::input::ListScope;
 use crate::session::name::SessionName;
 use crate::text::resource::is_url;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::edit::{self, ListEdit};
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -94,7 +94,7 @@ pub(super) fn add_files(
     let edited = edit::edit_context(project, scope, ListEdit::Add, &entries, user.as_mut())?;
     let list = scope.title().to_lowercase();
     for entry in edited.iter().filter(|entry| entry.changed) {
-        app.note(&format!("Added {} ({list})", visible(&entry.name)));
+        app.note(&format!("Added {} ({list})", sanitize_line(&entry.name)));
     }
 
     Ok(())
@@ -159,7 +159,7 @@ fn looks_like_file(word: &str) -> bool {
 /// Returns the error for a message that is probably a mistyped file.
 fn mistyped_file(app: &App, word: &str) -> anyhow::Error {
     let near = source::near(app, word).map(|near| format!("did you mean `{near}`? "));
-    let (near, word) = (near.unwrap_or_default(), visible(word));
+    let (near, word) = (near.unwrap_or_default(), sanitize_line(word));
     InvalidArgument {
         message: format!("there is no file `{word}`"),
         hint: format!("{near}`-m '{word}'` makes it the message"),
@@ -175,7 +175,7 @@ fn unquoted(app: &App, StrayWord(word): StrayWord) -> anyhow::Error {
         None => quotes.to_owned(),
     };
     InvalidArgument {
-        message: format!("there is no file `{}`", visible(&word)),
+        message: format!("there is no file `{}`", sanitize_line(&word)),
         hint,
     }
     .into()
@@ -186,7 +186,7 @@ fn not_there(app: &App, file: &str) -> anyhow::Error {
     let usual = || "`-f` takes a file, a directory, a pattern or a URL".to_owned();
     let near = source::near(app, file).map(|near| format!("did you mean `{near}`?"));
     InvalidArgument {
-        message: format!("there is no file `{}`", visible(file)),
+        message: format!("there is no file `{}`", sanitize_line(file)),
         hint: near.unwrap_or_else(usual),
     }
     .into()

@@ -8,8 +8,8 @@ use super::complete;
 use super::exit;
 use super::number;
 use crate::text::counted;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operand, shell_word};
-use crate::text::visible::visible;
 use crate::ui::missing::describe_missing;
 use crate::ui::restore_note::restore_note;
 use crate::workflow::history;
@@ -157,7 +157,7 @@ fn carry_out(
     let name = |result: &RestoreResult| {
         given_name.map_or_else(
             || result.turn.to_string(),
-            |name| visible(name).into_owned(),
+            |name| sanitize_line(name).into_owned(),
         )
     };
     if how.exact && !how.yes && !how.dry_run {
@@ -202,7 +202,7 @@ fn show(
         for path in &result.conflicts {
             app.warn(&format!(
                 "`{}` has conflict markers now; resolve them, or `teddy restore {} --exact {}` takes the turn's version",
-                visible(path),
+                sanitize_line(path),
                 shell_word(name),
                 shell_operand(path)
             ));
@@ -283,7 +283,7 @@ fn changes(result: &RestoreResult) -> String {
             } else {
                 word
             };
-            text.push_str(&format!("{word} {}\n", visible(path)));
+            text.push_str(&format!("{word} {}\n", sanitize_line(path)));
         }
     }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::history;
 use crate::workflow::history::SessionRow;
 use crate::workflow::project::Project;
@@ -41,7 +41,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             row.name,
             counted(row.turns, "turn"),
             row.updated.as_deref().map_or("", day),
-            visible(&row.title),
+            sanitize_line(&row.title),
             if row.code == Some(false) {
                 " (record)"
             } else {

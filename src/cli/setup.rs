@@ -12,8 +12,8 @@ use super::model_setup::{SetupContext, describe_models, try_model};
 use crate::config::edit::{NewModel, flow};
 use crate::config::settings::Settings;
 use crate::host::screen::why_no_prompt;
-use crate::model::found::FoundModels;
-use crate::model::found::server::{self, ServerAddress};
+use crate::model::discovery::FoundModels;
+use crate::model::discovery::server::{self, ServerAddress};
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::ui::ask;
 use crate::ui::setup as words;
@@ -79,7 +79,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 fn parse_server(address: &str) -> anyhow::Result<ServerAddress> {
-    server::named(address).ok_or_else(|| {
+    server::parse_address(address).ok_or_else(|| {
         let message = format!("`{address}` is not the address of a server");
         let hint = "write it like `http://127.0.0.1:8080`".to_owned();
         InvalidArgument { message, hint }.into()
@@ -113,7 +113,7 @@ fn listed(settings: &Settings, file: &str, detected: &FoundModels) -> Value {
     let keys = keys.map(|key| json!({ "service": key.service.name, "variable": key.variable }));
     let programs = detected.programs.iter().map(|program| {
         json!({
-            "name": program.known.name,
+            "name": program.entry.name,
             "version": program.version,
             "path": program.path.to_string_lossy(),
             "refused": program.refusal(),
@@ -127,7 +127,7 @@ fn listed(settings: &Settings, file: &str, detected: &FoundModels) -> Value {
         json!({
             "name": offer.name,
             "about": offer.about,
-            "what": offer.what,
+            "what": offer.summary,
             "paid": offer.is_paid,
             "settings": settings,
         })
@@ -203,7 +203,7 @@ fn choose_model(
     word: &str,
 ) -> anyhow::Result<ChosenModel> {
     let offer = detected
-        .named(word)
+        .find_offer(word)
         .filter(|_| !settings.models.contains_key(word));
     if let Some(offer) = offer {
         return Ok(ChosenModel {
@@ -213,7 +213,7 @@ fn choose_model(
         });
     }
 
-    let config = ModelConfig::named(word, settings)?;
+    let config = ModelConfig::resolve(word, settings)?;
     Ok(ChosenModel {
         model: NewModel {
             model: word.to_owned(),

@@ -12,7 +12,7 @@ use crate::plan;
 use crate::session::artifact;
 use crate::session::turn::Turn;
 use crate::text::beginning;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::style::StyledLine;
 use crate::ui::{markdown, turn_header};
 use crate::workflow::log;
@@ -63,7 +63,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         if let Some(name) = file_name {
             let message = format!(
                 "`--json` describes a turn, and `{}` is a file",
-                visible(name)
+                sanitize_line(name)
             );
             let hint = "without `--json` the file is printed, byte for byte".to_owned();
             return Err(InvalidArgument { message, hint }.into());

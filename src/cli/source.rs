@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::app::App;
 use crate::host::file::{read_named, reason};
 use crate::text::near::nearest;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::hint::{error_with_hint, with_hint};
 
 /// Far above any plan or message; stops at an endless device.
@@ -62,7 +62,7 @@ pub(super) fn near(app: &App, path: &str) -> Option<String> {
         .collect();
     let near = nearest(name, names.iter().map(String::as_str))?;
 
-    Some(visible(&format!("{dir}{near}")).into_owned())
+    Some(sanitize_line(&format!("{dir}{near}")).into_owned())
 }
 
 /// Reads a file, relative to the current directory.

@@ -37,12 +37,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .map(SessionName::parse)
         .transpose()?;
     if request.message.is_none() && !app.is_attended() {
-        let what = format!("{}, so TeDDy cannot ask what to do", why_no_prompt());
+        let reason = format!("{}, so TeDDy cannot ask what to do", why_no_prompt());
         let hint = match &request.name {
             None => "`teddy start '<message>'` says it".to_owned(),
             Some(name) => taken_as_name(name),
         };
-        return Err(NobodyToAsk::new(what, hint).into());
+        return Err(NobodyToAsk::new(reason, hint).into());
     }
 
     app.ensure_model(&mut project, how.model_or_pipeline())?;

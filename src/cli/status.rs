@@ -8,7 +8,7 @@ use crate::git::refs;
 use crate::host::lock::LockHolder;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::drift::lines;
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::at_work::{REVIEW_ACTIVITY, RUN_ACTIVITY};
@@ -72,7 +72,7 @@ fn report_troubles(app: &App, troubles: &[String]) {
     };
     app.warn(&format!(
         "an agent's prompt may be in no turn: {}{more}",
-        visible(last)
+        sanitize_line(last)
     ));
 }
 
@@ -129,7 +129,7 @@ fn text(status: &SessionStatus, turn: u64) -> String {
         Some(draft) => text.push_str(&format!(
             "A plan is waiting for turn {}: {} ({})\n",
             turn + 1,
-            visible(&draft.title),
+            sanitize_line(&draft.title),
             counted(draft.actions, "action")
         )),
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
@@ -138,7 +138,7 @@ fn text(status: &SessionStatus, turn: u64) -> String {
     if let Some(message) = &status.message {
         text.push_str(&format!(
             "Your message is waiting: {}\n",
-            visible(message.trim().lines().next().unwrap_or_default())
+            sanitize_line(message.trim().lines().next().unwrap_or_default())
         ));
     }
 
@@ -153,7 +153,10 @@ fn text(status: &SessionStatus, turn: u64) -> String {
     }
 
     if let Some(failure) = &status.failure {
-        text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
+        text.push_str(&format!(
+            "The model gave no plan: {}\n",
+            sanitize_line(failure)
+        ));
     }
 
     if let Some(landed) = &status.landed {
@@ -163,7 +166,7 @@ fn text(status: &SessionStatus, turn: u64) -> String {
     if let Some(why) = &status.workspace.unknown {
         text.push_str(&format!(
             "Your files cannot be compared: {}\n",
-            visible(why)
+            sanitize_line(why)
         ));
         return text;
     }
@@ -187,7 +190,7 @@ fn at_work(holder: &LockHolder, turn: u64) -> String {
         ),
         _ => format!(
             "At work: another `teddy {}` in this session (process {process}, {seconds} s)\n",
-            visible(command)
+            sanitize_line(command)
         ),
     }
 }
@@ -196,7 +199,7 @@ fn at_work(holder: &LockHolder, turn: u64) -> String {
 fn landing(landed: &LatestLanding) -> String {
     let commit = landed.commits.last().map(ToString::to_string);
     let commit = commit.unwrap_or_default();
-    let (landed_turns, branch) = (turns(&landed.turns), visible(&landed.branch));
+    let (landed_turns, branch) = (turns(&landed.turns), sanitize_line(&landed.branch));
     let id = commit.get(..8).unwrap_or("nothing");
     let now = landed.now.last().map(ToString::to_string);
     let text = match (landed.on_branch, &now) {
@@ -230,7 +233,7 @@ fn files(workspace: &Changed, turn: u64) -> String {
     } else if !open.is_empty() {
         text.push_str(&format!("{} changed since:\n", counted(open.len(), "file")));
         open.iter()
-            .for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
+            .for_each(|path| text.push_str(&format!("  {}\n", sanitize_line(path))));
     }
 
     text
@@ -244,7 +247,7 @@ fn left_out(files: &[NotCaptured]) -> String {
 
     let mut text = "In no snapshot, left as they are:\n".to_owned();
     for file in files.iter().take(MAX_LEFT_OUT) {
-        let (path, why) = (visible(&file.path), visible(&file.reason));
+        let (path, why) = (sanitize_line(&file.path), sanitize_line(&file.reason));
         text.push_str(&format!("  {path}: {why}\n"));
     }
 
@@ -260,6 +263,6 @@ fn left_out(files: &[NotCaptured]) -> String {
 fn indented(text: &str) -> String {
     text.trim_end()
         .lines()
-        .map(|line| format!("  {}", visible(line)).trim_end().to_owned() + "\n")
+        .map(|line| format!("  {}", sanitize_line(line)).trim_end().to_owned() + "\n")
         .collect()
 }

@@ -7,7 +7,7 @@ use super::complete;
 use super::exit;
 use crate::host::screen::why_no_prompt;
 use crate::session::name::SessionName;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::choose::choose;
 use crate::ui::drift::lines;
 use crate::workflow::hint::error_with_hint;
@@ -90,7 +90,7 @@ fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
 
     let labels: Vec<String> = rows
         .iter()
-        .map(|row| format!("{}: {}", row.name, visible(&row.title)))
+        .map(|row| format!("{}: {}", row.name, sanitize_line(&row.title)))
         .collect();
     let at = choose("Go on with", &labels)?;
     Ok(at

@@ -6,7 +6,7 @@ use super::app::App;
 use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone};
 use crate::workflow::verify::{Verified, verify_sessions};
 
@@ -69,7 +69,7 @@ fn signed(verified: &Verified) -> String {
     let signer = signature.signer.as_deref().unwrap_or(&signature.tagger);
     let time = signature.signed.as_deref().unwrap_or("an unknown time");
 
-    format!("signed{covered} by {} at {time}", visible(signer))
+    format!("signed{covered} by {} at {time}", sanitize_line(signer))
 }
 
 fn lines(verified: &Verified) -> Vec<StyledLine> {

@@ -95,7 +95,7 @@ impl NewModel {
         let after = Layer::parse("", &text).map_err(|_| EditRefusal::Layout)?;
         // The line editor doesn't understand all of YAML, so check that the result means what was
         // intended.
-        if after.values == self.wanted(before.values) {
+        if after.values == self.expected_values(before.values) {
             Ok(text)
         } else {
             Err(EditRefusal::Layout)
@@ -103,7 +103,7 @@ impl NewModel {
     }
 
     /// The values expected after the edit.
-    fn wanted(&self, mut values: Mapping) -> Mapping {
+    fn expected_values(&self, mut values: Mapping) -> Mapping {
         let key = |name: &str| Value::String(name.to_owned());
         values.insert(key("model"), key(&self.model));
         let Some(settings) = &self.entry else {
@@ -128,7 +128,7 @@ fn entry<'v>(values: &'v Mapping, name: &str) -> Option<&'v Value> {
 }
 
 fn is_same(value: &Value, settings: &ModelSettings) -> bool {
-    serde_yaml::from_value::<ModelSettings>(value.clone()).is_ok_and(|found| found == *settings)
+    serde_yaml::from_value::<ModelSettings>(value.clone()).is_ok_and(|parsed| parsed == *settings)
 }
 
 /// Quotes a string for YAML, if necessary.
@@ -155,8 +155,8 @@ pub fn flow(settings: &ModelSettings) -> String {
         parts.push(text("id", &settings.id));
     }
     if !settings.run.is_empty() {
-        let words: Vec<String> = settings.run.iter().map(|word| scalar(word)).collect();
-        parts.push(format!("run: [{}]", words.join(", ")));
+        let args: Vec<String> = settings.run.iter().map(|word| scalar(word)).collect();
+        parts.push(format!("run: [{}]", args.join(", ")));
     }
 
     let further = [
@@ -367,9 +367,9 @@ mod tests {
             let model = claude().fitted(&text);
             if let Ok(written) = model.written(&text) {
                 let mut after = written.lines();
-                let kept = text.lines().filter(|line| !line.starts_with("model"));
-                for line in kept {
-                    proptest::prop_assert!(after.any(|found| found == line), "{line:?} in {written:?}");
+                let other_lines = text.lines().filter(|line| !line.starts_with("model"));
+                for line in other_lines {
+                    proptest::prop_assert!(after.any(|written_line| written_line == line), "{line:?} in {written:?}");
                 }
                 let again = claude().fitted(&written);
                 proptest::prop_assert_eq!(again.written(&written), Ok(written));

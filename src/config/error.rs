@@ -29,7 +29,7 @@ pub enum ConfigError {
         /// The dotted name.
         name: String,
         /// The most similar setting.
-        meant: Option<String>,
+        suggestion: Option<String>,
     },
 }
 
@@ -47,14 +47,16 @@ impl ConfigError {
             }
             ConfigError::Read(_) => "",
         };
-        let meant = self.meant();
+        let suggestion = self.suggestion();
         match (origin.strip_prefix(GIT), self) {
             (Some(_), ConfigError::Unknown { name, .. }) => {
-                let meant = meant.map(|meant| format!("{meant} ")).unwrap_or_default();
-                meant + &unset(name)
+                let suggestion = suggestion
+                    .map(|suggestion| format!("{suggestion} "))
+                    .unwrap_or_default();
+                suggestion + &unset(name)
             }
             (Some(key), _) => unset(key.trim()),
-            (None, _) if meant.is_some() => meant.unwrap_or_default(),
+            (None, _) if suggestion.is_some() => suggestion.unwrap_or_default(),
             (None, _) if origin.contains("/.teddy/") => {
                 "correct the file; every command reads it".to_owned()
             }
@@ -66,14 +68,16 @@ impl ConfigError {
     }
 
     /// `did you mean ..?`, if there is a similar setting.
-    pub fn meant(&self) -> Option<String> {
+    pub fn suggestion(&self) -> Option<String> {
         match self {
-            ConfigError::Unknown { origin, meant, .. } => meant.as_ref().map(|meant| {
-                let meant = match origin == GIT {
-                    true => in_git(meant),
-                    false => meant.clone(),
+            ConfigError::Unknown {
+                origin, suggestion, ..
+            } => suggestion.as_ref().map(|suggestion| {
+                let suggestion = match origin == GIT {
+                    true => in_git(suggestion),
+                    false => suggestion.clone(),
                 };
-                format!("did you mean `{meant}`?")
+                format!("did you mean `{suggestion}`?")
             }),
             _ => None,
         }
@@ -95,9 +99,9 @@ fn in_git(setting: &str) -> String {
         Some((section, name)) => (format!("{section}."), name),
         None => (String::new(), setting),
     };
-    let mut words = name.split('_');
-    let mut spelled = words.next().unwrap_or_default().to_owned();
-    for word in words {
+    let mut parts = name.split('_');
+    let mut spelled = parts.next().unwrap_or_default().to_owned();
+    for word in parts {
         let mut letters = word.chars();
         spelled.extend(letters.next().map(|first| first.to_ascii_uppercase()));
         spelled.push_str(letters.as_str());

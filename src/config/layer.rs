@@ -153,11 +153,11 @@ impl Layer {
     /// Removes settings that a repository isn't allowed to set. Returns their dotted names.
     pub fn confine(&mut self, trusted: bool) -> Vec<String> {
         let allowed = |key: &str| UNTRUSTED.contains(&key) || (trusted && TRUSTED.contains(&key));
-        let (kept, dropped): (Vec<_>, Vec<_>) = flatten(&self.values)
+        let (retained, dropped): (Vec<_>, Vec<_>) = flatten(&self.values)
             .into_iter()
             .partition(|(key, _)| allowed(key));
         self.values = Mapping::new();
-        for (key, value) in kept {
+        for (key, value) in retained {
             insert_at(&mut self.values, &key.split('.').collect::<Vec<_>>(), value);
         }
 
@@ -166,8 +166,8 @@ impl Layer {
 
     /// Turns a serde error into one that names the key and line.
     fn wrong(&self, error: &serde_yaml::Error) -> ConfigError {
-        if let Some((name, meant)) = unknown::first(&self.values) {
-            return self.unknown(name, meant);
+        if let Some((name, suggestion)) = unknown::first(&self.values) {
+            return self.unknown(name, suggestion);
         }
 
         let message = error.to_string();
@@ -180,30 +180,30 @@ impl Layer {
             settings(&alone).is_err_and(|error| error.to_string() == message)
         };
         let culprit = innermost_key(&[], &self.values, &is_wrong);
-        let words = plain_message(&message);
+        let plain = plain_message(&message);
         match (culprit, self.line_of(&message)) {
             (Some(key), Some(line)) => ConfigError::Wrong {
                 origin: format!("{}, line {line}", self.origin),
-                message: match words.starts_with("must ") {
-                    true => format!("`{key}` {words}"),
-                    false => format!("`{key}`: {words}"),
+                message: match plain.starts_with("must ") {
+                    true => format!("`{key}` {plain}"),
+                    false => format!("`{key}`: {plain}"),
                 },
             },
             (Some(key), None) => ConfigError::Wrong {
                 origin: format!("{} {}", self.origin, self.as_written(&key)),
-                message: words,
+                message: plain,
             },
             (None, _) => ConfigError::Wrong {
                 origin: self.origin.clone(),
-                message: words,
+                message: plain,
             },
         }
     }
 
     /// The name of a setting as the user wrote it.
     fn as_written<'k>(&'k self, key: &'k str) -> &'k str {
-        let found = self.spelled.iter().find(|(dotted, _)| dotted == key);
-        found.map_or(key, |(_, written)| written)
+        let entry = self.spelled.iter().find(|(dotted, _)| dotted == key);
+        entry.map_or(key, |(_, written)| written)
     }
 
     /// Line of an error. `None` if the layer isn't a file.
@@ -214,14 +214,14 @@ impl Layer {
         is_it.then(|| error.location())?.map(|at| at.line())
     }
 
-    fn unknown(&self, name: String, meant: Option<String>) -> ConfigError {
+    fn unknown(&self, name: String, suggestion: Option<String>) -> ConfigError {
         let line = self.line_of("unknown field");
         let line = line.map(|line| format!(", line {line}"));
 
         ConfigError::Unknown {
             origin: format!("{}{}", self.origin, line.unwrap_or_default()),
             name,
-            meant,
+            suggestion,
         }
     }
 
@@ -245,7 +245,7 @@ impl Layer {
             if section
                 .get(name)
                 .and_then(Value::as_u64)
-                .is_some_and(|wanted| wanted > most)
+                .is_some_and(|number| number > most)
             {
                 section.insert(Value::String(name.to_owned()), Value::Number(most.into()));
                 lowered.push(key.to_owned());

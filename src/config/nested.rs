@@ -3,12 +3,12 @@
 use serde_yaml::{Mapping, Value};
 
 /// Merges `above` into `below`, recursively.
-pub(super) fn overlay(below: &mut Mapping, above: &Mapping) {
+pub(super) fn overlay(base: &mut Mapping, above: &Mapping) {
     for (key, value) in above {
-        match (below.get_mut(key), value) {
+        match (base.get_mut(key), value) {
             (Some(Value::Mapping(old)), Value::Mapping(new)) => overlay(old, new),
             _ => {
-                below.insert(key.clone(), value.clone());
+                base.insert(key.clone(), value.clone());
             }
         }
     }
@@ -16,9 +16,9 @@ pub(super) fn overlay(below: &mut Mapping, above: &Mapping) {
 
 /// Sets the value at a path. Creates mappings as needed, replacing other values.
 pub(super) fn insert_at(into: &mut Mapping, path: &[&str], value: Value) {
-    let [first, rest @ ..] = path else { return };
+    let [first, tail @ ..] = path else { return };
     let key = Value::String((*first).to_owned());
-    if rest.is_empty() {
+    if tail.is_empty() {
         into.insert(key, value);
         return;
     }
@@ -31,7 +31,7 @@ pub(super) fn insert_at(into: &mut Mapping, path: &[&str], value: Value) {
     }
 
     if let Value::Mapping(inner) = inner {
-        insert_at(inner, rest, value);
+        insert_at(inner, tail, value);
     }
 }
 

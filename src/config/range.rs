@@ -97,10 +97,10 @@ pub(super) fn address<'de, D: Deserializer<'de>>(
     let address = Option::<String>::deserialize(deserializer)?;
     let is_one = |text: &String| {
         let text = text.trim().to_ascii_lowercase();
-        let rest = ["http://", "https://"]
+        let suffix = ["http://", "https://"]
             .iter()
             .find_map(|start| text.strip_prefix(start));
-        rest.is_some_and(|rest| !rest.is_empty())
+        suffix.is_some_and(|rest| !rest.is_empty())
     };
     match address {
         Some(wrong) if !is_one(&wrong) => Err(D::Error::invalid_value(

@@ -68,10 +68,10 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let found = text
+        let actual = text
             .parse::<Size>()
             .map_or_else(|e| e.to_string(), |s| s.to_string());
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]

@@ -43,20 +43,20 @@ impl Trust {
 
     /// Stores a new record.
     pub fn remember(&self, record: &TrustRecord) -> std::io::Result<()> {
-        let named = |error: std::io::Error| {
+        let with_path = |error: std::io::Error| {
             std::io::Error::new(
                 error.kind(),
                 format!("cannot write `{}`: {error}", self.path.display()),
             )
         };
-        self.write(record).map_err(named)
+        self.write(record).map_err(with_path)
     }
 
     /// Writes the record atomically.
     fn write(&self, record: &TrustRecord) -> std::io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        make_dirs(folder)?;
-        let temporary = tempfile::NamedTempFile::new_in(folder)?;
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        make_dirs(dir)?;
+        let temporary = tempfile::NamedTempFile::new_in(dir)?;
         std::fs::write(temporary.path(), serde_json::to_vec_pretty(record)?)?;
         temporary.persist(&self.path)?;
         Ok(())
@@ -76,7 +76,7 @@ const MAX_RECORD: u64 = 512 << 20;
 /// Maximum number of files to read per directory.
 const MAX_FILES: usize = 200;
 /// Directories below `.teddy/` that need trust, and the file extensions used in them.
-const FOLDERS: [(&str, &[&str]); 2] = [
+const DIRS: [(&str, &[&str]); 2] = [
     ("prompts", &["xml"]),
     ("pipelines", &["yaml", "md", "txt", "xml"]),
 ];
@@ -84,14 +84,14 @@ const FOLDERS: [(&str, &[&str]); 2] = [
 /// Reads everything in `.teddy/` that needs trust: the configuration, prompts, and pipelines with
 /// their prompts. Skips symlinks, subdirectories and files over 1 MiB.
 pub fn files(teddy: &Path) -> BTreeMap<String, String> {
-    if !is_folder(teddy) {
+    if !is_dir(teddy) {
         return BTreeMap::new();
     }
 
     let config =
         read(&teddy.join("config.yaml"), MAX_BYTES).map(|text| ("config.yaml".to_owned(), text));
-    let inside = FOLDERS.iter().flat_map(|(name, _)| {
-        folder(teddy, name)
+    let inside = DIRS.iter().flat_map(|(name, _)| {
+        read_dir_files(teddy, name)
             .into_iter()
             .map(move |(file, text)| (format!("{name}/{file}"), text))
     });
@@ -99,27 +99,27 @@ pub fn files(teddy: &Path) -> BTreeMap<String, String> {
 }
 
 /// Reads the files of one of the `FOLDERS` by name.
-pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
-    let endings = FOLDERS
+pub fn read_dir_files(base: &Path, name: &str) -> BTreeMap<String, String> {
+    let endings = DIRS
         .iter()
-        .find(|(folder, _)| *folder == name)
+        .find(|(dir, _)| *dir == name)
         .map_or(&[][..], |(_, endings)| endings);
     let inner = base.join(name);
-    let entries = is_folder(&inner)
+    let entries = is_dir(&inner)
         .then(|| std::fs::read_dir(&inner).ok())
         .flatten()
         .into_iter()
         .flatten()
         .flatten();
-    let named = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let wanted = named.filter(|name| {
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let matching = names.filter(|name| {
         Path::new(name)
             .extension()
-            .is_some_and(|end| endings.iter().any(|known| end == *known))
+            .is_some_and(|end| endings.iter().any(|ending| end == *ending))
     });
 
     // Sorted, so that the limit always selects the same files.
-    let sorted: BTreeSet<String> = wanted.collect();
+    let sorted: BTreeSet<String> = matching.collect();
     sorted
         .into_iter()
         .take(MAX_FILES)
@@ -135,7 +135,7 @@ fn read(path: &Path, most: u64) -> Option<String> {
 }
 
 /// `false` for symlinks to directories.
-fn is_folder(path: &Path) -> bool {
+fn is_dir(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
@@ -156,11 +156,11 @@ mod tests {
 
     #[test]
     fn trust_ends_with_the_first_changed_byte() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let teddy = folder.path().join(".teddy");
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let teddy = dir.path().join(".teddy");
         std::fs::create_dir_all(teddy.join("prompts")).expect("a folder");
         std::fs::write(teddy.join("config.yaml"), "agent: x\n").expect("a file");
-        let trust = Trust::of(folder.path(), Path::new("/some/repository"));
+        let trust = Trust::of(dir.path(), Path::new("/some/repository"));
         assert!(
             !trust.record().covers(&files(&teddy)),
             "nothing is trusted at first"

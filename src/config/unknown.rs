@@ -9,35 +9,35 @@ use super::settings::Settings;
 use crate::text::near::nearest;
 
 /// A name that no setting has.
-const NOBODY: &str = "\u{0}";
+const PLACEHOLDER: &str = "\u{0}";
 /// Names below this key are chosen by the user.
 const MODELS: &str = "models";
 
 /// Finds the first unknown setting. Returns its dotted name and a suggestion.
 pub fn first(values: &Mapping) -> Option<(String, Option<String>)> {
-    below(&[], values)
+    find_unknown(&[], values)
 }
 
 /// Suggestion for an unknown dotted name. The outer `None` means that the name is known.
-pub fn meant(name: &str) -> Option<Option<String>> {
+pub fn suggest(name: &str) -> Option<Option<String>> {
     let mut value = Value::Null;
     for part in name.rsplit('.') {
         let mut outer = Mapping::new();
         outer.insert(Value::String(part.to_owned()), value);
         value = Value::Mapping(outer);
     }
-    first(value.as_mapping()?).map(|(_, meant)| meant)
+    first(value.as_mapping()?).map(|(_, suggestion)| suggestion)
 }
 
 /// All settings by dotted name, without `models`.
 pub fn keys() -> Vec<String> {
     let sections = names(&[]).into_iter().filter(|name| name != MODELS);
-    let below = |section: String| {
+    let section_keys = |section: String| {
         let inner = names(&[&section]).into_iter();
         let keys: Vec<String> = inner.map(|name| format!("{section}.{name}")).collect();
         if keys.is_empty() { vec![section] } else { keys }
     };
-    sections.flat_map(below).collect()
+    sections.flat_map(section_keys).collect()
 }
 
 /// Converts a name from git's spelling, which ignores case and has no `_`. Returns unknown names
@@ -48,36 +48,36 @@ pub fn spelled(written: &str) -> String {
         return written.to_owned();
     };
     let letters = |name: &str| name.replace(['-', '_'], "").to_lowercase();
-    let known = names(&parts).into_iter();
-    let mut known = known.filter(|known| letters(known) == letters(name));
+    let candidates = names(&parts).into_iter();
+    let mut candidates = candidates.filter(|candidate| letters(candidate) == letters(name));
 
-    match known.next() {
-        Some(known) => [parts.as_slice(), &[known.as_str()]].concat().join("."),
+    match candidates.next() {
+        Some(candidate) => [parts.as_slice(), &[candidate.as_str()]].concat().join("."),
         None => written.to_owned(),
     }
 }
 
-fn below(section: &[&str], values: &Mapping) -> Option<(String, Option<String>)> {
-    let known = names(section);
+fn find_unknown(section: &[&str], values: &Mapping) -> Option<(String, Option<String>)> {
+    let valid = names(section);
     values.iter().find_map(|(key, value)| {
         let key = key.as_str().unwrap_or_default();
         let path = [section, &[key]].concat();
         let is_free = section == [MODELS];
-        if !is_free && !known.is_empty() && !known.iter().any(|name| name == key) {
-            return Some((path.join("."), likely(section, key, &known)));
+        if !is_free && !valid.is_empty() && !valid.iter().any(|name| name == key) {
+            return Some((path.join("."), suggest_key(section, key, &valid)));
         }
 
         let inner = value.as_mapping()?;
-        (is_free || known.iter().any(|name| name == key))
-            .then(|| below(&path, inner))
+        (is_free || valid.iter().any(|name| name == key))
+            .then(|| find_unknown(&path, inner))
             .flatten()
     })
 }
 
 /// Suggests a similar name in the same section, else the same name in another section.
-fn likely(section: &[&str], key: &str, known: &[String]) -> Option<String> {
+fn suggest_key(section: &[&str], key: &str, valid: &[String]) -> Option<String> {
     let dotted = |name: &str| [section, &[name]].concat().join(".");
-    if let Some(near) = nearest(key, known.iter().map(String::as_str)) {
+    if let Some(near) = nearest(key, valid.iter().map(String::as_str)) {
         return Some(dotted(near));
     }
 
@@ -87,15 +87,15 @@ fn likely(section: &[&str], key: &str, known: &[String]) -> Option<String> {
         .filter(|section| *section != MODELS)
         .find_map(|section| {
             let inner = names(&[section]);
-            let found = inner.iter().find(|name| *name == last)?;
-            Some(format!("{section}.{found}"))
+            let setting = inner.iter().find(|name| *name == last)?;
+            Some(format!("{section}.{setting}"))
         })
 }
 
 /// Names of the settings in a section. Empty if `section` is itself a setting.
 fn names(section: &[&str]) -> Vec<String> {
     let mut value = Value::Null;
-    for part in [section, &[NOBODY]].concat().into_iter().rev() {
+    for part in [section, &[PLACEHOLDER]].concat().into_iter().rev() {
         let mut outer = Mapping::new();
         outer.insert(Value::String(part.to_owned()), value);
         value = Value::Mapping(outer);
@@ -111,7 +111,7 @@ fn names(section: &[&str]) -> Vec<String> {
             .split('`')
             .skip(1)
             .step_by(2)
-            .filter(|name| *name != NOBODY)
+            .filter(|name| *name != PLACEHOLDER)
             .map(str::to_owned)
             .collect(),
         None => Vec::new(),
@@ -125,11 +125,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: Option<(&str, Option<&str>)>) {
         let values: Mapping = serde_yaml::from_str(text).unwrap();
-        let found = first(&values);
-        let found = found
+        let actual = first(&values);
+        let actual = actual
             .as_ref()
-            .map(|(name, meant)| (name.as_str(), meant.as_deref()));
-        assert_eq!(found, expected, "{text}");
+            .map(|(name, suggestion)| (name.as_str(), suggestion.as_deref()));
+        assert_eq!(actual, expected, "{text}");
     }
 
     #[test]
@@ -199,11 +199,11 @@ mod tests {
 
     #[test]
     fn a_dotted_name_is_looked_up() {
-        assert_eq!(meant("execute.timeout"), None);
+        assert_eq!(suggest("execute.timeout"), None);
         assert_eq!(
-            meant("execute.timout"),
+            suggest("execute.timout"),
             Some(Some("execute.timeout".to_owned()))
         );
-        assert_eq!(meant("nonsense"), Some(None));
+        assert_eq!(suggest("nonsense"), Some(None));
     }
 }

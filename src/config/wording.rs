@@ -7,45 +7,45 @@ pub(super) fn plain_message(message: &str) -> String {
 
 /// `None` if the message has an unknown form.
 fn reword(message: &str) -> Option<String> {
-    if let Some(rest) = message.strip_prefix("unknown variant ") {
-        let (found, wanted) = rest.split_once(", expected ")?;
-        return Some(format!("must be {wanted}, not {found}"));
+    if let Some(details) = message.strip_prefix("unknown variant ") {
+        let (actual, expected) = details.split_once(", expected ")?;
+        return Some(format!("must be {expected}, not {actual}"));
     }
 
-    let rest = ["invalid type: ", "invalid value: "]
+    let details = ["invalid type: ", "invalid value: "]
         .iter()
         .find_map(|form| message.strip_prefix(form))?;
-    let (found, wanted) = rest.rsplit_once(", expected ")?;
+    let (actual, expected) = details.rsplit_once(", expected ")?;
     Some(format!(
         "must be {}, not {}",
-        describe_type(wanted),
-        describe_value(found)
+        describe_type(expected),
+        describe_value(actual)
     ))
 }
 
 /// Describes the expected type.
-fn describe_type(wanted: &str) -> &str {
-    match wanted {
+fn describe_type(expected: &str) -> &str {
+    match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
         "a boolean" => "`true` or `false`",
         "a sequence" => "a list",
         "a map" => "a mapping",
-        _ if wanted.starts_with("struct ") => "a mapping",
+        _ if expected.starts_with("struct ") => "a mapping",
         other => other,
     }
 }
 
 /// Describes the value found.
-fn describe_value(found: &str) -> String {
-    if let Some(text) = found.strip_prefix("string ") {
+fn describe_value(actual: &str) -> String {
+    if let Some(text) = actual.strip_prefix("string ") {
         return format!("`{}`", text.trim_matches('"'));
     }
 
     let forms = ["integer ", "floating point ", "boolean "];
-    let shown = forms.iter().find_map(|form| found.strip_prefix(form));
-    match (shown, found) {
+    let literal = forms.iter().find_map(|form| actual.strip_prefix(form));
+    match (literal, actual) {
         (Some(shown), _) => shown.to_owned(),
         (None, "sequence") => "a list".to_owned(),
         (None, "map") => "a mapping".to_owned(),

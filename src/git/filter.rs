@@ -27,7 +27,7 @@ use super::repository::Repository;
 use crate::git::object::large::{FileReader, Hashed};
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::host::file::read_regular;
-use crate::text::transplant::{Insertion, transplant};
+use crate::text::transplant::{Insertion, transplant_changes};
 
 const AT_ONCE: Options = Options {
     can_delay: Delay::Forbid,
@@ -271,12 +271,12 @@ impl Filter<'_> {
         for insertion in [Insertion::BehindOwn, Insertion::BeforeOwn] {
             let applied = match self.utf16(path)? {
                 None if [base, target, disk].iter().any(|text| text.contains(&0)) => None,
-                None => transplant(base, target, disk, insertion),
+                None => transplant_changes(base, target, disk, insertion),
                 Some(encoding) => (|| {
                     let (base, target) = (encoding.decode(base)?.0, encoding.decode(target)?.0);
                     let (disk, form) = encoding.decode(disk)?;
                     let [base, target, disk] = [&base, &target, &disk].map(|text| text.as_bytes());
-                    Some(form.encode(transplant(base, target, disk, insertion)?))
+                    Some(form.encode(transplant_changes(base, target, disk, insertion)?))
                 })(),
             };
             let Some(applied) = applied else {

@@ -238,8 +238,9 @@ fn without_crud(text: &[u8]) -> BString {
     let (Some(start), Some(end)) = (start, end) else {
         return BString::default();
     };
-    let kept = text[start..=end].iter().copied();
-    kept.filter(|byte| !b"<>\n\0".contains(byte))
+    let trimmed = text[start..=end].iter().copied();
+    trimmed
+        .filter(|byte| !b"<>\n\0".contains(byte))
         .collect::<Vec<_>>()
         .into()
 }

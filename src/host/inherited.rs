@@ -363,12 +363,12 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, value: &str, expected: [bool; 3]) {
-        let found = [
+        let actual = [
             is_listed(ChildKind::Tool, name, value),
             is_listed(ChildKind::Model, name, value),
             !is_secret(name, value),
         ];
-        assert_eq!(found, expected, "{name}={value}: tool, model, by hand");
+        assert_eq!(actual, expected, "{name}={value}: tool, model, by hand");
     }
 
     #[test]

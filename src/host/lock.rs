@@ -258,7 +258,7 @@ fn holder(mut file: &File) -> String {
         .and_then(|()| file.take(MAX_HOLDER).read_to_end(&mut bytes));
     match read {
         Ok(length) if length > 0 => {
-            crate::text::visible::visible(&String::from_utf8_lossy(&bytes)).into_owned()
+            crate::text::sanitize::sanitize_line(&String::from_utf8_lossy(&bytes)).into_owned()
         }
         _ => "another process".to_owned(),
     }

@@ -124,13 +124,13 @@ impl Overlay {
     }
 
     /// Path of the merged directory for this process.
-    pub fn place(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         path_in_overlay(self.holder(), &self.at)
     }
 
     /// Opens the merged directory. Fails if the holder has died.
     pub fn root(&self) -> io::Result<Root> {
-        Root::open(&self.place()).map_err(|error| match error.kind() {
+        Root::open(&self.path()).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::other(HOLDER_DIED),
             _ => error,
         })

@@ -134,14 +134,14 @@ async fn take_clients(
         if permits.available_permits() == 0 {
             silent.close_oldest();
         }
-        let place = loop {
-            let place = Arc::clone(&permits).acquire_owned();
-            let place = tokio::time::timeout(BEAT, place).await;
+        let permit = loop {
+            let permit = Arc::clone(&permits).acquire_owned();
+            let permit = tokio::time::timeout(BEAT, permit).await;
             if is_over() {
                 return Ok(());
             }
-            if let Ok(place) = place {
-                break place.map_err(io::Error::other)?;
+            if let Ok(permit) = permit {
+                break permit.map_err(io::Error::other)?;
             }
         };
 
@@ -149,7 +149,7 @@ async fn take_clients(
         let client = tokio::spawn(async move {
             attend(stream, &answering, limits.patience, || own.remove(number)).await;
             own.remove(number);
-            drop(place);
+            drop(permit);
         });
         // The runtime has one thread, so the task has not run yet.
         silent.add(number, client.abort_handle());

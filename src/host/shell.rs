@@ -175,16 +175,16 @@ pub fn run_until(
     let mut aliases = script.aliases.clone();
     aliases.add(&scratch.temporary(), "$TMPDIR");
     aliases.add(&scratch.script(), SCRIPT);
-    let mut named = PathAliasStream::new(&aliases);
+    let mut aliased = PathAliasStream::new(&aliases);
     let mut keep = |bytes: &[u8]| {
         capture.add(bytes);
         output(bytes);
     };
-    let mut sink = |bytes: &[u8]| keep(&named.push(bytes));
+    let mut sink = |bytes: &[u8]| keep(&aliased.push(bytes));
 
     let had_private_mounts = supervisor::gives_private_mounts();
     let (end, left) = running.watch(script.timeout, stop, &mut sink)?;
-    keep(&named.finish());
+    keep(&aliased.finish());
     // Some systems let a process create namespaces and then forbid the mounts. Retry without.
     if matches!(end, ScriptEnd::NotStarted(_))
         && had_private_mounts

@@ -65,7 +65,7 @@ impl Model for CommandModel {
         request: &ModelRequest,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
-        let text = request.whole_text();
+        let text = request.full_text();
         let file = self
             .run
             .iter()
@@ -76,7 +76,7 @@ impl Model for CommandModel {
             .as_ref()
             .map(|file| file.path().to_string_lossy().into_owned());
         // `file` has to outlive the program, since dropping it deletes the file.
-        let words: Vec<String> = match &path {
+        let argv: Vec<String> = match &path {
             Some(path) => self
                 .run
                 .iter()
@@ -87,7 +87,7 @@ impl Model for CommandModel {
 
         let stdin = path.is_none().then_some(text);
         let job = ProgramJob {
-            words: &words,
+            argv: &argv,
             stdin,
             environment: JobEnvironment::Listed(&self.keep),
             timeout: self.timeout,
@@ -99,7 +99,7 @@ impl Model for CommandModel {
         let finished = job.run(watch)?;
         if finished.stdout.trim().is_empty() {
             return Err(ModelError::CommandSilent {
-                program: words[0].clone(),
+                program: argv[0].clone(),
                 stderr: finished.stderr,
             });
         }

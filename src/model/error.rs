@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ModelError;
-use super::likely::model_advice;
+use super::advice::model_advice;
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,18 +48,18 @@ impl fmt::Display for ModelError {
             }
             ModelError::CostLimit {
                 estimate,
-                spent,
+                session_cost,
                 limit,
             } => {
                 write!(
                     f,
-                    "the call would cost about ${estimate:.2}, ${spent:.2} is spent, and the limit is ${limit:.2}; nothing was sent"
+                    "the call would cost about ${estimate:.2}, ${session_cost:.2} is spent, and the limit is ${limit:.2}; nothing was sent"
                 )
             }
-            ModelError::SpentWhileActing { left } => {
+            ModelError::BudgetExceeded { budget } => {
                 write!(
                     f,
-                    "it used up the ${left:.2} that were left and was stopped; nothing of what it did was taken"
+                    "it used up the ${budget:.2} that were left and was stopped; nothing of what it did was taken"
                 )
             }
             ModelError::Redirect { origin, location } => {
@@ -119,7 +119,7 @@ impl ModelError {
                 write!(f, "all {answers} recorded answers are used up")
             }
             ModelError::Io { action, detail } => write!(f, "{action}: {detail}"),
-            ModelError::Nobody { detail } => write!(
+            ModelError::NoTerminal { detail } => write!(
                 f,
                 "someone must fetch the answer, but stdin is not a terminal{}",
                 colon(detail)
@@ -166,7 +166,7 @@ impl ModelError {
             ModelError::NotJson { .. } => "check `base_url`: it seems to be a web page and not an API, or a proxy is in between".into(),
             ModelError::Connect { .. } => "check `base_url`, the network and the proxy; for a local model, that its server runs".into(),
             ModelError::Redirect { .. } => "set `base_url` to the address of the API itself; a key is never forwarded to another address".into(),
-            ModelError::CostLimit { .. } | ModelError::SpentWhileActing { .. } => {
+            ModelError::CostLimit { .. } | ModelError::BudgetExceeded { .. } => {
                 "raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model".into()
             }
             other => other.remedy_answer(),
@@ -191,7 +191,7 @@ impl ModelError {
             }
             ModelError::Agent { remedy, .. } => remedy.clone(),
             ModelError::ReplayEnded { .. } => "add another answer, or use another model with `--model`".into(),
-            ModelError::Nobody { .. } => "take the input to your chat, and its answer back with `teddy plan --from <file>`".into(),
+            ModelError::NoTerminal { .. } => "take the input to your chat, and its answer back with `teddy plan --from <file>`".into(),
             ModelError::Io { .. } => "check the path and its permissions".into(),
             _ => "run `teddy plan` again".into(),
         }

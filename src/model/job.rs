@@ -25,7 +25,7 @@ const LINGER: Duration = Duration::from_millis(300);
 
 /// A program to run, with its limits.
 pub struct ProgramJob<'a> {
-    pub words: &'a [String],
+    pub argv: &'a [String],
     /// Text for its stdin. `None` gives it `/dev/null`.
     pub stdin: Option<String>,
     pub environment: JobEnvironment<'a>,
@@ -58,7 +58,7 @@ pub struct FinishedJob {
 impl ProgramJob<'_> {
     /// Runs the program to its end. `watch` gets everything printed so far.
     pub fn run(self, watch: &mut dyn FnMut(&str)) -> Result<FinishedJob, ModelError> {
-        let program = self.words.first().cloned().unwrap_or_default();
+        let program = self.argv.first().cloned().unwrap_or_default();
         let mut group = ProcessGroup {
             child: self.spawn(&program)?,
         };
@@ -82,7 +82,7 @@ impl ProgramJob<'_> {
 
     fn spawn(&self, program: &str) -> Result<Child, ModelError> {
         let mut command = process::command(program);
-        command.args(self.words.get(1..).unwrap_or_default());
+        command.args(self.argv.get(1..).unwrap_or_default());
         command.stdin(if self.stdin.is_some() {
             Stdio::piped()
         } else {
@@ -127,7 +127,7 @@ impl ProgramJob<'_> {
             last: Instant::now(),
         };
         let mut output = JobOutput::default();
-        let (mut ended, mut closed) = (None, false);
+        let (mut ended, mut is_closed) = (None, false);
 
         loop {
             match pieces.recv_timeout(TICK) {
@@ -137,8 +137,8 @@ impl ProgramJob<'_> {
                 }
                 Err(RecvTimeoutError::Timeout) => watch(""),
                 // Both pipes are closed, but the process still runs: don't spin.
-                Err(RecvTimeoutError::Disconnected) if closed => thread::park_timeout(TICK),
-                Err(RecvTimeoutError::Disconnected) => closed = true,
+                Err(RecvTimeoutError::Disconnected) if is_closed => thread::park_timeout(TICK),
+                Err(RecvTimeoutError::Disconnected) => is_closed = true,
             }
 
             if ended.is_none() {
@@ -152,7 +152,7 @@ impl ProgramJob<'_> {
             }
 
             match ended {
-                Some(status) if closed || clock.last.elapsed() > LINGER => {
+                Some(status) if is_closed || clock.last.elapsed() > LINGER => {
                     return Ok((status, output));
                 }
                 _ => self.check(&clock, &output)?,
@@ -244,9 +244,9 @@ mod tests {
         script: &str,
         change: impl FnOnce(&mut ProgramJob<'_>),
     ) -> Result<FinishedJob, ModelError> {
-        let words = ["sh", "-c", script].map(str::to_owned);
+        let argv = ["sh", "-c", script].map(str::to_owned);
         let mut job = ProgramJob {
-            words: &words,
+            argv: &argv,
             stdin: Some("in\n".into()),
             environment: JobEnvironment::Whole,
             timeout: Duration::from_secs(20),
@@ -310,9 +310,9 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
-        let words = ["teddy-no-such-program".to_owned()];
+        let argv = ["teddy-no-such-program".to_owned()];
         let job = ProgramJob {
-            words: &words,
+            argv: &argv,
             stdin: None,
             environment: JobEnvironment::Whole,
             timeout: TICK,
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(
             job.run(&mut |_| ()),
             Err(ModelError::CommandMissing {
-                program: words[0].clone()
+                program: argv[0].clone()
             })
         );
     }
@@ -367,11 +367,11 @@ mod tests {
 
     #[test]
     fn an_interruption_keeps_what_came() {
-        let words = ["sh", "-c", "echo part; sleep 60"].map(str::to_owned);
-        let seen = std::cell::Cell::new(false);
-        let stopped = || seen.get();
+        let argv = ["sh", "-c", "echo part; sleep 60"].map(str::to_owned);
+        let has_output = std::cell::Cell::new(false);
+        let stopped = || has_output.get();
         let job = ProgramJob {
-            words: &words,
+            argv: &argv,
             stdin: None,
             environment: JobEnvironment::Whole,
             timeout: Duration::from_secs(20),
@@ -379,7 +379,7 @@ mod tests {
             max_bytes: 1 << 20,
             stopped: &stopped,
         };
-        let got = job.run(&mut |text| seen.set(seen.get() || !text.is_empty()));
+        let got = job.run(&mut |text| has_output.set(has_output.get() || !text.is_empty()));
         assert_eq!(
             got,
             Err(ModelError::Interrupted {

@@ -40,11 +40,11 @@ impl Model for Manual {
         request: &ModelRequest,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
-        (self.give)(&request.whole_text())
+        (self.give)(&request.full_text())
             .map_err(|error| failed("handing the input over", &error))?;
         let text = (self.take)().map_err(|error| match error.kind() {
             // `ui::manual` reports a missing terminal with this kind.
-            io::ErrorKind::Unsupported => ModelError::Nobody {
+            io::ErrorKind::Unsupported => ModelError::NoTerminal {
                 detail: error.to_string(),
             },
             _ => failed("taking the answer", &error),
@@ -83,23 +83,23 @@ mod tests {
 
     use super::*;
 
-    fn check(taken: Option<&str>, expected: Result<&str, ModelError>) {
-        let given = Rc::new(RefCell::new(String::new()));
+    fn check(reply: Option<&str>, expected: Result<&str, ModelError>) {
+        let handed_over = Rc::new(RefCell::new(String::new()));
         let request = ModelRequest {
             system: "S\n".into(),
             input: "I\n".into(),
             message: "M".into(),
             max_tokens: None,
         };
-        let (desk, taken) = (given.clone(), taken.map(str::to_owned));
+        let (sink, reply) = (handed_over.clone(), reply.map(str::to_owned));
         let give = Rc::new(move |text: &str| {
-            text.clone_into(&mut desk.borrow_mut());
+            text.clone_into(&mut sink.borrow_mut());
             Ok(())
         });
-        let got = Manual::new("chat", give, Rc::new(move || Ok(taken.clone())))
+        let got = Manual::new("chat", give, Rc::new(move || Ok(reply.clone())))
             .answer(&request, &mut |_| ());
         assert_eq!(got.map(|answer| answer.text), expected.map(str::to_owned));
-        assert_eq!(*given.borrow(), "S\n\nI\n\n# Message\n\nM\n");
+        assert_eq!(*handed_over.borrow(), "S\n\nI\n\n# Message\n\nM\n");
     }
 
     #[test]

@@ -5,14 +5,14 @@
 //! terminals; the environment and the user come in through [`outside::Outside`].
 
 pub mod acting;
+mod advice;
 pub mod command;
+pub mod discovery;
 mod error;
-pub mod found;
 mod job;
-mod likely;
 pub mod manual;
+pub mod model_env;
 pub mod open;
-pub mod outside;
 pub mod pipeline;
 pub mod price;
 pub mod prompt;
@@ -275,17 +275,17 @@ pub enum ModelError {
         /// Estimated cost of the call in US dollars.
         estimate: f64,
         /// Cost of the session so far.
-        spent: f64,
+        session_cost: f64,
         /// The session's limit.
         limit: f64,
     },
     /// An agent was stopped because it used up the remaining budget.
-    SpentWhileActing {
+    BudgetExceeded {
         /// The budget at its start, in US dollars.
-        left: f64,
+        budget: f64,
     },
     /// Only the user can get the answer, but stdin is not a terminal.
-    Nobody {
+    NoTerminal {
         /// Progress so far, such as the path of the input.
         detail: String,
     },
@@ -298,7 +298,7 @@ pub enum ModelError {
 
 impl ModelAnswer {
     /// `true` if the model finished. Any other answer is never executed.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.finish == Finish::Stop
     }
 }
@@ -313,12 +313,12 @@ impl TokenUsage {
 impl ModelRequest {
     /// Joins input and message, input first.
     pub fn user_text(&self) -> String {
-        join(&[self.input.trim_end(), &message_part(&self.message)])
+        join_parts(&[self.input.trim_end(), &message_part(&self.message)])
     }
 
     /// Joins everything into one text, for models without a separate system prompt.
-    pub fn whole_text(&self) -> String {
-        join(&[
+    pub fn full_text(&self) -> String {
+        join_parts(&[
             self.system.trim_end(),
             self.input.trim_end(),
             &message_part(&self.message),
@@ -334,7 +334,7 @@ pub(crate) fn message_part(message: &str) -> String {
     }
 }
 
-fn join(parts: &[&str]) -> String {
+fn join_parts(parts: &[&str]) -> String {
     let mut text = parts
         .iter()
         .filter(|part| !part.is_empty())

@@ -2,7 +2,7 @@
 
 use super::command::CommandModel;
 use super::manual::Manual;
-use super::outside::Outside;
+use super::model_env::ModelEnv;
 use super::remote::Remote;
 use super::replay::Replay;
 use super::settings::{ModelConfig, ModelKind};
@@ -13,17 +13,13 @@ use super::{Model, ModelError};
 pub fn open(
     name: &str,
     settings: &ModelConfig,
-    outside: &Outside,
+    env: &ModelEnv,
 ) -> Result<Box<dyn Model>, ModelError> {
     Ok(match settings.kind {
-        ModelKind::Openai | ModelKind::Anthropic => Box::new(Remote::new(name, settings, outside)?),
-        ModelKind::Command => Box::new(CommandModel::new(name, settings, outside.stopped.clone())?),
-        ModelKind::Replay => Box::new(replay(name, settings, outside)?),
-        ModelKind::Manual => Box::new(Manual::new(
-            name,
-            outside.give.clone(),
-            outside.take.clone(),
-        )),
+        ModelKind::Openai | ModelKind::Anthropic => Box::new(Remote::new(name, settings, env)?),
+        ModelKind::Command => Box::new(CommandModel::new(name, settings, env.stopped.clone())?),
+        ModelKind::Replay => Box::new(replay(name, settings, env)?),
+        ModelKind::Manual => Box::new(Manual::new(name, env.give.clone(), env.take.clone())),
         ModelKind::Acp | ModelKind::Agent => return Err(acts(name)),
     })
 }
@@ -37,18 +33,18 @@ fn acts(name: &str) -> ModelError {
     }
 }
 
-fn replay(name: &str, settings: &ModelConfig, outside: &Outside) -> Result<Replay, ModelError> {
+fn replay(name: &str, settings: &ModelConfig, env: &ModelEnv) -> Result<Replay, ModelError> {
     let path = settings
         .path
         .as_deref()
         .ok_or_else(|| ModelError::Settings(format!("model `{name}` has no `path`")))?;
-    let recorded = path.to_str().and_then(|text| (outside.recorded)(text));
+    let recorded = path.to_str().and_then(|text| (env.recorded)(text));
     let replay = recorded.map_or_else(
         || Replay::from_path(path),
         |texts| Ok(Replay::from_texts(texts)),
     )?;
 
-    Ok(replay.named(name).starting_at(outside.replayed))
+    Ok(replay.with_name(name).starting_at(env.replayed))
 }
 
 #[cfg(test)]
@@ -58,9 +54,9 @@ mod tests {
     use super::super::ModelRequest;
     use super::*;
 
-    fn check(spec: &str, outside: &Outside, expected: &str) {
+    fn check(spec: &str, env: &ModelEnv, expected: &str) {
         let got = ModelConfig::from_spec(spec)
-            .and_then(|settings| open("m", &settings, outside))
+            .and_then(|settings| open("m", &settings, env))
             .and_then(|model| model.answer(&ModelRequest::default(), &mut |_| ()));
         assert_eq!(
             got.map_or_else(|error| error.to_string(), |answer| answer.text),
@@ -75,10 +71,10 @@ mod tests {
         });
         check(
             "replay:demo",
-            &Outside {
+            &ModelEnv {
                 recorded,
                 replayed: 1,
-                ..Outside::default()
+                ..ModelEnv::default()
             },
             "two",
         );
@@ -91,40 +87,40 @@ mod tests {
             ..ModelConfig::default()
         };
         assert_eq!(
-            open("m", &settings, &Outside::default()).err(),
+            open("m", &settings, &ModelEnv::default()).err(),
             Some(ModelError::Settings("model `m` has no `path`".into()))
         );
     }
 
     #[test]
     fn a_person_answers_through_the_context() {
-        let outside = Outside {
+        let env = ModelEnv {
             give: Rc::new(|_| Ok(())),
             take: Rc::new(|| Ok(Some("hi".into()))),
-            ..Outside::default()
+            ..ModelEnv::default()
         };
-        check("manual", &outside, "hi");
+        check("manual", &env, "hi");
         check(
             "manual",
-            &Outside::default(),
+            &ModelEnv::default(),
             "handing the input over: there is no terminal to hand it over at",
         );
     }
 
     #[test]
     fn a_missing_key_is_found_before_anything_is_sent() {
-        let outside = Outside {
+        let env = ModelEnv {
             variable: Rc::new(|_| None),
-            ..Outside::default()
+            ..ModelEnv::default()
         };
         check(
             "openai:gpt-5",
-            &outside,
+            &env,
             "model `m` has no key: OPENAI_API_KEY is not set, empty or a placeholder",
         );
         check(
             "anthropic:claude",
-            &outside,
+            &env,
             "model `m` has no key: ANTHROPIC_API_KEY is not set, empty or a placeholder",
         );
     }

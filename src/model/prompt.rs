@@ -106,10 +106,10 @@ impl Prompts {
 
     /// Names of agents that exist only as untrusted project prompts.
     pub fn untrusted(&self) -> BTreeSet<String> {
-        let known = self.names();
+        let trusted = self.names();
         let names = self.untrusted.iter();
         names
-            .filter(|name| !known.contains(&name.as_str()))
+            .filter(|name| !trusted.contains(&name.as_str()))
             .cloned()
             .collect()
     }
@@ -120,27 +120,25 @@ impl Prompts {
     }
 
     fn fill_in(&self, name: &str, searches: bool) -> Result<Prompt, UnknownAgent> {
-        let wanted = name.trim().to_lowercase();
+        let key = name.trim().to_lowercase();
         let project = self
             .project
-            .get(&wanted)
+            .get(&key)
             .map(|text| (text.as_str(), PromptOrigin::Project));
         let built_in = || {
             BUILT_IN
                 .iter()
-                .find(|(known, _)| *known == wanted)
+                .find(|(candidate, _)| *candidate == key)
                 .map(|(_, text)| (*text, PromptOrigin::BuiltIn))
         };
 
         match project.or_else(built_in) {
-            Some((text, origin)) => Ok(make(&wanted, &chosen(text, searches), origin)),
-            None if self.untrusted.contains(&wanted) => {
-                Err(UnknownAgent::Untrusted { name: wanted })
-            }
+            Some((text, origin)) => Ok(make(&key, &expand_template(text, searches), origin)),
+            None if self.untrusted.contains(&key) => Err(UnknownAgent::Untrusted { name: key }),
             None => Err(UnknownAgent::Missing {
                 name: name.to_owned(),
                 available: self.names().join(", "),
-                near: nearest(&wanted, self.names()).map(str::to_owned),
+                near: nearest(&key, self.names()).map(str::to_owned),
             }),
         }
     }
@@ -151,14 +149,14 @@ impl Prompts {
     ///
     /// `None` if the stored prompt is current, or if it doesn't match any known prompt: then the
     /// user edited it, and it stays.
-    pub fn brought_up_to_date(&self, kept: &str) -> Option<String> {
-        let is_kept = |name: &&&str| {
+    pub fn update_saved(&self, saved: &str) -> Option<String> {
+        let is_saved = |name: &&&str| {
             let other = self.fill_in(name, !self.searches);
-            other.is_ok_and(|prompt| prompt.text == kept)
+            other.is_ok_and(|prompt| prompt.text == saved)
         };
         let names = self.names();
-        let now = self.find(names.iter().find(is_kept)?).ok()?;
-        (now.text != kept).then_some(now.text)
+        let now = self.find(names.iter().find(is_saved)?).ok()?;
+        (now.text != saved).then_some(now.text)
     }
 
     /// All prompts, sorted by name.
@@ -198,25 +196,25 @@ fn make(name: &str, text: &str, origin: PromptOrigin) -> Prompt {
 }
 
 /// Expands `{{format}}` and the parts that depend on a search engine.
-fn chosen(text: &str, searches: bool) -> String {
+fn expand_template(text: &str, searches: bool) -> String {
     let text = text.replace("{{format}}", FORMAT.trim_end());
-    let (mut rest, mut chosen) = (text.as_str(), String::new());
-    while let Some((before, from)) = rest.split_once(OPEN)
+    let (mut remaining, mut chosen) = (text.as_str(), String::new());
+    while let Some((before, from)) = remaining.split_once(OPEN)
         && let Some((parts, after)) = from.split_once(CLOSE)
     {
         let (with, without) = parts.split_once(ELSE).unwrap_or((parts, ""));
         chosen += before;
         chosen += if searches { with } else { without };
-        rest = after;
+        remaining = after;
     }
 
-    chosen + rest
+    chosen + remaining
 }
 
 /// Returns the contents of the first `<name>` element.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let (_, rest) = text.split_once(&format!("<{name}>"))?;
-    Some(rest.split_once(&format!("</{name}>"))?.0)
+    let (_, tail) = text.split_once(&format!("<{name}>"))?;
+    Some(tail.split_once(&format!("</{name}>"))?.0)
 }
 
 fn title_case(name: &str) -> String {
@@ -239,12 +237,12 @@ mod tests {
             ],
             false,
         );
-        let found = prompts.find(name).map_err(|error| error.to_string());
-        let found = found
+        let actual = prompts.find(name).map_err(|error| error.to_string());
+        let actual = actual
             .as_ref()
             .map(|prompt| (prompt.description.as_str(), prompt.origin))
             .map_err(String::as_str);
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     fn with_and_without_search() -> Vec<Prompt> {
@@ -270,9 +268,9 @@ mod tests {
                 "{{research}}look{{else}}guess{{/research}} it".to_owned(),
             )]
         };
-        let check = |searches: bool, kept: &str, expected: Option<&str>| {
-            let found = Prompts::new(own(), searches).brought_up_to_date(kept);
-            assert_eq!(found.as_deref(), expected, "{kept}");
+        let check = |searches: bool, saved: &str, expected: Option<&str>| {
+            let actual = Prompts::new(own(), searches).update_saved(saved);
+            assert_eq!(actual.as_deref(), expected, "{saved}");
         };
         check(true, "guess it", Some("look it"));
         check(false, "look it", Some("guess it"));
@@ -310,9 +308,9 @@ mod tests {
     fn promise_c4_an_agent_without_trust_is_named_as_such() {
         let prompts =
             Prompts::new([], false).without_trust(["Poet".to_owned(), "developer".to_owned()]);
-        let said = prompts.find("poet").map_err(|error| error.to_string());
+        let actual = prompts.find("poet").map_err(|error| error.to_string());
         let expected = "the agent `poet` is not trusted: only this repository has it, in `.teddy/prompts/poet.xml`";
-        assert_eq!(said, Err(expected.to_owned()));
+        assert_eq!(actual, Err(expected.to_owned()));
         assert_eq!(prompts.untrusted(), BTreeSet::from(["poet".to_owned()]));
         let built_in = prompts.find("developer").map(|prompt| prompt.origin);
         assert_eq!(built_in, Ok(PromptOrigin::BuiltIn));
@@ -350,11 +348,11 @@ mod tests {
                 "<action_formats>",
                 "<required_response_format>",
             ];
-            let places: Vec<Option<usize>> =
+            let positions: Vec<Option<usize>> =
                 parts.iter().map(|part| prompt.text.find(part)).collect();
             assert!(
-                places.iter().all(Option::is_some) && places.is_sorted(),
-                "{}: {places:?}",
+                positions.iter().all(Option::is_some) && positions.is_sorted(),
+                "{}: {positions:?}",
                 prompt.name
             );
         }
@@ -365,9 +363,9 @@ mod tests {
         let tag = regex::Regex::new("<(/?)([a-z_]+)[^<>]*>").unwrap();
         for prompt in with_and_without_search() {
             let mut open = Vec::new();
-            for found in tag.captures_iter(&prompt.text) {
-                let name = found[2].to_owned();
-                if found[1].is_empty() {
+            for captures in tag.captures_iter(&prompt.text) {
+                let name = captures[2].to_owned();
+                if captures[1].is_empty() {
                     open.push(name)
                 } else {
                     assert_eq!(open.pop(), Some(name), "{}", prompt.name)

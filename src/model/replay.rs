@@ -61,7 +61,7 @@ impl Replay {
 
     /// Changes the name from the default `replay`.
     #[must_use]
-    pub fn named(mut self, name: &str) -> Replay {
+    pub fn with_name(mut self, name: &str) -> Replay {
         name.clone_into(&mut self.name);
         self
     }
@@ -123,8 +123,8 @@ impl Model for Replay {
 }
 
 /// Lists the answers in a directory in numeric order: `2.md` before `10.md`.
-fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
-    let entries = fs::read_dir(folder).map_err(|error| io_error("listing", folder, &error))?;
+fn answers_in(dir: &Path) -> Result<Vec<PathBuf>, ModelError> {
+    let entries = fs::read_dir(dir).map_err(|error| io_error("listing", dir, &error))?;
     let is_answer = |path: &PathBuf| {
         path.extension()
             .is_some_and(|end| end == "md" || end == "txt")
@@ -175,12 +175,12 @@ mod tests {
             .map(|answer| answer.text)
     }
 
-    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
+    fn write_answers(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
         files
             .iter()
-            .for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
-        folder
+            .for_each(|(name, text)| fs::write(dir.path().join(name), text).unwrap());
+        dir
     }
 
     #[test]
@@ -195,13 +195,13 @@ mod tests {
 
     #[test]
     fn a_folder_answers_in_the_order_of_its_numbers() {
-        let folder = folder(&[
+        let dir = write_answers(&[
             ("10.md", "ten"),
             ("2.md", "two"),
             ("notes.rst", "no answer"),
             ("a.txt", "last"),
         ]);
-        let model = Replay::from_path(folder.path()).unwrap();
+        let model = Replay::from_path(dir.path()).unwrap();
         assert_eq!(
             [
                 ask(&model).unwrap(),
@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn a_single_file_answers_every_time() {
-        let folder = folder(&[("plan.md", "# A\n")]);
-        let model = Replay::from_path(&folder.path().join("plan.md")).unwrap();
+        let dir = write_answers(&[("plan.md", "# A\n")]);
+        let model = Replay::from_path(&dir.path().join("plan.md")).unwrap();
         assert_eq!(
             [ask(&model).unwrap(), ask(&model).unwrap()],
             ["# A\n", "# A\n"]
@@ -232,15 +232,15 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_empty_is_said() {
-        let folder = folder(&[("1.md", " \n"), ("2.md", "b")]);
+        let dir = write_answers(&[("1.md", " \n"), ("2.md", "b")]);
         assert_eq!(
-            ask(&Replay::from_path(folder.path()).unwrap()),
+            ask(&Replay::from_path(dir.path()).unwrap()),
             Err(ModelError::Empty {
                 reason: String::new()
             })
         );
         assert!(matches!(
-            Replay::from_path(&folder.path().join("none")),
+            Replay::from_path(&dir.path().join("none")),
             Err(ModelError::Io { .. })
         ));
         let empty = tempfile::tempdir().unwrap();

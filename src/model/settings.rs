@@ -53,7 +53,7 @@ pub struct ModelConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActingConfig {
     /// A command that resumes a conversation.
-    pub go_on: Vec<String>,
+    pub resume: Vec<String>,
     /// The agent's mode.
     pub mode: Option<String>,
     /// Paths that the agent can write besides its worktree. `None` uses the known agent's defaults.
@@ -106,12 +106,12 @@ impl ModelKind {
     fn parse(name: &str) -> Option<ModelKind> {
         ModelKind::ALL
             .iter()
-            .find(|(known, _)| *known == name)
+            .find(|(candidate, _)| *candidate == name)
             .map(|(_, kind)| *kind)
     }
 
     /// All kinds as written in the configuration.
-    pub fn words() -> [&'static str; 7] {
+    pub fn names() -> [&'static str; 7] {
         ModelKind::ALL.map(|(name, _)| name)
     }
 
@@ -124,7 +124,7 @@ impl ModelKind {
         }
     }
 
-    fn names() -> String {
+    fn quoted_names() -> String {
         ModelKind::ALL
             .map(|(name, _)| format!("`{name}`"))
             .join(", ")
@@ -147,7 +147,7 @@ impl ModelConfig {
 
         Ok(ModelConfig {
             kind: ModelKind::parse(&entry.kind).ok_or_else(|| {
-                let names = ModelKind::names();
+                let names = ModelKind::quoted_names();
                 wrong(match entry.kind.as_str() {
                     "" => format!("it has no `kind`; use one of {names}"),
                     kind => format!("`{kind}` is not a valid kind; use one of {names}"),
@@ -180,12 +180,12 @@ impl ModelConfig {
     /// Fails with [`ModelError::NoSuchModel`] on an unknown kind and [`ModelError::Unknown`] on an
     /// invalid rest.
     pub fn from_spec(spec: &str) -> Result<ModelConfig, ModelError> {
-        let (kind, rest) = spec.split_once(':').unwrap_or((spec, ""));
-        let (kind, rest) = (
+        let (kind, value) = spec.split_once(':').unwrap_or((spec, ""));
+        let (kind, value) = (
             ModelKind::parse(kind).ok_or_else(|| unknown(spec, &[]))?,
-            rest.trim(),
+            value.trim(),
         );
-        if rest.is_empty() && kind != ModelKind::Manual {
+        if value.is_empty() && kind != ModelKind::Manual {
             return Err(ModelError::Unknown(format!(
                 "`{spec}` names nothing after the colon"
             )));
@@ -197,24 +197,24 @@ impl ModelConfig {
         };
         Ok(match kind {
             ModelKind::Openai | ModelKind::Anthropic => ModelConfig {
-                id: Some(rest.to_owned()),
+                id: Some(value.to_owned()),
                 ..settings
             },
             ModelKind::Command => ModelConfig {
-                run: words(rest)?,
+                run: split_args(value)?,
                 ..settings
             },
             ModelKind::Replay => ModelConfig {
-                path: Some(PathBuf::from(rest)),
+                path: Some(PathBuf::from(value)),
                 ..settings
             },
             ModelKind::Manual => settings,
-            ModelKind::Acp | ModelKind::Agent => agent(settings, spec, rest)?,
+            ModelKind::Acp | ModelKind::Agent => agent(settings, spec, value)?,
         })
     }
 
     /// Looks up a configured name; any other word is parsed as `kind:rest`.
-    pub fn named(word: &str, settings: &Settings) -> Result<ModelConfig, ModelError> {
+    pub fn resolve(word: &str, settings: &Settings) -> Result<ModelConfig, ModelError> {
         if let Some(entry) = settings.models.get(word) {
             return ModelConfig::from_config(word, entry);
         }
@@ -239,7 +239,7 @@ impl ModelConfig {
 impl ActingConfig {
     fn of(entry: &ModelSettings) -> ActingConfig {
         ActingConfig {
-            go_on: entry.go_on.clone(),
+            resume: entry.go_on.clone(),
             mode: entry.mode.clone(),
             state: entry.state.clone(),
             facts: entry.facts.clone(),
@@ -249,25 +249,25 @@ impl ActingConfig {
 
 /// Parses the part after `acp:` or `agent:`: a known agent's name, or a command line if it contains
 /// a space or `/`.
-fn agent(settings: ModelConfig, spec: &str, rest: &str) -> Result<ModelConfig, ModelError> {
-    if rest.contains(['/', ' ']) {
-        let run = words(rest)?;
+fn agent(settings: ModelConfig, spec: &str, value: &str) -> Result<ModelConfig, ModelError> {
+    if value.contains(['/', ' ']) {
+        let run = split_args(value)?;
         return Ok(ModelConfig { run, ..settings });
     }
 
     let presets = settings.kind.presets();
-    if preset::named(presets, rest).is_none() {
+    if preset::find_by_name(presets, value).is_none() {
         let kind = spec.split(':').next().unwrap_or_default();
-        return Err(ModelError::Unknown(preset::unknown(presets, kind, rest)));
+        return Err(ModelError::Unknown(preset::unknown(presets, kind, value)));
     }
     Ok(ModelConfig {
-        id: Some(rest.to_owned()),
+        id: Some(value.to_owned()),
         ..settings
     })
 }
 
 /// Splits a command line like a shell, without running one.
-fn words(line: &str) -> Result<Vec<String>, ModelError> {
+fn split_args(line: &str) -> Result<Vec<String>, ModelError> {
     shlex::split(line).ok_or_else(|| {
         ModelError::Unknown(format!("`{line}` has a quotation mark that is not closed"))
     })
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_configuration_knows_every_kind() {
-        assert_eq!(ModelKind::words(), crate::config::range::MODEL_KINDS);
+        assert_eq!(ModelKind::names(), crate::config::range::MODEL_KINDS);
     }
 
     #[test]
@@ -358,9 +358,9 @@ mod tests {
     #[test]
     fn a_spec_names_an_agent_or_its_command_line() {
         let read = |spec: &str| ModelConfig::from_spec(spec);
-        let known = read("acp:claude").unwrap();
+        let config = read("acp:claude").unwrap();
         assert_eq!(
-            (known.kind, known.id.as_deref(), known.run.is_empty()),
+            (config.kind, config.id.as_deref(), config.run.is_empty()),
             (ModelKind::Acp, Some("claude"), true)
         );
         assert_eq!(read("agent:./go 'a b'").unwrap().run, ["./go", "a b"]);
@@ -382,10 +382,10 @@ mod tests {
     #[test]
     fn debug_shows_no_header_value() {
         let settings = parse("{ kind: openai, headers: { X-Secret: hunter2 } }").unwrap();
-        let shown = format!("{settings:?}");
+        let debug = format!("{settings:?}");
         assert!(
-            shown.contains("X-Secret") && !shown.contains("hunter2"),
-            "{shown}"
+            debug.contains("X-Secret") && !debug.contains("hunter2"),
+            "{debug}"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! `Diagnostic`: a mistake in a plan, described for its author.
 
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Characters of the plan that a message quotes.
 pub const MAX_QUOTE: usize = 60;
@@ -60,7 +60,7 @@ pub fn in_order(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 pub fn quote(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim_end();
     let start: String = line.chars().take(MAX_QUOTE + 1).collect();
-    let rendered = visible(&start);
+    let rendered = sanitize_line(&start);
     let mut short: String = rendered.chars().take(MAX_QUOTE).collect();
     if short.len() < rendered.len() || line.len() < text.trim().len() {
         short.push('…');

@@ -62,9 +62,9 @@ fn describe_block(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
                 Some(_) => format!("{} tildes", code.fence_len),
                 None => "indented".to_owned(),
             };
-            let unclosed = if code.closed { "" } else { ", never closed" };
+            let unclosed = if code.is_closed { "" } else { ", never closed" };
             let first_line = code
-                .content
+                .line_range
                 .clone()
                 .map(|n| lines.get(n))
                 .find(|line| !line.trim().is_empty())
@@ -72,7 +72,7 @@ fn describe_block(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
 
             format!(
                 "Code block ({fence}, {}{unclosed}): \"{}\"",
-                counted(code.content.len(), "line"),
+                counted(code.line_range.len(), "line"),
                 quote(first_line)
             )
         }

@@ -549,15 +549,15 @@ mod tests {
                 .collect();
             assert_eq!(last, [path, "FIND without a REPLACE behind it"], "{title}");
         }
-        let shown = read(&format!(
+        let reading_of_block = read(&format!(
             "Run this:\n```sh\n# build\nmake\n```\n\n{actions}"
         ));
         assert!(
-            shown
+            reading_of_block
                 .diagnostics
                 .iter()
                 .all(|wrong| !wrong.message.contains("closes nothing")),
-            "{shown:?}"
+            "{reading_of_block:?}"
         );
     }
 

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use super::requests::{RequestState, Requests, UserRequest};
 use crate::text::counted;
 use crate::text::fence::fence_for;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 pub use structure::structure;
 
@@ -121,7 +121,10 @@ pub fn render(material: &Material) -> String {
         ("OS", &material.os),
         ("Shell", &material.shell),
     ] {
-        write_line(&mut text, format_args!("- **{key}:** {}", visible(value)));
+        write_line(
+            &mut text,
+            format_args!("- **{key}:** {}", sanitize_line(value)),
+        );
     }
 
     text.push_str("\n## 2. Project Structure\n");
@@ -166,7 +169,7 @@ fn write_requests(text: &mut String, material: &Material) {
 
         let session = match &request.session {
             session if *session == material.session => String::new(),
-            session => format!(" of {}", visible(session)),
+            session => format!(" of {}", sanitize_line(session)),
         };
         write_line(
             text,
@@ -255,14 +258,14 @@ fn write_resource(text: &mut String, entry: &InputResource) {
         ResourceBody::Failed(reason) => write_block(
             text,
             "",
-            &format!("--- NOT AVAILABLE: {} ---\n", visible(reason)),
+            &format!("--- NOT AVAILABLE: {} ---\n", sanitize_line(reason)),
         ),
     }
 }
 
 /// Returns a root-relative link for a path, a plain link for a URL.
 fn resource_link(resource: &str) -> String {
-    let rendered = visible(resource);
+    let rendered = sanitize_line(resource);
     if crate::text::resource::is_url(resource) {
         return format!("[{rendered}]({rendered})");
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::meta::Meta;
 use super::name::SessionName;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 // In characters.
 const MAX_SUBJECT: usize = 100;
@@ -31,7 +31,7 @@ impl TurnMessage<'_> {
         let mut text = format!("{}\n\n", commit_subject(self.title));
         let asked: Vec<&str> = self.asked.trim().lines().collect();
         for line in asked.iter().take(MAX_PROMPT_LINES) {
-            writeln!(text, "{}", format!("> {}", visible(line)).trim_end())
+            writeln!(text, "{}", format!("> {}", sanitize_line(line)).trim_end())
                 .expect("writing to a string");
         }
 
@@ -49,7 +49,7 @@ impl TurnMessage<'_> {
         }
 
         for line in self.results {
-            writeln!(text, "{}", visible(line)).expect("writing to a string");
+            writeln!(text, "{}", sanitize_line(line)).expect("writing to a string");
         }
 
         if !self.results.is_empty() {
@@ -67,10 +67,11 @@ impl TurnMessage<'_> {
             self.session,
             meta.number,
             meta.status.word(),
-            visible(&meta.agent)
+            sanitize_line(&meta.agent)
         );
         if let Some(model) = &meta.model {
-            writeln!(text, "Teddy-Model: {}", visible(&model.asked)).expect("writing to a string");
+            writeln!(text, "Teddy-Model: {}", sanitize_line(&model.asked))
+                .expect("writing to a string");
         }
 
         text
@@ -79,7 +80,7 @@ impl TurnMessage<'_> {
 
 /// Returns a title as one sanitized line of bounded length.
 pub fn commit_subject(title: &str) -> String {
-    let line = visible(title.trim().lines().next().unwrap_or_default()).into_owned();
+    let line = sanitize_line(title.trim().lines().next().unwrap_or_default()).into_owned();
     match line.char_indices().nth(MAX_SUBJECT) {
         Some((cut, _)) => format!("{}...", line[..cut].trim_end()),
         None if line.is_empty() => "(no title)".to_owned(),

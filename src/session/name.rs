@@ -219,7 +219,7 @@ fn is_turn(text: &str) -> bool {
 }
 
 fn form(text: &str) -> NameError {
-    let rendered = crate::text::visible::visible(text).into_owned();
+    let rendered = crate::text::sanitize::sanitize_line(text).into_owned();
     match text.len() > MAX_NAME {
         true => NameError::Long(rendered),
         false => NameError::Form(rendered),

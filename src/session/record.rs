@@ -13,7 +13,7 @@ use crate::git::object::rewrite::{
 };
 use crate::git::object::{BlobId, CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
-use crate::text::leak::{LeakKinds, without};
+use crate::text::leak::{LeakKinds, redact_leaks};
 use crate::text::path::lossy;
 
 use super::name::SessionName;
@@ -194,7 +194,7 @@ impl Redactor<'_> {
     /// Returns the redacted bytes. `None` if there is nothing to redact.
     fn plain(&self, bytes: &[u8], is_yaml: bool) -> Option<Vec<u8>> {
         let Redaction { kinds, home, .. } = self.redaction;
-        without(bytes, is_yaml, *kinds, home.as_deref())
+        redact_leaks(bytes, is_yaml, *kinds, home.as_deref())
     }
 }
 
@@ -314,9 +314,9 @@ mod tests {
                 let (old, new) = (here.files(turn.tree).unwrap(), here.files(commit.tree).unwrap());
                 prop_assert!(old.keys().eq(new.keys()));
                 for (name, bytes) in new {
-                    let expected = without(&old[&name], name.ends_with(".yaml"), kinds, None);
+                    let expected = redact_leaks(&old[&name], name.ends_with(".yaml"), kinds, None);
                     prop_assert_eq!(&bytes, &expected.unwrap_or_else(|| old[&name].clone()));
-                    prop_assert_eq!(without(&bytes, false, kinds, None), None);
+                    prop_assert_eq!(redact_leaks(&bytes, false, kinds, None), None);
                 }
             }
         }

@@ -12,7 +12,7 @@ use crate::git::refs::signed;
 use crate::git::repository::Repository;
 use crate::git::sign::check::{AcceptedSignature, verify_tag};
 use crate::host::clock;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 const RULE: &str = "T19";
 
@@ -80,7 +80,7 @@ pub fn verify(
 
     // A fetched session was signed under its local name.
     if tag.name != tag_name(&session.own()) {
-        let problem = format!("it was made for `{}`", visible(&tag.name));
+        let problem = format!("it was made for `{}`", sanitize_line(&tag.name));
         fault(turn, tag.commit, problem);
     }
 

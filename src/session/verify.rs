@@ -24,7 +24,7 @@ use crate::git::object::{Commit, CommitId};
 use crate::git::repository::Repository;
 use crate::git::revision;
 use crate::plan;
-use crate::text::visible::{excerpt, visible};
+use crate::text::sanitize::{excerpt, sanitize_line};
 
 // The previous turn, the workspace commit and the publication.
 const MOST_PARENTS: usize = 3;
@@ -56,7 +56,7 @@ impl fmt::Display for Fault {
             write!(f, "turn {turn}: ")?;
         }
         let problem = excerpt(&self.what, MOST_TOLD);
-        write!(f, "{} ({})", visible(&problem), self.rule)
+        write!(f, "{} ({})", sanitize_line(&problem), self.rule)
     }
 }
 
@@ -292,10 +292,10 @@ impl TurnCheck<'_> {
         let mut trailers = vec![
             ("Teddy-Turn", meta.number.to_string()),
             ("Teddy-Status", meta.status.word().to_owned()),
-            ("Teddy-Agent", visible(&meta.agent).into_owned()),
+            ("Teddy-Agent", sanitize_line(&meta.agent).into_owned()),
         ];
         if let Some(model) = &meta.model {
-            trailers.push(("Teddy-Model", visible(&model.asked).into_owned()));
+            trailers.push(("Teddy-Model", sanitize_line(&model.asked).into_owned()));
         }
 
         for (key, expected) in trailers {

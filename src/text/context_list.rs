@@ -74,11 +74,11 @@ impl ListEntry {
     /// Converts a pattern to a resource if a path with exactly that name exists.
     #[must_use]
     pub fn among(self, exists: &dyn Fn(&RepoPath) -> bool) -> ListEntry {
-        let named = match &self {
+        let namesake = match &self {
             ListEntry::Pattern(pattern) => pattern.namesake().filter(exists),
             ListEntry::Resource(_) => None,
         };
-        named.map_or(self, |path| ListEntry::Resource(Resource::File(path)))
+        namesake.map_or(self, |path| ListEntry::Resource(Resource::File(path)))
     }
 
     /// Returns the display name: a resource without escapes, a pattern verbatim.
@@ -166,13 +166,13 @@ fn relative(path: &str) -> &str {
 /// Parses a list.
 pub fn read(text: &str) -> ContextList {
     let mut listed = ContextList::default();
-    let mut seen = HashSet::new();
+    let mut unique = HashSet::new();
     for (index, line) in text.lines().enumerate() {
         let Some(written) = entry_of(line) else {
             continue;
         };
         match ListEntry::read(written) {
-            Ok(entry) if seen.insert(entry.clone()) => listed.entries.push(entry),
+            Ok(entry) if unique.insert(entry.clone()) => listed.entries.push(entry),
             Ok(_) => {}
             Err(reason) => listed.wrong.push(BadLine {
                 line: index + 1,

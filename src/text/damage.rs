@@ -16,12 +16,12 @@ pub fn encoding_changes(before: &[u8], after: &[u8]) -> Vec<String> {
     if before.is_empty() || after.is_empty() {
         return Vec::new();
     }
-    let found = [
+    let changes = [
         encoding_change(before, after),
         byte_order_mark_change(before, after),
         line_end_change(before, after),
     ];
-    found.into_iter().flatten().collect()
+    changes.into_iter().flatten().collect()
 }
 
 fn encoding_change(before: &[u8], after: &[u8]) -> Option<String> {
@@ -99,10 +99,10 @@ fn line_ends_of(text: &[u8]) -> LineEnds {
 }
 
 fn byte_order_mark_of(text: &[u8]) -> Option<&'static str> {
-    let found = BYTE_ORDER_MARKS
+    let entry = BYTE_ORDER_MARKS
         .iter()
         .find(|(mark, _)| text.starts_with(mark));
-    found.map(|(_, encoding)| *encoding)
+    entry.map(|(_, encoding)| *encoding)
 }
 
 /// Counts the bytes that are not UTF-8.

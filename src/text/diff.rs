@@ -4,7 +4,7 @@
 //! user of `similar`.
 
 mod steps;
-mod words;
+mod word_diff;
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -152,18 +152,18 @@ pub fn difference(old: &str, new: &str, most: usize) -> Difference {
     let (old, new) = (lines(old), lines(new));
     let steps = compare(&old, &new);
     let deadline = Instant::now() + TIME_LIMIT;
-    let mut found = Difference {
+    let mut result = Difference {
         counts: counted(&steps),
         ..Difference::default()
     };
 
-    let mut left = most;
+    let mut remaining = most;
     for group in group_diff_ops(steps, AROUND) {
         let length: usize = group.iter().map(rows).sum();
-        let shown = length.min(left);
-        left -= shown;
-        found.left_out += length - shown;
-        if shown == 0 {
+        let count = length.min(remaining);
+        remaining -= count;
+        result.left_out += length - count;
+        if count == 0 {
             continue;
         }
 
@@ -171,14 +171,14 @@ pub fn difference(old: &str, new: &str, most: usize) -> Difference {
         let changes = group
             .iter()
             .flat_map(|step| preview(step, (&old, &new), deadline));
-        found.hunks.push(Hunk {
+        result.hunks.push(Hunk {
             old: span(&group, DiffOp::old_range),
             new: span(&group, DiffOp::new_range),
-            lines: changes.take(shown).collect(),
+            lines: changes.take(count).collect(),
         });
     }
 
-    found
+    result
 }
 
 fn rows(op: &DiffOp) -> usize {
@@ -239,7 +239,7 @@ fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> 
         return same.collect();
     }
 
-    let [removed, added] = words::mark_words(&old[a.clone()], &new[b.clone()], Some(deadline));
+    let [removed, added] = word_diff::mark_words(&old[a.clone()], &new[b.clone()], Some(deadline));
     let removed = removed.iter().zip(a);
     let added = added.iter().zip(b);
     let removed = removed.map(|(pieces, at)| line(LineChange::Removed, (Some(at), None), pieces));
@@ -255,7 +255,7 @@ fn line(
     let unended = !pieces.last().is_some_and(|(_, text)| text.ends_with('\n'));
     let mut pieces: Vec<(bool, String)> = pieces
         .iter()
-        .map(|&(marked, text)| (marked, text.to_owned()))
+        .map(|&(differs, text)| (differs, text.to_owned()))
         .collect();
     if let Some((_, text)) = pieces.last_mut().filter(|_| !unended) {
         text.pop();

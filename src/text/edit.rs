@@ -79,8 +79,8 @@ pub fn apply(text: &str, find: &str, replace: &str) -> Result<(String, MatchPlac
     if core(find) == core(replace) && !find.trim().is_empty() {
         return Err(MatchError::Same);
     }
-    let place = find::find_match(text, find)?;
-    Ok((splice::splice(text, find, replace, place), place))
+    let matched = find::find_match(text, find)?;
+    Ok((splice::splice_match(text, find, replace, matched), matched))
 }
 
 fn core(text: &str) -> &str {

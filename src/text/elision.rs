@@ -119,7 +119,7 @@ const ELSEWHERE: [&str; 21] = [
 /// has it too.
 pub fn elided<'a>(new: &'a str, old: &str) -> Option<&'a str> {
     let mut lines = new.lines().filter(|line| is_elision(line));
-    lines.find(|line| !old.lines().any(|known| known.trim() == line.trim()))
+    lines.find(|line| !old.lines().any(|old_line| old_line.trim() == line.trim()))
 }
 
 /// Returns whether a line is a comment that stands for code.
@@ -139,8 +139,8 @@ fn is_elision(line: &str) -> bool {
     let both = starts && ends;
     // In a comment, dots on both sides say it in every language.
     let says = match comment {
-        Some(_) => both || says_so(inner, starts || ends),
-        None => both && says_so(inner, true),
+        Some(_) => both || claims_elision(inner, starts || ends),
+        None => both && claims_elision(inner, true),
     };
     short && says
 }
@@ -160,20 +160,20 @@ fn comment(line: &str) -> Option<&str> {
     let opener = OPENERS.iter().find(|opener| line.starts_with(**opener));
     // A line of a comment that spans several.
     let opener = opener.or_else(|| line.starts_with("* ").then_some(&"*"));
-    let words = line.strip_prefix(*opener?)?;
-    let words = words.trim_start_matches(MARKS).trim();
-    let closed = CLOSERS.iter().find_map(|closer| words.strip_suffix(closer));
-    Some(closed.unwrap_or(words).trim())
+    let text = line.strip_prefix(*opener?)?;
+    let text = text.trim_start_matches(MARKS).trim();
+    let inner = CLOSERS.iter().find_map(|closer| text.strip_suffix(closer));
+    Some(inner.unwrap_or(text).trim())
 }
 
 /// Returns whether a text says that code is unchanged. `dotted`: there is an ellipsis next to it.
-fn says_so(words: &str, dotted: bool) -> bool {
-    let words = words.to_lowercase();
-    if ELSEWHERE.iter().any(|phrase| words.contains(phrase)) {
+fn claims_elision(text: &str, dotted: bool) -> bool {
+    let text = text.to_lowercase();
+    if ELSEWHERE.iter().any(|phrase| text.contains(phrase)) {
         return true;
     }
 
-    let all: Vec<&str> = words
+    let all: Vec<&str> = text
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .collect();
@@ -182,14 +182,14 @@ fn says_so(words: &str, dotted: bool) -> bool {
     let plain = all
         .iter()
         .all(|word| lists.iter().any(|list| list.contains(word)));
-    let (unchanged, rest, whole) = (has(&UNCHANGED), has(&REST), has(&WHOLE));
-    let same = has(&["same"]) || words.contains("as before");
+    let (unchanged, has_rest, has_whole) = (has(&UNCHANGED), has(&REST), has(&WHOLE));
+    let same = has(&["same"]) || text.contains("as before");
     if !plain {
-        return dotted && rest && (whole || unchanged);
+        return dotted && has_rest && (has_whole || unchanged);
     }
 
-    let stays = same && (rest || has(&["stay", "stays", "remain", "remains"]));
-    unchanged || stays || (rest && whole) || (dotted && (rest || same || whole))
+    let stays = same && (has_rest || has(&["stay", "stays", "remain", "remains"]));
+    unchanged || stays || (has_rest && has_whole) || (dotted && (has_rest || same || has_whole))
 }
 
 #[cfg(test)]

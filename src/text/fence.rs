@@ -26,24 +26,24 @@ pub struct FenceLine<'a> {
 
 /// Splits a text into lines. A final line end does not start another line.
 pub fn split_lines(text: &str) -> impl Iterator<Item = TextLine<'_>> {
-    let mut rest = text;
+    let mut remaining = text;
     std::iter::from_fn(move || {
-        if rest.is_empty() {
+        if remaining.is_empty() {
             return None;
         }
 
-        let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
-        let after = match &rest.as_bytes()[end..] {
+        let end = memchr::memchr2(b'\n', b'\r', remaining.as_bytes()).unwrap_or(remaining.len());
+        let after = match &remaining.as_bytes()[end..] {
             [b'\r', b'\n', ..] => end + 2,
             [] => end,
             _ => end + 1,
         };
         let line = TextLine {
-            text: &rest[..end],
-            ending: &rest[end..after],
+            text: &remaining[..end],
+            ending: &remaining[end..after],
         };
 
-        rest = &rest[after..];
+        remaining = &remaining[after..];
         Some(line)
     })
 }
@@ -83,12 +83,12 @@ pub fn split_indent(line: &str) -> (usize, &str) {
 }
 
 /// Returns the length of the longest run of an ASCII character.
-pub fn longest_run(content: &str, mark: char) -> usize {
+pub fn longest_run(text: &str, mark: char) -> usize {
     let mark = u8::try_from(mark).unwrap_or_default();
-    let bytes = content.as_bytes();
+    let bytes = text.as_bytes();
     let (mut longest, mut at) = (0, 0);
-    while let Some(found) = memchr::memchr(mark, &bytes[at..]) {
-        let start = at + found;
+    while let Some(offset) = memchr::memchr(mark, &bytes[at..]) {
+        let start = at + offset;
         let run = bytes[start..].iter().take_while(|&&b| b == mark).count();
         longest = longest.max(run);
         at = start + run;
@@ -98,8 +98,8 @@ pub fn longest_run(content: &str, mark: char) -> usize {
 }
 
 /// Returns a backtick fence longer than any run of backticks in the content.
-pub fn fence_for(content: &str, min_len: usize) -> String {
-    "`".repeat(min_len.max(3).max(longest_run(content, '`') + 1))
+pub fn fence_for(text: &str, min_len: usize) -> String {
+    "`".repeat(min_len.max(3).max(longest_run(text, '`') + 1))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! `.gitmodules` from its first syntax error on, and so does this module.
 
 use super::path::{GitFile, git_file};
-use super::visible::visible;
+use super::sanitize::sanitize_line;
 
 /// git ignores attributes in lines of this length or longer.
 const MAX_LINE: usize = 2048;
@@ -13,17 +13,17 @@ const MAX_LINE: usize = 2048;
 const HOST: &[u8] = b".-_[:]";
 
 /// Returns the reason why git refuses a file of this name with this content; `None` if it does not.
-pub fn refused(name: &str, content: &[u8]) -> Option<String> {
+pub fn refused(name: &str, contents: &[u8]) -> Option<String> {
     match git_file(name)? {
-        GitFile::Attributes => long_line(content)
+        GitFile::Attributes => long_line(contents)
             .map(|line| format!("line {line} has {MAX_LINE} bytes or more, which git refuses")),
-        GitFile::Modules => settings(content).iter().find_map(refused_setting),
+        GitFile::Modules => settings(contents).iter().find_map(refused_setting),
     }
 }
 
 /// Returns the number of the first line that is too long. git reads up to the first NUL.
-fn long_line(content: &[u8]) -> Option<usize> {
-    let text = content.split(|&byte| byte == 0).next().unwrap_or_default();
+fn long_line(contents: &[u8]) -> Option<usize> {
+    let text = contents.split(|&byte| byte == 0).next().unwrap_or_default();
     let mut lines = text.split(|&byte| byte == b'\n');
     lines
         .position(|line| line.len() >= MAX_LINE)
@@ -41,14 +41,14 @@ fn refused_setting(setting: &Setting) -> Option<String> {
     let remaining = setting.name.strip_prefix(b"submodule.")?;
     let dot = remaining.iter().rposition(|&byte| byte == b'.')?;
     let (submodule, key) = (&remaining[..dot], &remaining[dot + 1..]);
-    let display = |bytes: &[u8]| visible(&String::from_utf8_lossy(bytes)).into_owned();
+    let display = |bytes: &[u8]| sanitize_line(&String::from_utf8_lossy(bytes)).into_owned();
     if submodule.is_empty() || climbs(submodule) {
         let submodule = display(submodule);
         return Some(format!("git refuses the submodule name `{submodule}`"));
     }
 
     let value = setting.value.as_deref()?;
-    let (what, is_refused) = match key {
+    let (setting_name, is_refused) = match key {
         b"url" => ("URL", is_refused_url(value)),
         b"path" => ("path", value.starts_with(b"-")),
         b"update" => ("update command", value.starts_with(b"!")),
@@ -56,7 +56,7 @@ fn refused_setting(setting: &Setting) -> Option<String> {
     };
     is_refused.then(|| {
         let (submodule, value) = (display(submodule), display(value));
-        format!("git refuses the {what} `{value}` of submodule `{submodule}`")
+        format!("git refuses the {setting_name} `{value}` of submodule `{submodule}`")
     })
 }
 
@@ -184,9 +184,9 @@ fn decoded(url: &[u8]) -> Vec<u8> {
 
 /// Reads settings as git does, up to the first syntax error. In a blob, git takes a byte order mark for
 /// one.
-fn settings(content: &[u8]) -> Vec<Setting> {
+fn settings(contents: &[u8]) -> Vec<Setting> {
     let mut reader = SettingsReader {
-        remaining: content,
+        remaining: contents,
         parsed: Vec::new(),
     };
     // What was read before an error counts.
@@ -343,9 +343,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(name: &str, content: &str, expected: &str) {
-        let parsed = refused(name, content.as_bytes());
-        assert_eq!(parsed.as_deref().unwrap_or(""), expected, "{content}");
+    fn check(name: &str, contents: &str, expected: &str) {
+        let parsed = refused(name, contents.as_bytes());
+        assert_eq!(parsed.as_deref().unwrap_or(""), expected, "{contents}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 // Generic names, in lower case.
-const GENERIC: [&str; 24] = [
+const GENERIC_NAMES: [&str; 24] = [
     "user",
     "username",
     "yourname",
@@ -135,18 +135,18 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Returns the paths in a text that name a person. Paths below `home` count wherever it is.
 pub(super) fn home_paths(text: &str, home: Option<&str>) -> Vec<HomePath> {
-    let mut found: Vec<HomePath> = HOME
+    let mut paths: Vec<HomePath> = HOME
         .captures_iter(text)
         .filter_map(|captures| {
             let (before, dir) = (captures.name("before")?, captures.name("dir")?);
             let name = captures.name("name")?.range();
             let needs_drive = dir.as_str() == "users";
             let is_start = is_start(text, before.start(), needs_drive);
-            named(text, before.start(), name).filter(|_| is_start)
+            named_path(text, before.start(), name).filter(|_| is_start)
         })
         .collect();
 
-    found.extend(JOINED.captures_iter(text).filter_map(|captures| {
+    paths.extend(JOINED.captures_iter(text).filter_map(|captures| {
         let (start, name) = (captures.get(0)?.start(), captures.name("name")?);
         let path = HomePath {
             range: start..name.end(),
@@ -155,14 +155,14 @@ pub(super) fn home_paths(text: &str, home: Option<&str>) -> Vec<HomePath> {
         (!is_generic(name.as_str())).then_some(path)
     }));
     let own_name = home.and_then(|home| home.trim_end_matches('/').rsplit('/').next());
-    found.extend(tildes(text, own_name));
-    found.extend(own(text, home));
-    found
+    paths.extend(tildes(text, own_name));
+    paths.extend(own(text, home));
+    paths
 }
 
-fn named(text: &str, start: usize, mut name: Range<usize>) -> Option<HomePath> {
-    if let Some(rest) = REST_OF_NAME.captures(&text[name.end..]) {
-        name.end += rest.get(1)?.len();
+fn named_path(text: &str, start: usize, mut name: Range<usize>) -> Option<HomePath> {
+    if let Some(suffix) = REST_OF_NAME.captures(&text[name.end..]) {
+        name.end += suffix.get(1)?.len();
     }
     // A full stop can end a sentence.
     name.end -= text[name.clone()].len() - text[name.clone()].trim_end_matches('.').len();
@@ -201,7 +201,7 @@ fn is_whole_path(text: &str, start: usize, name: Range<usize>) -> bool {
 }
 
 fn is_generic(name: &str) -> bool {
-    GENERIC.contains(&name.to_lowercase().as_str())
+    GENERIC_NAMES.contains(&name.to_lowercase().as_str())
 }
 
 fn tildes(text: &str, own: Option<&str>) -> impl Iterator<Item = HomePath> {
@@ -232,23 +232,23 @@ fn own(text: &str, home: Option<&str>) -> Vec<HomePath> {
     }
 
     let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     for separator in ["/", "\\/", "%2F", "%2f"] {
         let spelled = home.replace('/', separator);
         let name = spelled.len() - (home.len() - dir);
         let is_whole = |at: usize| {
-            let rest = &text[at + spelled.len()..];
+            let tail = &text[at + spelled.len()..];
             // A full stop can end a sentence.
-            !rest.trim_start_matches('.').starts_with(goes_on)
+            !tail.trim_start_matches('.').starts_with(goes_on)
         };
         let matches = text.match_indices(&spelled);
         let matches = matches.filter(|(at, _)| is_whole(*at) && is_start(text, *at, false));
-        found.extend(matches.map(|(at, _)| HomePath {
+        paths.extend(matches.map(|(at, _)| HomePath {
             range: at..at + spelled.len(),
             name: at + name,
         }));
     }
-    found
+    paths
 }
 
 /// Returns `true` if a path starts here or at a directory of homes in front, rather than the middle
@@ -270,9 +270,9 @@ fn is_start(text: &str, start: usize, needs_drive: bool) -> bool {
         return true;
     }
 
-    if let Some((_, rest)) = word.split_once("://") {
-        let is_local = rest.is_empty() || ["file", "localhost"].contains(&rest);
-        let is_root = ROOTS.find(rest).is_some_and(|root| root.as_str() == rest);
+    if let Some((_, tail)) = word.split_once("://") {
+        let is_local = tail.is_empty() || ["file", "localhost"].contains(&tail);
+        let is_root = ROOTS.find(tail).is_some_and(|root| root.as_str() == tail);
         return is_local || is_root || word.starts_with("file://wsl");
     }
     let host = word.strip_prefix('/').unwrap_or_default();
@@ -333,8 +333,8 @@ fn with_slashes(word: &str) -> String {
 
 /// Returns the last position up to `at` at which the text can be split.
 pub(super) fn boundary(text: &str, at: usize) -> usize {
-    let mut places = (0..=at).rev();
-    places
+    let mut offsets = (0..=at).rev();
+    offsets
         .find(|at| text.is_char_boundary(*at))
         .unwrap_or_default()
 }
@@ -343,7 +343,7 @@ pub(super) fn boundary(text: &str, at: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn found(text: &str, home: Option<&str>) -> Vec<String> {
+    fn find_names(text: &str, home: Option<&str>) -> Vec<String> {
         let paths = home_paths(text, home).into_iter();
         let mut names: Vec<_> = paths
             .map(|path| text[path.name..path.range.end].to_owned())
@@ -401,15 +401,15 @@ mod tests {
             "x:/home/ada/x",
             "~/.claude/projects/-home-ada-src-x/y.jsonl",
         ] {
-            assert_eq!(found(text, None), ["ada"], "{text}");
+            assert_eq!(find_names(text, None), ["ada"], "{text}");
         }
-        assert_eq!(found("C:\\Users\\Ada L\\x", None), ["Ada L"]);
-        assert_eq!(found("owner ~ada", Some("/home/ada")), ["ada"]);
+        assert_eq!(find_names("C:\\Users\\Ada L\\x", None), ["Ada L"]);
+        assert_eq!(find_names("owner ~ada", Some("/home/ada")), ["ada"]);
         assert_eq!(
-            found("x=%2Fsrv%2Fpeople%2Fada", Some("/srv/people/ada")),
+            find_names("x=%2Fsrv%2Fpeople%2Fada", Some("/srv/people/ada")),
             ["ada"]
         );
-        assert_eq!(found("see /root/.cargo", Some("/root")), ["root"]);
+        assert_eq!(find_names("see /root/.cargo", Some("/root")), ["root"]);
     }
 
     #[test]
@@ -426,7 +426,7 @@ mod tests {
             "HEAD~ada/x https://example.org/~ada/x ~/x ~1.2/x ~km/h and ~ada",
             "/root/.cargo/bin /var/root/x",
         ] {
-            assert_eq!(found(text, None), [""; 0], "{text}");
+            assert_eq!(find_names(text, None), [""; 0], "{text}");
         }
     }
 }

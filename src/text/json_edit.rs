@@ -63,11 +63,11 @@ pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
             return None;
         };
         // Of duplicate keys the last one counts, as in serde_json.
-        let Some((_, _, found)) = members.iter().rev().find(|(name, ..)| name == key) else {
+        let Some((_, _, child)) = members.iter().rev().find(|(name, ..)| name == key) else {
             let new = nested(&path[at..], value);
             return Some(insert(text, &node, Some(key), &new));
         };
-        node = found.clone();
+        node = child.clone();
     }
 
     match node.children {
@@ -80,34 +80,34 @@ pub fn push(text: &str, path: &[&str], value: &Value) -> Option<String> {
 /// does not exist.
 pub fn remove(text: &str, path: &[&str], index: usize) -> Option<String> {
     let mut nodes = vec![parse(text)?];
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     for key in path {
         let JsonChildren::Object(members) = &nodes.last()?.children else {
             return None;
         };
-        let place = members.iter().rposition(|(name, ..)| name == key)?;
-        let node = members[place].2.clone();
-        places.push(place);
+        let position = members.iter().rposition(|(name, ..)| name == key)?;
+        let node = members[position].2.clone();
+        positions.push(position);
         nodes.push(node);
     }
 
     if !matches!(nodes.last()?.children, JsonChildren::Array(_)) {
         return None;
     }
-    places.push(index);
-    while let (Some(node), Some(place)) = (nodes.pop(), places.pop()) {
+    positions.push(index);
+    while let (Some(node), Some(position)) = (nodes.pop(), positions.pop()) {
         let spans = node.spans();
-        if place >= spans.len() {
+        if position >= spans.len() {
             return None;
         }
         if spans.len() > 1 {
-            return Some(without(text, &spans, place));
+            return Some(remove_span(text, &spans, position));
         }
         let inside = node.span.start + 1..node.span.end - 1;
-        let front = &text[inside.start..spans[place].start];
+        let front = &text[inside.start..spans[position].start];
         if front == WAS_EMPTY {
-            let rest = &text[spans[place].end..];
-            return Some(format!("{}{rest}", &text[..inside.start]));
+            let tail = &text[spans[position].end..];
+            return Some(format!("{}{tail}", &text[..inside.start]));
         }
         if nodes.is_empty() && front == WAS_NOTHING {
             return Some(text[..node.span.start].to_owned());
@@ -120,48 +120,48 @@ pub fn remove(text: &str, path: &[&str], index: usize) -> Option<String> {
     None
 }
 
-fn without(text: &str, spans: &[Range<usize>], place: usize) -> String {
-    let cut = match place {
+fn remove_span(text: &str, spans: &[Range<usize>], position: usize) -> String {
+    let cut = match position {
         0 => spans[0].start..spans[1].start,
-        _ => spans[place - 1].end..spans[place].end,
+        _ => spans[position - 1].end..spans[position].end,
     };
     format!("{}{}", &text[..cut.start], &text[cut.end..])
 }
 
 fn insert(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> String {
     let layout = JsonLayout::of(text);
-    let whole = &text[node.span.clone()];
+    let source = &text[node.span.clone()];
     let spans = node.spans();
-    let named = |shown: String| match key {
-        Some(key) => format!("{}: {shown}", Value::from(key)),
-        None => shown,
+    let member = |rendered: String| match key {
+        Some(key) => format!("{}: {rendered}", Value::from(key)),
+        None => rendered,
     };
 
     if let Some(last) = spans.last() {
         let (before, after) = text.split_at(last.end);
-        if !whole.contains('\n') {
-            return format!("{before}, {}{after}", named(value.to_string()));
+        if !source.contains('\n') {
+            return format!("{before}, {}{after}", member(value.to_string()));
         }
         let inner = indent_at(text, spans[0].start);
-        let shown = named(layout.pretty(value, inner));
-        return format!("{before},{}{inner}{shown}{after}", layout.line_end);
+        let rendered = member(layout.pretty(value, inner));
+        return format!("{before},{}{inner}{rendered}{after}", layout.line_end);
     }
 
-    let shown = named(layout.pretty(value, indent_at(text, node.span.start)));
+    let rendered = member(layout.pretty(value, indent_at(text, node.span.start)));
     let (before, after) = text.split_at(node.span.start + 1);
-    format!("{before}{WAS_EMPTY}{shown}{after}")
+    format!("{before}{WAS_EMPTY}{rendered}{after}")
 }
 
 fn insert_into_empty(text: &str, node: &JsonNode, key: Option<&str>, value: &Value) -> String {
     let layout = JsonLayout::of(text);
-    let shown = layout.pretty(value, layout.unit);
-    let shown = match key {
-        Some(key) => format!("{}: {shown}", Value::from(key)),
-        None => shown,
+    let rendered = layout.pretty(value, layout.unit);
+    let rendered = match key {
+        Some(key) => format!("{}: {rendered}", Value::from(key)),
+        None => rendered,
     };
     let (unit, end) = (layout.unit, layout.line_end);
     format!(
-        "{}{end}{unit}{shown}{end}{}",
+        "{}{end}{unit}{rendered}{end}{}",
         &text[..=node.span.start],
         &text[node.span.end - 1..]
     )
@@ -233,8 +233,8 @@ struct JsonScanner<'t> {
 impl JsonScanner<'_> {
     /// Skips whitespace and returns the next byte.
     fn peek(&mut self) -> Option<u8> {
-        let rest = &self.text.as_bytes()[self.at..];
-        self.at += rest
+        let tail = &self.text.as_bytes()[self.at..];
+        self.at += tail
             .iter()
             .take_while(|byte| byte.is_ascii_whitespace())
             .count();
@@ -261,10 +261,10 @@ impl JsonScanner<'_> {
                 JsonChildren::None
             }
             _ => {
-                let rest = &self.text.as_bytes()[self.at..];
+                let tail = &self.text.as_bytes()[self.at..];
                 let is_part =
                     |byte: &&u8| !matches!(byte, b',' | b']' | b'}') && !byte.is_ascii_whitespace();
-                self.at += rest.iter().take_while(is_part).count();
+                self.at += tail.iter().take_while(is_part).count();
                 JsonChildren::None
             }
         };
@@ -397,9 +397,9 @@ mod tests {
             let two = push(&one, &["hooks", "Stop"], &value).unwrap();
             serde_json::from_str::<Value>(&two).unwrap();
             for order in [["Start", "Stop"], ["Stop", "Start"]] {
-                let left = remove(&two, &["hooks", order[0]], 0).unwrap();
-                let left = remove(&left, &["hooks", order[1]], 0).unwrap();
-                assert_eq!(left, text, "{two}");
+                let remaining = remove(&two, &["hooks", order[0]], 0).unwrap();
+                let remaining = remove(&remaining, &["hooks", order[1]], 0).unwrap();
+                assert_eq!(remaining, text, "{two}");
             }
         }
     }
@@ -419,9 +419,9 @@ mod tests {
             ]
         });
         let member = prop::collection::btree_map("[a-z]{1,3}", inner.clone(), 1..4);
-        (member, prop::collection::vec(inner, 1..3), 0..3).prop_map(|(members, list, way)| {
+        (member, prop::collection::vec(inner, 1..3), 0..3).prop_map(|(members, list, variant)| {
             let mut value = Value::Object(members.into_iter().collect());
-            match way {
+            match variant {
                 0 => {}
                 1 => value["hooks"] = json!({ "Other": list }),
                 _ => value["hooks"] = json!({ "Stop": list }),

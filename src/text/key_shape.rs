@@ -507,11 +507,11 @@ impl KeyShape {
         } else {
             START
         };
-        let whole = match pattern.contains("(?P<key>") {
+        let full = match pattern.contains("(?P<key>") {
             true => format!("{start}(?:{pattern})"),
             false => format!("{start}(?P<key>{pattern})"),
         };
-        Regex::new(&whole).expect("the patterns are constants that the tests compile")
+        Regex::new(&full).expect("the patterns are constants that the tests compile")
     }
 }
 
@@ -519,8 +519,8 @@ static REGEXES: [OnceLock<Regex>; SHAPES.len()] = [const { OnceLock::new() }; SH
 
 /// Returns the keys in a text in order, without overlaps, each with the name of its shape.
 pub(super) fn key_shapes(text: &str) -> Vec<(&'static str, Range<usize>)> {
-    let mut found: Vec<(usize, Range<usize>)> = Vec::new();
-    for at in marked(text) {
+    let mut hits: Vec<(usize, Range<usize>)> = Vec::new();
+    for at in shapes_with_marks(text) {
         let regex = REGEXES[at].get_or_init(|| SHAPES[at].regex());
         for captures in regex.captures_iter(text) {
             let Some(key) = captures.name("key") else {
@@ -528,33 +528,33 @@ pub(super) fn key_shapes(text: &str) -> Vec<(&'static str, Range<usize>)> {
             };
             let before = &text[captures.get(0).map_or(0, |all| all.start())..key.start()];
             if SHAPES[at].filter.accepts(key.as_str(), before) {
-                found.push((at, key.range()));
+                hits.push((at, key.range()));
             }
         }
     }
 
-    found.sort_unstable_by_key(|(at, range)| (range.start, *at));
+    hits.sort_unstable_by_key(|(at, range)| (range.start, *at));
     let mut end = 0;
-    found.retain(|(_, range)| {
+    hits.retain(|(_, range)| {
         let is_apart = range.start >= end;
         if is_apart {
             end = range.end;
         }
         is_apart
     });
-    let named = found.into_iter();
-    named.map(|(at, range)| (SHAPES[at].name, range)).collect()
+    let ranges = hits.into_iter();
+    ranges.map(|(at, range)| (SHAPES[at].name, range)).collect()
 }
 
 /// Returns the shapes with a mark in a text.
-fn marked(text: &str) -> Vec<usize> {
+fn shapes_with_marks(text: &str) -> Vec<usize> {
     let marks = &*MARKS;
     let mut is_marked = [false; SHAPES.len()];
     let mut at = 0;
-    while let Some(found) = marks.pattern.find_at(text, at) {
+    while let Some(mark) = marks.pattern.find_at(text, at) {
         // Another mark can begin inside of this one.
-        at = found.start() + 1;
-        let shapes = marks.shapes.get(found.as_str()).into_iter().flatten();
+        at = mark.start() + 1;
+        let shapes = marks.shapes.get(mark.as_str()).into_iter().flatten();
         shapes.for_each(|&shape| is_marked[shape] = true);
     }
     (0..SHAPES.len()).filter(|&at| is_marked[at]).collect()
@@ -701,15 +701,15 @@ mod tests {
     /// Fills a template: `{any:40}` stands for 40 random characters of the alphabet.
     fn filled(template: &str) -> String {
         let mut text = String::new();
-        let mut rest = template;
-        while let Some((before, after)) = rest.split_once('{') {
+        let mut remaining = template;
+        while let Some((before, after)) = remaining.split_once('{') {
             let (blank, after) = after.split_once('}').unwrap();
             let (alphabet, length) = blank.split_once(':').unwrap();
             text += before;
             text += &random(alphabet, length.parse().unwrap());
-            rest = after;
+            remaining = after;
         }
-        text + rest
+        text + remaining
     }
 
     /// Made-up keys: a prefix of the rule set, and random characters of its alphabet and length.
@@ -819,8 +819,8 @@ mod tests {
                 format!("first\\n{key}\\nlast"),
                 format!("\u{1b}[32m{key}\u{1b}[0m"),
             ] {
-                let found = key_shapes(&text);
-                let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+                let hits = key_shapes(&text);
+                let names: Vec<&str> = hits.iter().map(|(name, _)| *name).collect();
                 assert!(names.contains(name), "{name} in {text}: {names:?}");
             }
         }
@@ -830,9 +830,9 @@ mod tests {
     fn a_key_in_escaped_json_is_found_without_its_quotes() {
         let value = random("any", 32);
         let text = format!(r#""{{\"Authorization\":\"Bearer {value}\"}}""#);
-        let found = key_shapes(&text);
-        assert_eq!(found.len(), 1);
-        assert_eq!(text[found[0].1.clone()], value);
+        let hits = key_shapes(&text);
+        assert_eq!(hits.len(), 1);
+        assert_eq!(text[hits[0].1.clone()], value);
     }
 
     #[test]

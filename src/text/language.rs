@@ -50,7 +50,7 @@ struct LanguageReader {
     /// The construct that is open at the end of the previous line.
     open: Option<OpenConstruct>,
     /// Terminators of the pending here-documents, in order.
-    awaited: Vec<String>,
+    terminators: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -66,21 +66,21 @@ impl LanguageReader {
         LanguageReader {
             language,
             open: None,
-            awaited: Vec::new(),
+            terminators: Vec::new(),
         }
     }
 
     /// Returns `true` if the next line starts inside a span.
     fn is_inside(&self) -> bool {
-        self.open.is_some() || !self.awaited.is_empty()
+        self.open.is_some() || !self.terminators.is_empty()
     }
 
     /// Reads a line. Returns `true` if an open span ended in this line or before it.
     fn read(&mut self, line: &str) -> bool {
-        if let Some(word) = self.awaited.first() {
+        if let Some(word) = self.terminators.first() {
             let ends = line.trim() == word;
             if ends {
-                self.awaited.remove(0);
+                self.terminators.remove(0);
             }
             return ends;
         }
@@ -100,13 +100,13 @@ impl LanguageReader {
                     return false;
                 };
                 self.open = None;
-                self.rest(&line[end..]);
+                self.scan(&line[end..]);
                 return true;
             }
             None => false,
         };
 
-        self.rest(line);
+        self.scan(line);
         if self.language.blocks && self.open.is_none() && opens_block(line) {
             let key = line.trim_start_matches([' ', '-']);
             self.open = Some(OpenConstruct::Indented(line.len() - key.len()));
@@ -115,71 +115,71 @@ impl LanguageReader {
         ended
     }
 
-    fn rest(&mut self, line: &str) {
+    fn scan(&mut self, line: &str) {
         let mut at = 0;
-        while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
-            if let Some((open, close)) = self.span(rest) {
+        while let Some(tail) = line.get(at..).filter(|tail| !tail.is_empty()) {
+            if let Some((open, close)) = self.span(tail) {
                 let from = at + open.len();
                 let Some(end) = end_of(&line[from..], close) else {
                     self.open = Some(OpenConstruct::Span(close));
                     return;
                 };
                 at = from + end;
-            } else if self.is_comment(&line[..at], rest) {
+            } else if self.is_comment(&line[..at], tail) {
                 return;
-            } else if let Some(len) = self.quoted(rest) {
+            } else if let Some(len) = self.quoted(tail) {
                 at += len;
-            } else if let Some((word, len)) = self.here(rest) {
-                self.awaited.push(word.to_owned());
+            } else if let Some((word, len)) = self.here(tail) {
+                self.terminators.push(word.to_owned());
                 at += len;
             } else {
-                at += rest.chars().next().map_or(1, char::len_utf8);
+                at += tail.chars().next().map_or(1, char::len_utf8);
             }
         }
     }
 
-    fn span(&self, rest: &str) -> Option<(&'static str, &'static str)> {
+    fn span(&self, tail: &str) -> Option<(&'static str, &'static str)> {
         let spans = self.language.spans.iter();
-        spans.copied().find(|(open, _)| rest.starts_with(open))
+        spans.copied().find(|(open, _)| tail.starts_with(open))
     }
 
     /// Returns `true` if the rest of the line is a comment. `#` must start a word, as in a shell.
-    fn is_comment(&self, before: &str, rest: &str) -> bool {
+    fn is_comment(&self, before: &str, tail: &str) -> bool {
         let begins_word = !before.ends_with(|c: char| !c.is_whitespace());
         let mut marks = self.language.comments.iter();
-        marks.any(|mark| rest.starts_with(mark) && (*mark != "#" || begins_word))
+        marks.any(|mark| tail.starts_with(mark) && (*mark != "#" || begins_word))
     }
 
     /// Returns the length of a string that ends on the same line.
-    fn quoted(&self, rest: &str) -> Option<usize> {
-        let mark = rest.chars().next()?;
+    fn quoted(&self, tail: &str) -> Option<usize> {
+        let mark = tail.chars().next()?;
         let close = self
             .language
             .quotes
             .iter()
             .find(|quote| quote.starts_with(mark))?;
-        let len = 1 + end_of(&rest[1..], close)?;
+        let len = 1 + end_of(&tail[1..], close)?;
         let is_lifetime = self.language.lifetimes
             && mark == '\''
-            && !rest[1..].starts_with('\\')
-            && rest[1..len].chars().count() > 2;
+            && !tail[1..].starts_with('\\')
+            && tail[1..len].chars().count() > 2;
 
         (!is_lifetime).then_some(len)
     }
 
     /// Returns the terminator of a here-document that starts here, and the length of its operator.
-    fn here<'a>(&self, rest: &'a str) -> Option<(&'a str, usize)> {
-        let after = rest.strip_prefix("<<").filter(|_| self.language.here)?;
+    fn here<'a>(&self, tail: &'a str) -> Option<(&'a str, usize)> {
+        let after = tail.strip_prefix("<<").filter(|_| self.language.here)?;
         let word = after.trim_start_matches(['-', '~', ' ', '\t']);
         let quote = word.chars().next().filter(|c| matches!(c, '\'' | '"'));
         let name = &word[usize::from(quote.is_some() || word.starts_with('\\'))..];
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let len = name.find(|c| !is_part(c)).unwrap_or(name.len());
         let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        let closed = quote.is_none_or(|quote| name[len..].starts_with(quote));
-        let read = rest.len() - name.len() + len + usize::from(quote.is_some());
+        let is_closed = quote.is_none_or(|quote| name[len..].starts_with(quote));
+        let read = tail.len() - name.len() + len + usize::from(quote.is_some());
 
-        (starts && closed).then(|| (&name[..len], read))
+        (starts && is_closed).then(|| (&name[..len], read))
     }
 }
 

@@ -10,11 +10,11 @@ use super::home_path::{boundary, home_paths};
 use super::secret;
 
 // Replaces a user's name. It is a generic name, so it is not reported again.
-const NOBODY: &str = "user";
+const PLACEHOLDER: &str = "user";
 // Redaction ends after so many passes, whatever is left.
 const MAX_PASSES: usize = 4;
 // Bytes shown on either side of a leak.
-const SHOWN: usize = 40;
+const CONTEXT_BYTES: usize = 40;
 
 /// Kind of a leak.
 #[derive(
@@ -69,7 +69,7 @@ pub struct Leak {
     /// Its kind.
     pub kind: LeakKind,
     /// A short description.
-    pub what: &'static str,
+    pub label: &'static str,
     /// Its position in bytes.
     pub range: Range<usize>,
     /// Offset of the sensitive part: the user's name, or the whole key.
@@ -81,36 +81,36 @@ pub struct Leak {
 pub fn leaks(text: &str, home: Option<&str>) -> Vec<Leak> {
     let keys = secret::secret_ranges(text)
         .into_iter()
-        .map(|(what, range)| Leak {
+        .map(|(label, range)| Leak {
             kind: LeakKind::Keys,
-            what,
+            label,
             secret: range.start,
             range,
         });
     let paths = home_paths(text, home).into_iter().map(|path| Leak {
         kind: LeakKind::Paths,
-        what: "personal path",
+        label: "personal path",
         range: path.range,
         secret: path.name,
     });
-    let mut found: Vec<Leak> = keys.chain(paths).collect();
-    found.sort_by_key(|leak| (leak.range.start, leak.range.end));
+    let mut all: Vec<Leak> = keys.chain(paths).collect();
+    all.sort_by_key(|leak| (leak.range.start, leak.range.end));
 
-    let mut apart: Vec<Leak> = Vec::with_capacity(found.len());
-    for leak in found {
-        match apart.last_mut() {
+    let mut disjoint: Vec<Leak> = Vec::with_capacity(all.len());
+    for leak in all {
+        match disjoint.last_mut() {
             Some(last) if leak.range.start < last.range.end => {
                 last.range.end = last.range.end.max(leak.range.end);
                 // Report the overlap as a key, so that nothing of the key is shown.
                 if leak.kind < last.kind {
-                    (last.kind, last.what) = (leak.kind, leak.what);
+                    (last.kind, last.label) = (leak.kind, leak.label);
                 }
             }
-            _ => apart.push(leak),
+            _ => disjoint.push(leak),
         }
     }
 
-    apart
+    disjoint
 }
 
 /// Like [`leaks`], for bytes that might not be UTF-8.
@@ -119,16 +119,16 @@ pub fn leaks_of_bytes(bytes: &[u8], home: Option<&str>) -> Vec<Leak> {
 }
 
 /// Redacts the leaks of these kinds. `None` if there are none. YAML stays valid YAML.
-pub fn without(
+pub fn redact_leaks(
     bytes: &[u8],
     is_yaml: bool,
     kinds: LeakKinds,
     home: Option<&str>,
 ) -> Option<Vec<u8>> {
-    let mut redacted = once(bytes, is_yaml, kinds, home)?;
+    let mut redacted = redact_once(bytes, is_yaml, kinds, home)?;
     // Without a foreign letter in its path, a value can look like a key.
     for _ in 0..MAX_PASSES {
-        match once(&redacted, is_yaml, kinds, home) {
+        match redact_once(&redacted, is_yaml, kinds, home) {
             Some(again) => redacted = again,
             None => break,
         }
@@ -136,10 +136,15 @@ pub fn without(
     Some(redacted)
 }
 
-fn once(bytes: &[u8], is_yaml: bool, kinds: LeakKinds, home: Option<&str>) -> Option<Vec<u8>> {
-    let found = leaks_of_bytes(bytes, home);
+fn redact_once(
+    bytes: &[u8],
+    is_yaml: bool,
+    kinds: LeakKinds,
+    home: Option<&str>,
+) -> Option<Vec<u8>> {
+    let leaks = leaks_of_bytes(bytes, home);
     let (mut plain, mut end) = (Vec::new(), 0);
-    for leak in found.iter().filter(|leak| kinds.has(leak.kind)) {
+    for leak in leaks.iter().filter(|leak| kinds.has(leak.kind)) {
         plain.extend_from_slice(&bytes[end..leak.range.start]);
         plain.extend_from_slice(&leak.replacement(bytes, is_yaml));
         end = leak.range.end;
@@ -152,39 +157,42 @@ fn once(bytes: &[u8], is_yaml: bool, kinds: LeakKinds, home: Option<&str>) -> Op
 impl Leak {
     fn replacement(&self, bytes: &[u8], is_yaml: bool) -> Vec<u8> {
         if self.kind == LeakKind::Paths {
-            let folder = &bytes[self.range.start..self.secret];
-            return [folder, NOBODY.as_bytes()].concat();
+            let dir = &bytes[self.range.start..self.secret];
+            return [dir, PLACEHOLDER.as_bytes()].concat();
         }
 
         // A bracket would start a list in YAML.
         let [open, close] = if is_yaml { ["(", ")"] } else { ["[", "]"] };
-        let what = self.what.split(" assigned").next().unwrap_or_default();
-        format!("{open}redacted {what}{close}").into_bytes()
+        let label = self.label.split(" assigned").next().unwrap_or_default();
+        format!("{open}redacted {label}{close}").into_bytes()
     }
 }
 
 /// Returns an excerpt of the line with a leak, with all keys masked.
-pub fn shown(text: &str, leak: &Leak, all: &[Leak]) -> String {
+pub fn masked_excerpt(text: &str, leak: &Leak, all: &[Leak]) -> String {
     let line = text[..leak.range.start].rfind('\n').map_or(0, |at| at + 1);
-    let rest = text[leak.range.end..].find('\n');
-    let line_end = rest.map_or(text.len(), |at| leak.range.end + at);
-    let start = boundary(text, line.max(leak.range.start.saturating_sub(SHOWN)));
-    let end = boundary(text, line_end.min(leak.range.end + SHOWN));
+    let newline = text[leak.range.end..].find('\n');
+    let line_end = newline.map_or(text.len(), |at| leak.range.end + at);
+    let start = boundary(
+        text,
+        line.max(leak.range.start.saturating_sub(CONTEXT_BYTES)),
+    );
+    let end = boundary(text, line_end.min(leak.range.end + CONTEXT_BYTES));
 
-    let mut view = String::from(if start > line { "..." } else { "" });
+    let mut excerpt = String::from(if start > line { "..." } else { "" });
     let mut at = start;
     let keys = all.iter().filter(|other| other.kind == LeakKind::Keys);
     for key in keys.filter(|key| key.range.start < end && key.range.end > start) {
-        view.push_str(&text[at.min(key.range.start.max(start))..key.range.start.max(start)]);
-        view.push_str(&format!("[{}]", key.what));
+        excerpt.push_str(&text[at.min(key.range.start.max(start))..key.range.start.max(start)]);
+        excerpt.push_str(&format!("[{}]", key.label));
         at = key.range.end.min(end);
     }
 
-    view.push_str(&text[at..end]);
+    excerpt.push_str(&text[at..end]);
     if end < line_end {
-        view.push_str("...");
+        excerpt.push_str("...");
     }
-    view.trim().to_owned()
+    excerpt.trim().to_owned()
 }
 
 /// Converts bytes to a text with the same offsets. Replaces non-ASCII bytes if it is not UTF-8.
@@ -216,7 +224,7 @@ mod tests {
     }
 
     fn plain(text: &str, home: Option<&str>) -> String {
-        let plain = without(text.as_bytes(), false, LeakKinds::ALL, home);
+        let plain = redact_leaks(text.as_bytes(), false, LeakKinds::ALL, home);
         plain.map_or_else(
             || text.to_owned(),
             |bytes| String::from_utf8(bytes).unwrap(),
@@ -272,7 +280,7 @@ mod tests {
     fn keys_go_and_yaml_stays_yaml() {
         let text = format!("text: {}\nnext: 1\n", key());
         let redact = |is_yaml| {
-            let bytes = without(text.as_bytes(), is_yaml, LeakKinds::ALL, None).unwrap();
+            let bytes = redact_leaks(text.as_bytes(), is_yaml, LeakKinds::ALL, None).unwrap();
             String::from_utf8(bytes).unwrap()
         };
         assert_eq!(redact(false), "text: [redacted github token]\nnext: 1\n");
@@ -282,7 +290,7 @@ mod tests {
     #[test]
     fn what_is_no_text_is_looked_at_as_well() {
         let bytes = [&b"\xff\xfe"[..], key().as_bytes(), b"\xff"].concat();
-        let plain = without(&bytes, false, LeakKinds::ALL, None).unwrap();
+        let plain = redact_leaks(&bytes, false, LeakKinds::ALL, None).unwrap();
         assert_eq!(plain, b"\xff\xfe[redacted github token]\xff");
     }
 
@@ -290,7 +298,7 @@ mod tests {
     fn a_line_is_shown_without_its_keys() {
         let check = |text: &str, expected: &str| {
             let all = leaks(text, None);
-            assert_eq!(shown(text, &all[0], &all), expected);
+            assert_eq!(masked_excerpt(text, &all[0], &all), expected);
         };
         check(
             &format!("a\nlet x = \"{0}\" + \"{0}\";\nb", key()),
@@ -323,7 +331,7 @@ mod tests {
             let text = format!("{before}{}{after} {}", key(), key());
             let all = leaks(&text, None);
             for leak in &all {
-                prop_assert!(!shown(&text, leak, &all).contains(&key()[4..24]));
+                prop_assert!(!masked_excerpt(&text, leak, &all).contains(&key()[4..24]));
             }
         }
     }

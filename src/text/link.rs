@@ -72,7 +72,7 @@ pub fn read(value: &str) -> Result<String, LinkError> {
 
     if let Some(address) = inner
         .strip_prefix('<')
-        .and_then(|rest| rest.strip_suffix('>'))
+        .and_then(|tail| tail.strip_suffix('>'))
     {
         return if is_url(address) {
             Ok(address.to_owned())
@@ -134,25 +134,25 @@ pub fn write_url(url: &str) -> String {
 fn split(value: &str) -> Vec<&str> {
     let linked = value.contains("](");
     let mut parts = Vec::new();
-    let mut rest = value;
+    let mut remaining = value;
     loop {
-        rest = rest.trim_start_matches([' ', '\t', ',', ';']);
-        if rest.is_empty() {
+        remaining = remaining.trim_start_matches([' ', '\t', ',', ';']);
+        if remaining.is_empty() {
             return parts;
         }
 
-        let end = match rest.find("](") {
-            Some(at) if linked && rest.starts_with(['[', '`']) => link_end(rest, at),
-            _ => rest.find([',', ';']).unwrap_or(rest.len()),
+        let end = match remaining.find("](") {
+            Some(at) if linked && remaining.starts_with(['[', '`']) => link_end(remaining, at),
+            _ => remaining.find([',', ';']).unwrap_or(remaining.len()),
         };
-        let end = if rest[end..].starts_with('`') {
+        let end = if remaining[end..].starts_with('`') {
             end + 1
         } else {
             end
         };
 
-        parts.push(rest[..end].trim());
-        rest = &rest[end..];
+        parts.push(remaining[..end].trim());
+        remaining = &remaining[end..];
     }
 }
 
@@ -174,15 +174,15 @@ fn link_end(text: &str, destination: usize) -> usize {
 
 /// Parses `[text](destination)`.
 fn link(value: &str) -> Result<String, LinkError> {
-    let Some((text, rest)) = value[1..].split_once("](") else {
+    let Some((text, tail)) = value[1..].split_once("](") else {
         return Err(LinkError::Form);
     };
-    if rest.contains("](") {
+    if tail.contains("](") {
         return Err(LinkError::Several);
     }
 
-    let Some(destination) = rest.strip_suffix(')') else {
-        return Err(if rest.contains(')') {
+    let Some(destination) = tail.strip_suffix(')') else {
+        return Err(if tail.contains(')') {
             LinkError::Beside
         } else {
             LinkError::Form
@@ -237,16 +237,16 @@ fn agree(text: String, destination: String) -> Result<String, LinkError> {
 fn names_address(text: &str, address: &str) -> bool {
     let bare = |url: &str| {
         url.split_once("://")
-            .map_or(url, |(_, rest)| rest)
+            .map_or(url, |(_, tail)| tail)
             .trim_start_matches("www.")
             .trim_end_matches('/')
             .to_owned()
     };
-    let (shown, real) = (bare(text), bare(address));
+    let (displayed, real) = (bare(text), bare(address));
     let host = real.split(['/', '?', '#']).next().unwrap_or_default();
     let word = !text.contains("://") && (text.contains(' ') || !text.contains(['/', '.']));
 
-    shown == real || (!text.contains("://") && shown == host) || word
+    displayed == real || (!text.contains("://") && displayed == host) || word
 }
 
 fn has_title(destination: &str) -> bool {
@@ -279,8 +279,8 @@ mod tests {
     use super::*;
 
     fn check(value: &str, expected: &str) {
-        let found = read(value).unwrap_or_else(|e| e.to_string());
-        assert_eq!(found, expected, "for {value:?}");
+        let actual = read(value).unwrap_or_else(|e| e.to_string());
+        assert_eq!(actual, expected, "for {value:?}");
     }
 
     #[test]

@@ -91,9 +91,9 @@ pub struct MarkdownCode {
     /// Column of the opening fence, from 0.
     pub indent: usize,
     /// `true` if it has a closing fence.
-    pub closed: bool,
+    pub is_closed: bool,
     /// The lines between the fences, from 1.
-    pub content: Range<usize>,
+    pub line_range: Range<usize>,
 }
 
 /// An item of a list.
@@ -128,7 +128,7 @@ pub fn read(text: &str) -> Document {
     for edge in root.traverse() {
         match edge {
             comrak::arena_tree::NodeEdge::Start(node) => builder.enter(node),
-            comrak::arena_tree::NodeEdge::End(node) => builder.leave(node),
+            comrak::arena_tree::NodeEdge::End(node) => builder.exit(node),
         }
     }
 
@@ -137,12 +137,12 @@ pub fn read(text: &str) -> Document {
 
 /// Returns all fenced code blocks with their lines, including the fences and those in lists.
 pub fn fenced(blocks: &[MarkdownBlock]) -> Vec<(Range<usize>, &MarkdownCode)> {
-    let mut found = Vec::new();
+    let mut fences = Vec::new();
     let mut open: Vec<&MarkdownBlock> = blocks.iter().rev().collect();
     while let Some(block) = open.pop() {
         match &block.node {
             BlockKind::Code(code) if code.fence_char.is_some() => {
-                found.push((block.first..block.last + 1, code))
+                fences.push((block.first..block.last + 1, code))
             }
             BlockKind::List { items, .. } => {
                 open.extend(items.iter().rev().flat_map(|item| item.blocks.iter().rev()))
@@ -151,7 +151,7 @@ pub fn fenced(blocks: &[MarkdownBlock]) -> Vec<(Range<usize>, &MarkdownCode)> {
         }
     }
 
-    found
+    fences
 }
 
 /// Decodes backslash escapes and entities in a line.
@@ -205,8 +205,8 @@ mod tests {
 
     /// Compares the outline of a text: the kind and lines of each block.
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<String> = blocks(text).iter().map(describe).collect();
-        assert_eq!(found, expected, "for {text:?}");
+        let actual: Vec<String> = blocks(text).iter().map(describe).collect();
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     fn describe(block: &MarkdownBlock) -> String {
@@ -219,9 +219,9 @@ mod tests {
             } => format!("h{level}{} {lines} {text}", if *setext { "=" } else { "" }),
             BlockKind::Code(code) => format!(
                 "code {lines} {:?} {}{}",
-                code.content,
+                code.line_range,
                 code.info,
-                if code.closed { "" } else { " open" }
+                if code.is_closed { "" } else { " open" }
             ),
             BlockKind::List { items, .. } => {
                 let inner: Vec<String> = items
@@ -265,14 +265,14 @@ mod tests {
 
     #[test]
     fn a_block_in_a_list_keeps_its_column() {
-        let found = blocks("- a\n\n    ```\n    x\n    ```\n");
-        let BlockKind::List { items, .. } = &found[0].node else {
+        let blocks = blocks("- a\n\n    ```\n    x\n    ```\n");
+        let BlockKind::List { items, .. } = &blocks[0].node else {
             panic!("a list")
         };
         let BlockKind::Code(code) = &items[0].blocks[1].node else {
             panic!("a code block")
         };
-        assert_eq!((code.indent, code.content.clone()), (4, 4..5));
+        assert_eq!((code.indent, code.line_range.clone()), (4, 4..5));
     }
 
     #[test]
@@ -289,8 +289,12 @@ mod tests {
     #[test]
     fn depth_is_counted_and_bounded() {
         for marker in ["> ", "- "] {
-            let found = read(&(marker.repeat(100_000) + "x"));
-            assert!(found.depth > MAX_NESTING, "{} for {marker}", found.depth);
+            let document = read(&(marker.repeat(100_000) + "x"));
+            assert!(
+                document.depth > MAX_NESTING,
+                "{} for {marker}",
+                document.depth
+            );
         }
     }
 

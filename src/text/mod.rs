@@ -20,12 +20,12 @@ pub mod markdown;
 pub mod near;
 pub mod path;
 pub mod path_alias;
-pub mod redact;
+pub mod redaction;
 pub mod resource;
+pub mod sanitize;
 pub mod secret;
 pub mod shell_word;
 pub mod transplant;
-pub mod visible;
 pub mod yaml;
 
 /// Returns a short hash of a text, in hexadecimal.

@@ -210,7 +210,7 @@ fn is_hashed_short(folded: &str, hashed: &str) -> bool {
 fn is_short(folded: &str, word: &str) -> bool {
     let number = folded
         .strip_prefix(word)
-        .and_then(|rest| rest.strip_prefix('~'));
+        .and_then(|suffix| suffix.strip_prefix('~'));
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
@@ -278,7 +278,7 @@ impl std::str::FromStr for RepoPath {
 }
 
 /// Converts paths for display.
-pub fn shown(paths: &[Vec<u8>]) -> Vec<String> {
+pub fn lossy_paths(paths: &[Vec<u8>]) -> Vec<String> {
     paths.iter().map(|path| lossy(path)).collect()
 }
 
@@ -292,8 +292,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let found = RepoPath::parse(text).map_or_else(|e| e.to_string(), |_| "ok".to_owned());
-        assert_eq!(found, expected, "for {text:?}");
+        let actual = RepoPath::parse(text).map_or_else(|e| e.to_string(), |_| "ok".to_owned());
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     #[test]

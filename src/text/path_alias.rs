@@ -53,27 +53,27 @@ impl PathAliases {
     /// Appends the bytes to `output`, with paths replaced. Returns how many bytes were handled: the
     /// rest can be the beginning of a path, unless this is the end.
     fn pass(&self, bytes: &[u8], is_end: bool, output: &mut Vec<u8>) -> usize {
-        let mut done = 0;
+        let mut copied = 0;
         for at in memchr::memchr_iter(b'/', bytes) {
-            if at < done {
+            if at < copied {
                 continue;
             }
-            let rest = &bytes[at..];
+            let tail = &bytes[at..];
             for (path, alias) in &self.aliases {
-                let could_go_on = rest.len() <= path.len() && path.starts_with(rest);
+                let could_go_on = tail.len() <= path.len() && path.starts_with(tail);
                 if could_go_on && !is_end {
-                    output.extend(&bytes[done..at]);
+                    output.extend(&bytes[copied..at]);
                     return at;
                 }
-                if rest.starts_with(path) && !rest.get(path.len()).is_some_and(is_part_of_name) {
-                    output.extend(&bytes[done..at]);
+                if tail.starts_with(path) && !tail.get(path.len()).is_some_and(is_part_of_name) {
+                    output.extend(&bytes[copied..at]);
                     output.extend(alias.as_bytes());
-                    done = at + path.len();
+                    copied = at + path.len();
                     break;
                 }
             }
         }
-        output.extend(&bytes[done..]);
+        output.extend(&bytes[copied..]);
         bytes.len()
     }
 }
@@ -86,7 +86,7 @@ fn is_part_of_name(byte: &u8) -> bool {
 #[derive(Debug)]
 pub struct PathAliasStream<'a> {
     aliases: &'a PathAliases,
-    held: Vec<u8>,
+    pending: Vec<u8>,
 }
 
 impl<'a> PathAliasStream<'a> {
@@ -94,24 +94,24 @@ impl<'a> PathAliasStream<'a> {
     pub fn new(aliases: &'a PathAliases) -> PathAliasStream<'a> {
         PathAliasStream {
             aliases,
-            held: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
     /// Returns what can be passed on.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
-        self.held.extend(bytes);
-        let mut output = Vec::with_capacity(self.held.len());
-        let done = self.aliases.pass(&self.held, false, &mut output);
-        self.held.drain(..done);
+        self.pending.extend(bytes);
+        let mut output = Vec::with_capacity(self.pending.len());
+        let consumed = self.aliases.pass(&self.pending, false, &mut output);
+        self.pending.drain(..consumed);
         output
     }
 
     /// Returns what was held back, at the end of the stream.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut output = Vec::new();
-        self.aliases.pass(&self.held, true, &mut output);
-        self.held.clear();
+        self.aliases.pass(&self.pending, true, &mut output);
+        self.pending.clear();
         output
     }
 }

@@ -103,8 +103,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let found = Resource::parse(text).map_or_else(|e| e.to_string(), |r| r.to_string());
-        assert_eq!(found, expected, "for {text:?}");
+        let actual = Resource::parse(text).map_or_else(|e| e.to_string(), |r| r.to_string());
+        assert_eq!(actual, expected, "for {text:?}");
     }
 
     #[test]

@@ -56,16 +56,16 @@ fn shaped(text: &str) -> impl Iterator<Item = (&'static str, Range<usize>)> {
 }
 
 fn assigned(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let named = ASSIGNMENT
+    let assignments = ASSIGNMENT
         .captures_iter(text)
-        .filter_map(|found| found.iter().skip(1).flatten().next())
+        .filter_map(|captures| captures.iter().skip(1).flatten().next())
         .filter(|value| is_random_value(value.as_str()));
     // `key` alone often names a hash, which has letters of one case.
     let keys = QUOTED_KEY
         .captures_iter(text)
-        .filter_map(|found| found.get(1))
+        .filter_map(|captures| captures.get(1))
         .filter(|value| is_random_value(value.as_str()) && has_both_cases(value.as_str()));
-    named.chain(keys).map(|value| value.range())
+    assignments.chain(keys).map(|value| value.range())
 }
 
 fn has_both_cases(value: &str) -> bool {

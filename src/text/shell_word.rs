@@ -5,14 +5,14 @@
 
 use std::fmt::Write as _;
 
-use super::visible::visible;
+use super::sanitize::sanitize_line;
 
 /// Quotes a text or the bytes of a path as one word. A leading dash can make it an option; use
 /// [`shell_operand`] after all options.
 pub fn shell_word(word: impl AsRef<[u8]>) -> String {
     let bytes = word.as_ref();
     let text = std::str::from_utf8(bytes).ok();
-    match text.filter(|text| visible(text) == *text) {
+    match text.filter(|text| sanitize_line(text) == *text) {
         Some(text) if is_plain(text) => text.to_owned(),
         Some(text) => format!("'{}'", text.replace('\'', r"'\''")),
         None => escaped(bytes),

@@ -21,7 +21,7 @@ pub enum Insertion {
 
 /// Returns `disk` with the change from `base` to `target`. `None` if the change replaces lines that
 /// `disk` does not have as `base` does.
-pub fn transplant(
+pub fn transplant_changes(
     base: &[u8],
     target: &[u8],
     disk: &[u8],
@@ -29,15 +29,15 @@ pub fn transplant(
 ) -> Option<Vec<u8>> {
     let [base, target, disk] = [base, target, disk].map(lines);
     let [base_keys, target_keys, disk_keys] = [&base, &target, &disk].map(|lines| keys(lines));
-    let places = places(base.len(), &align(&base_keys, &disk_keys));
+    let positions = map_positions(base.len(), &align(&base_keys, &disk_keys));
 
     let mut output = Vec::new();
     let mut next = 0;
     for (old, new) in changes(&align(&base_keys, &target_keys), base.len(), target.len()) {
-        let replaced = (places.get(old.clone())?.iter().copied()).collect::<Option<Vec<_>>>()?;
+        let replaced = (positions.get(old.clone())?.iter().copied()).collect::<Option<Vec<_>>>()?;
         let start = match replaced.first() {
             Some(&first) => first,
-            None => insertion_place(&places, old.start, disk.len(), insertion)?,
+            None => insertion_place(&positions, old.start, disk.len(), insertion)?,
         };
         if start < next {
             return None;
@@ -81,39 +81,39 @@ pub fn transplant(
 pub fn keeps_own_lines(base: &[u8], target: &[u8], disk: &[u8]) -> bool {
     let [base, target, disk] = [base, target, disk].map(|text| keys(&lines(text)));
     let mut is_known = vec![false; disk.len()];
-    for known in [align(&base, &disk), align(&target, &disk)] {
-        known
+    for pairs in [align(&base, &disk), align(&target, &disk)] {
+        pairs
             .into_iter()
             .flat_map(|(_, range)| range)
             .for_each(|at| is_known[at] = true);
     }
-    is_known.into_iter().all(|known| known)
+    is_known.into_iter().all(|each| each)
 }
 
 /// Returns where each line of the first version is on disk.
-fn places(length: usize, pairs: &[(Range<usize>, Range<usize>)]) -> Vec<Option<usize>> {
-    let mut places = vec![None; length];
+fn map_positions(length: usize, pairs: &[(Range<usize>, Range<usize>)]) -> Vec<Option<usize>> {
+    let mut positions = vec![None; length];
     for (old, new) in pairs {
-        for (at, place) in old.clone().zip(new.clone()) {
-            places[at] = Some(place);
+        for (at, position) in old.clone().zip(new.clone()) {
+            positions[at] = Some(position);
         }
     }
-    places
+    positions
 }
 
 /// Returns the line of the disk in front of which an insertion goes.
 fn insertion_place(
-    places: &[Option<usize>],
+    positions: &[Option<usize>],
     at: usize,
     length: usize,
     insertion: Insertion,
 ) -> Option<usize> {
     let behind_last = match at.checked_sub(1) {
-        Some(last) => places[last].map(|place| place + 1),
+        Some(last) => positions[last].map(|position| position + 1),
         None => Some(0),
     };
-    let before_next = match places.get(at) {
-        Some(place) => *place,
+    let before_next = match positions.get(at) {
+        Some(position) => *position,
         None => Some(length),
     };
     match insertion {
@@ -165,20 +165,23 @@ pub fn without_ids(text: &[u8]) -> Vec<u8> {
 /// Returns a line without the texts of its `$Id: ... $`.
 fn without_line_ids(line: &[u8]) -> Vec<u8> {
     const START: &[u8] = b"$Id:";
-    let mut rest = line;
+    let mut remaining = line;
     let mut plain = Vec::with_capacity(line.len());
-    while let Some(at) = rest.windows(START.len()).position(|part| part == START) {
-        let Some(end) = rest[at + START.len()..]
+    while let Some(at) = remaining
+        .windows(START.len())
+        .position(|part| part == START)
+    {
+        let Some(end) = remaining[at + START.len()..]
             .iter()
             .position(|&byte| byte == b'$')
         else {
             break;
         };
-        plain.extend(&rest[..at]);
+        plain.extend(&remaining[..at]);
         plain.extend(b"$Id$");
-        rest = &rest[at + START.len() + end + 1..];
+        remaining = &remaining[at + START.len() + end + 1..];
     }
-    plain.extend(rest);
+    plain.extend(remaining);
     plain
 }
 
@@ -214,9 +217,9 @@ mod tests {
     #[track_caller]
     fn check([base, target, disk]: [&str; 3], expected: Option<&str>) {
         let [base, target, disk] = [base, target, disk].map(str::as_bytes);
-        let found = transplant(base, target, disk, Insertion::BehindOwn);
-        let found = found.map(|bytes| String::from_utf8(bytes).unwrap());
-        assert_eq!(found.as_deref(), expected);
+        let actual = transplant_changes(base, target, disk, Insertion::BehindOwn);
+        let actual = actual.map(|bytes| String::from_utf8(bytes).unwrap());
+        assert_eq!(actual.as_deref(), expected);
     }
 
     #[test]
@@ -268,7 +271,9 @@ mod tests {
 
     #[test]
     fn an_insertion_goes_to_either_side_of_own_lines() {
-        let at = |insertion| transplant(b"1\n2\n", b"1\nx\n2\n", b"1\n#\n2\n", insertion).unwrap();
+        let at = |insertion| {
+            transplant_changes(b"1\n2\n", b"1\nx\n2\n", b"1\n#\n2\n", insertion).unwrap()
+        };
         assert_eq!(at(Insertion::BehindOwn), b"1\n#\nx\n2\n");
         assert_eq!(at(Insertion::BeforeOwn), b"1\nx\n#\n2\n");
     }

@@ -110,11 +110,11 @@ mod tests {
 
     /// Compares the error. Empty if the text is accepted.
     fn check(text: &str, expected: &str) {
-        let found = guard(text, 1 << 20)
+        let actual = guard(text, 1 << 20)
             .err()
             .map(|e| e.to_string())
             .unwrap_or_default();
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]

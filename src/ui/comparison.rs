@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::compare::Side;
 
 /// Returns a table with one column per side.
@@ -66,7 +66,7 @@ const UNKNOWN: &str = "-";
 fn column(sides: &[Side], cell: impl Fn(&Side) -> String) -> Vec<String> {
     sides
         .iter()
-        .map(|side| visible(&cell(side)).into_owned())
+        .map(|side| sanitize_line(&cell(side)).into_owned())
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! Describes how the user's files differ from the newest turn.
 
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::missing;
 use crate::workspace::drift::{Drift, NO_RECORD, NotBrought, TurnName};
 
@@ -32,7 +32,7 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
     if let Some(branch) = &drift.branch {
         let branch_name = |name: &str| match name {
             "HEAD" => "no branch".to_owned(),
-            name => format!("`{}`", visible(name)),
+            name => format!("`{}`", sanitize_line(name)),
         };
         let [then, now] = [&branch.then, &branch.now].map(|name| branch_name(name));
         let turn = branch.turn;
@@ -48,7 +48,11 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
 
     sentences.extend(other_turns(drift, tip));
     if let Some(NotBrought { turn, files }) = &drift.not_brought {
-        let files = list_names(files.iter().map(|file| format!("`{}`", visible(file))));
+        let files = list_names(
+            files
+                .iter()
+                .map(|file| format!("`{}`", sanitize_line(file))),
+        );
         sentences.push(format!(
             "the result of turn {turn} is not in your files ({files}); `teddy restore {turn} --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side"
         ));
@@ -59,7 +63,7 @@ pub fn sentences(drift: &Drift, tip: u64) -> Vec<String> {
             drift
                 .marked
                 .iter()
-                .map(|file| format!("`{}`", visible(file))),
+                .map(|file| format!("`{}`", sanitize_line(file))),
         );
         sentences.push(format!("conflict markers are in {files}"));
     }
@@ -109,7 +113,7 @@ pub fn list_of(turns: &[TurnName]) -> String {
 
     let name = |(session, mut numbers): (&str, Vec<u64>)| {
         numbers.sort_unstable();
-        format!("{} of {}", numbered(&numbers), visible(session))
+        format!("{} of {}", numbered(&numbers), sanitize_line(session))
     };
     list_names(sessions.into_iter().map(name))
 }

@@ -100,8 +100,8 @@ impl<W: Write> User for FlagUser<W> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
             Approval::All | Approval::Ask => {
-                let what = format!("{}, so TeDDy cannot ask \"{question}\"", why_no_prompt());
-                Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
+                let reason = format!("{}, so TeDDy cannot ask \"{question}\"", why_no_prompt());
+                Err(NobodyToAsk::new(reason, format!("`{flag}` says yes")).into())
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Describes files that differ from the state that turns left them in.
 
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operand, shell_word};
-use crate::text::visible::visible;
 use crate::workspace::missing::{MissingChange, WhyMissing};
 
 /// Files listed individually.
@@ -24,7 +24,7 @@ pub fn describe_missing(missing: &[MissingChange], turn_name: &str) -> Vec<Strin
 
 /// Names the turn: after a restore, `@` is the restore itself.
 fn describe_missing_change(missing: &MissingChange, turn_name: &str) -> String {
-    let path = visible(&missing.path);
+    let path = sanitize_line(&missing.path);
     let how = format!(
         "`teddy restore {} --exact {}` restores it",
         shell_word(turn_name),
@@ -37,11 +37,14 @@ fn describe_missing_change(missing: &MissingChange, turn_name: &str) -> String {
             format!("{path}: not in the commit that you are on; {how}")
         }
         WhyMissing::NotOnBranch { branch } => {
-            format!("{path}: not on your branch `{}`; {how}", visible(branch))
+            format!(
+                "{path}: not on your branch `{}`; {how}",
+                sanitize_line(branch)
+            )
         }
         WhyMissing::TakenBack { session, turn } => format!(
             "{path}: what turn {turn} of {} changed was taken back since; {how}",
-            visible(session)
+            sanitize_line(session)
         ),
         WhyMissing::Committed { commit } => format!(
             "{path}: as in your commit {}, not as turn {turn_name} left it; {how}",

@@ -8,8 +8,8 @@ use crate::git::object::CommitId;
 use crate::session::artifact;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible;
 use crate::workflow::notice::{NoReplan, Notice};
 use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
 
@@ -98,7 +98,7 @@ const MAX_COPIED: usize = 20;
 
 /// Returns paths as a sentence names them.
 pub fn list_paths(paths: &[Vec<u8>]) -> String {
-    let name = |path: &Vec<u8>| format!("`{}`", visible(&String::from_utf8_lossy(path)));
+    let name = |path: &Vec<u8>| format!("`{}`", sanitize_line(&String::from_utf8_lossy(path)));
     let mut names: Vec<String> = paths.iter().take(MAX_NAMED).map(name).collect();
     if paths.len() > MAX_NAMED {
         names.push(format!("and {} more", paths.len() - MAX_NAMED));
@@ -192,7 +192,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         }
         Notice::NoHooks { dir, file } => format!(
             "no hook runs: `core.hooksPath` is `{}`, which does not exist; `git config --file {} --unset-all core.hooksPath` enables those of the repository",
-            visible(&dir.display().to_string()),
+            sanitize_line(&dir.display().to_string()),
             shell_word(file.as_os_str().as_encoded_bytes())
         ),
         Notice::WorktreeInUse(session) => {
@@ -220,13 +220,13 @@ fn changed_during_call(model: &str, paths: &[String]) -> String {
     let names: Vec<_> = paths
         .iter()
         .take(MAX_FILES)
-        .map(|path| visible(path))
+        .map(|path| sanitize_line(path))
         .collect();
     let more = match paths.len().saturating_sub(MAX_FILES) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let model = visible(model);
+    let model = sanitize_line(model);
     format!(
         "your files changed while the model `{model}` was asked: {}{more}. If it did that, `teddy record --by {model}` makes a turn of it, which can be undone; a model of `kind: agent` works in a worktree of its own",
         names.join(", ")
@@ -279,7 +279,7 @@ fn verdict(exit_code: i32) -> String {
 fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
     let mut sentences = Vec::new();
     for entry in &changes.dropped {
-        let (message, id) = (visible(&entry.message), &entry.commit);
+        let (message, id) = (sanitize_line(&entry.message), &entry.commit);
         sentences.push(match restored {
             true => format!("the stash entry \"{message}\" was taken while git committed; it is back in the stash"),
             false => format!(
@@ -289,20 +289,20 @@ fn shared_changed(changes: &SharedChanges, restored: bool) -> Vec<String> {
         });
     }
     for entry in &changes.added {
-        let (message, id) = (visible(&entry.message), &entry.commit);
+        let (message, id) = (sanitize_line(&entry.message), &entry.commit);
         sentences.push(format!(
             "a stash entry was left while git committed, \"{message}\"; `git stash show -p {id}` shows what it has"
         ));
     }
     for (name, old) in &changes.moved {
-        let name = visible(name);
+        let name = sanitize_line(name);
         sentences.push(format!(
             "`{name}` changed while git committed; `git update-ref {} {old}` restores it",
             shell_word(name.as_bytes())
         ));
     }
     if let Some(branch) = &changes.left_branch {
-        let branch = visible(branch);
+        let branch = sanitize_line(branch);
         sentences.push(match restored {
             true => format!("HEAD left `{branch}` while git committed; it is back there"),
             false => {
@@ -426,7 +426,8 @@ pub fn obstacle(obstacle: &FileObstacle) -> String {
 
 /// Returns a sentence for each file that was left out, up to a limit. `how` follows the file name.
 pub fn left_out(files: &[NotCaptured], how: &str) -> Vec<String> {
-    let line = |file: &NotCaptured| format!("`{}` {how}: {}", visible(&file.path), file.reason);
+    let line =
+        |file: &NotCaptured| format!("`{}` {how}: {}", sanitize_line(&file.path), file.reason);
     let more = files.len().saturating_sub(MAX_FILES);
     let more =
         (more > 0).then(|| format!("{} more; `teddy status` names all", counted(more, "file")));

@@ -5,7 +5,7 @@ use super::notice::obstacle;
 use crate::git::object::CommitId;
 use crate::text::counted;
 use crate::text::path::lossy;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::land::turns;
 use crate::workflow::restore::outcome::{RestoreNote, UndoneCommit};
 use crate::workspace::drift::NO_RECORD;
@@ -32,14 +32,14 @@ pub fn restore_note(note: &RestoreNote) -> String {
         ),
         RestoreNote::PlanWaits(title) => format!(
             "the plan that waits was made before this: {}; `teddy execute` checks it against your files as they are now",
-            visible(title)
+            sanitize_line(title)
         ),
         RestoreNote::TakenFromOthers(turns) => {
             let other = turns.first().map_or("", |turn| turn.session.as_str());
             format!(
                 "this took {} out of your files as well; `teddy switch {}` and `teddy restore @` restore {}",
                 drift::list_of(turns),
-                visible(other),
+                sanitize_line(other),
                 if turns.len() == 1 { "it" } else { "them" }
             )
         }
@@ -49,7 +49,7 @@ pub fn restore_note(note: &RestoreNote) -> String {
 /// Returns some paths as the subject of a sentence: "`a` is", "`a` and 2 more files are".
 fn paths_with_verb(paths: &[Vec<u8>]) -> String {
     let first = paths.first().map_or_else(String::new, |path| lossy(path));
-    let first = visible(&first);
+    let first = sanitize_line(&first);
     match paths.len() {
         0 | 1 => format!("`{first}` is"),
         all => format!("`{first}` and {} more are", counted(all as u64 - 1, "file")),
@@ -95,7 +95,7 @@ fn landed_turns(landed: &[&UndoneCommit]) -> String {
         } else {
             "have"
         };
-        let (turns, branch) = (turns(&landed.turns), visible(&landed.branch));
+        let (turns, branch) = (turns(&landed.turns), sanitize_line(&landed.branch));
         let id = short_id(&landed.commit);
         format!("{turns} {has} landed as {id} on {branch}")
     };

@@ -10,7 +10,7 @@ use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
 use crate::text::damage::encoding_changes;
 use crate::text::path::is_deceptive;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::user::ReviewRequest;
 
 /// Further notes are counted.
@@ -62,7 +62,7 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     if let Some(other_name) = &step.case_collision {
         texts.push(format!(
             "{target} is the same name as {} for some file systems",
-            visible(other_name)
+            sanitize_line(other_name)
         ));
     }
 
@@ -110,7 +110,7 @@ fn repair(repaired: &Repaired) -> Vec<String> {
 fn asides(repaired: &Repaired) -> Option<String> {
     let asides: Vec<String> = repaired
         .asides()
-        .map(|note| format!("line {}: {}", note.line, visible(&note.message)))
+        .map(|note| format!("line {}: {}", note.line, sanitize_line(&note.message)))
         .collect();
     let listed = asides.join("; ");
     (!asides.is_empty())
@@ -133,7 +133,7 @@ fn listed(repaired: &Repaired, spelling: bool) -> String {
     let lines = notes
         .iter()
         .take(MAX_NOTES)
-        .map(|note| format!("line {}: {}", note.line, visible(&note.message)));
+        .map(|note| format!("line {}: {}", note.line, sanitize_line(&note.message)));
     let omitted = notes.len().saturating_sub(MAX_NOTES);
     let more = (omitted > 0).then(|| format!("and {omitted} more"));
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::style::{StyledLine, Tone};
 use crate::config::settings::Settings;
 use crate::model::ModelError;
-use crate::model::found::FoundModels;
-use crate::model::found::offer::ModelOffer;
-use crate::model::found::server::FoundServer;
-use crate::text::visible::visible;
+use crate::model::discovery::FoundModels;
+use crate::model::discovery::offer::ModelOffer;
+use crate::model::discovery::server::FoundServer;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::setup::TriedModel;
 
 /// Question above the list.
@@ -144,8 +144,8 @@ pub fn one_line(detected: &FoundModels) -> Option<String> {
         .iter()
         .filter(|program| program.refusal().is_none())
         .map(|program| match &program.version {
-            Some(version) => format!("`{}` {version}", program.known.name),
-            None => format!("`{}`", program.known.name),
+            Some(version) => format!("`{}` {version}", program.entry.name),
+            None => format!("`{}`", program.entry.name),
         });
     let keys = detected.keys.iter().map(|key| key.variable.to_owned());
     let servers = detected
@@ -163,7 +163,7 @@ pub fn one_line(detected: &FoundModels) -> Option<String> {
 }
 
 fn describe_offer(offer: &ModelOffer) -> String {
-    format!("{} · {}", visible(&offer.about), offer.what)
+    format!("{} · {}", sanitize_line(&offer.about), offer.summary)
 }
 
 fn refused(detected: &FoundModels) -> Vec<StyledLine> {
@@ -174,7 +174,7 @@ fn refused(detected: &FoundModels) -> Vec<StyledLine> {
                 Tone::Faint,
                 &format!(
                     "Not offered: {} ({}): {why}",
-                    program.known.name,
+                    program.entry.name,
                     program.titled()
                 ),
             )
@@ -189,7 +189,7 @@ fn nothing(configured: Option<&str>) -> Vec<StyledLine> {
     let message = match configured {
         None => format!("No model was found: {helps}."),
         Some(model) => {
-            let model = visible(model);
+            let model = sanitize_line(model);
             format!("`{model}` is configured. No other model was found: {helps}.")
         }
     };
@@ -210,14 +210,14 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::model::found::program::{FoundProgram, PROGRAMS};
-    use crate::model::found::server::named;
-    use crate::model::found::service::{FoundKey, SERVICES};
+    use crate::model::discovery::program::{FoundProgram, PROGRAMS};
+    use crate::model::discovery::server::parse_address;
+    use crate::model::discovery::service::{FoundKey, SERVICES};
 
     /// A usable program, a refused one, a key and a server.
     fn all() -> FoundModels {
         let program = |name: &str, version: &str| FoundProgram {
-            known: PROGRAMS
+            entry: PROGRAMS
                 .iter()
                 .find(|candidate| candidate.name == name)
                 .unwrap(),
@@ -231,7 +231,7 @@ mod tests {
             }],
             programs: vec![program("claude", "2.1.0"), program("gemini", "0.64.0")],
             servers: vec![FoundServer {
-                address: named("http://127.0.0.1:9").unwrap(),
+                address: parse_address("http://127.0.0.1:9").unwrap(),
                 models: vec!["qwen3-coder:30b".to_owned()],
             }],
         }

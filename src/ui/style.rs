@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::text::visible::{visible, visible_text};
+use crate::text::sanitize::{sanitize_line, sanitize_text};
 
 /// Marks a row that continues the one above.
 const FOLD: &str = "↪ ";
@@ -118,7 +118,7 @@ impl StyledLine {
     /// Appends text. Tabs become spaces, deceptive characters become code points.
     #[must_use]
     pub fn with(mut self, tone: Tone, text: &str) -> StyledLine {
-        let text = visible(&expand_tabs(text, self.columns)).into_owned();
+        let text = sanitize_line(&expand_tabs(text, self.columns)).into_owned();
         if !text.is_empty() {
             self.columns += text.width();
             self.spans.push(StyledSpan { tone, text });
@@ -264,7 +264,7 @@ pub fn long_text(
     paint: Paint,
 ) -> Cow<'_, str> {
     match long.len() > MAX_STYLED {
-        true => visible_text(long),
+        true => sanitize_text(long),
         false => text(&lines(long), paint).into(),
     }
 }

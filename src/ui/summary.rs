@@ -28,7 +28,7 @@ use crate::plan::action::shape::SummaryGroup;
 use crate::plan::memo::{self, Verb};
 use crate::text::counted;
 use crate::text::diff::Counts;
-use crate::text::visible::visible_blanks;
+use crate::text::sanitize::sanitize_blanks;
 use crate::workflow::user::ReviewRequest;
 
 /// Prompt of the review, with its keys.
@@ -353,7 +353,7 @@ pub fn command(execute: &Execute) -> Vec<StyledLine> {
     let mut lines: Vec<StyledLine> = Vec::new();
     for (at, text) in execute.command.lines().enumerate() {
         let sign = if at == 0 { "    $ " } else { "      " };
-        lines.push(StyledLine::of(Tone::Faint, sign).with(Tone::Accent, &visible_blanks(text)));
+        lines.push(StyledLine::of(Tone::Faint, sign).with(Tone::Accent, &sanitize_blanks(text)));
     }
 
     let settings = execute.settings();

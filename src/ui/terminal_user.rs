@@ -23,7 +23,7 @@ use crate::host::temporary::temporary_dir;
 use crate::host::{interrupt, screen};
 use crate::plan::Plan;
 use crate::text::counted;
-use crate::text::visible::visible_block;
+use crate::text::sanitize::sanitize_block;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 
 const REST_FITS: &str = "(a) runs the rest, switched as it was; (m)odify shows it.";
@@ -195,7 +195,7 @@ impl TerminalUser {
     fn read_with(&self, reader: &Editor, name: &str, text: &str) -> io::Result<()> {
         let dir = temporary_dir()?;
         let path = dir.path().join(name);
-        std::fs::write(&path, visible_block(text).as_bytes())?;
+        std::fs::write(&path, sanitize_block(text).as_bytes())?;
         if editor::open(reader, &path)? == EditorUse::Window {
             ask::key(
                 "Your previewer has been opened. (c)lose › ",

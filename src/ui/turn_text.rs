@@ -8,7 +8,7 @@ use super::style::{StyledLine, Tone};
 use crate::host::clock;
 use crate::session::meta::Status;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::log::LogRow;
 
 /// A title keeps this many columns before facts after it are shown.
@@ -25,7 +25,7 @@ pub fn log_line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let notes = notes(row);
     let Some(width) = width else {
         let start = log_start(name, row, width, RowStart::Full);
-        return finish_log_line(start, &visible(&row.title), (&facts, &notes));
+        return finish_log_line(start, &sanitize_line(&row.title), (&facts, &notes));
     };
 
     let least = row.title.width().min(LEAST_TITLE);
@@ -127,7 +127,7 @@ fn facts(row: &LogRow) -> Vec<String> {
     facts.extend(
         row.model
             .as_deref()
-            .map(|model| visible(model).into_owned()),
+            .map(|model| sanitize_line(model).into_owned()),
     );
     facts
 }

@@ -164,8 +164,8 @@ pub fn bisect(
     // Test both ends first. Without a failure at one and a success at the other, the search would
     // blame an arbitrary turn.
     for (at, expected) in [(bad, TestVerdict::Bad), (good, TestVerdict::Good)] {
-        let found = test_state(at)?;
-        anyhow::ensure!(found == expected, Unfit::of(&states[at], found));
+        let actual = test_state(at)?;
+        anyhow::ensure!(actual == expected, Unfit::of(&states[at], actual));
     }
 
     let (first, last) = search(good, bad, test_state)?;

@@ -20,7 +20,7 @@ use crate::session::name::{SESSIONS, SessionName};
 use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
@@ -157,13 +157,13 @@ pub fn offered(
 /// Fetches sessions. Calls `watch` with the number of checked sessions, and of all, before each one.
 pub fn fetch(
     project: &Project,
-    wish: &FetchOptions,
+    options: &FetchOptions,
     watch: &mut dyn FnMut(usize, usize),
 ) -> anyhow::Result<FetchResult> {
-    let remote = remote_of(project, wish.remote.as_deref())?;
+    let remote = remote_of(project, options.remote.as_deref())?;
     let repository = &project.repository;
 
-    let names: Vec<String> = wish.sessions.iter().flat_map(references).collect();
+    let names: Vec<String> = options.sessions.iter().flat_map(references).collect();
     let requested: Vec<WantedRef<'_>> = if names.is_empty() {
         [SESSIONS, RECORDS, SIGNED_PREFIX]
             .map(WantedRef::Prefix)
@@ -171,14 +171,14 @@ pub fn fetch(
     } else {
         names.iter().map(|name| WantedRef::One(name)).collect()
     };
-    let progress = if wish.progress {
+    let progress = if options.progress {
         FetchProgress::Visible
     } else {
         FetchProgress::Hidden
     };
     let received = receive_refs(repository, &remote, &requested, progress)?;
 
-    take(project, &remote, &received.refs, wish, watch)
+    take(project, &remote, &received.refs, options, watch)
 }
 
 fn remote_of(project: &Project, remote_name: Option<&str>) -> Result<RemoteName, RemoteError> {
@@ -222,7 +222,7 @@ fn take(
         remote,
         moves: Vec::new(),
         dropped: Vec::new(),
-        known: HashMap::new(),
+        checked: HashMap::new(),
         turns: 0,
     };
 
@@ -274,7 +274,7 @@ fn offers(
             });
         let Some((prefix, session)) = parsed else {
             refused.push(RefusedRef {
-                reference: visible(name).into_owned(),
+                reference: sanitize_line(name).into_owned(),
                 why: "its name is not that of a session".to_owned(),
                 unsound: false,
             });
@@ -317,7 +317,7 @@ struct Taker<'p> {
     /// Signatures that the remote does not have any more.
     dropped: Vec<String>,
     /// The tips that were checked. Several sessions can have the same.
-    known: HashMap<CommitId, Rc<CheckedTip>>,
+    checked: HashMap<CommitId, Rc<CheckedTip>>,
     /// Number of turns checked so far.
     turns: usize,
 }
@@ -331,7 +331,7 @@ struct CheckedTip {
 impl Taker<'_> {
     /// `None` if no more turns are checked in this fetch.
     fn check(&mut self, session: &SessionName, tip: CommitId) -> Option<Rc<CheckedTip>> {
-        if let Some(known) = self.known.get(&tip) {
+        if let Some(known) = self.checked.get(&tip) {
             return Some(Rc::clone(known));
         }
         if self.turns >= MOST_TURNS {
@@ -346,7 +346,7 @@ impl Taker<'_> {
             Err(error) => Err(format!("{error:#}")),
         };
         let checked = Rc::new(CheckedTip { chain, newest });
-        self.known.insert(tip, Rc::clone(&checked));
+        self.checked.insert(tip, Rc::clone(&checked));
         Some(checked)
     }
 
@@ -490,8 +490,10 @@ fn prune(
 ) -> anyhow::Result<Vec<SessionName>> {
     let repository = &project.repository;
     let fetched = project.store().remote_sessions(Some(remote.as_str()))?;
-    let gone = fetched.into_iter().map(|(session, _)| session);
-    let pruned: Vec<SessionName> = gone.filter(|session| !is_there(&session.own())).collect();
+    let sessions = fetched.into_iter().map(|(session, _)| session);
+    let pruned: Vec<SessionName> = sessions
+        .filter(|session| !is_there(&session.own()))
+        .collect();
 
     let mut names: Vec<String> = Vec::new();
     for session in &pruned {

@@ -11,8 +11,8 @@ use crate::session::artifact;
 use crate::session::meta::{Meta, Picked, Status, Workspace};
 use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
-use crate::text::path::{lossy, shown};
-use crate::text::visible::visible;
+use crate::text::path::{lossy, lossy_paths};
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
@@ -98,7 +98,7 @@ pub fn pick(
     for name in names {
         let step = plan(project, &tip, name, (now, options.on_overlap))?;
         now = step.files.to;
-        result.overlaps.extend(shown(&step.met));
+        result.overlaps.extend(lossy_paths(&step.met));
         steps.push(step);
     }
 
@@ -144,7 +144,7 @@ fn plan(
     (now, on_overlap): (TreeId, OnOverlap),
 ) -> anyhow::Result<Fitted> {
     let source = project.store().turn(&tip.session, name)?;
-    let name = visible(name);
+    let name = sanitize_line(name);
     let workspace = source.meta.workspace.as_ref().filter(|_| is_patch(&source));
     let Some(workspace) = workspace else {
         anyhow::ensure!(
@@ -202,7 +202,7 @@ fn carry_out(
         commit, published, ..
     } = transaction.complete(&checkout, &tip.session, &next, Some(&files))?;
 
-    result.overlaps.extend(shown(&published.conflicts));
+    result.overlaps.extend(lossy_paths(&published.conflicts));
     result.obstacles.extend(obstacles(&published));
     result.picked.push(PickedTurn {
         recorded: Some(tip.number() + 1),
@@ -312,7 +312,7 @@ fn row(project: &Project, step: &Fitted) -> anyhow::Result<PickedTurn> {
 fn report(title: &str, lines: &[String]) -> String {
     let lines: String = lines
         .iter()
-        .map(|line| format!("- {}\n", visible(line)))
+        .map(|line| format!("- {}\n", sanitize_line(line)))
         .collect();
     format!(
         "# Execution Report: {title}\n- **Overall Status:** Picked 🟢\n\n## Changed Files\n\n{lines}"

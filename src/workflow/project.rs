@@ -24,9 +24,9 @@ use crate::host::file::{Root, make_dirs, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
 use crate::host::process;
 use crate::model::acting::preset;
-use crate::model::found::service;
+use crate::model::discovery::service;
 use crate::model::manual::{Give, Take};
-use crate::model::outside::Outside;
+use crate::model::model_env::ModelEnv;
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
@@ -64,7 +64,7 @@ pub struct ManualIo {
 impl Default for ManualIo {
     /// Without a user, both fail.
     fn default() -> ManualIo {
-        let Outside { give, take, .. } = Outside::default();
+        let ModelEnv { give, take, .. } = ModelEnv::default();
         ManualIo { give, take }
     }
 }

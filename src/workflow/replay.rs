@@ -17,7 +17,7 @@ use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{Status, Workspace};
 use crate::session::report;
 use crate::session::turn::Turn;
-use crate::text::path::shown;
+use crate::text::path::lossy_paths;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::execute::run_env::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
@@ -108,7 +108,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         turn: turn.number(),
         expected,
         tree,
-        differences: shown(&paths),
+        differences: lossy_paths(&paths),
         exit_codes: exit_differences(&project.repository, &turn, &ran)?,
         unseen: match runs {
             0 => Vec::new(),

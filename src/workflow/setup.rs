@@ -9,10 +9,10 @@ use crate::config::edit::NewModel;
 use crate::config::layer::MAX_CONFIG;
 use crate::host::file::{read_regular_text, write_atomic};
 use crate::host::{env, interrupt};
-use crate::model::found::server::{self, ServerAddress};
-use crate::model::found::{FoundModels, LookPlaces};
+use crate::model::discovery::server::{self, ServerAddress};
+use crate::model::discovery::{FoundModels, ProbeTargets};
+use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
-use crate::model::outside::Outside;
 use crate::model::settings::ModelConfig;
 use crate::model::{ModelError, ModelRequest};
 
@@ -56,12 +56,12 @@ pub fn scan_models(repository: Option<&Path>, addresses: &[ServerAddress]) -> Fo
     let home = env::home().and_then(|home| home.canonicalize().ok());
     let is_home = |dir: &&Path| home.as_ref().is_some_and(|home| home.starts_with(dir));
     let repository = repository.filter(|dir| !is_home(dir));
-    let sources = LookPlaces {
+    let sources = ProbeTargets {
         repository,
         servers: addresses.iter().cloned().chain(usual).collect(),
         programs: is_looking,
     };
-    FoundModels::look(&sources, &env::var)
+    FoundModels::discover(&sources, &env::var)
 }
 
 fn servers() -> Vec<ServerAddress> {
@@ -70,14 +70,16 @@ fn servers() -> Vec<ServerAddress> {
     }
 
     let list = env::var(SERVERS).unwrap_or_default();
-    list.split([',', ' ']).filter_map(server::named).collect()
+    list.split([',', ' '])
+        .filter_map(server::parse_address)
+        .collect()
 }
 
 /// Asks a model one short question.
 pub fn attempt(name: &str, settings: &ModelConfig) -> Result<TriedModel, ModelError> {
-    let environment = Outside {
+    let environment = ModelEnv {
         stopped: Rc::new(interrupt::requested),
-        ..Outside::default()
+        ..ModelEnv::default()
     };
     let settings = ModelConfig {
         timeout: Some(PATIENCE),

@@ -12,7 +12,7 @@ use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
 use crate::session::artifact::Artifacts;
 use crate::session::turn::Turn;
-use crate::text::visible::strip_ansi;
+use crate::text::sanitize::strip_ansi;
 use crate::workflow::execute::run_env::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
 use crate::workflow::project::Project;

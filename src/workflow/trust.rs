@@ -3,7 +3,7 @@
 
 use crate::config::trust::{Trust, TrustRecord};
 use crate::text::diff::unified;
-use crate::text::visible::{visible, visible_block};
+use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::workflow::project::Project;
 
 /// What to decide about.
@@ -28,11 +28,15 @@ pub fn trust_proposal(project: &Project) -> anyhow::Result<TrustProposal> {
         let (old, new) = (record.files.get(name), now.get(name));
         let diff = match (old, new) {
             (Some(old), Some(new)) if old == new => continue,
-            (None, Some(new)) => format!("--- .teddy/{}\n{}\n", visible(name), visible_block(new)),
-            (Some(old), new) => visible_block(&unified(
+            (None, Some(new)) => format!(
+                "--- .teddy/{}\n{}\n",
+                sanitize_line(name),
+                sanitize_block(new)
+            ),
+            (Some(old), new) => sanitize_block(&unified(
                 old,
                 new.map_or("", String::as_str),
-                ("trusted", &visible(name)),
+                ("trusted", &sanitize_line(name)),
             ))
             .into_owned(),
             (None, None) => continue,

@@ -20,7 +20,7 @@ use crate::session::journal::{Pending, SCHEMA};
 use crate::session::meta::Workspace;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::text::path::shown;
+use crate::text::path::lossy_paths;
 use crate::workspace::Checkout;
 use crate::workspace::file_move::FileMove;
 use crate::workspace::forced_files;
@@ -193,7 +193,7 @@ pub fn record_overlaps(
     };
     let workspace = Workspace {
         synced,
-        overlaps: shown(&published.conflicts),
+        overlaps: lossy_paths(&published.conflicts),
         ..workspace
     };
 

@@ -12,7 +12,7 @@ use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
-use crate::text::path::{lossy, shown};
+use crate::text::path::{lossy, lossy_paths};
 use crate::workspace::Checkout;
 use crate::workspace::branch::{OtherBranch, other_branch};
 use crate::workspace::marks::find_conflict_markers;
@@ -83,7 +83,7 @@ pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result
         ..Drift::default()
     };
     if let Some((_, last)) = stacks.last()? {
-        drift.marked = shown(&find_conflict_markers(
+        drift.marked = lossy_paths(&find_conflict_markers(
             checkout.repository,
             now,
             &last.marked,

@@ -15,8 +15,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use teddy::host::env;
+use teddy::model::model_env::ModelEnv;
 use teddy::model::open::open;
-use teddy::model::outside::Outside;
 use teddy::model::settings::{ModelConfig, ModelKind};
 use teddy::model::{Finish, ModelAnswer, ModelError, ModelRequest};
 use teddy::plan::parse::parse;
@@ -67,9 +67,9 @@ fn ask(
     let model = open(
         "peer",
         settings,
-        &Outside {
+        &ModelEnv {
             variable,
-            ..Outside::default()
+            ..ModelEnv::default()
         },
     )
     .unwrap();
@@ -96,7 +96,10 @@ fn ask(
 #[test]
 fn litellm_streams_a_plan_with_usage() {
     let answer = ask(&litellm(ModelKind::Openai, "mock-openai"), KEY, "Hello").unwrap();
-    assert!(answer.is_whole() && answer.usage.is_known(), "{answer:?}");
+    assert!(
+        answer.is_complete() && answer.usage.is_known(),
+        "{answer:?}"
+    );
     assert_eq!(parse(&answer.text).1, []);
 }
 
@@ -104,7 +107,7 @@ fn litellm_streams_a_plan_with_usage() {
 fn litellm_streams_the_messages_protocol() {
     let answer = ask(&litellm(ModelKind::Anthropic, "bridge"), KEY, "Hello").unwrap();
     assert!(
-        answer.is_whole() && answer.text.starts_with("# A canned plan"),
+        answer.is_complete() && answer.text.starts_with("# A canned plan"),
         "{answer:?}"
     );
 }
@@ -113,7 +116,7 @@ fn litellm_streams_the_messages_protocol() {
 fn litellm_answers_the_messages_protocol_in_one_piece() {
     let answer = ask(&litellm(ModelKind::Anthropic, "mock-openai"), KEY, "Hello").unwrap();
     assert!(
-        answer.is_whole() && answer.text.starts_with("# A canned plan"),
+        answer.is_complete() && answer.text.starts_with("# A canned plan"),
         "{answer:?}"
     );
 }

@@ -8,7 +8,7 @@ use super::super::exit;
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::change::status;
 use crate::workflow::change::status::{ChangeListRow, ChangeStatus};
 
@@ -57,7 +57,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 fn render(status: &ChangeStatus) -> String {
     let row = &status.row;
-    let mut text = format!("Change {}: {}\n", row.change, visible(&row.title));
+    let mut text = format!("Change {}: {}\n", row.change, sanitize_line(&row.title));
     text.push_str(&format!(
         "Phase {}, iteration {}, {} of {} tasks done\n",
         row.phase.word(),
@@ -74,7 +74,7 @@ fn render(status: &ChangeStatus) -> String {
         };
         text.push_str(&format!(
             "Latest review: {} ({}{minor})\n",
-            visible(verdict),
+            sanitize_line(verdict),
             status.issues.summary()
         ));
     }
@@ -82,7 +82,7 @@ fn render(status: &ChangeStatus) -> String {
     if !status.stale.is_empty() {
         text.push_str(&format!(
             "Edited since it was challenged: {}\n",
-            visible(&status.stale.join(", "))
+            sanitize_line(&status.stale.join(", "))
         ));
     }
 
@@ -125,7 +125,7 @@ pub(super) fn list(args: ListArgs, app: &mut App) -> anyhow::Result<ExitCode> {
             "{:width$}  {:12}  {tasks:>5}  {}\n",
             row.change.as_str(),
             row.phase.word(),
-            visible(&row.title)
+            sanitize_line(&row.title)
         )
     };
 
@@ -147,7 +147,7 @@ pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode
         app.print(
             findings
                 .iter()
-                .map(|finding| format!("{}\n", visible(&finding.to_string())))
+                .map(|finding| format!("{}\n", sanitize_line(&finding.to_string())))
                 .collect::<String>(),
         )?;
         app.note(&format!("{}.", counted(findings.len(), "mistake")));

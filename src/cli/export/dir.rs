@@ -15,7 +15,7 @@ use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::counted;
-use crate::text::visible::{excerpt, visible};
+use crate::text::sanitize::{excerpt, sanitize_line};
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 
@@ -38,7 +38,7 @@ pub(super) fn export_dir(names: &[String], app: &App) -> anyhow::Result<ExitCode
         check_reachable(&here, name)?;
     }
     if !target.is_dir() && is_another_session(&project, &session, name) {
-        let name = visible(name);
+        let name = sanitize_line(name);
         return Err(InvalidArgument {
             message: format!("`{name}` is a session, and its turns need a directory"),
             hint: format!(
@@ -59,7 +59,7 @@ pub(super) fn export_dir(names: &[String], app: &App) -> anyhow::Result<ExitCode
     dir.finish().map_err(elsewhere)?;
 
     if let [first, ..] = left_out.as_slice() {
-        let first = visible(first);
+        let first = sanitize_line(first);
         app.warn(&format!(
             "left out {} that a turn of TeDDy cannot have, such as `{}`",
             counted(left_out.len(), "file"),

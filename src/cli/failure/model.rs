@@ -42,10 +42,8 @@ pub(super) fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis>
         | ModelError::CommandSilent { .. }
         | ModelError::Agent { .. }
         | ModelError::ReplayEnded { .. } => FailureKind::ModelCommand,
-        ModelError::CostLimit { .. } | ModelError::SpentWhileActing { .. } => {
-            FailureKind::CostLimit
-        }
-        ModelError::Nobody { .. } => FailureKind::NobodyToAsk,
+        ModelError::CostLimit { .. } | ModelError::BudgetExceeded { .. } => FailureKind::CostLimit,
+        ModelError::NoTerminal { .. } => FailureKind::NobodyToAsk,
         ModelError::Io { .. } | ModelError::Interrupted { .. } => FailureKind::Failed,
     };
     Some(Diagnosis::of(kind, Some(error.remedy())))

@@ -16,7 +16,7 @@ use super::source;
 use crate::host::interrupt;
 use crate::session::artifact;
 use crate::session::input::ListScope;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::prompt::PromptHelp;
 use crate::workflow::agent::hand_to_agent;
 use crate::workflow::execute::result::RecordedTurn;
@@ -61,8 +61,10 @@ impl LoopConsole<'_> {
             PromptAct::Model if arguments.is_empty() => self.models(project),
             PromptAct::Model => match choose::model_settings(project, arguments) {
                 Ok(_) => {
-                    self.app
-                        .note(&format!("{} answers from now on.", visible(arguments)));
+                    self.app.note(&format!(
+                        "{} answers from now on.",
+                        sanitize_line(arguments)
+                    ));
                     return Ok(Typed::Model(arguments.to_owned()));
                 }
                 Err(error) => self.failed(error),
@@ -139,7 +141,7 @@ impl LoopConsole<'_> {
         let usual = project.settings.model.as_deref().unwrap_or("none");
         self.app.note(&format!("Configured: {usual}"));
         for name in project.settings.models.keys() {
-            self.app.note(&format!("  {}", visible(name)));
+            self.app.note(&format!("  {}", sanitize_line(name)));
         }
         self.app
             .note("Anything that `--model` takes can be named, such as `/model openai:gpt-5`.");
@@ -149,8 +151,8 @@ impl LoopConsole<'_> {
         for prompt in agents::prompts(project).all() {
             self.app.note(&format!(
                 "  {:12}  {}",
-                visible(&prompt.name),
-                visible(&prompt.description)
+                sanitize_line(&prompt.name),
+                sanitize_line(&prompt.description)
             ));
         }
     }
@@ -163,7 +165,7 @@ impl LoopConsole<'_> {
             .partition(|name| is_file(self.app, project, name));
         for name in others {
             if let Some(near) = source::near(self.app, &name) {
-                let name = visible(&name);
+                let name = sanitize_line(&name);
                 self.app.warn(&format!(
                     "there is no file `{name}`; did you mean `@{near}`?"
                 ));
@@ -220,7 +222,7 @@ impl LoopConsole<'_> {
                     || "`/help` lists the commands".to_owned(),
                     |near| format!("did you mean `/{near}`?"),
                 );
-                let word = visible(word);
+                let word = sanitize_line(word);
                 self.app
                     .warn(&format!("there is no command `/{word}`; {near}"));
                 Ok(Typed::Done)

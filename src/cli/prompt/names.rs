@@ -5,7 +5,7 @@ use std::path::Path;
 use super::line::{COMMANDS, PromptAct, command_names};
 use crate::git::refs;
 use crate::text::path::lossy;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 
@@ -44,7 +44,7 @@ pub(super) fn candidates(project: &Project, dir: &Path, before: &str) -> Vec<Str
     // Names that a terminal cannot show verbatim are never offered.
     completions
         .into_iter()
-        .filter(|name| visible(name) == *name && !name.contains(char::is_whitespace))
+        .filter(|name| sanitize_line(name) == *name && !name.contains(char::is_whitespace))
         .collect()
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::cli::app::App;
 use crate::cli::exit;
 use crate::model::acting::AgentProgress;
-use crate::text::redact::redact;
+use crate::text::redaction::redact;
 use crate::ui::progress::work::AgentWork;
 use crate::workflow::race::lane::{self, LaneNews, LaneOrder};
 use crate::workflow::user::{Decision, Event, NobodyToAsk, Question, ReviewRequest, User};
@@ -84,13 +84,13 @@ impl<W: Write> User for LaneReporter<W> {
     }
 
     fn ask(&mut self, _: &Question<'_>) -> anyhow::Result<Option<String>> {
-        let what = "a race has no user to answer";
-        Err(NobodyToAsk::new(what, "`teddy resume` asks the session's model alone").into())
+        let reason = "a race has no user to answer";
+        Err(NobodyToAsk::new(reason, "`teddy resume` asks the session's model alone").into())
     }
 
     fn confirm(&mut self, question: &str, _: &str) -> anyhow::Result<bool> {
-        let what = format!("no user to answer `{question}` in a race");
-        Err(NobodyToAsk::new(what, "`teddy plan` asks one model alone").into())
+        let reason = format!("no user to answer `{question}` in a race");
+        Err(NobodyToAsk::new(reason, "`teddy plan` asks one model alone").into())
     }
 
     fn report(&mut self, event: Event<'_>) {

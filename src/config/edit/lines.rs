@@ -24,9 +24,9 @@ impl ConfigLines {
     /// Finds a top-level key. Returns its line number and the text after the colon.
     fn find(&self, key: &str) -> Option<(usize, String)> {
         self.lines.iter().enumerate().find_map(|(at, line)| {
-            let rest = line.strip_prefix(key)?.strip_prefix(':')?;
-            let is_key = rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']);
-            is_key.then(|| (at, rest.to_owned()))
+            let after_colon = line.strip_prefix(key)?.strip_prefix(':')?;
+            let is_key = after_colon.is_empty() || after_colon.starts_with([' ', '\t', '\r', '\n']);
+            is_key.then(|| (at, after_colon.to_owned()))
         })
     }
 
@@ -41,9 +41,9 @@ impl ConfigLines {
 
     /// Sets `model`. Keeps a trailing comment.
     pub(super) fn set_model(&mut self, model: &str) {
-        if let Some((at, rest)) = self.find("model") {
-            let behind = text_after_value(&rest);
-            self.lines[at] = format!("model: {model}{behind}");
+        if let Some((at, after_colon)) = self.find("model") {
+            let tail = text_after_value(&after_colon);
+            self.lines[at] = format!("model: {model}{tail}");
             return;
         }
 
@@ -52,14 +52,14 @@ impl ConfigLines {
     }
 
     pub(super) fn add_entry(&mut self, name: &str, entry: &str) -> Result<(), EditRefusal> {
-        let Some((at, rest)) = self.find("models") else {
+        let Some((at, after_colon)) = self.find("models") else {
             let end = self.lines.len();
             self.insert(end, "models:");
             self.insert(end + 1, &format!("  {name}: {entry}"));
             return Ok(());
         };
 
-        let value = rest.trim_start();
+        let value = after_colon.trim_start();
         if value.is_empty() || value.starts_with('#') {
             let indent = self.indent_below(at);
             self.insert(at + 1, &format!("{indent}{name}: {entry}"));
@@ -92,13 +92,13 @@ impl ConfigLines {
 }
 
 /// Returns the text after a value: whitespace, comment and line ending.
-fn text_after_value(rest: &str) -> &str {
-    let value = rest.trim_start_matches([' ', '\t']);
+fn text_after_value(after_colon: &str) -> &str {
+    let value = after_colon.trim_start_matches([' ', '\t']);
     let end = match value.chars().next() {
         Some('"') => value[1..].find('"').map_or(value.len(), |at| at + 2),
         Some('\'') => value[1..].find('\'').map_or(value.len(), |at| at + 2),
         // Keep the space before `#`: without it, the comment would become part of the value.
-        Some('#') => return &rest[rest.len() - value.len() - 1..],
+        Some('#') => return &after_colon[after_colon.len() - value.len() - 1..],
         _ => {
             let marks = [" #", "\t#"].iter().filter_map(|mark| value.find(mark));
             let end = marks.min().unwrap_or(value.len());

@@ -167,13 +167,13 @@ mod tests {
             commit: CommitId,
             message: Option<&[u8]>,
         ) -> anyhow::Result<RewrittenCommit> {
-            let wanted = CommitRewrite {
+            let rewrite = CommitRewrite {
                 tree: self.repository.empty_tree(),
                 parent: None,
                 others: &[],
                 message,
             };
-            rewrite_commit(&self.repository, commit, &wanted)
+            rewrite_commit(&self.repository, commit, &rewrite)
         }
     }
 
@@ -192,8 +192,8 @@ mod tests {
             "Ada <ada@example.org> -1 +0545",
             " <> 0 +0000",
         ] {
-            let rest = format!("\ncommitter {author}\nencoding latin1\n\nText\n");
-            let bytes = commit(&sample, author.as_bytes(), rest.as_bytes());
+            let tail = format!("\ncommitter {author}\nencoding latin1\n\nText\n");
+            let bytes = commit(&sample, author.as_bytes(), tail.as_bytes());
             let id = sample.write(&bytes);
             let new = sample.remade(id, None).unwrap();
             assert_eq!(new.bytes, bytes, "{author}");
@@ -217,19 +217,20 @@ mod tests {
         ]
     }
 
-    fn person() -> impl Strategy<Value = Vec<u8>> {
+    fn identity() -> impl Strategy<Value = Vec<u8>> {
         let name = proptest::collection::vec(any::<u8>(), 0..12);
         let plain = "[A-Za-z. ]{0,12} ?<?[a-z@. ]{0,12}>?".prop_map(String::into_bytes);
-        let person = prop_oneof![name, plain];
-        (person, time(), offset())
-            .prop_map(|(person, time, offset)| [&person[..], b" ", &time, b" ", &offset].concat())
+        let identity = prop_oneof![name, plain];
+        (identity, time(), offset()).prop_map(|(identity, time, offset)| {
+            [&identity[..], b" ", &time, b" ", &offset].concat()
+        })
     }
 
     /// Headers that are missing, repeated, out of order or not UTF-8.
     fn headers() -> impl Strategy<Value = Vec<u8>> {
         let header = prop_oneof![
-            4 => person().prop_map(|person| [b"\ncommitter ", &person[..]].concat()),
-            1 => person().prop_map(|person| [b"\nauthor ", &person[..]].concat()),
+            4 => identity().prop_map(|person| [b"\ncommitter ", &person[..]].concat()),
+            1 => identity().prop_map(|person| [b"\nauthor ", &person[..]].concat()),
             1 => "\nencoding [a-z0-9-]{0,9}".prop_map(String::into_bytes),
             1 => Just(b"\ngpgsig a\n b\n \n c".to_vec()),
             1 => proptest::collection::vec(any::<u8>(), 0..20),
@@ -248,7 +249,7 @@ mod tests {
             rng_seed: proptest::test_runner::RngSeed::Fixed(7),
             ..ProptestConfig::default()
         };
-        proptest!(config, |(author in person(), rest in headers())| {
+        proptest!(config, |(author in identity(), rest in headers())| {
             let id = sample.write(&commit(&sample, &author, &rest));
             let repository = &sample.repository;
             // None of these panics. Which of them fail is not the subject.

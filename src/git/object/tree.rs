@@ -109,11 +109,11 @@ impl StoredTree {
     }
 
     pub(super) fn from_new(id: ObjectId, tree: NewTree) -> StoredTree {
-        let known = tree.starts.map(|starts| OnceLock::from(Some(starts)));
+        let offsets = tree.starts.map(|starts| OnceLock::from(Some(starts)));
         StoredTree {
             id,
             data: tree.data,
-            starts: known.unwrap_or_default(),
+            starts: offsets.unwrap_or_default(),
         }
     }
 

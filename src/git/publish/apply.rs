@@ -175,8 +175,8 @@ impl Publisher<'_> {
                     .contents(&step.change.path, entry, step.permissions)
             }
         };
-        let content = match contents {
-            Ok(content) => content,
+        let new_contents = match contents {
+            Ok(new_contents) => new_contents,
             Err(error) => {
                 self.published.failed.push(format!("{error:#}"));
                 self.conflict(&step.change.path);
@@ -185,10 +185,10 @@ impl Publisher<'_> {
         };
 
         let (temporary, executable) = self
-            .stage(&handle, &content)
+            .stage(&handle, &new_contents)
             .with_context(|| cannot_write(&step.change.path))?;
         let staged_handle = handle.sibling(&temporary);
-        let new_mark = version::mark(self.repository, &content, executable)?;
+        let new_mark = version::mark(self.repository, &new_contents, executable)?;
         // Limits the descriptors that a large publication keeps open.
         let staged_handle = (prepared.len() < MOST_OPEN).then(|| Arc::new(staged_handle));
 

@@ -1,7 +1,7 @@
 //! Classifies failures of `git fetch` and `git push`, and offers help.
 
 use crate::text::near::nearest;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 use super::RemoteName;
 
@@ -123,7 +123,7 @@ impl RemoteError {
         RemoteError {
             trouble: RemoteTrouble::NotConfigured,
             remote: None,
-            message: format!("there is no remote `{}`", visible(name)),
+            message: format!("there is no remote `{}`", sanitize_line(name)),
             help: Some(match (near, remotes) {
                 (Some(near), _) => format!("did you mean `{near}`?"),
                 (None, []) => "`git remote add origin <url>` adds one".to_owned(),
@@ -246,7 +246,7 @@ fn essence(stderr: &str) -> String {
         let line = line
             .trim_start_matches("fatal: ")
             .trim_start_matches("error: ");
-        visible(&without_secrets(line)).trim().to_owned()
+        sanitize_line(&without_secrets(line)).trim().to_owned()
     });
     plain.collect::<Vec<_>>().join("; ")
 }

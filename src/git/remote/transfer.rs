@@ -99,8 +99,11 @@ pub fn receive_refs<'r>(
 }
 
 fn delete_incoming(repository: &Repository) -> anyhow::Result<()> {
-    let left = refs::list(repository, INCOMING_PREFIX)?;
-    let names: Vec<&str> = left.iter().map(|found| found.name.as_str()).collect();
+    let incoming = refs::list(repository, INCOMING_PREFIX)?;
+    let names: Vec<&str> = incoming
+        .iter()
+        .map(|reference| reference.name.as_str())
+        .collect();
     refs::delete_all(repository, &names)
 }
 

@@ -4,7 +4,7 @@ use super::disable_prompts;
 use crate::git::object::id::TagId;
 use crate::git::repository::Repository;
 use crate::git::user_git::user_git;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// A signature that git accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ fn explain_refusal(stderr: &str) -> String {
     let after = |start: &str| {
         let mut lines = stderr.lines();
         let tail = lines.find_map(|line| line.strip_prefix(start))?;
-        Some(visible(tail.split(' ').next().unwrap_or_default()).into_owned())
+        Some(sanitize_line(tail.split(' ').next().unwrap_or_default()).into_owned())
     };
     if stderr.contains("allowedSignersFile") {
         return "git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names no file that is \
@@ -87,7 +87,7 @@ fn explain_refusal(stderr: &str) -> String {
 
     let mut messages = stderr.lines().filter(|line| !line.starts_with("[GNUPG:]"));
     match messages.next_back() {
-        Some(line) => format!("git does not accept it: {}", visible(line.trim())),
+        Some(line) => format!("git does not accept it: {}", sanitize_line(line.trim())),
         None => "git does not accept it".to_owned(),
     }
 }

@@ -55,11 +55,11 @@ pub struct SecretSearch<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FoundSecrets {
     /// Paths of files with the name of a secret.
-    pub named: Vec<Vec<u8>>,
+    pub by_name: Vec<Vec<u8>>,
     /// Paths of other files that contain a key.
     pub keyed: Vec<Vec<u8>>,
     /// Directories in which their owner cannot add or remove entries.
-    pub closed: Vec<Vec<u8>>,
+    pub read_only_dirs: Vec<Vec<u8>>,
 }
 
 struct SavedDirs {
@@ -190,8 +190,8 @@ impl<'a> SecretSearch<'a> {
             }
         }
 
-        let closed = search.closed(saved.as_ref());
-        let named = search.secrets(saved.as_ref());
+        let read_only_dirs = search.read_only_dirs(saved.as_ref());
+        let by_name = search.secrets(saved.as_ref());
         self.save(saved.as_ref(), search);
         let keys = KeySearch {
             limits: self.finder.limits,
@@ -202,9 +202,9 @@ impl<'a> SecretSearch<'a> {
             false => Vec::new(),
         };
         Ok(FoundSecrets {
-            named,
+            by_name,
             keyed,
-            closed,
+            read_only_dirs,
         })
     }
 
@@ -315,8 +315,8 @@ impl SecretFinder<'_> {
             }
         };
 
-        let seen = stat_fd(&dir)?;
-        (listed.times, listed.writable) = (Some(Times::from(&seen.stat)), seen.writable);
+        let dir_stat = stat_fd(&dir)?;
+        (listed.times, listed.writable) = (Some(Times::from(&dir_stat.stat)), dir_stat.writable);
         for (name, kind) in names(&dir)?.into_iter().filter(|(name, _)| name != GIT) {
             let at = join_path(path, &name);
             match kind {
@@ -402,15 +402,15 @@ impl DirSearch {
         listed.chain(same).collect()
     }
 
-    fn closed(&self, kept: Option<&SavedDirs>) -> Vec<Vec<u8>> {
+    fn read_only_dirs(&self, saved: Option<&SavedDirs>) -> Vec<Vec<u8>> {
         let listed = self.listed.iter().filter(|folder| !folder.writable);
         let listed = listed.map(|folder| folder.path.clone());
-        let same = kept.into_iter().flat_map(|kept| {
-            let closed = self
+        let same = saved.into_iter().flat_map(|kept| {
+            let read_only = self
                 .same
                 .iter()
                 .filter(|&&number| !kept.same[number].writable);
-            closed.map(|&number| kept.cache.dir(number).path.to_vec())
+            read_only.map(|&number| kept.cache.dir(number).path.to_vec())
         });
         listed.chain(same).collect()
     }

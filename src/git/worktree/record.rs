@@ -125,9 +125,9 @@ impl WorktreeRecord {
     /// Adds to these files. They are forgotten with the layer.
     pub(super) fn keep_hidden(&self, paths: &[Vec<u8>]) -> std::io::Result<()> {
         let mut all = self.hidden();
-        let known = all.len();
+        let count = all.len();
         all.extend(paths.iter().cloned());
-        if all.len() == known {
+        if all.len() == count {
             return Ok(());
         }
         let bytes: Vec<Vec<u8>> = all.into_iter().collect();

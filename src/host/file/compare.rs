@@ -33,12 +33,12 @@ pub fn replace_if(
     let stat = rustix::fs::fstat(&*file)?;
     let (dir, name) = root.parent(path).map_err(|e| root.fail("write", path, e))?;
     let temporary = Root::temporary_name();
-    let content = NewContents {
+    let contents = NewContents {
         bytes: new.unwrap_or_default(),
         permissions: Permissions::Exactly(FileInfo::from(&stat).permissions),
         durable: false,
     };
-    write_file(&dir, &temporary, content).map_err(|e| failure("write", path, e))?;
+    write_file(&dir, &temporary, contents).map_err(|e| failure("write", path, e))?;
 
     let exchange =
         || rustix::fs::renameat_with(&dir, name, &dir, &temporary, RenameFlags::EXCHANGE);
@@ -65,10 +65,10 @@ pub fn replace_if(
 
     // The program renamed another file to the name, or is about to write to the one we read.
     if !is_read(&temporary) || writers.are_present() {
-        let ours = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let new_stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         exchange()?;
         let came_back = rustix::fs::statat(&dir, &temporary, AtFlags::SYMLINK_NOFOLLOW)?;
-        if (ours.st_dev, ours.st_ino) != (came_back.st_dev, came_back.st_ino) {
+        if (new_stat.st_dev, new_stat.st_ino) != (came_back.st_dev, came_back.st_ino) {
             // The program saved once more meanwhile. Its newest version gets the name.
             exchange()?;
         }

@@ -49,8 +49,8 @@ pub fn make_writable(root: &Root, name: &OsStr) {
         // Another name of the file can be the user's.
         FileType::RegularFile if stat.st_mode & READ == 0 && stat.st_nlink == 1 => {
             let rights = stat.st_mode & 0o7777 | READ;
-            let place = open_below(&root.dir, name, HANDLE.difference(OFlags::DIRECTORY));
-            let _ = place.and_then(|file| set_rights(&file, rights));
+            let handle = open_below(&root.dir, name, HANDLE.difference(OFlags::DIRECTORY));
+            let _ = handle.and_then(|file| set_rights(&file, rights));
         }
         _ => {}
     }
@@ -186,8 +186,8 @@ const HANDLE: OFlags = LIST_FLAGS;
 fn set_rights(file: &OwnedFd, rights: u32) -> Result<(), Errno> {
     // `fchmod` fails for an `O_PATH` descriptor, but `chmod` of its `/proc` link works and reaches
     // exactly this file.
-    let place = format!("/proc/self/fd/{}", file.as_raw_fd());
-    rustix::fs::chmod(place, Bits::from_raw_mode(rights))
+    let proc_path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::chmod(proc_path, Bits::from_raw_mode(rights))
 }
 
 fn open_below(dir: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {

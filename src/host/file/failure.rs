@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::text::visible;
+use crate::text::sanitize;
 
 /// Payload of an `io::Error` of the same kind as `why`.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub fn is_out_of_reach(error: &io::Error) -> bool {
 
 /// Returns a path as a person may see it.
 pub(super) fn show_path(path: &Path) -> String {
-    visible::visible(&visible::visible_bytes(path.as_os_str().as_bytes())).into_owned()
+    sanitize::sanitize_line(&sanitize::sanitize_bytes(path.as_os_str().as_bytes())).into_owned()
 }
 
 impl fmt::Display for FileError {

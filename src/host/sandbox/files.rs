@@ -141,8 +141,8 @@ fn adding(abi: ABI) -> BitFlags<AccessFs> {
 /// would fail for a reason that is not its own.
 pub(super) fn existing(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let resolved = paths.iter().map(|path| {
-        let found = resolve(path).map_err(|error| cannot("open", path, &error))?;
-        Ok(found)
+        let canonical = resolve(path).map_err(|error| cannot("open", path, &error))?;
+        Ok(canonical)
     });
     resolved.filter_map(Result::transpose).collect()
 }
@@ -151,12 +151,12 @@ pub(super) fn existing(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
 /// is hidden instead: a command could make the path accessible, because Landlock does not cover
 /// `chmod`.
 fn denied(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    let mut found = Vec::new();
+    let mut hidden = Vec::new();
     for path in paths {
         let mut at = path.as_path();
         loop {
             match (resolve(at), at.parent()) {
-                (Ok(resolved), _) => found.extend(resolved),
+                (Ok(resolved), _) => hidden.extend(resolved),
                 (Err(error), _) if leads_nowhere(&error) => {}
                 (Err(_), Some(parent)) => {
                     at = parent;
@@ -167,7 +167,7 @@ fn denied(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
             break;
         }
     }
-    Ok(found)
+    Ok(hidden)
 }
 
 /// `None` if the path does not exist.
@@ -289,7 +289,7 @@ mod tests {
         fs::write(top.join("file"), "").unwrap();
         symlink("loop", top.join("loop")).unwrap();
         let check = |name: &str, expected: Result<Option<&str>, &str>| {
-            let found = existing(&[top.join(name)]);
+            let actual = existing(&[top.join(name)]);
             let expected = expected
                 .map(|name| name.map(|name| top.join(name)).into_iter().collect())
                 .map_err(|why| {
@@ -298,7 +298,7 @@ mod tests {
                         top.join(name).display()
                     )
                 });
-            assert_eq!(found, expected, "{name}");
+            assert_eq!(actual, expected, "{name}");
         };
         check("file", Ok(Some("file")));
         check("missing", Ok(None));

@@ -8,7 +8,7 @@ use super::{AgentLimits, AgentNeeds, AgentTask};
 use crate::host::dialogue::{DialogueDir, DialogueRefusal};
 use crate::host::env;
 use crate::model::ModelError;
-use crate::model::outside::Variable;
+use crate::model::model_env::Variable;
 use crate::model::settings::{ModelConfig, ModelKind};
 
 const TOTAL: Duration = Duration::from_secs(3600);
@@ -24,7 +24,7 @@ pub(super) struct AgentSettings {
     pub(super) name: String,
     pub(super) run: Vec<String>,
     /// Command to resume a conversation. Empty if the agent can't.
-    pub(super) go_on: Vec<String>,
+    pub(super) resume: Vec<String>,
     /// Names of facts, and the rules that find them in its output.
     pub(super) facts: Vec<(String, String)>,
     pub(super) needs: AgentNeeds,
@@ -36,7 +36,7 @@ pub(super) struct AgentSettings {
     /// Modes to choose from in a sandbox, in order of preference.
     modes: Vec<String>,
     /// Mode without a sandbox. `None` uses `modes` there as well.
-    careful: Option<String>,
+    unconfined_mode: Option<String>,
     /// `true` if the configuration names the mode.
     has_mode: bool,
     preset: Option<&'static AgentPreset>,
@@ -51,7 +51,7 @@ impl AgentSettings {
         variable: &Variable,
     ) -> Result<AgentSettings, ModelError> {
         let wrong = |detail: String| ModelError::Settings(format!("model `{name}` {detail}"));
-        let preset = known(settings);
+        let preset = find_preset(settings);
         if let (None, Some(id)) = (preset, &settings.id) {
             let kind = match settings.kind {
                 ModelKind::Acp => "acp",
@@ -61,7 +61,7 @@ impl AgentSettings {
             return Err(wrong(format!("has an `id` that means nothing: {why}")));
         }
 
-        let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let own = |args: &[&str]| args.iter().map(|word| (*word).to_owned()).collect();
         let run: Vec<String> = match preset {
             Some(preset) if settings.run.is_empty() => own(preset.run),
             _ => settings.run.clone(),
@@ -71,18 +71,18 @@ impl AgentSettings {
         }
 
         // A custom start command needs a custom resume command.
-        let go_on = match preset {
-            Some(preset) if settings.run.is_empty() && settings.acting.go_on.is_empty() => {
-                own(preset.go_on)
+        let resume = match preset {
+            Some(preset) if settings.run.is_empty() && settings.acting.resume.is_empty() => {
+                own(preset.resume)
             }
-            _ => settings.acting.go_on.clone(),
+            _ => settings.acting.resume.clone(),
         };
         let needs = needs(settings, preset)?;
 
         Ok(AgentSettings {
             name: name.to_owned(),
             run,
-            go_on,
+            resume,
             facts: facts(settings, preset),
             secrets: needs.keys.iter().filter_map(|key| variable(key)).collect(),
             needs,
@@ -93,8 +93,8 @@ impl AgentSettings {
                 Some(mode) => vec![mode.clone()],
                 None => own(preset.map_or(&[], |preset| preset.modes)),
             },
-            careful: preset
-                .map(|preset| preset.careful.to_owned())
+            unconfined_mode: preset
+                .map(|preset| preset.unconfined_mode.to_owned())
                 .filter(|mode| !mode.is_empty()),
             preset,
         })
@@ -102,8 +102,8 @@ impl AgentSettings {
 
     /// Modes to choose from, in order of preference.
     pub(super) fn modes(&self, is_confined: bool) -> Vec<&str> {
-        match &self.careful {
-            Some(careful) if !is_confined => vec![careful],
+        match &self.unconfined_mode {
+            Some(mode) if !is_confined => vec![mode],
             _ => self.modes.iter().map(String::as_str).collect(),
         }
     }
@@ -131,9 +131,10 @@ impl AgentSettings {
     }
 
     /// `false` if the reported token counts aren't those of this call.
-    pub(super) fn tells_tokens(&self, resumed: bool) -> bool {
-        let is_wrong =
-            |preset: &AgentPreset| preset.tells_last_step || (resumed && preset.tells_conversation);
+    pub(super) fn reports_tokens(&self, resumed: bool) -> bool {
+        let is_wrong = |preset: &AgentPreset| {
+            preset.reports_last_step || (resumed && preset.reports_conversation)
+        };
         self.preset.is_none_or(|preset| !is_wrong(preset))
     }
 
@@ -187,16 +188,16 @@ impl AgentSettings {
 }
 
 /// Finds the known agent by its name, else by its program.
-fn known(settings: &ModelConfig) -> Option<&'static AgentPreset> {
+fn find_preset(settings: &ModelConfig) -> Option<&'static AgentPreset> {
     let presets = settings.kind.presets();
     match &settings.id {
-        Some(id) => preset::named(presets, id),
+        Some(id) => preset::find_by_name(presets, id),
         None => preset::of_program(presets, settings.run.first()?),
     }
 }
 
 fn needs(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Result<AgentNeeds, ModelError> {
-    let own = |words: &[&str]| -> Vec<String> { words.iter().map(|w| (*w).to_owned()).collect() };
+    let own = |args: &[&str]| -> Vec<String> { args.iter().map(|w| (*w).to_owned()).collect() };
     let state = match &settings.acting.state {
         Some(state) => state.clone(),
         None => own(preset.map_or(&[], |preset| preset.state)),
@@ -219,7 +220,7 @@ fn needs(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Result<AgentNe
 /// Expands `~/`. Fails for relative paths.
 fn expand(path: &str) -> Result<PathBuf, ModelError> {
     let expanded = match path.strip_prefix("~/") {
-        Some(rest) => env::home().map(|home| home.join(rest)),
+        Some(suffix) => env::home().map(|home| home.join(suffix)),
         None => Some(PathBuf::from(path)),
     };
     // `/` or the whole home directory would defeat the sandbox.
@@ -238,8 +239,8 @@ fn facts(settings: &ModelConfig, preset: Option<&AgentPreset>) -> Vec<(String, S
     if !settings.acting.facts.is_empty() {
         return settings.acting.facts.clone().into_iter().collect();
     }
-    let known = preset.map_or(&[][..], |preset| preset.facts).iter();
-    known.map(|(n, p)| ((*n).into(), (*p).into())).collect()
+    let pairs = preset.map_or(&[][..], |preset| preset.facts).iter();
+    pairs.map(|(n, p)| ((*n).into(), (*p).into())).collect()
 }
 
 fn limits(settings: &ModelConfig) -> AgentLimits {
@@ -254,7 +255,7 @@ fn limits(settings: &ModelConfig) -> AgentLimits {
     }
 }
 
-pub(super) fn private_folder() -> Result<DialogueDir, ModelError> {
+pub(super) fn private_dir() -> Result<DialogueDir, ModelError> {
     DialogueDir::new().map_err(|error| ModelError::Io {
         action: "making a temporary folder".to_owned(),
         detail: error.to_string(),

@@ -9,7 +9,7 @@ pub(super) struct LineTooLong;
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
     /// The incomplete last line.
-    rest: Vec<u8>,
+    partial: Vec<u8>,
 }
 
 impl LineSplitter {
@@ -18,14 +18,14 @@ impl LineSplitter {
     pub(super) fn add(&mut self, piece: &[u8]) -> Result<Vec<Vec<u8>>, LineTooLong> {
         let mut lines = Vec::new();
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
-            if self.rest.len() + part.len() > MAX_LINE {
+            if self.partial.len() + part.len() > MAX_LINE {
                 // Frees up to `MAX_LINE` bytes, unlike `clear`.
-                self.rest = Vec::new();
+                self.partial = Vec::new();
                 return Err(LineTooLong);
             }
 
-            self.rest.extend_from_slice(part);
-            if self.rest.last() == Some(&b'\n') {
+            self.partial.extend_from_slice(part);
+            if self.partial.last() == Some(&b'\n') {
                 lines.extend(self.take());
             }
         }
@@ -35,7 +35,7 @@ impl LineSplitter {
 
     /// Takes the incomplete last line.
     pub(super) fn take(&mut self) -> Option<Vec<u8>> {
-        let line = std::mem::take(&mut self.rest);
+        let line = std::mem::take(&mut self.partial);
         let line = line.trim_ascii();
         (!line.is_empty()).then(|| line.to_vec())
     }
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(pieces: &[&str], expected: &[&str], rest: Option<&str>) {
+    fn check(pieces: &[&str], expected: &[&str], partial: Option<&str>) {
         let mut lines = LineSplitter::default();
         let got = pieces
             .iter()
             .flat_map(|piece| lines.add(piece.as_bytes()).unwrap());
         let got: Vec<String> = got.map(|line| String::from_utf8(line).unwrap()).collect();
         assert_eq!(got, expected);
-        assert_eq!(lines.take().as_deref(), rest.map(str::as_bytes));
+        assert_eq!(lines.take().as_deref(), partial.map(str::as_bytes));
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
     fn an_endless_line_is_not_kept() {
         let mut lines = LineSplitter::default();
         let piece = vec![b'x'; 1 << 20];
-        let taken = (0..65).take_while(|_| lines.add(&piece).is_ok()).count();
-        assert_eq!((taken, lines.take()), (64, None));
+        let accepted = (0..65).take_while(|_| lines.add(&piece).is_ok()).count();
+        assert_eq!((accepted, lines.take()), (64, None));
     }
 }

@@ -8,7 +8,7 @@ use crate::model::ModelError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AgentStop {
     /// The user cancelled, or the budget is used up.
-    Wanted,
+    Cancelled,
     Total(Duration),
     Idle(Duration),
     /// Limit in bytes.
@@ -16,10 +16,10 @@ pub(super) enum AgentStop {
 }
 
 impl AgentStop {
-    pub(super) fn error(self, said: &str) -> ModelError {
-        let partial = said.to_owned();
+    pub(super) fn error(self, text: &str) -> ModelError {
+        let partial = text.to_owned();
         match self {
-            AgentStop::Wanted => ModelError::Interrupted { partial },
+            AgentStop::Cancelled => ModelError::Interrupted { partial },
             AgentStop::Total(limit) => ModelError::Timeout { limit, partial },
             AgentStop::Idle(limit) => ModelError::Idle { limit, partial },
             AgentStop::Output(limit) => too_much(limit),
@@ -36,14 +36,14 @@ pub(super) fn too_much(limit: u64) -> ModelError {
 }
 
 /// Fails if processes of the agent survived: as long as they run, they can still change the files.
-pub(super) fn none_left(left: &[String]) -> Result<(), ModelError> {
-    if left.is_empty() {
+pub(super) fn check_survivors(survivors: &[String]) -> Result<(), ModelError> {
+    if survivors.is_empty() {
         return Ok(());
     }
     Err(ModelError::Agent {
         detail: format!(
             "the agent left processes that cannot be ended: {}",
-            left.join(", ")
+            survivors.join(", ")
         ),
         remedy: "end them, and ask again: they may still write in the worktree".to_owned(),
     })
@@ -58,7 +58,7 @@ pub(super) struct AgentClock {
     /// Total time spent waiting for the user.
     waited: Duration,
     /// Bytes printed so far.
-    said: u64,
+    output_bytes: u64,
     /// Suspends the idle limit while a tool runs.
     pub(super) has_tool: bool,
 }
@@ -71,47 +71,47 @@ impl AgentClock {
             start: now,
             last: now,
             waited: Duration::ZERO,
-            said: 0,
+            output_bytes: 0,
             has_tool: false,
         }
     }
 
     /// Records output on stdout.
-    pub(super) fn heard(&mut self, bytes: usize) {
+    pub(super) fn record_stdout(&mut self, bytes: usize) {
         self.last = Instant::now();
-        self.said += bytes as u64;
+        self.output_bytes += bytes as u64;
     }
 
     /// Records output on stderr, which counts toward the size limit but doesn't reset the idle
     /// limit.
-    pub(super) fn complained(&mut self, bytes: usize) {
-        self.said += bytes as u64;
+    pub(super) fn record_stderr(&mut self, bytes: usize) {
+        self.output_bytes += bytes as u64;
     }
 
     /// Runs `work` with the clock stopped, while the user answers a question.
     pub(super) fn waiting<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
-        let done = work();
+        let result = work();
         self.waited += begin.elapsed();
         self.last = Instant::now();
-        done
+        result
     }
 
-    pub(super) fn quiet(&self) -> Duration {
+    pub(super) fn idle_time(&self) -> Duration {
         self.last.elapsed()
     }
 
     /// Returns the first limit that is exceeded.
-    pub(super) fn met(&self) -> Option<AgentStop> {
+    pub(super) fn exceeded(&self) -> Option<AgentStop> {
         let limits = &self.limits;
-        if self.said > limits.output {
+        if self.output_bytes > limits.output {
             return Some(AgentStop::Output(limits.output));
         }
 
         if self.start.elapsed().saturating_sub(self.waited) > limits.total {
             return Some(AgentStop::Total(limits.total));
         }
-        (!self.has_tool && self.quiet() > limits.idle).then_some(AgentStop::Idle(limits.idle))
+        (!self.has_tool && self.idle_time() > limits.idle).then_some(AgentStop::Idle(limits.idle))
     }
 }
 
@@ -131,26 +131,26 @@ mod tests {
     fn silence_counts_but_for_a_tool_at_work() {
         let mut silent = clock(60_000, 0);
         std::thread::park_timeout(Duration::from_millis(2));
-        assert_eq!(silent.met(), Some(AgentStop::Idle(Duration::ZERO)));
+        assert_eq!(silent.exceeded(), Some(AgentStop::Idle(Duration::ZERO)));
         silent.has_tool = true;
-        assert_eq!(silent.met(), None);
+        assert_eq!(silent.exceeded(), None);
     }
 
     #[test]
     fn waiting_for_a_person_does_not_count() {
         let mut asked = clock(10, 60_000);
         asked.waiting(|| std::thread::park_timeout(Duration::from_millis(30)));
-        assert_eq!(asked.met(), None);
+        assert_eq!(asked.exceeded(), None);
         std::thread::park_timeout(Duration::from_millis(30));
-        assert!(matches!(asked.met(), Some(AgentStop::Total(_))));
+        assert!(matches!(asked.exceeded(), Some(AgentStop::Total(_))));
     }
 
     #[test]
     fn too_much_is_too_much() {
         let mut talker = clock(60_000, 60_000);
-        talker.heard(10);
-        assert_eq!(talker.met(), None);
-        talker.heard(1);
-        assert_eq!(talker.met(), Some(AgentStop::Output(10)));
+        talker.record_stdout(10);
+        assert_eq!(talker.exceeded(), None);
+        talker.record_stdout(1);
+        assert_eq!(talker.exceeded(), Some(AgentStop::Output(10)));
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::agent::{AgentSettings, private_folder};
+use super::agent::{AgentSettings, private_dir};
 use super::agent_output::{LineSplitter, MAX_LINE};
-use super::clock::{AgentClock, AgentStop, none_left, too_much};
+use super::clock::{AgentClock, AgentStop, check_survivors, too_much};
 use super::complaint::Complaints;
 use super::facts::{AgentFacts, FactRule, bound, is_id};
-use super::label::label;
+use super::label::sanitize_label;
 use super::record::{Speaker, TranscriptRecorder};
 use super::{
     ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};
 use crate::model::{ModelError, TokenUsage};
-use crate::text::visible::strip_ansi;
+use crate::text::sanitize::strip_ansi;
 
 /// Polling interval for limits and cancellation.
 const TICK: Duration = Duration::from_millis(50);
@@ -31,7 +31,7 @@ pub(super) struct CommandAgent {
 }
 
 struct CommandStart {
-    words: Vec<String>,
+    argv: Vec<String>,
     /// Text for its stdin. Empty if the arguments contain the task.
     input: Vec<u8>,
     resumed: bool,
@@ -44,13 +44,13 @@ struct RunningCommand<'a> {
     record: TranscriptRecorder,
     facts: AgentFacts,
     /// Output that isn't JSON, or all output if there are no rules for facts.
-    said: String,
+    output: String,
     has_facts: bool,
     lines: LineSplitter,
     complaints: Complaints,
 }
 
-enum CommandHalt {
+enum CommandError {
     Stop(AgentStop),
     /// A line exceeds `MAX_LINE`.
     Line,
@@ -69,24 +69,20 @@ impl CommandAgent {
 
     /// Fills in the placeholders of the command. Without a placeholder for the task, it goes to
     /// stdin.
-    fn prepare(
-        &self,
-        task: &AgentTask<'_>,
-        folder: &DialogueDir,
-    ) -> Result<CommandStart, ModelError> {
+    fn prepare(&self, task: &AgentTask<'_>, dir: &DialogueDir) -> Result<CommandStart, ModelError> {
         let conversation = task.conversation.as_deref();
-        let conversation = conversation.filter(|id| is_id(id) && !self.agent.go_on.is_empty());
+        let conversation = conversation.filter(|id| is_id(id) && !self.agent.resume.is_empty());
         let resumed = conversation.is_some() && self.agent.resumes;
-        let words = if resumed {
-            &self.agent.go_on
+        let template = if resumed {
+            &self.agent.resume
         } else {
             &self.agent.run
         };
         // A resumed conversation knows the input, but not the fate of its last changes.
-        let text = task.told(resumed);
-        let has = |place: &str| words.iter().any(|word| word.contains(place));
+        let text = task.prompt(resumed);
+        let has = |placeholder: &str| template.iter().any(|word| word.contains(placeholder));
 
-        let file = folder.temporary().join("input.md");
+        let file = dir.temporary().join("input.md");
         if has("{input}") {
             std::fs::write(&file, text).map_err(|error| ModelError::Io {
                 action: "writing the input to a file".to_owned(),
@@ -107,7 +103,7 @@ impl CommandAgent {
             message if message.starts_with('-') => format!(" {message}"),
             message => message.to_owned(),
         };
-        let places = [
+        let values = [
             ("{input}", file.to_string_lossy().into_owned()),
             ("{message}", message),
             ("{mode}", modes.first().map_or("", |mode| mode).to_owned()),
@@ -115,12 +111,15 @@ impl CommandAgent {
                 "{conversation}",
                 conversation.unwrap_or_default().to_owned(),
             ),
-            ("{tmp}", folder.temporary().to_string_lossy().into_owned()),
+            ("{tmp}", dir.temporary().to_string_lossy().into_owned()),
         ];
         let is_told = has("{input}") || has("{message}");
 
         Ok(CommandStart {
-            words: words.iter().map(|word| filled(word, &places)).collect(),
+            argv: template
+                .iter()
+                .map(|word| fill_placeholders(word, &values))
+                .collect(),
             input: if is_told {
                 Vec::new()
             } else {
@@ -133,19 +132,19 @@ impl CommandAgent {
     fn start(
         &self,
         task: &AgentTask<'_>,
-        folder: &DialogueDir,
+        dir: &DialogueDir,
         start: &CommandStart,
     ) -> Result<Dialogue, ModelError> {
         self.agent.make_state();
         let order = DialogueOrder {
-            argv: &start.words,
-            dir: task.folder,
+            argv: &start.argv,
+            dir: task.dir,
             launcher: &task.launcher,
             variables: &self.agent.variables(task),
             keep_env: &self.agent.needs.keys,
         };
         let mut dialogue =
-            Dialogue::start(&order, folder).map_err(|refusal| self.agent.refused(refusal))?;
+            Dialogue::start(&order, dir).map_err(|refusal| self.agent.refused(refusal))?;
         if !start.input.is_empty() {
             dialogue.send(start.input.clone());
         }
@@ -186,9 +185,9 @@ impl ActingModel for CommandAgent {
         task: &AgentTask<'_>,
         host: &mut dyn AgentHost,
     ) -> Result<AgentResult, Box<AgentFailure>> {
-        let folder = private_folder()?;
-        let start = self.prepare(task, &folder)?;
-        let dialogue = self.start(task, &folder, &start)?;
+        let dir = private_dir()?;
+        let start = self.prepare(task, &dir)?;
+        let dialogue = self.start(task, &dir, &start)?;
 
         let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
         record.start(&self.agent.run, task.is_confined);
@@ -198,7 +197,7 @@ impl ActingModel for CommandAgent {
             clock: AgentClock::new(task.limits),
             record,
             facts: AgentFacts::new(&self.rules),
-            said: String::new(),
+            output: String::new(),
             has_facts: !self.rules.is_empty(),
             lines: LineSplitter::default(),
             complaints: Complaints::default(),
@@ -208,10 +207,10 @@ impl ActingModel for CommandAgent {
         let outcome = match ending {
             Ok(DialogueEnding::Exited(0)) => Ok(()),
             Ok(ending) => Err(self.failed(&ending, &running.complaints)),
-            Err(CommandHalt::Stop(stop)) => Err(stop.error(&running.message())),
-            Err(CommandHalt::Line) => Err(too_much(MAX_LINE as u64)),
+            Err(CommandError::Stop(stop)) => Err(stop.error(&running.message())),
+            Err(CommandError::Line) => Err(too_much(MAX_LINE as u64)),
         };
-        if !self.agent.tells_tokens(start.resumed) {
+        if !self.agent.reports_tokens(start.resumed) {
             running.facts.usage = TokenUsage::default();
         }
         running.finish(start.resumed, outcome)
@@ -219,33 +218,33 @@ impl ActingModel for CommandAgent {
 }
 
 impl RunningCommand<'_> {
-    fn watch(&mut self) -> Result<DialogueEnding, CommandHalt> {
+    fn watch(&mut self) -> Result<DialogueEnding, CommandError> {
         loop {
             if self.host.stopped() {
-                return Err(CommandHalt::Stop(AgentStop::Wanted));
+                return Err(CommandError::Stop(AgentStop::Cancelled));
             }
-            if let Some(stop) = self.clock.met() {
-                return Err(CommandHalt::Stop(stop));
+            if let Some(stop) = self.clock.exceeded() {
+                return Err(CommandError::Stop(stop));
             }
 
             match self.dialogue.next_event(TICK) {
                 DialogueEvent::Stdout(bytes) => {
-                    self.clock.heard(bytes.len());
-                    let lines = self.lines.add(&bytes).map_err(|_| CommandHalt::Line)?;
+                    self.clock.record_stdout(bytes.len());
+                    let lines = self.lines.add(&bytes).map_err(|_| CommandError::Line)?;
                     lines.iter().for_each(|line| self.read(line));
                 }
                 // Unlike for ACP agents, stderr counts: commands can report progress there.
                 DialogueEvent::Stderr(bytes) => {
-                    self.clock.heard(bytes.len());
+                    self.clock.record_stdout(bytes.len());
                     self.complaints.add(&bytes);
                 }
                 DialogueEvent::Timeout => {
-                    let quiet = self.clock.quiet();
-                    self.host.progress(AgentProgress::Quiet(quiet));
+                    let idle = self.clock.idle_time();
+                    self.host.progress(AgentProgress::Idle(idle));
                 }
                 DialogueEvent::Ended(ending) => {
-                    let rest = self.lines.take();
-                    rest.iter().for_each(|line| self.read(line));
+                    let last_line = self.lines.take();
+                    last_line.iter().for_each(|line| self.read(line));
                     return Ok(ending);
                 }
             }
@@ -260,16 +259,16 @@ impl RunningCommand<'_> {
             self.record.text(&text);
             self.host.progress(AgentProgress::Says(&text));
             self.host.progress(AgentProgress::Says("\n"));
-            self.said.push_str(&text);
-            self.said.push('\n');
-            bound(&mut self.said);
+            self.output.push_str(&text);
+            self.output.push('\n');
+            bound(&mut self.output);
             return;
         };
 
         self.record.message(Speaker::Agent, &object);
         let before = (self.facts.usage, self.facts.cost);
-        if let Some(said) = self.facts.read(&object) {
-            self.host.progress(AgentProgress::Says(said));
+        if let Some(message) = self.facts.read(&object) {
+            self.host.progress(AgentProgress::Says(message));
         }
 
         if before != (self.facts.usage, self.facts.cost) {
@@ -280,7 +279,7 @@ impl RunningCommand<'_> {
 
     /// The message from the facts, else everything it printed.
     fn message(&self) -> String {
-        let message = self.facts.message.as_deref().unwrap_or(&self.said);
+        let message = self.facts.message.as_deref().unwrap_or(&self.output);
         message.trim().to_owned()
     }
 
@@ -296,7 +295,7 @@ impl RunningCommand<'_> {
             resumed,
             agent: version.map(|version| AgentIdentity {
                 name: String::new(),
-                version: label(version),
+                version: sanitize_label(version),
             }),
             usage: self.facts.usage,
             cost: self.facts.cost,
@@ -305,7 +304,7 @@ impl RunningCommand<'_> {
         };
         // The command has exited, but its children might still run.
         let ended = self.dialogue.end();
-        let outcome = none_left(&ended.survivors).and(outcome);
+        let outcome = check_survivors(&ended.survivors).and(outcome);
 
         let error = outcome.as_ref().err().map(ToString::to_string);
         let mut record = self.record;
@@ -322,18 +321,18 @@ impl RunningCommand<'_> {
 }
 
 /// Replaces placeholders in one pass, so that placeholders within a value aren't expanded.
-fn filled(word: &str, places: &[(&str, String)]) -> String {
+fn fill_placeholders(word: &str, values: &[(&str, String)]) -> String {
     let mut filled = String::new();
-    let mut rest = word;
-    while let Some(start) = rest.find('{') {
-        let (before, behind) = rest.split_at(start);
+    let mut remaining = word;
+    while let Some(start) = remaining.find('{') {
+        let (before, after) = remaining.split_at(start);
         filled.push_str(before);
-        let place = places.iter().find(|(name, _)| behind.starts_with(name));
-        let (value, length) = place.map_or(("{", 1), |(name, value)| (value, name.len()));
+        let placeholder = values.iter().find(|(name, _)| after.starts_with(name));
+        let (value, length) = placeholder.map_or(("{", 1), |(name, value)| (value, name.len()));
         filled.push_str(value);
-        rest = &behind[length..];
+        remaining = &after[length..];
     }
-    filled + rest
+    filled + remaining
 }
 
 #[cfg(test)]
@@ -342,11 +341,11 @@ mod tests {
 
     #[track_caller]
     fn check(word: &str, expected: &str) {
-        let places = [
+        let values = [
             ("{message}", "say {mode}".to_owned()),
             ("{mode}", "all".to_owned()),
         ];
-        assert_eq!(filled(word, &places), expected);
+        assert_eq!(fill_placeholders(word, &values), expected);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Keeps the end of an agent's stderr for error messages.
 
-use crate::text::redact::redact;
-use crate::text::visible::{strip_ansi, visible_block};
+use crate::text::redaction::redact;
+use crate::text::sanitize::{sanitize_block, strip_ansi};
 
 /// Bytes to keep.
 const MAX_STDERR_TAIL: usize = 4096;
@@ -24,7 +24,7 @@ impl Complaints {
     /// The text, sanitized for an error message: no ANSI sequences, keys or control characters.
     pub(super) fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.tail);
-        visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
+        sanitize_block(&redact(&strip_ansi(text.trim()))).into_owned()
     }
 
     /// `: ` and the end of the text, or an empty string.

@@ -58,21 +58,21 @@ pub(super) struct FactRule {
 impl FactRule {
     /// Parses a rule. The error completes a sentence that starts with the model's name.
     pub(super) fn parse(name: &str, rule: &str) -> Result<FactRule, String> {
-        let Some((_, fact)) = NAMES.iter().find(|(known, _)| *known == name) else {
+        let Some((_, fact)) = NAMES.iter().find(|(candidate, _)| *candidate == name) else {
             let names = NAMES.map(|(name, _)| format!("`{name}`")).join(", ");
             return Err(format!("`{name}` is not a fact; use one of {names}"));
         };
-        let mut words = rule.split_whitespace().peekable();
-        let fold = match words.peek() {
+        let mut tokens = rule.split_whitespace().peekable();
+        let fold = match tokens.peek() {
             Some(&"sum") => FactFold::Sum,
             Some(&"join") => FactFold::Join,
             _ => FactFold::Last,
         };
         if fold != FactFold::Last {
-            words.next();
+            tokens.next();
         }
 
-        let (conditions, paths): (Vec<&str>, Vec<&str>) = words.partition(|w| w.contains('='));
+        let (conditions, paths): (Vec<&str>, Vec<&str>) = tokens.partition(|w| w.contains('='));
         if paths.is_empty() {
             return Err(format!("the fact `{name}` has no path in `{rule}`"));
         }
@@ -90,10 +90,12 @@ impl FactRule {
 
     /// `true` if the line meets all conditions.
     fn applies(&self, line: &Value) -> bool {
-        let is_met = |(path, wanted): &(String, String)| match at(line, path) {
-            Some(Value::String(text)) => text == wanted,
+        let is_met = |(path, expected): &(String, String)| match at(line, path) {
+            Some(Value::String(text)) => text == expected,
             // Numbers and booleans are compared as JSON values.
-            Some(value) => serde_json::from_str(wanted).is_ok_and(|wanted: Value| wanted == *value),
+            Some(value) => {
+                serde_json::from_str(expected).is_ok_and(|expected: Value| expected == *value)
+            }
             None => false,
         };
         self.conditions.iter().all(is_met)
@@ -101,11 +103,11 @@ impl FactRule {
 
     /// Sum of the numbers at the paths. `None` if there aren't any.
     fn number(&self, line: &Value) -> Option<f64> {
-        let found = self
+        let numbers = self
             .paths
             .iter()
             .filter_map(|path| at(line, path)?.as_f64());
-        found.fold(None, |sum, next| Some(sum.unwrap_or(0.0) + next))
+        numbers.fold(None, |sum, next| Some(sum.unwrap_or(0.0) + next))
     }
 
     /// First string at one of the paths.
@@ -135,15 +137,15 @@ impl AgentFacts {
 
     /// Reads a line. Returns the part of the message in it.
     pub(super) fn read<'l>(&mut self, line: &'l Value) -> Option<&'l str> {
-        let mut said = None;
+        let mut message = None;
         for rule in std::mem::take(&mut self.rules) {
             if rule.applies(line) {
-                said = said.or(self.take(&rule, line));
+                message = message.or(self.take(&rule, line));
             }
             self.rules.push(rule);
         }
 
-        said
+        message
     }
 
     fn take<'l>(&mut self, rule: &FactRule, line: &'l Value) -> Option<&'l str> {
@@ -194,14 +196,14 @@ pub(super) fn bound(message: &mut String) {
     }
 }
 
-fn add_text(whole: &mut Option<String>, fold: FactFold, text: &str) {
-    let whole = whole.get_or_insert_default();
+fn add_text(message: &mut Option<String>, fold: FactFold, text: &str) {
+    let message = message.get_or_insert_default();
     if fold != FactFold::Join {
-        whole.clear();
+        message.clear();
     }
-    if whole.len() < MAX_MESSAGE {
-        whole.push_str(text);
-        bound(whole);
+    if message.len() < MAX_MESSAGE {
+        message.push_str(text);
+        bound(message);
     }
 }
 

@@ -1,13 +1,13 @@
 //! Agent output, truncated and sanitized for display.
 
-use crate::text::redact::redact;
-use crate::text::visible::visible;
+use crate::text::redaction::redact;
+use crate::text::sanitize::sanitize_line;
 
 /// Maximum length of a label in characters.
 const MAX_LABEL: usize = 300;
 
 /// Returns one short line without keys or control characters.
-pub(super) fn label(text: &str) -> String {
+pub(super) fn sanitize_label(text: &str) -> String {
     // Redact before truncating: a truncated key can't be recognized.
     let begin: String = text.trim().chars().take(10 * MAX_LABEL).collect();
     let clean = redact(&begin);
@@ -15,7 +15,7 @@ pub(super) fn label(text: &str) -> String {
     if short.len() < clean.len() {
         short.push('…');
     }
-    visible(&short).into_owned()
+    sanitize_line(&short).into_owned()
 }
 
 #[cfg(test)]
@@ -24,7 +24,10 @@ mod tests {
 
     #[test]
     fn a_label_is_short_and_visible() {
-        assert_eq!(label(" a\nb\u{202e} "), "a\\u{a}b\\u{202e}");
-        assert_eq!(label(&"x".repeat(1000)).chars().count(), MAX_LABEL + 1);
+        assert_eq!(sanitize_label(" a\nb\u{202e} "), "a\\u{a}b\\u{202e}");
+        assert_eq!(
+            sanitize_label(&"x".repeat(1000)).chars().count(),
+            MAX_LABEL + 1
+        );
     }
 }

@@ -66,7 +66,7 @@ pub struct AgentTask<'a> {
     /// Only the message.
     pub message: &'a str,
     /// Absolute path of the directory to work in.
-    pub folder: &'a Path,
+    pub dir: &'a Path,
     /// Starts the agent inside its sandbox.
     pub launcher: Launcher,
     /// Additional environment variables.
@@ -84,7 +84,7 @@ pub struct AgentTask<'a> {
 
 impl AgentTask<'_> {
     /// The prompt: all of it, or less if a conversation is resumed.
-    pub fn told(&self, resumed: bool) -> &str {
+    pub fn prompt(&self, resumed: bool) -> &str {
         self.further.filter(|_| resumed).unwrap_or(self.text)
     }
 }
@@ -136,7 +136,7 @@ pub enum AgentProgress<'p> {
     /// A notice for the user, as a sentence without a full stop.
     Note(&'p str),
     /// Time since the last output. Sent every few milliseconds.
-    Quiet(Duration),
+    Idle(Duration),
 }
 
 /// An agent's name and version as it reports them, truncated and sanitized.
@@ -179,7 +179,7 @@ pub enum ToolStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentPlanEntry {
     /// Description of the step.
-    pub content: String,
+    pub text: String,
     /// `pending`, `in_progress` or `completed`.
     pub status: String,
 }

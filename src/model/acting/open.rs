@@ -5,7 +5,7 @@ use super::acp::AcpModel;
 use super::agent::AgentSettings;
 use super::command::CommandAgent;
 use crate::model::ModelError;
-use crate::model::outside::Outside;
+use crate::model::model_env::ModelEnv;
 use crate::model::settings::{ModelConfig, ModelKind};
 
 /// `true` for kinds of models that edit files themselves.
@@ -18,7 +18,7 @@ pub fn is_acting(kind: ModelKind) -> bool {
 pub fn open_acting(
     name: &str,
     settings: &ModelConfig,
-    outside: &Outside,
+    env: &ModelEnv,
 ) -> Result<Box<dyn ActingModel>, ModelError> {
     if !is_acting(settings.kind) {
         return Err(ModelError::Settings(format!(
@@ -26,7 +26,7 @@ pub fn open_acting(
         )));
     }
 
-    let agent = AgentSettings::of(name, settings, &*outside.variable)?;
+    let agent = AgentSettings::of(name, settings, &*env.variable)?;
     Ok(match settings.kind {
         ModelKind::Acp => Box::new(AcpModel::new(agent)),
         _ => Box::new(CommandAgent::new(agent)?),
@@ -37,9 +37,9 @@ pub fn open_acting(
 pub fn program_of(
     name: &str,
     settings: &ModelConfig,
-    outside: &Outside,
+    env: &ModelEnv,
 ) -> Result<String, ModelError> {
-    let agent = AgentSettings::of(name, settings, &*outside.variable)?;
+    let agent = AgentSettings::of(name, settings, &*env.variable)?;
     Ok(agent.run.first().cloned().unwrap_or_default())
 }
 
@@ -50,7 +50,7 @@ mod tests {
     #[track_caller]
     fn check(spec: &str, expected: Result<&str, &str>) {
         let opened = ModelConfig::from_spec(spec)
-            .and_then(|settings| open_acting("m", &settings, &Outside::default()));
+            .and_then(|settings| open_acting("m", &settings, &ModelEnv::default()));
         let got = opened
             .map(|model| model.name().to_owned())
             .map_err(|error| error.to_string());
@@ -73,7 +73,7 @@ mod tests {
     fn a_fact_that_is_none_is_found_before_anything_runs() {
         let mut settings = ModelConfig::from_spec("agent:sh -c true").unwrap();
         settings.acting.facts.insert("price".into(), "a".into());
-        let error = open_acting("m", &settings, &Outside::default()).err();
+        let error = open_acting("m", &settings, &ModelEnv::default()).err();
         assert_eq!(
             error.map(|error| error.to_string()).as_deref(),
             Some(

@@ -12,12 +12,12 @@ pub struct AgentPreset {
     /// Command to start it.
     pub run: &'static [&'static str],
     /// Command to resume a conversation.
-    pub go_on: &'static [&'static str],
+    pub resume: &'static [&'static str],
     /// Modes without questions and without the agent's own sandbox, for use in ours. Names differ
     /// between versions; the first one that exists is set.
     pub modes: &'static [&'static str],
     /// Mode to set without a sandbox. Empty keeps the agent's default.
-    pub careful: &'static str,
+    pub unconfined_mode: &'static str,
     /// Paths it writes besides its worktree.
     pub state: &'static [&'static str],
     /// Variables with keys that it reads.
@@ -33,9 +33,9 @@ pub struct AgentPreset {
     /// `false` if conversations can't be resumed.
     pub resumes: bool,
     /// `true` if it reports tokens of its last step only.
-    pub tells_last_step: bool,
+    pub reports_last_step: bool,
     /// `true` if it reports tokens of the whole conversation.
-    pub tells_conversation: bool,
+    pub reports_conversation: bool,
     /// Command to install it.
     pub install: &'static str,
     /// Login instructions for error messages.
@@ -46,9 +46,9 @@ pub struct AgentPreset {
 const PLAIN: AgentPreset = AgentPreset {
     name: "",
     run: &[],
-    go_on: &[],
+    resume: &[],
     modes: &[],
-    careful: "",
+    unconfined_mode: "",
     state: &[],
     keys: &[],
     variables: &[],
@@ -56,8 +56,8 @@ const PLAIN: AgentPreset = AgentPreset {
     facts: &[],
     always_asks: false,
     resumes: true,
-    tells_last_step: false,
-    tells_conversation: false,
+    reports_last_step: false,
+    reports_conversation: false,
     install: "",
     login: "",
 };
@@ -96,7 +96,7 @@ pub const ACP: [AgentPreset; 5] = [
         name: "claude",
         run: &["claude-agent-acp"],
         modes: &["bypassPermissions"],
-        careful: "default",
+        unconfined_mode: "default",
         state: CLAUDE_STATE,
         keys: CLAUDE_KEYS,
         variables: CLAUDE_VARIABLES,
@@ -108,7 +108,7 @@ pub const ACP: [AgentPreset; 5] = [
         name: "codex",
         run: &["codex-acp"],
         modes: &["agent-full-access", "full-access"],
-        careful: "agent",
+        unconfined_mode: "agent",
         state: &["~/.codex"],
         keys: CODEX_KEYS,
         install: "npm install -g @agentclientprotocol/codex-acp",
@@ -133,7 +133,7 @@ pub const ACP: [AgentPreset; 5] = [
         run: &["opencode", "acp"],
         state: OPENCODE_STATE,
         keys: PROVIDER_KEYS,
-        tells_last_step: true,
+        reports_last_step: true,
         install: "npm install -g opencode-ai",
         login: OPENCODE_LOGIN,
         ..PLAIN
@@ -142,7 +142,7 @@ pub const ACP: [AgentPreset; 5] = [
         name: "qwen",
         run: &["qwen", "--acp"],
         modes: &["yolo"],
-        careful: "default",
+        unconfined_mode: "default",
         state: &["~/.qwen"],
         keys: &["DASHSCOPE_API_KEY", "OPENAI_API_KEY"],
         install: "npm install -g @qwen-code/qwen-code",
@@ -164,7 +164,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "--permission-mode",
             "{mode}",
         ],
-        go_on: &[
+        resume: &[
             "claude",
             "-p",
             "--output-format",
@@ -176,7 +176,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "{conversation}",
         ],
         modes: &["bypassPermissions"],
-        careful: "acceptEdits",
+        unconfined_mode: "acceptEdits",
         state: CLAUDE_STATE,
         keys: CLAUDE_KEYS,
         variables: CLAUDE_VARIABLES,
@@ -208,7 +208,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "{mode}",
             "-",
         ],
-        go_on: &[
+        resume: &[
             "codex",
             "exec",
             "--skip-git-repo-check",
@@ -220,7 +220,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "-",
         ],
         modes: &["danger-full-access"],
-        careful: "workspace-write",
+        unconfined_mode: "workspace-write",
         state: &["~/.codex"],
         keys: CODEX_KEYS,
         facts: &[
@@ -231,7 +231,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("cached", "type=turn.completed usage.cached_input_tokens"),
         ],
         // It reports the tokens of the whole conversation, even if resumed.
-        tells_conversation: true,
+        reports_conversation: true,
         install: "npm install -g @openai/codex",
         login: CODEX_LOGIN,
         ..PLAIN
@@ -239,7 +239,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
     AgentPreset {
         name: "gemini",
         run: &["gemini", "--approval-mode", "{mode}", "-o", "stream-json"],
-        go_on: &[
+        resume: &[
             "gemini",
             "--approval-mode",
             "{mode}",
@@ -249,7 +249,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
             "{conversation}",
         ],
         modes: &["yolo"],
-        careful: "auto_edit",
+        unconfined_mode: "auto_edit",
         state: &["~/.gemini"],
         keys: GEMINI_KEYS,
         // Without this variable it refuses to edit anything, in every mode.
@@ -268,7 +268,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
     AgentPreset {
         name: "opencode",
         run: &["opencode", "run", "--auto", "--format", "json"],
-        go_on: &[
+        resume: &[
             "opencode",
             "run",
             "--auto",
@@ -324,7 +324,7 @@ pub const COMMANDS: [AgentPreset; 5] = [
 ];
 
 /// Finds an agent by name.
-pub fn named(presets: &'static [AgentPreset], name: &str) -> Option<&'static AgentPreset> {
+pub fn find_by_name(presets: &'static [AgentPreset], name: &str) -> Option<&'static AgentPreset> {
     presets.iter().find(|preset| preset.name == name)
 }
 
@@ -339,14 +339,16 @@ pub fn of_program(presets: &'static [AgentPreset], program: &str) -> Option<&'st
 /// Error message for an unknown agent, with a suggestion.
 pub fn unknown(presets: &'static [AgentPreset], kind: &str, name: &str) -> String {
     let names = presets.iter().map(|preset| preset.name);
-    if let Some(meant) = nearest(name, names.clone()) {
-        return format!("`{kind}:{name}` is not a known agent; did you mean `{kind}:{meant}`?");
+    if let Some(suggestion) = nearest(name, names.clone()) {
+        return format!(
+            "`{kind}:{name}` is not a known agent; did you mean `{kind}:{suggestion}`?"
+        );
     }
 
-    let known: Vec<String> = names.map(|name| format!("`{kind}:{name}`")).collect();
+    let options: Vec<String> = names.map(|name| format!("`{kind}:{name}`")).collect();
     format!(
         "`{kind}:{name}` is not a known agent; known are {}",
-        known.join(", ")
+        options.join(", ")
     )
 }
 
@@ -357,11 +359,11 @@ mod tests {
     #[test]
     fn an_agent_is_found_by_name_and_by_program() {
         assert_eq!(
-            named(&ACP, "gemini").map(|preset| preset.resumes),
+            find_by_name(&ACP, "gemini").map(|preset| preset.resumes),
             Some(false)
         );
-        let found = of_program(&ACP, "/opt/bin/claude-agent-acp");
-        assert_eq!(found.map(|preset| preset.name), Some("claude"));
+        let matched = of_program(&ACP, "/opt/bin/claude-agent-acp");
+        assert_eq!(matched.map(|preset| preset.name), Some("claude"));
         assert_eq!(of_program(&COMMANDS, "my-agent"), None);
     }
 

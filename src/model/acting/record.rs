@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion};
 use crate::host::clock;
-use crate::text::redact::redact_values;
+use crate::text::redaction::redact_values;
 
 /// Maximum length of a line in bytes.
 const MAX_RECORD_LINE: usize = 1 << 20;
@@ -65,8 +65,8 @@ impl TranscriptRecorder {
         self.line(Speaker::Teddy, "note", text.into());
     }
 
-    pub(super) fn start(&mut self, words: &[String], is_confined: bool) {
-        let start = json!({ "run": words, "confined": is_confined });
+    pub(super) fn start(&mut self, argv: &[String], is_confined: bool) {
+        let start = json!({ "run": argv, "confined": is_confined });
         self.line(Speaker::Teddy, "start", start);
     }
 
@@ -176,8 +176,8 @@ fn without_lists(message: &Value) -> Option<Value> {
     }
 
     let mut message = message.clone();
-    for place in ["/result", "/params/update"] {
-        if let Some(Value::Object(fields)) = message.pointer_mut(place) {
+    for pointer in ["/result", "/params/update"] {
+        if let Some(Value::Object(fields)) = message.pointer_mut(pointer) {
             DROPPED_LISTS
                 .iter()
                 .for_each(|list| drop(fields.remove(*list)));

@@ -4,15 +4,15 @@
 //! so that none of it is interpreted as Markdown. Control characters are made visible, and the size
 //! of the result is bounded.
 
-mod course;
+mod body;
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::label::label;
+use super::label::sanitize_label;
 use crate::model::TokenUsage;
-use course::Course;
+use body::TranscriptBody;
 
 /// Bytes to read of a transcript.
 const MAX_READ: usize = 64 << 20;
@@ -34,15 +34,15 @@ struct Head {
 /// Renders a transcript. Skips invalid lines.
 pub fn render_transcript(jsonl: &[u8]) -> String {
     let jsonl = &jsonl[..jsonl.len().min(MAX_READ)];
-    let (mut head, mut course) = (Head::default(), Course::default());
+    let (mut head, mut body) = (Head::default(), TranscriptBody::default());
     for line in jsonl.split(|byte| *byte == b'\n') {
         if let Ok(line) = serde_json::from_slice::<Value>(line) {
             head.take(&line);
-            course.take(&line);
+            body.take(&line);
         }
     }
 
-    head.write() + &course.finish()
+    head.write() + &body.finish()
 }
 
 impl Head {
@@ -106,26 +106,26 @@ impl Head {
 }
 
 /// Appends a suffix, but not to an empty text.
-fn with(text: &str, words: &str) -> String {
+fn with(text: &str, suffix: &str) -> String {
     match text {
         "" => String::new(),
-        text => format!("{text}{words}"),
+        text => format!("{text}{suffix}"),
     }
 }
 
 /// Formats a text as a code span on one line. Empty for an empty text.
 fn span(text: &str) -> String {
     // A backtick would end the code span.
-    match label(text).replace('`', "'") {
+    match sanitize_label(text).replace('`', "'") {
         text if text.is_empty() => text,
         text => format!("`{text}`"),
     }
 }
 
 /// Returns the string at a JSON pointer, or an empty one.
-fn string<'v>(value: &'v Value, place: &str) -> &'v str {
+fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value
-        .pointer(place)
+        .pointer(pointer)
         .and_then(Value::as_str)
         .unwrap_or_default()
 }
@@ -146,8 +146,8 @@ mod tests {
     #[track_caller]
     fn check(lines: &[&str], expected: &str) {
         let text = rendered(lines);
-        let (_, course) = text.split_once("\n## Course\n\n").unwrap();
-        assert_eq!(course, expected);
+        let (_, body) = text.split_once("\n## Course\n\n").unwrap();
+        assert_eq!(body, expected);
     }
 
     fn update(fields: &str) -> String {
@@ -182,7 +182,7 @@ mod tests {
         let tool = update(
             r#""sessionUpdate":"tool_call","toolCallId":"1","title":"Edit `a`","kind":"edit","status":"pending""#,
         );
-        let done =
+        let ended =
             update(r#""sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed""#);
         check(
             &[
@@ -190,7 +190,7 @@ mod tests {
                 &piece("will."),
                 &tool,
                 r#""from":"teddy","permission":{"title":"Edit a","kind":"edit","decision":"once","by":"person"}"#,
-                &done,
+                &ended,
                 &piece("Done."),
                 r#""from":"teddy","note":"a new one begins""#,
             ],

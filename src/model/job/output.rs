@@ -1,7 +1,7 @@
 //! Collects a program's output incrementally and decodes stdout as UTF-8.
 
-use crate::text::redact::redact;
-use crate::text::visible::{strip_ansi, visible_block};
+use crate::text::redaction::redact;
+use crate::text::sanitize::{sanitize_block, strip_ansi};
 
 /// Bytes of stderr to keep.
 const STDERR_TAIL: usize = 4096;
@@ -18,7 +18,7 @@ pub struct JobOutput {
     /// Decoded part of stdout. Invalid UTF-8 is replaced by U+FFFD.
     text: String,
     /// Undecoded end of stdout: a truncated character.
-    rest: Vec<u8>,
+    partial: Vec<u8>,
     /// The last `STDERR_TAIL` bytes of stderr.
     stderr: Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl JobOutput {
     pub fn add(&mut self, piece: OutputPiece, watch: &mut dyn FnMut(&str)) {
         match piece {
             OutputPiece::Out(bytes) => {
-                self.rest.extend(bytes);
+                self.partial.extend(bytes);
                 self.take_characters();
                 watch(&self.text);
             }
@@ -43,16 +43,16 @@ impl JobOutput {
 
     /// Length of stdout in bytes.
     pub fn len(&self) -> usize {
-        self.text.len() + self.rest.len()
+        self.text.len() + self.partial.len()
     }
 
     pub fn text(&self) -> String {
-        format!("{}{}", self.text, String::from_utf8_lossy(&self.rest))
+        format!("{}{}", self.text, String::from_utf8_lossy(&self.partial))
     }
 
     /// Stdout, once the program has ended.
     pub fn into_text(mut self) -> String {
-        self.text.push_str(&String::from_utf8_lossy(&self.rest));
+        self.text.push_str(&String::from_utf8_lossy(&self.partial));
         self.text
     }
 
@@ -60,11 +60,11 @@ impl JobOutput {
     /// characters.
     pub fn stderr(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
-        visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
+        sanitize_block(&redact(&strip_ansi(text.trim()))).into_owned()
     }
 
     fn take_characters(&mut self) {
-        let bytes = std::mem::take(&mut self.rest);
+        let bytes = std::mem::take(&mut self.partial);
         let mut chunks = bytes.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
             self.text.push_str(chunk.valid());
@@ -75,7 +75,7 @@ impl JobOutput {
             match chunks.peek() {
                 Some(_) => self.text.push(char::REPLACEMENT_CHARACTER),
                 // Can be the start of a character that the next chunk completes.
-                None => self.rest = chunk.invalid().to_vec(),
+                None => self.partial = chunk.invalid().to_vec(),
             }
         }
     }
@@ -85,19 +85,23 @@ impl JobOutput {
 mod tests {
     use super::*;
 
-    fn check(pieces: &[&[u8]], shown: &[&str], whole: &str) {
-        let (mut output, mut seen) = (JobOutput::default(), Vec::new());
+    fn check(pieces: &[&[u8]], updates: &[&str], expected: &str) {
+        let (mut output, mut received) = (JobOutput::default(), Vec::new());
         pieces.iter().for_each(|piece| {
             output.add(OutputPiece::Out(piece.to_vec()), &mut |text| {
-                seen.push(text.to_owned())
+                received.push(text.to_owned())
             })
         });
         assert_eq!(
-            (output.text().as_str(), output.into_text().as_str(), seen),
             (
-                whole,
-                whole,
-                shown.iter().map(|t| (*t).to_owned()).collect()
+                output.text().as_str(),
+                output.into_text().as_str(),
+                received
+            ),
+            (
+                expected,
+                expected,
+                updates.iter().map(|t| (*t).to_owned()).collect()
             )
         );
     }

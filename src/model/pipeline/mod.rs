@@ -46,7 +46,7 @@ pub enum StepInput {
 }
 
 impl StepInput {
-    fn named(name: &str) -> StepInput {
+    fn from_name(name: &str) -> StepInput {
         match name {
             "system" => StepInput::System,
             "input" => StepInput::Input,
@@ -79,28 +79,28 @@ struct Placeholder<'a> {
 }
 
 fn placeholders(prompt: &str) -> impl Iterator<Item = Placeholder<'_>> {
-    PLACEHOLDER.captures_iter(prompt).filter_map(|found| {
-        let name = found
+    PLACEHOLDER.captures_iter(prompt).filter_map(|captures| {
+        let name = captures
             .get(2)
-            .filter(|_| found.get(1).is_none_or(|escape| escape.is_empty()))
+            .filter(|_| captures.get(1).is_none_or(|escape| escape.is_empty()))
             .map(|name| name.as_str());
         Some(Placeholder {
-            range: found.get(0)?.range(),
+            range: captures.get(0)?.range(),
             name,
         })
     })
 }
 
 /// Expands the placeholders. Removes the backslash from escaped ones.
-fn fill<'a>(prompt: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
+fn substitute<'a>(prompt: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
     let (mut text, mut end) = (String::new(), 0);
-    for place in placeholders(prompt) {
-        text.push_str(&prompt[end..place.range.start]);
-        match place.name {
+    for placeholder in placeholders(prompt) {
+        text.push_str(&prompt[end..placeholder.range.start]);
+        match placeholder.name {
             Some(name) => text.push_str(value(name).unwrap_or_default().trim_end()),
-            None => text.push_str(&prompt[place.range.start + 1..place.range.end]),
+            None => text.push_str(&prompt[placeholder.range.start + 1..placeholder.range.end]),
         }
-        end = place.range.end;
+        end = placeholder.range.end;
     }
 
     text + &prompt[end..]

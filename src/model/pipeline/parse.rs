@@ -35,11 +35,11 @@ impl fmt::Display for Mistakes {
 impl std::error::Error for Mistakes {}
 
 /// Parses a pipeline. Fails with all mistakes at once.
-pub fn parse(text: &str, known: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
+pub fn parse(text: &str, names: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
     let mut reader = PipelineReader {
-        known,
+        names,
         mistakes: Vec::new(),
-        place: String::new(),
+        prefix: String::new(),
     };
     let pipeline = reader.pipeline(text);
     match pipeline {
@@ -49,15 +49,15 @@ pub fn parse(text: &str, known: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
 }
 
 struct PipelineReader<'a> {
-    known: &'a KnownNames<'a>,
+    names: &'a KnownNames<'a>,
     mistakes: Vec<String>,
     /// Prefix for mistakes, such as `` step 2 `decide`: ``.
-    place: String,
+    prefix: String,
 }
 
 impl PipelineReader<'_> {
-    fn wrong(&mut self, what: impl fmt::Display) {
-        self.mistakes.push(format!("{}{what}", self.place));
+    fn wrong(&mut self, message: impl fmt::Display) {
+        self.mistakes.push(format!("{}{message}", self.prefix));
     }
 
     fn pipeline(&mut self, text: &str) -> Option<Pipeline> {
@@ -105,7 +105,7 @@ impl PipelineReader<'_> {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
-        self.place = if name.is_empty() {
+        self.prefix = if name.is_empty() {
             format!("step {}: ", position + 1)
         } else {
             format!("step {} `{name}`: ", position + 1)
@@ -116,14 +116,14 @@ impl PipelineReader<'_> {
         let prompt = self.prompt(value);
         let model = self.text(value, "model");
         if let Some(model) = &model
-            && let Err(what) = (self.known.model)(model)
+            && let Err(error) = (self.names.model)(model)
         {
-            self.wrong(what);
+            self.wrong(error);
         }
 
         let inputs = self.inputs(value, earlier, last);
         self.placeholders(&prompt, &inputs);
-        self.place.clear();
+        self.prefix.clear();
         PipelineStep {
             name,
             prompt,
@@ -160,8 +160,8 @@ impl PipelineReader<'_> {
                 // Any non-empty text will do: it avoids a second error about an empty prompt.
                 return "none".into();
             }
-            (None, Some(file)) => (self.known.file)(&file).unwrap_or_else(|what| {
-                self.wrong(format_args!("cannot read `{file}`: {what}"));
+            (None, Some(file)) => (self.names.file)(&file).unwrap_or_else(|error| {
+                self.wrong(format_args!("cannot read `{file}`: {error}"));
                 "none".into()
             }),
             _ => {
@@ -199,7 +199,7 @@ impl PipelineReader<'_> {
         let mut inputs = Vec::new();
         for name in list {
             let name = name.as_str().unwrap_or_default();
-            let input = StepInput::named(name);
+            let input = StepInput::from_name(name);
             if matches!(input, StepInput::Step(_)) && !earlier.iter().any(|step| step.name == name)
             {
                 self.wrong(format_args!(
@@ -217,7 +217,7 @@ impl PipelineReader<'_> {
 
     /// Checks that a prompt uses only inputs of its step (ST8).
     fn placeholders(&mut self, prompt: &str, inputs: &[StepInput]) {
-        for name in placeholders(prompt).filter_map(|place| place.name) {
+        for name in placeholders(prompt).filter_map(|placeholder| placeholder.name) {
             if !inputs.iter().any(|input| input.name() == name) {
                 self.wrong(format_args!(
                     "`{{{{{name}}}}}` is not among the step's inputs"
@@ -226,19 +226,22 @@ impl PipelineReader<'_> {
         }
     }
 
-    fn keys(&mut self, value: &Value, known: &[&str]) {
+    fn keys(&mut self, value: &Value, allowed: &[&str]) {
         let Some(mapping) = value.as_mapping() else {
-            return self.wrong(format_args!("must be a mapping with {}", known.join(", ")));
+            return self.wrong(format_args!(
+                "must be a mapping with {}",
+                allowed.join(", ")
+            ));
         };
         for key in mapping.keys() {
-            if !key.as_str().is_some_and(|key| known.contains(&key)) {
+            if !key.as_str().is_some_and(|key| allowed.contains(&key)) {
                 let key = key.as_str().map_or_else(
                     || "a key that is not text".to_owned(),
                     |key| format!("`{key}`"),
                 );
                 self.wrong(format_args!(
                     "{key} is not known here; there are {}",
-                    known.join(", ")
+                    allowed.join(", ")
                 ));
             }
         }

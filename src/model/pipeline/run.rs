@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Pipeline, PipelineStep, StepInput, fill, placeholders};
+use super::{Pipeline, PipelineStep, StepInput, placeholders, substitute};
 use crate::model::{Model, ModelAnswer, ModelError, ModelRequest};
 use crate::text::fence::fence_for;
 
@@ -82,7 +82,7 @@ pub fn run(
         let last = position + 1 == pipeline.steps.len();
         let answer = answer.and_then(|answer| {
             // The caller judges the last answer, even if it is truncated.
-            if last || answer.is_whole() {
+            if last || answer.is_complete() {
                 Ok(answer)
             } else {
                 Err(ModelError::Truncated {
@@ -136,7 +136,7 @@ fn open_models<'a>(
 
 /// Builds a step's request. Inputs that the prompt doesn't mention go to their usual places (ST9).
 fn step_request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRequest {
-    let value = |name: &str| match StepInput::named(name) {
+    let value = |name: &str| match StepInput::from_name(name) {
         StepInput::System => Some(turn.system.as_str()),
         StepInput::Input => Some(turn.input.as_str()),
         StepInput::Message => Some(turn.message.as_str()),
@@ -146,13 +146,13 @@ fn step_request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> Mo
             .map(|ran| ran.answer.text.as_str()),
     };
     let mut request = ModelRequest {
-        message: fill(&step.prompt, value).trim_end().to_owned(),
+        message: substitute(&step.prompt, value).trim_end().to_owned(),
         max_tokens: turn.max_tokens,
         ..ModelRequest::default()
     };
 
     for input in &step.inputs {
-        if placeholders(&step.prompt).any(|place| place.name == Some(input.name())) {
+        if placeholders(&step.prompt).any(|placeholder| placeholder.name == Some(input.name())) {
             continue;
         }
 
@@ -209,8 +209,11 @@ mod tests {
         }
     }
 
-    fn go(yaml: &str, open: &mut OpenModel<'_>) -> (Result<Vec<StepRun>, Stopped>, Vec<String>) {
-        let known = KnownNames {
+    fn run_logged(
+        yaml: &str,
+        open: &mut OpenModel<'_>,
+    ) -> (Result<Vec<StepRun>, Stopped>, Vec<String>) {
+        let names = KnownNames {
             file: &|_| Err(String::new()),
             model: &|_| Ok(()),
         };
@@ -222,7 +225,7 @@ mod tests {
         };
         let mut log = Vec::new();
         let result = run(
-            &parse(yaml, &known).unwrap(),
+            &parse(yaml, &names).unwrap(),
             &turn,
             open,
             &mut |event| match event {
@@ -244,7 +247,7 @@ mod tests {
 
     #[test]
     fn st9_what_a_prompt_does_not_name_stands_in_its_usual_place() {
-        let (ran, _) = go(THREE, &mut |_| Ok(replay(&["A\n", "D", "# P"])));
+        let (ran, _) = run_logged(THREE, &mut |_| Ok(replay(&["A\n", "D", "# P"])));
         let requests: Vec<ModelRequest> = ran.unwrap().into_iter().map(|ran| ran.request).collect();
         let expected = |system: &str, input: &str, message: &str| ModelRequest {
             system: system.into(),
@@ -273,7 +276,7 @@ mod tests {
 
     #[test]
     fn st8_placeholders_are_filled_in_and_a_backslash_keeps_them() {
-        let (ran, _) = go(
+        let (ran, _) = run_logged(
             "steps: [{name: a, prompt: 'S={{system}} I={{ input }} M={{message}} \\{{message}}'}]",
             &mut |_| Ok(replay(&["x"])),
         );
@@ -289,7 +292,7 @@ mod tests {
 
     #[test]
     fn st10_the_last_answer_is_the_plan_and_each_step_is_told() {
-        let (ran, log) = go(THREE, &mut |_| Ok(replay(&["A", "D", "# P"])));
+        let (ran, log) = run_logged(THREE, &mut |_| Ok(replay(&["A", "D", "# P"])));
         assert_eq!(
             ran.unwrap().pop().map(|ran| ran.answer.text).as_deref(),
             Some("# P")
@@ -317,7 +320,7 @@ mod tests {
             model: "keyless".into(),
             variable: "KEY".into(),
         };
-        let (result, log) = go(yaml, &mut |name| {
+        let (result, log) = run_logged(yaml, &mut |name| {
             if name.is_none() {
                 Ok(replay(&["A"]))
             } else {
@@ -345,7 +348,7 @@ mod tests {
 
     #[test]
     fn st12_a_step_that_fails_stops_and_what_ran_is_kept() {
-        let (result, _) = go(THREE, &mut |_| Ok(replay(&["A"])));
+        let (result, _) = run_logged(THREE, &mut |_| Ok(replay(&["A"])));
         let stopped = result.unwrap_err();
         assert_eq!(
             (
@@ -360,7 +363,7 @@ mod tests {
 
     #[test]
     fn st12_a_cut_answer_fails_a_step_but_the_last() {
-        let (result, _) = go(
+        let (result, _) = run_logged(
             "steps: [{name: a, prompt: x}, {name: b, prompt: x}]",
             &mut |_| Ok(Box::new(Cut)),
         );
@@ -370,7 +373,7 @@ mod tests {
                 partial: "half".into()
             }
         );
-        let (result, _) = go("steps: [{name: a, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
+        let (result, _) = run_logged("steps: [{name: a, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
         assert_eq!(result.unwrap()[0].answer.finish, Finish::Length);
     }
 }

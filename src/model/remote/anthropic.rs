@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{AnswerDraft, error_words, number, text};
+use super::draft::{AnswerDraft, number, provider_message, text};
 use super::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage, message_part};
@@ -24,21 +24,21 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     // Cache breakpoints after the system prompt and the input, which stay the same if only the
     // message changes.
     let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
-    let mut content = Vec::new();
+    let mut parts = Vec::new();
     if !request.input.trim().is_empty() {
-        content.push(cached(&request.input));
+        parts.push(cached(&request.input));
     }
 
     let message = message_part(&request.message);
     if !message.is_empty() {
-        content.push(json!({ "type": "text", "text": message }));
+        parts.push(json!({ "type": "text", "text": message }));
     }
 
     let limit = request
         .max_tokens
         .or(settings.max_tokens)
         .unwrap_or(MAX_TOKENS);
-    let mut body = json!({ "model": id, "max_tokens": limit, "stream": true, "messages": [{ "role": "user", "content": content }] });
+    let mut body = json!({ "model": id, "max_tokens": limit, "stream": true, "messages": [{ "role": "user", "content": parts }] });
     if !request.system.trim().is_empty() {
         body["system"] = json!([cached(&request.system)]);
     }
@@ -71,7 +71,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
             take_usage(draft, &value);
         }
         "message_stop" => draft.ended = true,
-        "error" => return Err(error_words(&value).unwrap_or_else(|| event.data.clone())),
+        "error" => return Err(provider_message(&value).unwrap_or_else(|| event.data.clone())),
         _ => {}
     }
 
@@ -79,7 +79,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
 }
 
 /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
-pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
+pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     let Some(blocks) = value.get("content").and_then(Value::as_array) else {
         return false;
     };

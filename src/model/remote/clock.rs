@@ -44,7 +44,7 @@ impl<'a> CallClock<'a> {
     }
 
     /// Waits for a future, at most for `silence` and until the deadline.
-    pub async fn within<T>(
+    pub async fn run_with_limits<T>(
         &self,
         silence: Duration,
         future: impl Future<Output = T>,
@@ -75,8 +75,11 @@ impl<'a> CallClock<'a> {
     }
 
     /// Sleeps. Returns early only if the deadline passes or the user cancels.
-    pub async fn rest(&self, pause: Duration) -> Result<(), Stop> {
-        match self.within(pause, std::future::pending::<()>()).await {
+    pub async fn sleep(&self, pause: Duration) -> Result<(), Stop> {
+        match self
+            .run_with_limits(pause, std::future::pending::<()>())
+            .await
+        {
             Ok(()) | Err(Stop::Silent) => Ok(()),
             Err(stop) => Err(stop),
         }

@@ -1,7 +1,7 @@
 //! A partially received answer, independent of the protocol.
 
 use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Maximum length of a model's name or finish reason from the server, in characters.
 const MAX_WORD: usize = 200;
@@ -65,7 +65,7 @@ impl AnswerDraft {
 /// Truncates and sanitizes a string from the server: it goes into commit trailers and onto the
 /// screen.
 fn word(text: &str) -> String {
-    visible(&text.chars().take(MAX_WORD).collect::<String>()).into_owned()
+    sanitize_line(&text.chars().take(MAX_WORD).collect::<String>()).into_owned()
 }
 
 /// Returns the number at a JSON pointer, or 0.
@@ -86,8 +86,8 @@ pub fn text<'a>(value: &'a serde_json::Value, pointer: &str) -> Option<&'a str> 
 
 /// Extracts the message of an error. Providers use `{"error": {"message": ..}}`, `{"error": ".."}`,
 /// `{"message": ..}` or `{"detail": ..}`.
-pub fn error_words(value: &serde_json::Value) -> Option<String> {
-    let found = [
+pub fn provider_message(value: &serde_json::Value) -> Option<String> {
+    let message = [
         "/error/message",
         "/error",
         "/message",
@@ -97,7 +97,7 @@ pub fn error_words(value: &serde_json::Value) -> Option<String> {
     .iter()
     .find_map(|pointer| text(value, pointer));
 
-    found.map(str::to_owned).or_else(|| {
+    message.map(str::to_owned).or_else(|| {
         value
             .get("error")
             .filter(|error| !error.is_null())
@@ -137,13 +137,13 @@ mod tests {
             r#"[{"error":{"message":"m"}}]"#,
         ] {
             assert_eq!(
-                error_words(&serde_json::from_str(text).unwrap()).as_deref(),
+                provider_message(&serde_json::from_str(text).unwrap()).as_deref(),
                 Some("m"),
                 "{text}"
             );
         }
         assert_eq!(
-            error_words(&serde_json::json!({ "error": { "code": 7 } })).as_deref(),
+            provider_message(&serde_json::json!({ "error": { "code": 7 } })).as_deref(),
             Some("{\"code\":7}")
         );
     }

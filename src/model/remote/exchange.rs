@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::clock::{CallClock, Stop};
-use super::draft::error_words;
+use super::draft::provider_message;
 use super::key::{is_loopback, origin};
 use super::reader::AnswerReader;
 use super::{Protocol, Remote, anthropic, retry};
@@ -120,12 +120,12 @@ impl<'a> Call<'a> {
                         self.remote.limits.pause,
                         repetition,
                         asked,
-                        (self.remote.chance)(),
+                        (self.remote.jitter)(),
                     );
                     repetition += 1;
-                    self.tell(&failure.error, pause, repetition);
+                    self.note_retry(&failure.error, pause, repetition);
 
-                    match clock.rest(pause).await {
+                    match clock.sleep(pause).await {
                         Ok(()) => {}
                         Err(Stop::Interrupted) => {
                             return Err(self.stopped(Stop::Interrupted, pause, ""));
@@ -142,7 +142,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn tell(&self, error: &ModelError, pause: Duration, repetition: u32) {
+    fn note_retry(&self, error: &ModelError, pause: Duration, repetition: u32) {
         let retries = self.remote.limits.retries;
         (self.remote.note)(&format!(
             "{error}; trying again in {:.0} s ({repetition} of {retries})",
@@ -158,7 +158,7 @@ impl<'a> Call<'a> {
     ) -> Result<ModelAnswer, AttemptFailure> {
         let first = self.remote.limits.first;
         let sent = clock
-            .within(first, self.request(body).send())
+            .run_with_limits(first, self.request(body).send())
             .await
             .map_err(|stop| self.stopped(stop, first, ""))?;
         let response = sent.map_err(|error| self.unsent(&error))?;
@@ -223,7 +223,7 @@ impl<'a> Call<'a> {
             } else {
                 self.remote.limits.idle
             };
-            match clock.within(limit, response.chunk()).await {
+            match clock.run_with_limits(limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => reader.take(&bytes, watch)?,
                 Ok(Ok(None)) => break,
                 // Nothing of the answer has arrived, so a retry can't repeat any of it.
@@ -300,7 +300,7 @@ impl<'a> Call<'a> {
 
         while body.len() < MAX_REFUSAL {
             match clock
-                .within(self.remote.limits.idle, response.chunk())
+                .run_with_limits(self.remote.limits.idle, response.chunk())
                 .await
             {
                 Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
@@ -320,11 +320,11 @@ impl<'a> Call<'a> {
     fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> AttemptFailure {
         let value = serde_json::from_str::<Value>(body).unwrap_or_default();
         // Used-up credit is a 429 at OpenAI and a 400 at Anthropic. Retrying helps with neither.
-        let spent = ["insufficient_quota", "credit balance"]
+        let is_out_of_credit = ["insufficient_quota", "credit balance"]
             .iter()
-            .any(|words| body.contains(words));
+            .any(|phrase| body.contains(phrase));
         let page = body.trim_start().starts_with('<');
-        let words = error_words(&value).unwrap_or_else(|| {
+        let message = provider_message(&value).unwrap_or_else(|| {
             if page {
                 "an HTML page".into()
             } else {
@@ -332,7 +332,7 @@ impl<'a> Call<'a> {
             }
         });
 
-        let detail = self.remote.key.scrub(&words);
+        let detail = self.remote.key.scrub(&message);
         let (origin, address) = (origin(&self.remote.url), self.remote.url.to_string());
         let status = status.as_u16();
         match status {
@@ -344,7 +344,7 @@ impl<'a> Call<'a> {
             }
             .into(),
             402 => ModelError::Credit { detail }.into(),
-            400 | 429 if spent => ModelError::Credit { detail }.into(),
+            400 | 429 if is_out_of_credit => ModelError::Credit { detail }.into(),
             429 => AttemptFailure {
                 error: ModelError::Quota { detail },
                 again: RetryAdvice::After(asked),

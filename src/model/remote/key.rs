@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use crate::host::http::Url;
 use crate::model::ModelError;
 use crate::model::job::{JobEnvironment, ProgramJob};
-use crate::model::outside::Outside;
+use crate::model::model_env::ModelEnv;
 use crate::model::settings::ModelConfig;
-use crate::text::redact::redact_values;
-use crate::text::visible::visible;
+use crate::text::redaction::redact_values;
+use crate::text::sanitize::sanitize_line;
 
 /// Maximum length of a server's message in an error, in bytes.
 const MAX_DETAIL: usize = 600;
@@ -44,10 +44,10 @@ impl ApiKey {
         name: &str,
         settings: &ModelConfig,
         (url, usual): (&Url, &Usual<'_>),
-        outside: &Outside,
+        env: &ModelEnv,
     ) -> Result<ApiKey, ModelError> {
         let from = |variable: &str| {
-            let value = (outside.variable)(variable)
+            let value = (env.variable)(variable)
                 .map(|value| value.trim().to_owned())
                 .filter(|value| !is_placeholder(value));
             value.ok_or_else(|| ModelError::NoKey {
@@ -56,7 +56,7 @@ impl ApiKey {
             })
         };
         let key = if !settings.api_key_command.is_empty() {
-            from_command(settings, outside)?
+            from_command(settings, env)?
         } else if let Some(variable) = &settings.api_key_env {
             from(variable)?
         // The usual variables are set on most developers' machines, and a mistyped or foreign
@@ -114,7 +114,7 @@ impl ApiKey {
 
         format!(
             "{}{mark}",
-            visible(
+            sanitize_line(
                 &clean[..end]
                     .split_whitespace()
                     .collect::<Vec<_>>()
@@ -124,21 +124,21 @@ impl ApiKey {
     }
 }
 
-fn from_command(settings: &ModelConfig, outside: &Outside) -> Result<String, ModelError> {
-    let words = &settings.api_key_command;
+fn from_command(settings: &ModelConfig, env: &ModelEnv) -> Result<String, ModelError> {
+    let argv = &settings.api_key_command;
     let job = ProgramJob {
-        words,
+        argv,
         stdin: None,
         // The program can need a session of a password manager.
         environment: JobEnvironment::Whole,
         timeout: COMMAND_LIMIT,
         idle: None,
         max_bytes: 64 << 10,
-        stopped: &*outside.stopped,
+        stopped: &*env.stopped,
     };
     match job.run(&mut |_| ()) {
         Ok(finished) if is_placeholder(finished.stdout.trim()) => Err(ModelError::KeyCommand {
-            detail: format!("`{}` printed no key", words[0]),
+            detail: format!("`{}` printed no key", argv[0]),
         }),
         Ok(finished) => Ok(finished.stdout.trim().to_owned()),
         Err(error @ ModelError::Interrupted { .. }) => Err(error),
@@ -202,9 +202,9 @@ mod tests {
     fn fetch(settings: &ModelConfig, url: &str, value: Option<&str>) -> Result<ApiKey, ModelError> {
         let usual = Url::parse("https://api.openai.com/v1").unwrap();
         let value = value.map(str::to_owned);
-        let outside = Outside {
+        let env = ModelEnv {
             variable: Rc::new(move |_| value.clone()),
-            ..Outside::default()
+            ..ModelEnv::default()
         };
         ApiKey::fetch(
             "m",
@@ -216,11 +216,11 @@ mod tests {
                     base: &usual,
                 },
             ),
-            &outside,
+            &env,
         )
     }
 
-    fn named() -> ModelConfig {
+    fn with_key_env() -> ModelConfig {
         ModelConfig {
             api_key_env: Some("MY_KEY".into()),
             ..ModelConfig::default()
@@ -253,20 +253,24 @@ mod tests {
             "http://[fd00::1]:80",
         ] {
             assert_eq!(
-                fetch(&named(), near, Some(SECRET)),
+                fetch(&with_key_env(), near, Some(SECRET)),
                 Ok(ApiKey(Some(SECRET.into()))),
                 "{near}"
             );
         }
         assert_eq!(
-            fetch(&named(), "https://openrouter.ai/api/v1", Some(SECRET)),
+            fetch(
+                &with_key_env(),
+                "https://openrouter.ai/api/v1",
+                Some(SECRET)
+            ),
             Ok(ApiKey(Some(SECRET.into())))
         );
         assert_eq!(
-            fetch(&named(), "http://[::1]:8080/v1", Some(SECRET)),
+            fetch(&with_key_env(), "http://[::1]:8080/v1", Some(SECRET)),
             Ok(ApiKey(Some(SECRET.into())))
         );
-        let error = fetch(&named(), "http://models.example/v1", Some(SECRET)).unwrap_err();
+        let error = fetch(&with_key_env(), "http://models.example/v1", Some(SECRET)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the key of model `m` would go unencrypted to http://models.example: use https"
@@ -285,7 +289,7 @@ mod tests {
             Some("xxxxxxxx"),
         ] {
             assert_eq!(
-                fetch(&named(), "https://openrouter.ai", value),
+                fetch(&with_key_env(), "https://openrouter.ai", value),
                 Err(ModelError::NoKey {
                     model: "m".into(),
                     variable: "MY_KEY".into()

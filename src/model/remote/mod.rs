@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::outside::Outside;
+use super::model_env::ModelEnv;
 use super::settings::{ModelConfig, ModelKind};
 use super::{Model, ModelAnswer, ModelError, ModelRequest};
 use draft::AnswerDraft;
@@ -52,7 +52,7 @@ pub struct Remote {
     /// Tells the user about a retry.
     note: Rc<dyn Fn(&str)>,
     /// Random number from 0 to 1 to spread retries.
-    chance: fn() -> f64,
+    jitter: fn() -> f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,18 +97,14 @@ impl CallLimits {
 
 impl Remote {
     /// Creates the model and gets its key. Sends nothing.
-    pub fn new(
-        name: &str,
-        settings: &ModelConfig,
-        outside: &Outside,
-    ) -> Result<Remote, ModelError> {
+    pub fn new(name: &str, settings: &ModelConfig, env: &ModelEnv) -> Result<Remote, ModelError> {
         let protocol = if settings.kind == ModelKind::Anthropic {
             Protocol::Anthropic
         } else {
             Protocol::Openai
         };
 
-        let usual = protocol.usual_base(name, outside)?;
+        let usual = protocol.usual_base(name, env)?;
         let base = settings
             .base_url
             .as_deref()
@@ -124,7 +120,7 @@ impl Remote {
                     base: &usual,
                 },
             ),
-            outside,
+            env,
         )?;
 
         Ok(Remote {
@@ -135,9 +131,9 @@ impl Remote {
             key,
             limits: CallLimits::new(settings),
             settings: settings.clone(),
-            stopped: outside.stopped.clone(),
-            note: outside.note.clone(),
-            chance: crate::host::jitter::retry_jitter,
+            stopped: env.stopped.clone(),
+            note: env.note.clone(),
+            jitter: crate::host::jitter::retry_jitter,
         })
     }
 }
@@ -185,15 +181,12 @@ impl Protocol {
     }
 
     /// Base URL if the settings have none: from the environment, else the provider's.
-    fn usual_base(self, name: &str, outside: &Outside) -> Result<Url, ModelError> {
+    fn usual_base(self, name: &str, env: &ModelEnv) -> Result<Url, ModelError> {
         let (variable, base) = match self {
             Protocol::Openai => (openai::BASE_VARIABLE, openai::BASE),
             Protocol::Anthropic => (anthropic::BASE_VARIABLE, anthropic::BASE),
         };
-        self.base(
-            name,
-            (outside.variable)(variable).as_deref().unwrap_or(base),
-        )
+        self.base(name, (env.variable)(variable).as_deref().unwrap_or(base))
     }
 
     /// Parses a base URL. Appends `/v1` for Anthropic if missing.
@@ -225,16 +218,16 @@ impl Protocol {
     }
 
     /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
-    fn whole(self, draft: &mut AnswerDraft, value: &Value) -> bool {
+    fn read_complete(self, draft: &mut AnswerDraft, value: &Value) -> bool {
         match self {
-            Protocol::Openai => openai::whole(draft, value),
-            Protocol::Anthropic => anthropic::whole(draft, value),
+            Protocol::Openai => openai::read_complete(draft, value),
+            Protocol::Anthropic => anthropic::read_complete(draft, value),
         }
     }
 
     /// Adapts a rejected body to the server. `false` if there is nothing to change.
-    fn adapt(self, body: &mut Value, words: &str) -> bool {
-        self == Protocol::Openai && openai::adapt(body, words)
+    fn adapt(self, body: &mut Value, message: &str) -> bool {
+        self == Protocol::Openai && openai::adapt(body, message)
     }
 }
 
@@ -259,8 +252,8 @@ fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
 
 fn endpoint(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
-    let whole = format!("{}/{path}", base.path().trim_end_matches('/'));
-    url.set_path(&whole);
+    let full_path = format!("{}/{path}", base.path().trim_end_matches('/'));
+    url.set_path(&full_path);
     url
 }
 
@@ -281,7 +274,7 @@ mod address_tests {
                 base_url: Some(base.into()),
                 ..ModelConfig::default()
             };
-            let error = Remote::new("mine", &settings, &Outside::default()).err();
+            let error = Remote::new("mine", &settings, &ModelEnv::default()).err();
             assert!(
                 matches!(error, Some(ModelError::Settings(_))),
                 "{base}: {error:?}"
@@ -305,9 +298,9 @@ mod address_tests {
                 "http://127.0.0.1:9/v1/messages",
             ),
         ] {
-            let outside = Outside {
+            let env = ModelEnv {
                 variable: Rc::new(move |name| (name == variable).then(|| base.to_owned())),
-                ..Outside::default()
+                ..ModelEnv::default()
             };
             let remote = Remote::new(
                 "mine",
@@ -316,7 +309,7 @@ mod address_tests {
                     id: Some("m".into()),
                     ..ModelConfig::default()
                 },
-                &outside,
+                &env,
             )
             .unwrap();
             assert_eq!((remote.url.as_str(), remote.key.value()), (expected, None));

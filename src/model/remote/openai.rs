@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{AnswerDraft, error_words, number, text};
+use super::draft::{AnswerDraft, number, provider_message, text};
 use super::sse::SseEvent;
 use crate::model::settings::ModelConfig;
 use crate::model::{Finish, ModelRequest, TokenUsage};
@@ -38,17 +38,17 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
 
 /// Adapts a body to the server that rejected it with the message `words`. Returns whether anything
 /// changed.
-pub fn adapt(body: &mut Value, words: &str) -> bool {
+pub fn adapt(body: &mut Value, message: &str) -> bool {
     let Some(fields) = body.as_object_mut() else {
         return false;
     };
     // Some servers don't know this field.
-    if words.contains("stream_options") {
+    if message.contains("stream_options") {
         return fields.remove("stream_options").is_some();
     }
 
     // Some models require the new name of `max_tokens`.
-    if words.contains("max_completion_tokens")
+    if message.contains("max_completion_tokens")
         && let Some(limit) = fields.remove("max_tokens")
     {
         fields.insert("max_completion_tokens".into(), limit);
@@ -69,7 +69,7 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         return Ok(());
     };
     if event.name == "error" || value.get("error").is_some_and(|error| !error.is_null()) {
-        return Err(error_words(&value).unwrap_or_else(|| event.data.clone()));
+        return Err(provider_message(&value).unwrap_or_else(|| event.data.clone()));
     }
 
     take(draft, &value, "/choices/0/delta/content");
@@ -77,18 +77,18 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
 }
 
 /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
-pub fn whole(draft: &mut AnswerDraft, value: &Value) -> bool {
+pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     take(draft, value, "/choices/0/message/content");
     draft.ended = draft.recognised;
     draft.recognised
 }
 
 /// Reads a chunk or a whole answer. `content` is the JSON pointer of the text.
-fn take(draft: &mut AnswerDraft, value: &Value, content: &str) {
+fn take(draft: &mut AnswerDraft, value: &Value, pointer: &str) {
     draft.recognised |= value.get("choices").is_some_and(Value::is_array);
     draft
         .text
-        .push_str(text(value, content).unwrap_or_default());
+        .push_str(text(value, pointer).unwrap_or_default());
     if let Some(model) = text(value, "/model") {
         draft.model = Some(model.to_owned());
     }

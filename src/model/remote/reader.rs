@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::Remote;
-use super::draft::{AnswerDraft, error_words};
+use super::draft::{AnswerDraft, provider_message};
 use super::sse::{EventTooLong, SseDecoder, SseEvent};
 use crate::model::{Finish, ModelAnswer, ModelError};
 
@@ -70,8 +70,8 @@ impl<'a> AnswerReader<'a> {
         }
 
         // Keep only the start of a stream, for the error if nothing in it is recognized.
-        let room = SAMPLE.saturating_sub(self.raw.len()).min(bytes.len());
-        self.raw.extend_from_slice(&bytes[..room]);
+        let length = SAMPLE.saturating_sub(self.raw.len()).min(bytes.len());
+        self.raw.extend_from_slice(&bytes[..length]);
         let events = self
             .decoder
             .feed(bytes)
@@ -88,7 +88,7 @@ impl<'a> AnswerReader<'a> {
             });
         }
 
-        if !self.stream && self.take_whole(watch)? {
+        if !self.stream && self.take_complete(watch)? {
             return self.answer();
         }
 
@@ -125,7 +125,7 @@ impl<'a> AnswerReader<'a> {
             self.remote
                 .protocol
                 .event(&mut self.draft, &event)
-                .map_err(|words| self.provider(&words))?;
+                .map_err(|message| self.provider(&message))?;
         }
 
         if self.draft.text.len() > before {
@@ -136,19 +136,19 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Parses the body as a single JSON object. `false` if it isn't an answer.
-    fn take_whole(&mut self, watch: &mut dyn FnMut(&str)) -> Result<bool, ModelError> {
+    fn take_complete(&mut self, watch: &mut dyn FnMut(&str)) -> Result<bool, ModelError> {
         let Ok(value) = serde_json::from_slice::<Value>(&self.raw) else {
             return Ok(false);
         };
-        if let Some(words) = value
+        if let Some(message) = value
             .get("error")
             .filter(|error| !error.is_null())
-            .and_then(|_| error_words(&value))
+            .and_then(|_| provider_message(&value))
         {
-            return Err(self.provider(&words));
+            return Err(self.provider(&message));
         }
 
-        let is_answer = self.remote.protocol.whole(&mut self.draft, &value);
+        let is_answer = self.remote.protocol.read_complete(&mut self.draft, &value);
         if !self.draft.text.is_empty() {
             watch(&self.draft.text);
         }
@@ -159,7 +159,7 @@ impl<'a> AnswerReader<'a> {
     /// Completes the answer. If nothing was recognized, explains what the server sent.
     fn answer(self) -> Result<ModelAnswer, ModelError> {
         if self.draft.recognised {
-            return self.whole_answer();
+            return self.complete_answer();
         }
 
         if self.stream
@@ -183,7 +183,7 @@ impl<'a> AnswerReader<'a> {
     }
 
     /// Completes a recognized answer and redacts the key in it, which servers can echo.
-    fn whole_answer(mut self) -> Result<ModelAnswer, ModelError> {
+    fn complete_answer(mut self) -> Result<ModelAnswer, ModelError> {
         self.draft.text = self.take_text();
         let key = &self.remote.key;
         let answer = self.draft.into_answer(&self.remote.id)?;
@@ -205,9 +205,9 @@ impl<'a> AnswerReader<'a> {
         self.remote.key.hide(std::mem::take(&mut self.draft.text))
     }
 
-    fn provider(&mut self, words: &str) -> ModelError {
+    fn provider(&mut self, message: &str) -> ModelError {
         ModelError::Provider {
-            detail: self.remote.key.scrub(words),
+            detail: self.remote.key.scrub(message),
             partial: self.take_text(),
         }
     }

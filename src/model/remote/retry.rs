@@ -14,17 +14,17 @@ pub fn retry_pause(
     first: Duration,
     repetition: u32,
     asked: Option<Duration>,
-    chance: f64,
+    jitter: f64,
 ) -> Duration {
     let pause = match asked {
         Some(asked) => asked
             .min(MAX_RETRY_PAUSE)
-            .mul_f64(1.0 + MAX_RETRY_JITTER * chance),
+            .mul_f64(1.0 + MAX_RETRY_JITTER * jitter),
         None => first
             // A shift by 32 or more would overflow.
             .saturating_mul(1 << repetition.min(16))
             .min(MAX_RETRY_PAUSE)
-            .mul_f64(0.5 + 0.5 * chance),
+            .mul_f64(0.5 + 0.5 * jitter),
     };
     pause.min(MAX_RETRY_PAUSE)
 }
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn chance_spreads_the_second_half_of_a_pause() {
         assert_eq!(
-            [0.0, 0.5, 1.0].map(|chance| retry_pause(SECOND, 2, None, chance).as_millis()),
+            [0.0, 0.5, 1.0].map(|jitter| retry_pause(SECOND, 2, None, jitter).as_millis()),
             [2000, 3000, 4000]
         );
     }
@@ -65,7 +65,7 @@ mod tests {
     fn what_a_server_asks_for_is_never_cut_short() {
         assert_eq!(
             [0.0, 0.5, 1.0]
-                .map(|chance| retry_pause(SECOND, 0, Some(4 * SECOND), chance).as_millis()),
+                .map(|jitter| retry_pause(SECOND, 0, Some(4 * SECOND), jitter).as_millis()),
             [4000, 4500, 5000]
         );
         assert_eq!(

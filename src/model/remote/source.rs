@@ -8,10 +8,10 @@ use super::key::{is_loopback, is_near, is_placeholder, origin};
 use super::{Protocol, exchange};
 use crate::host::http::{self, redirect};
 use crate::model::ModelError;
-use crate::model::outside::Outside;
+use crate::model::model_env::ModelEnv;
 use crate::model::settings::{ModelConfig, ModelKind};
-use crate::text::redact::redact;
-use crate::text::visible::visible;
+use crate::text::redaction::redact;
+use crate::text::sanitize::sanitize_line;
 
 /// Address and key source of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,13 +42,13 @@ pub enum KeySource {
 pub fn model_source(
     name: &str,
     settings: &ModelConfig,
-    outside: &Outside,
+    env: &ModelEnv,
 ) -> Result<ModelSource, ModelError> {
     let protocol = match settings.kind {
         ModelKind::Anthropic => Protocol::Anthropic,
         _ => Protocol::Openai,
     };
-    let usual = protocol.usual_base(name, outside)?;
+    let usual = protocol.usual_base(name, env)?;
     let base = match settings.base_url.as_deref() {
         Some(text) => protocol.base(name, text)?,
         None => usual.clone(),
@@ -57,7 +57,7 @@ pub fn model_source(
 
     let variable = |name: &str| KeySource::Variable {
         name: name.to_owned(),
-        is_set: (outside.variable)(name).is_some_and(|value| !is_placeholder(value.trim())),
+        is_set: (env.variable)(name).is_some_and(|value| !is_placeholder(value.trim())),
     };
     let key = match (settings.api_key_command.first(), &settings.api_key_env) {
         (Some(program), _) => KeySource::Program(program.clone()),
@@ -109,7 +109,7 @@ fn timeout_message(limit: Duration) -> String {
 }
 
 fn error_message(error: &http::Error) -> String {
-    visible(&redact(&exchange::root(error))).into_owned()
+    sanitize_line(&redact(&exchange::root(error))).into_owned()
 }
 
 #[cfg(test)]
@@ -122,14 +122,14 @@ mod tests {
     fn check(settings: &str, expected: Result<(&str, KeySource), &str>) {
         let entry = serde_yaml::from_str(settings).unwrap();
         let settings = ModelConfig::from_config("m", &entry).unwrap();
-        let outside = Outside {
+        let env = ModelEnv {
             variable: Rc::new(|name| (name == "KEY").then(|| "abcdefgh-1".to_owned())),
-            ..Outside::default()
+            ..ModelEnv::default()
         };
-        let found = model_source("m", &settings, &outside).map(|found| (found.origin, found.key));
-        let found = found.map_err(|error| error.to_string());
+        let actual = model_source("m", &settings, &env).map(|source| (source.origin, source.key));
+        let actual = actual.map_err(|error| error.to_string());
         let expected = expected.map(|(origin, key)| (origin.to_owned(), key));
-        assert_eq!(found, expected.map_err(str::to_owned));
+        assert_eq!(actual, expected.map_err(str::to_owned));
     }
 
     fn variable(name: &str, is_set: bool) -> KeySource {

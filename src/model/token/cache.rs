@@ -79,13 +79,13 @@ impl TokenCache {
             return Ok(());
         }
 
-        let folder = self
+        let dir = self
             .path
             .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
+            .filter(|dir| !dir.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        make_dirs(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        make_dirs(dir)?;
+        let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(self.render().as_bytes())?;
         file.persist(&self.path).map_err(|error| error.error)?;
         self.changed = false;
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn counts_survive_in_the_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("deep/tokens");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deep/tokens");
         let mut cache = TokenCache::open(&path);
         assert_eq!(cache.count(&id(1), "hello world"), 2);
         cache.save().unwrap();
@@ -148,16 +148,16 @@ mod tests {
 
     #[test]
     fn a_cache_that_learned_nothing_is_not_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens");
         TokenCache::open(&path).save().unwrap();
         assert!(!path.exists());
     }
 
     #[test]
     fn a_damaged_file_is_an_empty_cache() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens");
         let good = format!("{HEADER}\n{} 7\n", id(1));
         let cases = [
             good.replace(" 7", " x"),
@@ -175,8 +175,8 @@ mod tests {
 
     #[test]
     fn the_counts_used_longest_ago_go_first() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens");
         let mut cache = TokenCache::open(&path);
         (0..=MAX_ENTRIES).for_each(|n| cache.put(&id(n), n));
         assert_eq!(cache.get(&id(0)), Some(0));

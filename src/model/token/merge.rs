@@ -88,15 +88,15 @@ impl Merger {
         part.end = next.end;
         part.node = part.joined;
 
-        self.join(piece, at);
+        self.update_joined(piece, at);
         if at > 0 {
-            self.join(piece, at - 1);
+            self.update_joined(piece, at - 1);
         }
     }
 
     /// Updates the rank of part `at` and the next one together.
     #[inline]
-    fn join(&mut self, piece: &[u8], at: usize) {
+    fn update_joined(&mut self, piece: &[u8], at: usize) {
         let next_end = self.parts.get(at + 1).map(|next| next.end);
         let part = &mut self.parts[at];
         part.joined = joined_node(piece, part, next_end);
@@ -138,18 +138,18 @@ impl<'a> LongPiece<'a> {
         self.parts[part.end as usize].joined = Node::NOWHERE;
         self.parts[at as usize].end = next.end;
         self.parts[at as usize].node = part.joined;
-        if let Some(behind) = self.parts.get_mut(next.end as usize) {
-            behind.before = at;
+        if let Some(following) = self.parts.get_mut(next.end as usize) {
+            following.before = at;
         }
 
-        self.join(at);
+        self.push_joined(at);
         if at > 0 {
-            self.join(part.before);
+            self.push_joined(part.before);
         }
     }
 
     /// Pushes the pair that starts at `at`.
-    fn join(&mut self, at: u32) {
+    fn push_joined(&mut self, at: u32) {
         let part = self.parts[at as usize];
         let next_end = self.parts.get(part.end as usize).map(|next| next.end);
         let joined = joined_node(self.bytes, &part, next_end);
@@ -192,8 +192,8 @@ mod tests {
 
     #[track_caller]
     fn check(piece: &str, expected: usize) {
-        let found = Merger::default().count(piece.as_bytes());
-        assert_eq!(found, expected, "{piece:?}");
+        let actual = Merger::default().count(piece.as_bytes());
+        assert_eq!(actual, expected, "{piece:?}");
     }
 
     #[test]

@@ -109,10 +109,10 @@ impl<'a> Pieces<'a> {
     /// Skips a contraction such as `'s` after a word.
     #[inline]
     fn contraction_end(&self, end: usize) -> usize {
-        let Some([b'\'', rest @ ..]) = self.text.as_bytes().get(end..) else {
+        let Some([b'\'', suffix @ ..]) = self.text.as_bytes().get(end..) else {
             return end;
         };
-        let length = match rest {
+        let length = match suffix {
             [b's' | b'S' | b't' | b'T' | b'm' | b'M' | b'd' | b'D', ..] => 1,
             [b'r' | b'R' | b'v' | b'V', b'e' | b'E', ..] | [b'l' | b'L', b'l' | b'L', ..] => 2,
             // U+017F (long s) is a case variant of `s` in Unicode.
@@ -137,11 +137,11 @@ impl<'a> Pieces<'a> {
     /// Returns the end of symbols and the newlines and slashes after them.
     fn symbols_end(&self, at: usize) -> usize {
         let end = self.run(at, SYMBOL);
-        let rest = &self.text.as_bytes()[end..];
-        let behind = rest
+        let tail = &self.text.as_bytes()[end..];
+        let trailing = tail
             .iter()
             .take_while(|byte| matches!(byte, b'\r' | b'\n' | b'/'));
-        end + behind.count()
+        end + trailing.count()
     }
 
     /// Returns the end of whitespace: after its last newline. Without a newline, the last character
@@ -183,9 +183,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<_> = Pieces::new(text).map(str::from_utf8).collect();
+        let actual: Vec<_> = Pieces::new(text).map(str::from_utf8).collect();
         let expected: Vec<_> = expected.iter().copied().map(Ok).collect();
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]

@@ -147,7 +147,7 @@ pub fn write_message(message: &str, out: &mut String) {
     if let Some(code) = markdown::fenced(&blocks)
         .into_iter()
         .map(|(_, code)| code)
-        .find(|code| !code.closed)
+        .find(|code| !code.is_closed)
     {
         close(code, out);
     }

@@ -23,7 +23,7 @@ use crate::text::diff::Counts;
 use crate::text::elision::elided;
 use crate::text::link;
 use crate::text::path::RepoPath;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Table entry of CREATE.
 pub static ROW: ActionRow = ActionRow {
@@ -122,8 +122,8 @@ impl Behavior for Create {
         } else if let Some((name, other)) = collision {
             let message = format!(
                 "`{}` is the same name as `{}` for some file systems",
-                visible(&name),
-                visible(&other)
+                sanitize_line(&name),
+                sanitize_line(&other)
             );
             let hint = if self.path.as_str() == name {
                 "choose another name"
@@ -177,12 +177,14 @@ impl Behavior for Create {
             Some((FileKind::File(_), 0)) => "filled the empty file",
             Some((FileKind::File(_), _)) if self.overwrite => "replaced as a whole",
             Some((FileKind::File(_), _)) => {
-                return Err(format!("`{}` already exists", visible(self.path.as_str())).into());
+                return Err(
+                    format!("`{}` already exists", sanitize_line(self.path.as_str())).into(),
+                );
             }
             Some(_) => {
                 return Err(format!(
                     "`{}` already exists and is not a file",
-                    visible(self.path.as_str())
+                    sanitize_line(self.path.as_str())
                 )
                 .into());
             }
@@ -297,7 +299,7 @@ impl Create {
         validator: &Validator<'_>,
         entry: &Lookup,
     ) -> anyhow::Result<Option<Mistake>> {
-        let path = visible(self.path.as_str());
+        let path = sanitize_line(self.path.as_str());
         if let Some(obstacle) = validator.files.obstacle(&self.path, entry)? {
             return Ok(Some(Mistake::new(
                 format!("`{path}` {obstacle}"),

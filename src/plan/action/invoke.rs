@@ -11,7 +11,7 @@ use crate::plan::spelling::key::HANDOFF_KEYS;
 use crate::plan::validate::resource::check_resource_exists;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::resource::Resource;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Table entry of INVOKE.
 pub static ROW: ActionRow = ActionRow {
@@ -77,10 +77,10 @@ impl Behavior for Invoke {
         {
             let names: Vec<String> = agents
                 .iter()
-                .map(|agent| format!("`{}`", visible(agent)))
+                .map(|agent| format!("`{}`", sanitize_line(agent)))
                 .collect();
             let untrusted = validator.files.facts.untrusted_agents();
-            let name = visible(&self.agent);
+            let name = sanitize_line(&self.agent);
             let message = if untrusted.contains(&self.agent.to_lowercase()) {
                 format!(
                     "the agent `{name}` of this repository is not trusted; the user can trust it with `teddy trust`"
@@ -108,7 +108,7 @@ impl Behavior for Invoke {
             resources: self.resources.clone(),
             message: self.message.clone(),
         };
-        let detail = format!("handed over to `{}`", visible(&self.agent));
+        let detail = format!("handed over to `{}`", sanitize_line(&self.agent));
         Ok(Outcome::with(detail, effect))
     }
 

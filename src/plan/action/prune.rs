@@ -10,7 +10,7 @@ use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::RESOURCE_KEYS;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::resource::Resource;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Table entry of PRUNE.
 pub static ROW: ActionRow = ActionRow {
@@ -59,7 +59,7 @@ impl Behavior for Prune {
     fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
         let resource = &self.resource;
         let rendered = resource.to_string();
-        let rendered = visible(&rendered);
+        let rendered = sanitize_line(&rendered);
         let same =
             |a: &Action| matches!(&a.kind, ActionKind::Prune(prune) if prune.resource == *resource);
         let first = validator

@@ -16,7 +16,7 @@ use crate::plan::validate::resource::check_resource_exists;
 use crate::plan::validate::{Step, Validator};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Table entry of READ.
 pub static ROW: ActionRow = ActionRow {
@@ -74,10 +74,13 @@ impl Behavior for Read {
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
         match &self.resource {
-            Resource::Url(url) => stage
-                .tools
-                .fetch(url)
-                .map_err(|why| format!("`{}` cannot be read: {}", visible(url), visible(&why)))?,
+            Resource::Url(url) => stage.tools.fetch(url).map_err(|why| {
+                format!(
+                    "`{}` cannot be read: {}",
+                    sanitize_line(url),
+                    sanitize_line(&why)
+                )
+            })?,
             Resource::File(path) => readable(stage.root, path)?,
             Resource::Artifact(artifact) if stage.tools.has_artifact(artifact) => {}
             Resource::Artifact(artifact) => {
@@ -123,7 +126,7 @@ fn read(body: &mut Body<'_>) -> Option<Read> {
 
 /// Checks that a file or directory is readable.
 fn readable(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
-    let rendered = visible(path.as_str());
+    let rendered = sanitize_line(path.as_str());
     let at = Path::new(path.as_str());
     match root.kind(at).map_err(ActionError::reading)? {
         Some(FileKind::Dir) => Ok(()),

@@ -14,7 +14,7 @@ use crate::plan::run::{Ending, Outcome, STOPPED, Stage, found_line};
 use crate::plan::spelling::key::QUERY;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::diff::Counts;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Separates the queries in the user's editor.
 const BETWEEN: &str = "\n\n";
@@ -90,8 +90,8 @@ impl Behavior for Research {
                 Err(why) => {
                     failures.push(format!(
                         "no result for `{}`: {}",
-                        visible(query.trim()),
-                        visible(&why)
+                        sanitize_line(query.trim()),
+                        sanitize_line(&why)
                     ));
                 }
             }

@@ -49,7 +49,7 @@ pub struct TakePath {
     /// The new state; `None` if the agent deleted the path.
     pub becomes: Option<TakenState>,
     /// The state before the agent ran; `None` if the path did not exist.
-    pub was: Option<KnownState>,
+    pub previous: Option<KnownState>,
 }
 
 /// The new state of a path.
@@ -81,7 +81,10 @@ impl Behavior for TakePath {
         if let Some(state) = becomes {
             fields.push(Field::new("Artifact", parse::format_artifact(state)));
         }
-        fields.push(Field::new("Was", parse::format_state(self.was.as_ref())));
+        fields.push(Field::new(
+            "Was",
+            parse::format_state(self.previous.as_ref()),
+        ));
         fields
     }
 
@@ -94,7 +97,7 @@ impl Behavior for TakePath {
     }
 
     fn new_path(&self) -> Option<&RepoPath> {
-        let is_new = self.was.is_none() && self.becomes.is_some();
+        let is_new = self.previous.is_none() && self.becomes.is_some();
         is_new.then_some(&self.path)
     }
 
@@ -131,7 +134,7 @@ impl Behavior for TakePath {
             ("artifact", becomes.map(|to| to.artifact.as_str()).into()),
             (
                 "was",
-                self.was
+                self.previous
                     .as_ref()
                     .map_or(Value::Null, |from| state(from.mode, &from.imprint)),
             ),
@@ -162,7 +165,7 @@ impl Behavior for TakePath {
         format!(
             "TAKE {} {} -> {} {from}",
             self.path,
-            mode(self.was.as_ref().map(|was| was.mode)),
+            mode(self.previous.as_ref().map(|was| was.mode)),
             mode(becomes.map(|state| state.mode))
         )
     }
@@ -203,7 +206,12 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
                 imprint: Imprint::of(bytes.as_bytes()),
             };
             let (becomes, was) = (becomes.map(taken_state), was.map(known_state));
-            TakePath { path, becomes, was }.into()
+            TakePath {
+                path,
+                becomes,
+                previous: was,
+            }
+            .into()
         })
         .boxed()
 }

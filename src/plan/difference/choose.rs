@@ -83,7 +83,7 @@ pub(super) fn as_take(path: &RepoPath, change: &MadeChange) -> TakePath {
             artifact: String::new(),
             imprint: Imprint::of(&after.bytes),
         }),
-        was: change.before.as_ref().map(FileState::known_state),
+        previous: change.before.as_ref().map(FileState::known_state),
     }
 }
 

@@ -231,9 +231,9 @@ fn render_message(plan_text: &PlanText) -> String {
     let mut texts = tried
         .iter()
         .map(|(plan_text, message)| render(&plan(plan_text, message)));
-    let found = texts.find(is_right);
+    let rendered = texts.find(is_right);
     let neutral = text::neutral_text();
-    found.unwrap_or_else(|| render(&plan(&neutral, &neutral.message)))
+    rendered.unwrap_or_else(|| render(&plan(&neutral, &neutral.message)))
 }
 
 /// Returns whether a text was parsed without repairs and without diagnostics.

@@ -2,7 +2,7 @@
 
 use super::AgentText;
 use crate::plan::action::field::one_line;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Longest title, in characters.
 const MAX_TITLE: usize = 100;
@@ -22,7 +22,7 @@ const SILENT_AGENT: &str = "The agent said nothing.";
 
 /// Returns the texts of the plan: the agent's, and a list of changes that are not in the plan.
 pub(super) fn compose_text(author: &AgentText<'_>, left_out: &[(Vec<u8>, String)]) -> PlanText {
-    let title: String = visible(&one_line(&normalize_text(author.title)))
+    let title: String = sanitize_line(&one_line(&normalize_text(author.title)))
         .chars()
         .take(MAX_TITLE)
         .collect();
@@ -82,7 +82,7 @@ fn list_left_out(left_out: &[(Vec<u8>, String)]) -> String {
 
     let listed = left_out.iter().take(MAX_LISTED_PATHS).map(|(path, why)| {
         let path = String::from_utf8_lossy(path);
-        format!("- {}: {why}\n", visible(&path).replace('`', "'"))
+        format!("- {}: {why}\n", sanitize_line(&path).replace('`', "'"))
     });
     let more = left_out.len().saturating_sub(MAX_LISTED_PATHS);
     let more = (more > 0).then(|| format!("- and {more} more\n"));

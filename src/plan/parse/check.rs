@@ -9,10 +9,10 @@ use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 pub fn unclosed_fences(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Diagnostic> {
     let open = markdown::fenced(blocks)
         .into_iter()
-        .filter(|(_, code)| !code.closed);
+        .filter(|(_, code)| !code.is_closed);
     open.map(|(range, code)| {
         let swallowed = code
-            .content
+            .line_range
             .clone()
             .find(|&line| border::looks_like_border(lines.get(line)));
         let tail = swallowed

@@ -72,7 +72,7 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     let mut reader = Reader {
         lines: &lines,
         blocks: &document.blocks,
-        found: Vec::new(),
+        diagnostics: Vec::new(),
         missing: Vec::new(),
         labels: Vec::new(),
         section: None,
@@ -83,14 +83,14 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     }
 
     reader.sections(&regions);
-    reader.found.extend(check::first_nul(&text));
+    reader.diagnostics.extend(check::first_nul(&text));
     let mut causes = check::unclosed_fences(&lines, &document.blocks);
     causes.extend(check::hidden_headings(&lines, &document.blocks));
 
     // Other mistakes on such a line are consequences.
     let at: BTreeSet<usize> = causes.iter().map(|wrong| wrong.line).collect();
-    reader.found.retain(|wrong| !at.contains(&wrong.line));
-    reader.found.extend(causes);
+    reader.diagnostics.retain(|wrong| !at.contains(&wrong.line));
+    reader.diagnostics.extend(causes);
     (plan, reader.finish())
 }
 
@@ -127,7 +127,7 @@ pub fn normal(text: &str) -> Cow<'_, str> {
 struct Reader<'a> {
     lines: &'a Lines<'a>,
     blocks: &'a [MarkdownBlock],
-    found: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
     /// Missing parts of the plan as a whole.
     missing: Vec<Diagnostic>,
     /// Labels of the actions, with their line ranges.
@@ -142,7 +142,7 @@ impl Reader<'_> {
             None => self.before_title(blocks),
             Some(Border::Title) if region.first_title => {
                 plan.title = region.text.clone();
-                plan.fields = section::header(self.lines, region, blocks, &mut self.found);
+                plan.fields = section::header(self.lines, region, blocks, &mut self.diagnostics);
             }
             Some(Border::Title) => self.report(
                 region.line,
@@ -154,16 +154,17 @@ impl Reader<'_> {
                 match section {
                     Section::Rationale => {
                         plan.rationale =
-                            section::rationale(self.lines, region, blocks, &mut self.found)
+                            section::rationale(self.lines, region, blocks, &mut self.diagnostics)
                     }
                     Section::Memos => {
-                        plan.memos = section::memos(self.lines, region, blocks, &mut self.found)
+                        plan.memos =
+                            section::memos(self.lines, region, blocks, &mut self.diagnostics)
                     }
                     Section::Plan => section::report_unexpected(
                         self.lines,
                         blocks,
                         "expected an action's heading",
-                        &mut self.found,
+                        &mut self.diagnostics,
                     ),
                 }
             }
@@ -195,7 +196,7 @@ impl Reader<'_> {
         );
 
         self.labels.push((region.line..region.end, label));
-        self.found.append(&mut body.diagnostics);
+        self.diagnostics.append(&mut body.diagnostics);
         plan.actions.extend(kind.map(|kind| Action {
             line: region.line,
             fields: body.fields,
@@ -272,7 +273,7 @@ impl Reader<'_> {
         let has = |border: Border| regions.iter().any(|r| r.border == Some(border));
         if !has(Border::Title) {
             // Without a title, everything is "before the title".
-            self.found
+            self.diagnostics
                 .retain(|wrong| !wrong.message.ends_with("is before the title"));
             self.report_missing(
                 1,
@@ -303,7 +304,8 @@ impl Reader<'_> {
         match (plan_line, first_action) {
             (None, Some(first)) => {
                 // Without an action plan, every action is outside of it.
-                self.found.retain(|wrong| !wrong.message.ends_with(OUTSIDE));
+                self.diagnostics
+                    .retain(|wrong| !wrong.message.ends_with(OUTSIDE));
                 self.report_missing(first.line, none, "write it above the first action");
             }
             (None, None) => self.report_missing(
@@ -326,11 +328,12 @@ impl Reader<'_> {
     }
 
     fn report(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
-        self.found.push(Diagnostic::new(line, message).hint(hint));
+        self.diagnostics
+            .push(Diagnostic::new(line, message).hint(hint));
     }
 
     fn finish(self) -> Vec<Diagnostic> {
-        let mut diagnostics = self.found;
+        let mut diagnostics = self.diagnostics;
         for wrong in &mut diagnostics {
             // Regions, and therefore labels, are in line order.
             let above = self

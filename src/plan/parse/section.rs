@@ -119,7 +119,7 @@ fn one_block(
         match &block.node {
             BlockKind::Code(code) if code.fence_char.is_some() && first.is_none() => {
                 let text = block_text(lines, code)
-                    .unwrap_or_else(|| lines.span(code.content.clone()).to_owned());
+                    .unwrap_or_else(|| lines.span(code.line_range.clone()).to_owned());
                 first = Some((block.first, text));
             }
             BlockKind::Code(code) if code.fence_char.is_some() => {

@@ -47,8 +47,8 @@ fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
     });
     let mut notes: Vec<Note> = other
         .map(|field| {
-            let words = format!("{}: {}", field.key, field.value);
-            let message = format!("{} has no field \"{}\"", row.name, quote(&words));
+            let item_text = format!("{}: {}", field.key, field.value);
+            let message = format!("{} has no field \"{}\"", row.name, quote(&item_text));
             Note::of_spelling(field.line, message).as_aside(true)
         })
         .collect();

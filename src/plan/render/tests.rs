@@ -114,7 +114,7 @@ fn the_documents_example_is_valid_and_in_the_formats_own_spelling() {
         .into_iter()
         .find(|(_, code)| code.info == "markdown")
         .expect("the example");
-    let text = lines.span(example.1.content.clone());
+    let text = lines.span(example.1.line_range.clone());
     let (plan, wrong) = parse(text);
 
     assert_eq!((wrong, render(&plan).as_str()), (vec![], text));

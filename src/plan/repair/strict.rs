@@ -82,7 +82,7 @@ fn parse_action(
     let name = row.name;
     if row.is_message() {
         let open = body.iter().any(
-            |b| matches!(&b.node, BlockKind::Code(code) if !code.closed && code.fence_char.is_some()),
+            |b| matches!(&b.node, BlockKind::Code(code) if !code.is_closed && code.fence_char.is_some()),
         );
         let message = cut(text, span.start..span.end)
             .trim_matches(['\n', '\r'])
@@ -177,13 +177,13 @@ fn parts(text: &str, body: &[MarkdownBlock]) -> Result<(String, Vec<Labelled>), 
 
 /// Returns the bytes of a content without the opener's indentation.
 fn block_text(text: &str, code: &MarkdownCode) -> Result<String, String> {
-    if !code.closed {
-        return Err(format!("line {}: open fence", code.content.start));
+    if !code.is_closed {
+        return Err(format!("line {}: open fence", code.line_range.start));
     }
 
-    let opener = cut(text, code.content.start - 2..code.content.start - 1);
+    let opener = cut(text, code.line_range.start - 2..code.line_range.start - 1);
     let indent = &opener[..opener.len() - opener.trim_start_matches([' ', '\t']).len()];
-    let raw = cut(text, code.content.start - 1..code.content.end - 1);
+    let raw = cut(text, code.line_range.start - 1..code.line_range.end - 1);
     let lines = crate::text::fence::split_lines(raw);
     Ok(lines
         .map(|l| {

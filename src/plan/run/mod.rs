@@ -159,7 +159,10 @@ fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) 
 
 /// Returns the line in the output of RESEARCH for a query with results.
 pub fn found_line(query: &str) -> String {
-    format!("Query: {}", crate::text::visible::visible(query.trim()))
+    format!(
+        "Query: {}",
+        crate::text::sanitize::sanitize_line(query.trim())
+    )
 }
 
 /// Outcome of a command or search that the user stopped.

@@ -7,7 +7,7 @@ use super::error::{self, ActionError};
 use crate::host::file::Root;
 use crate::text::diff;
 use crate::text::path::RepoPath;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Largest texts for which a diff is kept, in bytes.
 pub const MAX_COMPARED_TEXT: usize = 8 << 20;
@@ -49,8 +49,8 @@ pub fn no_repository_above(root: &Root, path: &RepoPath) -> Result<(), ActionErr
         if git.map_err(ActionError::reading)?.is_some() {
             return Err(format!(
                 "`{}` is in `{}`, which is a repository of its own",
-                visible(path.as_str()),
-                visible(dir)
+                sanitize_line(path.as_str()),
+                sanitize_line(dir)
             )
             .into());
         }

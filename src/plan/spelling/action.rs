@@ -99,7 +99,7 @@ pub(super) fn respell<'a>(
 
 fn code_of(block: &MarkdownBlock) -> Option<Range<usize>> {
     match &block.node {
-        BlockKind::Code(code) if code.fence_char.is_some() => Some(code.content.clone()),
+        BlockKind::Code(code) if code.fence_char.is_some() => Some(code.line_range.clone()),
         _ => None,
     }
 }

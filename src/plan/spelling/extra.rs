@@ -80,9 +80,9 @@ impl ExtraBlocks<'_, '_> {
             return false;
         };
         let text = match &last.node {
-            BlockKind::Code(code) if code.fence_char.is_some() && code.closed => {
+            BlockKind::Code(code) if code.fence_char.is_some() && code.is_closed => {
                 let plain = ["", "json"].contains(&code.info.trim());
-                plain.then(|| self.lines.span(code.content.clone()))
+                plain.then(|| self.lines.span(code.line_range.clone()))
             }
             BlockKind::Paragraph => Some(self.lines.span(last.first..last.last + 1)),
             _ => None,
@@ -122,16 +122,16 @@ impl ExtraBlocks<'_, '_> {
                     .to_owned(),
             },
         };
-        if !code.closed || word == "json" || !language::is_known(&word) {
+        if !code.is_closed || word == "json" || !language::is_known(&word) {
             return false;
         }
 
-        let start = code.content.start;
+        let start = code.line_range.start;
         let texts: Vec<&str> = (start..=self.lines.len())
             .map(|at| self.lines.get(at))
             .collect();
         let spanned = language::spanned(&word, &texts);
-        !(code.content.end..=line).any(|at| spanned.get(at - start).copied().unwrap_or(false))
+        !(code.line_range.end..=line).any(|at| spanned.get(at - start).copied().unwrap_or(false))
     }
 
     /// Returns the ending of the file that the action writes.
@@ -155,7 +155,7 @@ impl ExtraBlocks<'_, '_> {
         };
         let caption = label_of(self.lines, label)?;
         let code = code_of(block)?;
-        let printed = PRINTED.contains(&&*code.info.trim().to_lowercase()) && code.closed;
+        let printed = PRINTED.contains(&&*code.info.trim().to_lowercase()) && code.is_closed;
         let script = self.blocks[..start].iter().rev().find_map(code_of)?;
         let is_printed = OUTPUT.contains(&&*caption) && printed;
         (is_printed && self.is_over(script, block.first)).then_some(start..end)
@@ -175,13 +175,13 @@ impl ExtraBlocks<'_, '_> {
         let info = codes[0].info.trim().to_lowercase();
         let alike = codes.iter().all(|code| {
             let same = code.info.trim().eq_ignore_ascii_case(&info);
-            same && code.closed && code.indent == 0
+            same && code.is_closed && code.indent == 0
         });
         let is_script = SHELLS.contains(&&*info) && codes.len() == end - first;
         let more = &self.blocks[first + 1..end];
         let own = |(code, next): (&&MarkdownCode, &MarkdownBlock)| self.is_over(code, next.first);
         let begins =
-            |code: &&MarkdownCode| !self.lines.span(code.content.clone()).starts_with("#!");
+            |code: &&MarkdownCode| !self.lines.span(code.line_range.clone()).starts_with("#!");
         let is_one_script = is_script && alike && codes.iter().zip(more).all(own);
         if !is_one_script || !codes[1..].iter().all(begins) {
             return end;
@@ -193,7 +193,7 @@ impl ExtraBlocks<'_, '_> {
         edits.replace(self.blocks[first].first, format!("{fence}{info}"));
         edits.replace(last.last, fence);
         for (code, next) in codes.iter().zip(more) {
-            (code.content.end..=next.first).for_each(|line| edits.remove(line));
+            (code.line_range.end..=next.first).for_each(|line| edits.remove(line));
         }
         let number = codes.len();
         edits.add_note(
@@ -210,7 +210,7 @@ impl ExtraBlocks<'_, '_> {
             return;
         };
         let lines = || {
-            code.content
+            code.line_range
                 .clone()
                 .map(|line| (line, self.lines.get(line)))
         };
@@ -232,7 +232,7 @@ impl ExtraBlocks<'_, '_> {
             continued = text.ends_with('\\');
         }
 
-        let first = code.content.start;
+        let first = code.line_range.start;
         edits.add_note(first, "took the prompts off the commands");
         changes
             .into_iter()

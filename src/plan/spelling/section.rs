@@ -304,7 +304,7 @@ fn respell_memos(
         _ => None,
     };
 
-    let range = code.map_or(first.first..last.last + 1, |code| code.content.clone());
+    let range = code.map_or(first.first..last.last + 1, |code| code.line_range.clone());
     let solid: Vec<usize> = range
         .filter(|&line| !lines.get(line).trim().is_empty())
         .collect();

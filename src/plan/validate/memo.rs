@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Validator;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo::{MemoChange, Verb};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 pub(super) fn check_memos(validator: &mut Validator<'_>) {
     let mut first_uses: BTreeMap<&str, &MemoChange> = BTreeMap::new();
@@ -36,7 +36,7 @@ pub(super) fn check_memos(validator: &mut Validator<'_>) {
 
         first_uses.entry(&change.text).or_insert(change);
         if let Some((message, hint)) = mistake {
-            let message = format!("{message}: `{}`", visible(&change.text));
+            let message = format!("{message}: `{}`", sanitize_line(&change.text));
             validator.simulation.diagnostics.push(Diagnostic {
                 line: change.line,
                 action: String::new(),

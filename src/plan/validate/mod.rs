@@ -29,7 +29,7 @@ use super::state::FileState;
 use crate::text::edit::MatchPlace;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use simulated_files::SimulatedFiles;
 
 /// Characters of the target in a diagnostic's label.
@@ -220,7 +220,7 @@ fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<
 /// Returns the name of an action for messages: `EDIT src/a.rs`.
 pub fn label(action: &Action) -> String {
     let target = action.kind.target();
-    let rendered = visible(&target);
+    let rendered = sanitize_line(&target);
     let short: String = rendered.chars().take(MAX_LABEL).collect();
     let ellipsis = if short.len() < rendered.len() {
         "…"

@@ -5,7 +5,7 @@ use super::{Mistake, Validator};
 use crate::plan::action::Action;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Hint if no similar name exists.
 const STRUCTURE_HINT: &str = "the project structure in the input lists what exists";
@@ -25,7 +25,10 @@ pub fn check_resource_exists(
         }
         Resource::Artifact(_) if validator.files.facts.has_artifact(resource) => {}
         Resource::Artifact(_) => {
-            let message = format!("there is no artifact `{}`", visible(&resource.to_string()));
+            let message = format!(
+                "there is no artifact `{}`",
+                sanitize_line(&resource.to_string())
+            );
             validator.refuse(
                 action,
                 action.line,
@@ -38,7 +41,7 @@ pub fn check_resource_exists(
 }
 
 fn missing_resource(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>> {
-    let rendered = visible(path.as_str());
+    let rendered = sanitize_line(path.as_str());
     let entry = validator.files.look_up(path)?;
     Ok(match entry {
         Lookup::File(_) | Lookup::Dir => None,
@@ -46,7 +49,7 @@ fn missing_resource(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Resul
             let names = validator.files.names_like(path)?;
             let names: Vec<String> = names
                 .iter()
-                .map(|name| format!("`{}`", visible(name)))
+                .map(|name| format!("`{}`", sanitize_line(name)))
                 .collect();
             let hint = if names.is_empty() {
                 STRUCTURE_HINT.to_owned()
@@ -61,7 +64,7 @@ fn missing_resource(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Resul
             let destination = validator.files.destination(path, &entry)?;
             let hint = destination.map_or_else(
                 || "name the file itself".to_owned(),
-                |path| format!("name `{}`, to which it leads", visible(path.as_str())),
+                |path| format!("name `{}`, to which it leads", sanitize_line(path.as_str())),
             );
             Some(Mistake::new(format!("`{rendered}` {obstacle}"), hint))
         }

@@ -11,7 +11,7 @@ use crate::plan::state::{FileState, StateMode};
 use crate::text::edit;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Other files searched for a FIND that does not match.
 const MAX_OTHERS: usize = 200;
@@ -126,7 +126,7 @@ impl<'a> SimulatedFiles<'a> {
             return Ok(None);
         };
         let target = self.link_of(path, entry)?;
-        let target = target.map(|(_, target)| format!(" to `{}`", visible(&target)));
+        let target = target.map(|(_, target)| format!(" to `{}`", sanitize_line(&target)));
         Ok(Some(obstacle + &target.unwrap_or_default()))
     }
 

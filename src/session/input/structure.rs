@@ -1,7 +1,7 @@
 //! Renders the project's files as a tree with a bounded number of lines.
 
 use super::write_line;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Maximum number of lines. Larger trees show deep directories as file counts.
 pub const MAX_STRUCTURE: usize = 3000;
@@ -81,10 +81,14 @@ fn write_dir(text: &mut String, dir: &StructureDir<'_>, indent: usize, depth: us
         if depth == 0 {
             write_line(
                 text,
-                format_args!("{pad}{}/ ({} files)", visible(name), count_files(inner)),
+                format_args!(
+                    "{pad}{}/ ({} files)",
+                    sanitize_line(name),
+                    count_files(inner)
+                ),
             );
         } else {
-            write_line(text, format_args!("{pad}{}/", visible(name)));
+            write_line(text, format_args!("{pad}{}/", sanitize_line(name)));
             write_dir(text, inner, indent + 1, depth - 1);
         }
     }
@@ -92,7 +96,7 @@ fn write_dir(text: &mut String, dir: &StructureDir<'_>, indent: usize, depth: us
     for name in &dir.files {
         write_line(
             text,
-            format_args!("{}{}", "  ".repeat(indent), visible(name)),
+            format_args!("{}{}", "  ".repeat(indent), sanitize_line(name)),
         );
     }
 }

@@ -8,8 +8,8 @@ use crate::plan::action::Action;
 use crate::plan::action::behavior::ReportPart;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::edit::Tier;
-use crate::text::redact::redact;
-use crate::text::visible::{excerpt, strip_ansi, visible};
+use crate::text::redaction::redact;
+use crate::text::sanitize::{excerpt, sanitize_line, strip_ansi};
 
 // In characters. Applies to lines of diffs, and to lines of output if the report would be too long.
 const MAX_DIFF_LINE: usize = 500;
@@ -40,17 +40,21 @@ pub(super) fn write_action(text: &mut String, action: &Action, facts: ActionFact
 
     for field in &action.fields {
         if field.items.is_empty() {
-            write_item(text, &visible(&field.key), &visible(&field.value));
+            write_item(
+                text,
+                &sanitize_line(&field.key),
+                &sanitize_line(&field.value),
+            );
         } else {
             writeln!(
                 text,
                 "- **{}:**{}",
-                visible(&field.key),
-                pad(&visible(&field.value))
+                sanitize_line(&field.key),
+                pad(&sanitize_line(&field.value))
             )
             .expect("writing to a string");
             field.items.iter().for_each(|value| {
-                writeln!(text, "  - {}", visible(value)).expect("writing to a string")
+                writeln!(text, "  - {}", sanitize_line(value)).expect("writing to a string")
             });
         }
     }
@@ -140,7 +144,7 @@ fn write_ending(text: &mut String, outcome: &Outcome) {
     }
 
     if !outcome.detail.is_empty() {
-        write_item(text, "Outcome", &visible(&outcome.detail));
+        write_item(text, "Outcome", &sanitize_line(&outcome.detail));
     }
 
     if let Some(code) = outcome.exit_code {
@@ -260,7 +264,7 @@ pub fn proposed_name(index: usize) -> String {
 fn render_lines(lines: &[Cow<'_, str>]) -> String {
     lines
         .iter()
-        .map(|line| format!("{}\n", visible(line)))
+        .map(|line| format!("{}\n", sanitize_line(line)))
         .collect()
 }
 

@@ -16,7 +16,7 @@ use crate::plan::memo::{MemoChange, Verb};
 use crate::plan::repair::Note;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::fence::fence_for;
-use crate::text::visible::{visible, visible_text};
+use crate::text::sanitize::{sanitize_line, sanitize_text};
 
 const PROMPT: &str = "User Prompt";
 
@@ -103,7 +103,7 @@ impl Report<'_> {
     }
 
     fn written(&self, are_lines_cut: bool) -> String {
-        let mut text = format!("# Execution Report: {}\n", visible(&self.plan.title));
+        let mut text = format!("# Execution Report: {}\n", sanitize_line(&self.plan.title));
         self.head(&mut text);
         self.warnings(&mut text);
         if !self.diagnostics.is_empty() {
@@ -162,7 +162,7 @@ impl Report<'_> {
         );
 
         if let Some(why) = self.interruption {
-            let why = visible(why);
+            let why = sanitize_line(why);
             write_item(
                 text,
                 "Interrupted",
@@ -220,7 +220,7 @@ impl Report<'_> {
             "Repairs",
             self.repairs
                 .iter()
-                .map(|note| format!("line {}: {}", note.line, visible(&note.message)))
+                .map(|note| format!("line {}: {}", note.line, sanitize_line(&note.message)))
                 .collect(),
         );
         section(
@@ -230,7 +230,7 @@ impl Report<'_> {
                 .map(|path| {
                     format!(
                         "`{}` was changed by the user too; it was left as it is",
-                        visible(path)
+                        sanitize_line(path)
                     )
                 })
                 .collect(),
@@ -239,7 +239,7 @@ impl Report<'_> {
             "Not Captured",
             self.not_captured
                 .iter()
-                .map(|entry| format!("`{}`: {}", visible(&entry.path), entry.reason))
+                .map(|entry| format!("`{}`: {}", sanitize_line(&entry.path), entry.reason))
                 .collect(),
         );
 
@@ -247,7 +247,7 @@ impl Report<'_> {
             "Repository Changes",
             self.repository_changes
                 .iter()
-                .map(|change| visible(change).into_owned())
+                .map(|change| sanitize_line(change).into_owned())
                 .collect(),
         );
     }
@@ -288,7 +288,7 @@ fn memo_line(memo: &MemoChange) -> String {
         Verb::Add => "[+]",
         Verb::Remove => "[-]",
     };
-    let rendered = visible(&memo.text);
+    let rendered = sanitize_line(&memo.text);
     let ticks = "`".repeat(crate::text::fence::longest_run(&rendered, '`') + 1);
     format!("{ticks} {mark} {rendered} {ticks}")
 }
@@ -315,13 +315,13 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
         let label = if diagnostic.action.is_empty() {
             String::new()
         } else {
-            format!("{}: ", visible(&diagnostic.action))
+            format!("{}: ", sanitize_line(&diagnostic.action))
         };
 
         let mut lines = diagnostic.message.lines();
-        let first = visible(lines.next().unwrap_or_default());
+        let first = sanitize_line(lines.next().unwrap_or_default());
         writeln!(text, "- line {}: {label}{first}", diagnostic.line).expect("writing to a string");
-        let details: Vec<_> = lines.map(visible_text).collect();
+        let details: Vec<_> = lines.map(sanitize_text).collect();
         if !details.is_empty() {
             let details = format!("{}\n", details.join("\n"));
             let fence = fence_for(&details, 4);
@@ -330,7 +330,7 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
         }
 
         if let Some(hint) = &diagnostic.hint {
-            writeln!(text, "  - **Hint:** {}", visible(hint)).expect("writing to a string");
+            writeln!(text, "  - **Hint:** {}", sanitize_line(hint)).expect("writing to a string");
         }
     }
 
@@ -342,7 +342,7 @@ fn write_item(text: &mut String, key: &str, value: &str) {
 }
 
 fn write_block(text: &mut String, language: &str, contents: &str) {
-    let contents = visible_text(contents);
+    let contents = sanitize_text(contents);
     let fence = fence_for(&contents, 4);
     let end = if contents.is_empty() || contents.ends_with('\n') {
         ""

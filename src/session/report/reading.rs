@@ -104,7 +104,7 @@ pub fn read(text: &str) -> Option<ReportFacts> {
             }
             BlockKind::List { .. } => facts.list(position, &span(&lines, block)),
             BlockKind::Code(code) => {
-                let contents = lines.span(code.content.clone()).to_owned();
+                let contents = lines.span(code.line_range.clone()).to_owned();
                 facts.code(
                     position,
                     CodeBlock {

@@ -2,8 +2,8 @@
 
 use crate::plan::Plan;
 use crate::session::report::reading;
-use crate::text::redact::redact;
-use crate::text::visible::visible_text;
+use crate::text::redaction::redact;
+use crate::text::sanitize::sanitize_text;
 
 /// Returns `true` if a plan has no effects on files or memos.
 pub(super) fn is_informational(plan: &Plan) -> bool {
@@ -67,7 +67,7 @@ pub(super) fn approval_differences(
 /// Returns a command as reports show it, sanitized and redacted.
 fn reported_as(command: &str) -> String {
     // Redact both sides: an older report can contain keys that are recognized only now.
-    redact(&visible_text(command)).trim_end().to_owned()
+    redact(&sanitize_text(command)).trim_end().to_owned()
 }
 
 #[cfg(test)]

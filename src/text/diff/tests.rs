@@ -12,7 +12,13 @@ fn preview(old: &str, new: &str) -> String {
         let text: String = line
             .pieces
             .iter()
-            .map(|(marked, t)| if *marked { format!("[{t}]") } else { t.clone() })
+            .map(|(differs, t)| {
+                if *differs {
+                    format!("[{t}]")
+                } else {
+                    t.clone()
+                }
+            })
             .collect();
         let end = if line.unended { " (no line end)" } else { "" };
         out += &format!(
@@ -27,7 +33,7 @@ fn preview(old: &str, new: &str) -> String {
 
 fn text() -> impl Strategy<Value = String> {
     let word = prop_oneof!["a", "b", "let x", "é", "0\r", " ", "\t}"];
-    let line = prop::collection::vec(word, 0..5).prop_map(|words| words.concat());
+    let line = prop::collection::vec(word, 0..5).prop_map(|tokens| tokens.concat());
     let lines = prop::collection::vec(line, 0..24);
     (lines, any::<bool>()).prop_map(|(lines, is_ended)| {
         // `similar` treats a lone CR at the end of the text as a line end, unlike git.
@@ -61,13 +67,13 @@ proptest! {
                 (numbers, joined(change.values()))
             }));
         }
-        let found = hunks(&old, &new).into_iter().flat_map(|hunk| hunk.lines);
-        let found = found.map(|line| {
+        let actual = hunks(&old, &new).into_iter().flat_map(|hunk| hunk.lines);
+        let actual = actual.map(|line| {
             let from_0 = |number: Option<usize>| number.map(|number| number - 1);
             let pieces: Vec<_> = line.pieces.iter().map(|(differs, text)| (*differs, &**text)).collect();
             ((from_0(line.old), from_0(line.new)), joined(&pieces))
         });
-        prop_assert_eq!(found.collect::<Vec<_>>(), expected);
+        prop_assert_eq!(actual.collect::<Vec<_>>(), expected);
     }
 }
 
@@ -150,15 +156,15 @@ fn a_preview_marks_what_differs_inside_a_line() {
 fn a_preview_has_at_most_so_many_lines_and_says_how_many_more() {
     let old: String = (0..40).map(|n| format!("{n}\n")).collect();
     let new = old.replace("5\n", "five\n").replace("30\n", "thirty\n");
-    let shown = |most| {
-        let found = difference(&old, &new, most);
-        let lengths: Vec<usize> = found.hunks.iter().map(|hunk| hunk.lines.len()).collect();
-        (lengths, found.left_out)
+    let preview = |most| {
+        let result = difference(&old, &new, most);
+        let lengths: Vec<usize> = result.hunks.iter().map(|hunk| hunk.lines.len()).collect();
+        (lengths, result.left_out)
     };
-    assert_eq!(shown(usize::MAX).1, 0);
-    let whole: usize = shown(usize::MAX).0.iter().sum();
-    assert_eq!(shown(3), (vec![3], whole - 3));
-    assert_eq!(shown(0), (vec![], whole));
+    assert_eq!(preview(usize::MAX).1, 0);
+    let total: usize = preview(usize::MAX).0.iter().sum();
+    assert_eq!(preview(3), (vec![3], total - 3));
+    assert_eq!(preview(0), (vec![], total));
 }
 
 #[test]

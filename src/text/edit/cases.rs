@@ -37,10 +37,10 @@ const ROWS: &[Row<'_>] = &[
 fn every_case_is_applied_or_refused() {
     let mut wrong = Vec::new();
     for (name, text, (find, replace), expected) in ROWS {
-        let found = apply(text, find, replace)
+        let actual = apply(text, find, replace)
             .map_or_else(|error| format!("error: {error}"), |(after, _)| after);
-        if found != *expected {
-            wrong.push(format!("{name}: {found:?}"));
+        if actual != *expected {
+            wrong.push(format!("{name}: {actual:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

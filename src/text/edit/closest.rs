@@ -19,7 +19,7 @@ const MAX_GAP: usize = 4_000;
 // Minimum similarity of two lines to count as one changed line.
 const ALIKE: f64 = 0.4;
 // Minimum score for a place to be shown.
-const WORTH: f64 = 0.35;
+const MIN_SCORE: f64 = 0.35;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Closest {
@@ -32,77 +32,87 @@ pub(super) struct Closest {
 }
 
 /// `None` if no place is similar enough.
-pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
+pub(super) fn find_closest(text: &[&str], find: &[&str]) -> Option<Closest> {
     let keys: Vec<u64> = text.iter().map(|line| key(line)).collect();
-    let wanted: Vec<u64> = find.iter().map(|line| key(line)).collect();
-    let mut starts = by_lines(&keys, &wanted);
+    let find_keys: Vec<u64> = find.iter().map(|line| key(line)).collect();
+    let mut starts = by_lines(&keys, &find_keys);
     starts.extend(by_letters(text, find));
     let sides = Sides {
         text,
         find,
         keys: &keys,
-        wanted: &wanted,
+        find_keys: &find_keys,
     };
 
     let mut best: Option<Closest> = None;
     for start in starts {
-        let found = sides.around(start);
+        let candidate = sides.around(start);
         // Candidates come best first, so keep the earlier one on a tie, despite rounding errors.
-        if best.as_ref().is_none_or(|b| found.score > b.score + 1e-9) {
-            best = Some(found);
+        if best
+            .as_ref()
+            .is_none_or(|b| candidate.score > b.score + 1e-9)
+        {
+            best = Some(candidate);
         }
     }
 
-    best.filter(|b| b.score >= WORTH && !b.lines.is_empty())
+    best.filter(|b| b.score >= MIN_SCORE && !b.lines.is_empty())
 }
 
 /// Returns candidate starts from lines that occur in both texts, best first. A start can be
 /// negative.
-fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
+fn by_lines(keys: &[u64], find_keys: &[u64]) -> Vec<isize> {
     let mut at: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
-    for (n, &key) in wanted.iter().enumerate().filter(|&(_, &key)| key != BLANK) {
+    for (n, &key) in find_keys
+        .iter()
+        .enumerate()
+        .filter(|&(_, &key)| key != BLANK)
+    {
         at.entry(key).or_default().0.push(n);
     }
 
     for (n, key) in keys.iter().enumerate() {
-        if let Some((_, there)) = at.get_mut(key) {
-            there.push(n);
+        if let Some((_, in_text)) = at.get_mut(key) {
+            in_text.push(n);
         }
     }
 
     let mut shared: Vec<(Vec<usize>, Vec<usize>)> = at
         .into_values()
-        .filter(|(_, there)| !there.is_empty())
+        .filter(|(_, in_text)| !in_text.is_empty())
         .collect();
-    shared.sort_by_key(|(here, there)| (there.len(), here[0]));
+    shared.sort_by_key(|(here, in_text)| (in_text.len(), here[0]));
     let mut votes: HashMap<isize, f64> = HashMap::new();
     let mut counted = 0;
 
-    for (here, there) in &shared {
-        counted += here.len() * there.len();
+    for (here, in_text) in &shared {
+        counted += here.len() * in_text.len();
         if counted > MAX_VOTES {
             break;
         }
-        for (h, t) in here.iter().flat_map(|h| there.iter().map(move |t| (h, t))) {
-            *votes.entry(*t as isize - *h as isize).or_default() += 1.0 / there.len() as f64;
+        for (h, t) in here
+            .iter()
+            .flat_map(|h| in_text.iter().map(move |t| (h, t)))
+        {
+            *votes.entry(*t as isize - *h as isize).or_default() += 1.0 / in_text.len() as f64;
         }
     }
 
-    spread(votes.into_iter().collect(), wanted.len())
+    select_starts(votes.into_iter().collect(), find_keys.len())
 }
 
 /// Returns candidate starts from letter trigrams that occur in FIND, best first.
 fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
-    let mut known = vec![false; 1 << 16];
+    let mut in_find = vec![false; 1 << 16];
     for line in find {
-        triples(line).for_each(|t| known[t as usize] = true);
+        triples(line).for_each(|t| in_find[t as usize] = true);
     }
 
     let score = |line: &&str| -> f64 {
         let (mut all, mut hits) = (0, 0);
         for triple in triples(line) {
             all += 1;
-            hits += usize::from(known[triple as usize]);
+            hits += usize::from(in_find[triple as usize]);
         }
         // A long line matches many trigrams by chance, so the other ones count against it.
         hits as f64 - 0.5 * (all - hits) as f64
@@ -117,11 +127,11 @@ fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
         starts.push(((at + 1 - size) as isize, sum));
     }
 
-    spread(starts, size)
+    select_starts(starts, size)
 }
 
 /// Returns the best starts that are at least half a FIND apart.
-fn spread(mut starts: Vec<(isize, f64)>, size: usize) -> Vec<isize> {
+fn select_starts(mut starts: Vec<(isize, f64)>, size: usize) -> Vec<isize> {
     let order = |a: &(isize, f64), b: &(isize, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     let few = CANDIDATES * (size + 1).min(64);
     if starts.len() > few {
@@ -130,10 +140,10 @@ fn spread(mut starts: Vec<(isize, f64)>, size: usize) -> Vec<isize> {
     }
 
     starts.sort_by(order);
-    let apart = (size / 2) as isize;
+    let min_distance = (size / 2) as isize;
     let mut chosen: Vec<isize> = Vec::new();
     for (start, _) in starts {
-        if chosen.len() < CANDIDATES && chosen.iter().all(|c| (c - start).abs() > apart) {
+        if chosen.len() < CANDIDATES && chosen.iter().all(|c| (c - start).abs() > min_distance) {
             chosen.push(start);
         }
     }
@@ -145,7 +155,7 @@ struct Sides<'a> {
     text: &'a [&'a str],
     find: &'a [&'a str],
     keys: &'a [u64],
-    wanted: &'a [u64],
+    find_keys: &'a [u64],
 }
 
 impl Sides<'_> {
@@ -156,14 +166,14 @@ impl Sides<'_> {
         let mut pairs: Vec<Option<usize>> = vec![None; self.find.len()];
         let mut gap = (0, window.start);
 
-        for (here, there) in diff::align(self.wanted, &self.keys[window.clone()]) {
-            let there = there.start + window.start..there.end + window.start;
-            self.fill(&mut pairs, gap.0..here.start, gap.1..there.start);
-            gap = (here.end, there.end);
-            here.zip(there).for_each(|(h, t)| pairs[h] = Some(t));
+        for (here, text_range) in diff::align(self.find_keys, &self.keys[window.clone()]) {
+            let text_range = text_range.start + window.start..text_range.end + window.start;
+            self.align_gap(&mut pairs, gap.0..here.start, gap.1..text_range.start);
+            gap = (here.end, text_range.end);
+            here.zip(text_range).for_each(|(h, t)| pairs[h] = Some(t));
         }
 
-        self.fill(&mut pairs, gap.0..self.find.len(), gap.1..window.end);
+        self.align_gap(&mut pairs, gap.0..self.find.len(), gap.1..window.end);
         self.drop_far_blanks(&mut pairs);
         let (first, last) = (pairs.iter().flatten().min(), pairs.iter().flatten().max());
         let lines = first
@@ -178,7 +188,7 @@ impl Sides<'_> {
     }
 
     /// Pairs the lines in a gap between equal lines, in order, to maximize their similarity.
-    fn fill(&self, pairs: &mut [Option<usize>], find: Range<usize>, text: Range<usize>) {
+    fn align_gap(&self, pairs: &mut [Option<usize>], find: Range<usize>, text: Range<usize>) {
         if find.is_empty() || text.is_empty() {
             return;
         }
@@ -224,13 +234,13 @@ impl Sides<'_> {
     /// Returns the similarity of each line of FIND to each line of the text, row by row. 0 if it is
     /// below [`ALIKE`].
     fn likenesses(&self, find: &Range<usize>, text: &Range<usize>) -> Vec<f64> {
-        let there: Vec<Vec<u16>> = text.clone().map(|t| sorted(self.text[t])).collect();
+        let text_triples: Vec<Vec<u16>> = text.clone().map(|t| sorted(self.text[t])).collect();
         let row = |f: usize| {
             let (here, weight) = (sorted(self.find[f]), weight(self.find[f]));
-            there
+            text_triples
                 .iter()
-                .map(move |there| {
-                    Some(likeness(&here, there))
+                .map(move |other| {
+                    Some(likeness(&here, other))
                         .filter(|like| *like >= ALIKE)
                         .map_or(0.0, |like| like * weight)
                 })
@@ -241,10 +251,10 @@ impl Sides<'_> {
 
     /// Unpairs blank lines at the edges that are not adjacent to the matched lines.
     fn drop_far_blanks(&self, pairs: &mut [Option<usize>]) {
-        let said = |n: &usize| self.wanted[*n] != BLANK && pairs[*n].is_some();
+        let is_paired = |n: &usize| self.find_keys[*n] != BLANK && pairs[*n].is_some();
         let Some((first, last)) = (0..pairs.len())
-            .find(said)
-            .zip((0..pairs.len()).rfind(said))
+            .find(is_paired)
+            .zip((0..pairs.len()).rfind(is_paired))
         else {
             return;
         };
@@ -260,19 +270,19 @@ impl Sides<'_> {
     /// Returns the matching fraction of FIND, with a small penalty for extra lines in the text.
     fn score(&self, pairs: &[Option<usize>], lines: &Range<usize>) -> f64 {
         let all: f64 = self.find.iter().map(|line| weight(line)).sum();
-        let there: f64 = pairs
+        let matched: f64 = pairs
             .iter()
             .enumerate()
             .filter_map(|(f, t)| t.map(|t| self.same(f, t) * weight(self.find[f])))
             .sum();
         let surplus = lines.len().saturating_sub(pairs.iter().flatten().count());
 
-        there / all - 0.01 * surplus as f64
+        matched / all - 0.01 * surplus as f64
     }
 
     /// Returns the similarity of two paired lines, from 0 to 1.
     fn same(&self, find: usize, text: usize) -> f64 {
-        match self.wanted[find] == self.keys[text] {
+        match self.find_keys[find] == self.keys[text] {
             true if self.find[find] == self.text[text] => 1.0,
             true => 0.98,
             false => 0.95 * likeness(&sorted(self.find[find]), &sorted(self.text[text])),
@@ -366,7 +376,7 @@ mod tests {
     /// Compares the lines of the closest place, from 1, and the pairing of FIND's lines.
     fn check(text: &str, find: &str, expected: &str) {
         let (text, find): (Vec<&str>, Vec<&str>) = (text.lines().collect(), find.lines().collect());
-        let found = closest(&text, &find).map_or("none".to_owned(), |c| {
+        let actual = find_closest(&text, &find).map_or("none".to_owned(), |c| {
             let pairs: Vec<String> = c
                 .pairs
                 .iter()
@@ -374,7 +384,7 @@ mod tests {
                 .collect();
             format!("{}-{}: {}", c.lines.start + 1, c.lines.end, pairs.join(" "))
         });
-        assert_eq!(found, expected, "for {find:?}");
+        assert_eq!(actual, expected, "for {find:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::closest::plain;
 use crate::text::fence;
-use crate::text::visible::visible_tabbed;
+use crate::text::sanitize::sanitize_tabbed;
 
 const QUOTED: usize = 40;
 
@@ -25,7 +25,7 @@ pub(super) fn name(find: &str, file: &str) -> String {
     blanks_alone(f, t)
         .or_else(|| characters(f, t))
         .or_else(|| pasted(f, t))
-        .unwrap_or_else(|| content(f, t))
+        .unwrap_or_else(|| describe_contents(f, t))
 }
 
 fn blanks_alone(find: &str, file: &str) -> Option<String> {
@@ -54,8 +54,8 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
     let at = common(find, file);
     let run = |line: &str| {
         let from = line[..at].trim_end_matches(BLANKS).len();
-        let rest = &line[from..];
-        blanks(&rest[..rest.len() - rest.trim_start_matches(BLANKS).len()])
+        let tail = &line[from..];
+        blanks(&tail[..tail.len() - tail.trim_start_matches(BLANKS).len()])
     };
     Some(format!(
         "whitespace inside the line, at column {}: the file has {}, FIND has {}",
@@ -66,11 +66,11 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
 }
 
 fn characters(find: &str, file: &str) -> Option<String> {
-    let looks = |line: &str| -> String { line.chars().map(plain).collect() };
+    let normalize = |line: &str| -> String { line.chars().map(plain).collect() };
     let at = common(find, file);
     let points = |line: &str| {
         line[at..].chars().next().map_or("nothing".to_owned(), |c| {
-            format!("`{}` (U+{:04X})", visible_tabbed(&c.to_string()), c as u32)
+            format!("`{}` (U+{:04X})", sanitize_tabbed(&c.to_string()), c as u32)
         })
     };
     let both = || {
@@ -82,7 +82,7 @@ fn characters(find: &str, file: &str) -> Option<String> {
         )
     };
 
-    if squeezed(&looks(find)) == squeezed(&looks(file)) {
+    if squeezed(&normalize(find)) == squeezed(&normalize(file)) {
         return Some(format!("a character that looks like another: {}", both()));
     }
 
@@ -90,7 +90,7 @@ fn characters(find: &str, file: &str) -> Option<String> {
         return Some(format!("letters composed in another way: {}", both()));
     }
 
-    let word = |line: &str| visible_tabbed(&line[at..].chars().take(2).collect::<String>());
+    let word = |line: &str| sanitize_tabbed(&line[at..].chars().take(2).collect::<String>());
     if unescape(find) == file || unescape(file) == find {
         return Some(format!(
             "escaping: the file has `{}`, FIND has `{}`, at column {}",
@@ -106,18 +106,18 @@ fn characters(find: &str, file: &str) -> Option<String> {
 
 fn pasted(find: &str, file: &str) -> Option<String> {
     if without_number(find)
-        .is_some_and(|rest| rest.trim_matches(BLANKS) == file.trim_matches(BLANKS))
+        .is_some_and(|stripped| stripped.trim_matches(BLANKS) == file.trim_matches(BLANKS))
     {
         return Some("a line number: FIND has it in front of the line".to_owned());
     }
-    let marked = find
+    let has_mark = find
         .strip_prefix(['+', '-', '>'])
-        .is_some_and(|rest| rest.trim_matches(BLANKS) == file.trim_matches(BLANKS));
+        .is_some_and(|stripped| stripped.trim_matches(BLANKS) == file.trim_matches(BLANKS));
 
-    marked.then(|| "a mark of a diff: FIND has it in front of the line".to_owned())
+    has_mark.then(|| "a mark of a diff: FIND has it in front of the line".to_owned())
 }
 
-fn content(find: &str, file: &str) -> String {
+fn describe_contents(find: &str, file: &str) -> String {
     let at = common(find, file);
     let (f, t) = (&find[at..], &file[at..]);
     let tail = f
@@ -129,10 +129,10 @@ fn content(find: &str, file: &str) -> String {
         .sum::<usize>();
     let quoted = |text: &str| match text.chars().count() {
         0 => "nothing".to_owned(),
-        n if n <= QUOTED => format!("`{}`", visible_tabbed(text)),
+        n if n <= QUOTED => format!("`{}`", sanitize_tabbed(text)),
         _ => format!(
             "`{}…`",
-            visible_tabbed(&text.chars().take(QUOTED).collect::<String>())
+            sanitize_tabbed(&text.chars().take(QUOTED).collect::<String>())
         ),
     };
 
@@ -161,14 +161,14 @@ pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
         lines.map(|lines| lines.join("\n") + "\n")
     };
 
-    let marked = find.lines().any(|l| l.starts_with(['+', '-']));
+    let has_marks = find.lines().any(|l| l.starts_with(['+', '-']));
     let mark = |line: &str| line.starts_with(['+', '-', ' ']).then_some(1);
     let removed: String = find
         .lines()
         .filter(|l| !l.starts_with('+'))
         .map(|l| format!("{}\n", l.get(1..).unwrap_or_default()))
         .collect();
-    let unmarked = each(&|line| mark(line).map(|n| &line[n..])).filter(|_| marked);
+    let unmarked = each(&|line| mark(line).map(|n| &line[n..])).filter(|_| has_marks);
     let cured = [
         (
             "line numbers in front of its lines",
@@ -196,9 +196,9 @@ pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
 
 /// Returns `true` if a line is an ellipsis for omitted lines.
 pub(super) fn is_elided(line: &str) -> bool {
-    let said: String = line.chars().filter(|c| !c.is_whitespace()).collect();
-    let bare = said.trim_matches(|c: char| "/#*<!->;()[]{}".contains(c));
-    let words = bare.to_lowercase();
+    let compact: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+    let bare = compact.trim_matches(|c: char| "/#*<!->;()[]{}".contains(c));
+    let lower = bare.to_lowercase();
     let dots = |text: &str| {
         text.starts_with("...")
             || text.starts_with('…')
@@ -210,21 +210,21 @@ pub(super) fn is_elided(line: &str) -> bool {
         && (bare.chars().all(|c| matches!(c, '.' | '…'))
             || ["exist", "rest", "unchanged", "same", "remain"]
                 .iter()
-                .any(|w| words.contains(w)))
+                .any(|w| lower.contains(w)))
 }
 
 /// Removes a line number in front of a line.
 fn without_number(line: &str) -> Option<&str> {
-    let rest = line.trim_start_matches(BLANKS).trim_start_matches('L');
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let rest = rest.get(digits..).filter(|_| digits > 0)?;
-    match rest
+    let tail = line.trim_start_matches(BLANKS).trim_start_matches('L');
+    let digits = tail.bytes().take_while(u8::is_ascii_digit).count();
+    let tail = tail.get(digits..).filter(|_| digits > 0)?;
+    match tail
         .trim_start_matches(BLANKS)
         .strip_prefix([':', '|', '→', '│', '.', ')', '-'])
     {
-        Some(behind) => Some(behind.strip_prefix(' ').unwrap_or(behind)),
-        None if rest.is_empty() => Some(rest),
-        None => rest.strip_prefix(BLANKS),
+        Some(text) => Some(text.strip_prefix(' ').unwrap_or(text)),
+        None if tail.is_empty() => Some(tail),
+        None => tail.strip_prefix(BLANKS),
     }
 }
 
@@ -284,14 +284,14 @@ fn blanks(run: &str) -> String {
         1 => Some(format!("1 {name}")),
         n => Some(format!("{n} {name}s")),
     };
-    let words: Vec<String> = [count('\t', "tab"), count(' ', "space")]
+    let counts: Vec<String> = [count('\t', "tab"), count(' ', "space")]
         .into_iter()
         .flatten()
         .collect();
-    if words.is_empty() {
+    if counts.is_empty() {
         "none".to_owned()
     } else {
-        words.join(" and ")
+        counts.join(" and ")
     }
 }
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::closest::{Closest, closest};
+use super::closest::{Closest, find_closest};
 use super::{MatchError, MatchPlace, Tier, clue, find};
-use crate::text::visible::visible_tabbed;
+use crate::text::sanitize::sanitize_tabbed;
 
 // Of the matches of an ambiguous FIND.
 const MAX_LISTED: usize = 20;
@@ -48,28 +48,28 @@ pub struct Explanation {
 
 /// Explains why a pair does not apply. Searches for the likely place if FIND has no match.
 pub fn explain(case: &FailedPair<'_>, error: &MatchError) -> Explanation {
-    let said = |message: String, hint: &str| Explanation {
+    let explanation = |message: String, hint: &str| Explanation {
         message,
         hint: hint.to_owned(),
     };
     let which = case.which();
     match error {
-        MatchError::Blank if case.text.is_empty() => said(
+        MatchError::Blank if case.text.is_empty() => explanation(
             format!(
                 "{which} is blank, and so is `{}`",
-                visible_tabbed(case.path)
+                sanitize_tabbed(case.path)
             ),
             "an empty file gets its content from CREATE",
         ),
-        MatchError::Blank => said(
+        MatchError::Blank => explanation(
             format!("{which} is blank"),
             "FIND names the lines to change; to add lines, repeat a line next to them in FIND and in REPLACE",
         ),
-        MatchError::Same => said(
+        MatchError::Same => explanation(
             format!("{which} and its REPLACE are equal"),
             "leave the pair out, or write what should be there into REPLACE",
         ),
-        MatchError::Ambiguous { places } => said(
+        MatchError::Ambiguous { places } => explanation(
             several(case, places),
             "repeat enough of the lines around the right place in FIND and REPLACE that only this place has them",
         ),
@@ -97,25 +97,25 @@ impl FailedPair<'_> {
 }
 
 /// Lists the matches of an ambiguous FIND, with the line above each to tell them apart.
-fn several(case: &FailedPair<'_>, places: &[MatchPlace]) -> String {
-    let many = if places.len() >= find::max_hits(case.find.len()) {
+fn several(case: &FailedPair<'_>, matches: &[MatchPlace]) -> String {
+    let many = if matches.len() >= find::max_hits(case.find.len()) {
         "at least "
     } else {
         ""
     };
 
-    let numbers: Vec<String> = places
+    let numbers: Vec<String> = matches
         .iter()
         .take(MAX_LISTED)
         .map(|p| p.line.to_string())
         .collect();
-    let more = if places.len() > MAX_LISTED {
-        format!(" and {} more", places.len() - MAX_LISTED)
+    let more = if matches.len() > MAX_LISTED {
+        format!(" and {} more", matches.len() - MAX_LISTED)
     } else {
         String::new()
     };
 
-    let inside = if places[0].tier == Tier::Inline {
+    let inside = if matches[0].tier == Tier::Inline {
         ", inside a line"
     } else {
         ""
@@ -124,18 +124,18 @@ fn several(case: &FailedPair<'_>, places: &[MatchPlace]) -> String {
     let mut message = format!(
         "{} occurs in {many}{} places in `{}`{inside}: lines {}{more}",
         case.which(),
-        places.len(),
-        visible_tabbed(case.path),
+        matches.len(),
+        sanitize_tabbed(case.path),
         numbers.join(", ")
     );
-    for place in places.iter().take(MAX_SHOWN) {
-        let line = &case.text[..place.start];
+    for matched in matches.iter().take(MAX_SHOWN) {
+        let line = &case.text[..matched.start];
         let above = line[..line.rfind('\n').unwrap_or(0)].lines().next_back();
         message += &match above {
-            Some(above) if place.line > 1 => {
-                format!("\n  line {} is below `{}`", place.line, cut(above, 0).0)
+            Some(above) if matched.line > 1 => {
+                format!("\n  line {} is below `{}`", matched.line, cut(above, 0).0)
             }
-            _ => format!("\n  line {} is the first", place.line),
+            _ => format!("\n  line {} is the first", matched.line),
         };
     }
 
@@ -146,12 +146,12 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
     let mut lines = vec![format!(
         "{} is not in `{}`",
         case.which(),
-        visible_tabbed(case.path)
+        sanitize_tabbed(case.path)
     )];
     let mut hint = "copy the lines to change from the file as they are, including spaces";
-    let there = already(case);
+    let existing = already(case);
 
-    if let Some(line) = there {
+    if let Some(line) = existing {
         lines.push(format!("the REPLACE is already there, at line {line}"));
         hint = "leave the pair out if it has been applied already";
     }
@@ -168,7 +168,7 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
         lines.push("the file is empty".to_owned());
         hint = "an empty file gets its content from CREATE";
     } else {
-        let nowhere = there
+        let nowhere = existing
             .is_none()
             .then(|| vec!["no place in the file is like it".to_owned()]);
         lines.extend(nearest(case).or(nowhere).unwrap_or_default());
@@ -184,7 +184,7 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
     {
         lines.push(format!(
             "the text is in `{}`, at line {line}",
-            visible_tabbed(name)
+            sanitize_tabbed(name)
         ));
         hint = "name the file that the text is in, if that is the one to change";
     }
@@ -198,17 +198,17 @@ fn absent(case: &FailedPair<'_>) -> Explanation {
 // A REPLACE that only removes lines of FIND can be found in the unedited file, which proves
 // nothing.
 fn already(case: &FailedPair<'_>) -> Option<usize> {
-    let wanted: BTreeSet<&str> = case.find.lines().map(str::trim).collect();
+    let find_lines: BTreeSet<&str> = case.find.lines().map(str::trim).collect();
     if case
         .replace
         .lines()
-        .all(|line| wanted.contains(line.trim()) || line.trim().is_empty())
+        .all(|line| find_lines.contains(line.trim()) || line.trim().is_empty())
     {
         return None;
     }
 
     match find::find_match(case.text, case.replace) {
-        Ok(place) if place.tier != Tier::Inline => Some(place.line),
+        Ok(matched) if matched.tier != Tier::Inline => Some(matched.line),
         Err(MatchError::Ambiguous { places })
             if places[0].tier != Tier::Inline && case.replace.lines().count() > 1 =>
         {
@@ -220,7 +220,7 @@ fn already(case: &FailedPair<'_>) -> Option<usize> {
 
 fn at(text: &str, find: &str) -> Option<usize> {
     match find::find_match(text, find) {
-        Ok(place) => Some(place.line),
+        Ok(matched) => Some(matched.line),
         Err(MatchError::Ambiguous { places }) => places.first().map(|p| p.line),
         Err(_) => None,
     }
@@ -241,42 +241,45 @@ fn nearest(case: &FailedPair<'_>) -> Option<Vec<String>> {
         .into_iter()
         .map(|line| &line[..bare(line)])
         .collect();
-    let wanted = lines(case.find);
-    let place = closest(&file, &wanted)?;
-    let view = SideBySide {
+    let find_lines = lines(case.find);
+    let candidate = find_closest(&file, &find_lines)?;
+    let comparison = SideBySide {
         file: &file,
-        find: &wanted,
-        place: &place,
+        find: &find_lines,
+        closest: &candidate,
     };
 
-    let equal = place
+    let equal = candidate
         .pairs
         .iter()
         .enumerate()
-        .filter(|(f, t)| t.is_some_and(|t| wanted[*f] == file[t]))
+        .filter(|(f, t)| t.is_some_and(|t| find_lines[*f] == file[t]))
         .count();
-    let (first, last) = (place.lines.start + 1, place.lines.end);
+    let (first, last) = (candidate.lines.start + 1, candidate.lines.end);
     let span = if first == last {
         format!("line {first}")
     } else {
         format!("lines {first} to {last}")
     };
 
-    let share = if wanted.len() > 1 {
-        format!(", {equal} of the {} lines of FIND are there", wanted.len())
+    let share = if find_lines.len() > 1 {
+        format!(
+            ", {equal} of the {} lines of FIND are there",
+            find_lines.len()
+        )
     } else {
         String::new()
     };
 
     let mut out = vec![format!("the closest place is {span}{share}")];
-    out.extend(view.difference());
+    out.extend(comparison.difference());
     Some(out)
 }
 
 struct SideBySide<'a> {
     file: &'a [&'a str],
     find: &'a [&'a str],
-    place: &'a Closest,
+    closest: &'a Closest,
 }
 
 enum FirstDifference {
@@ -293,14 +296,14 @@ impl SideBySide<'_> {
         match self.first() {
             Some(FirstDifference::Changed(f, t)) => {
                 let name = clue::name(self.find[f], self.file[t]);
-                self.shown(
+                self.render_excerpt(
                     format!("the first difference is at line {}: {name}", t + 1),
                     t,
                     Some(f),
                 )
             }
             Some(FirstDifference::LeftOut(t, many, f)) => {
-                let what = if many == 1 {
+                let skipped = if many == 1 {
                     format!("line {}", t + 1)
                 } else {
                     format!("lines {} to {}", t + 1, t + many)
@@ -311,15 +314,15 @@ impl SideBySide<'_> {
                 } else {
                     ""
                 };
-                self.shown(
-                    format!("FIND leaves out {what}{blank}, above its line {}", f + 1),
+                self.render_excerpt(
+                    format!("FIND leaves out {skipped}{blank}, above its line {}", f + 1),
                     t,
                     None,
                 )
             }
             Some(FirstDifference::Surplus(f, t)) => {
                 let line = self.find[f];
-                let said = if clue::is_elided(line) {
+                let message = if clue::is_elided(line) {
                     format!(
                         "line {} of FIND stands for lines that are left out; FIND has to be complete",
                         f + 1
@@ -332,7 +335,7 @@ impl SideBySide<'_> {
                 } else {
                     format!("line {} of FIND is not there", f + 1)
                 };
-                self.shown(said, t, Some(f))
+                self.render_excerpt(message, t, Some(f))
             }
             None => Vec::new(),
         }
@@ -340,12 +343,12 @@ impl SideBySide<'_> {
 
     fn first(&self) -> Option<FirstDifference> {
         let mut next: Option<usize> = None;
-        for (f, t) in self.place.pairs.iter().enumerate() {
+        for (f, t) in self.closest.pairs.iter().enumerate() {
             match (*t, next) {
                 (None, _) => {
                     return Some(FirstDifference::Surplus(
                         f,
-                        next.unwrap_or(self.place.lines.start),
+                        next.unwrap_or(self.closest.lines.start),
                     ));
                 }
                 (Some(t), Some(expected)) if t > expected => {
@@ -362,13 +365,13 @@ impl SideBySide<'_> {
     }
 
     /// Returns a message and the file's lines around `line`, with the line of FIND under it.
-    fn shown(&self, said: String, line: usize, find: Option<usize>) -> Vec<String> {
-        let mut out = vec![said];
+    fn render_excerpt(&self, message: String, line: usize, find: Option<usize>) -> Vec<String> {
+        let mut out = vec![message];
         let from = line
             .saturating_sub(AROUND)
-            .max(self.place.lines.start.min(line));
+            .max(self.closest.lines.start.min(line));
         let to = (line + AROUND + 1)
-            .min(self.place.lines.end.max(line + 1))
+            .min(self.closest.lines.end.max(line + 1))
             .min(self.file.len());
         let width = to.to_string().len();
 
@@ -404,9 +407,9 @@ fn cut(line: &str, at: usize) -> (String, String) {
     };
 
     let before: String = line[..at].chars().skip(skipped).collect();
-    let fill = format!("{start}{}", visible_tabbed(&before))
+    let padding = format!("{start}{}", sanitize_tabbed(&before))
         .chars()
         .map(|c| if c == '\t' { c } else { ' ' })
         .collect();
-    (format!("{start}{}{end}", visible_tabbed(&text)), fill)
+    (format!("{start}{}{end}", sanitize_tabbed(&text)), padding)
 }

@@ -246,14 +246,14 @@ the first difference is at line 1: content: the file has `a`, FIND has `b`, at c
 fn long_lines_are_cut_around_the_difference() {
     let (a, b) = ("a".repeat(500), "b".repeat(500));
     let text = format!("{a}1{b}\n");
-    let wanted = format!("{a}2{b}\n");
-    let error = find_match(&text, &wanted).expect_err("the text is not there");
+    let find = format!("{a}2{b}\n");
+    let error = find_match(&text, &find).expect_err("the text is not there");
     let case = FailedPair {
         path: "a",
         text: &text,
         number: 1,
         count: 1,
-        find: &wanted,
+        find: &find,
         replace: "y\n",
         others: &[],
     };

@@ -63,7 +63,7 @@ fn single_match(
 
     match places.as_slice() {
         [] => Err(MatchError::Absent),
-        [place] => Ok(*place),
+        [matched] => Ok(*matched),
         _ => Err(MatchError::Ambiguous { places }),
     }
 }
@@ -100,8 +100,8 @@ fn last_line_match(text: &str, find: &str, first: usize) -> Option<(usize, usize
         .strip_suffix(core)
         .or_else(|| text.strip_suffix(core.strip_suffix('\r')?))?
         .len();
-    let whole = start == first || text[..start].ends_with('\n');
-    (whole && !text.ends_with('\n')).then_some((start, text.len()))
+    let is_line_start = start == first || text[..start].ends_with('\n');
+    (is_line_start && !text.ends_with('\n')).then_some((start, text.len()))
 }
 
 /// Returns the matches inside lines. A FIND with a blank line at an edge only matches whole lines,

@@ -2,11 +2,11 @@
 
 use super::{MatchPlace, Tier, core};
 
-pub(super) fn splice(text: &str, find: &str, replace: &str, place: MatchPlace) -> String {
-    let (before, after) = (&text[..place.start], &text[place.end..]);
-    let hit = &text[place.start..place.end];
-    let ended = place.tier != Tier::Inline && hit.ends_with('\n');
-    if replace.is_empty() && place.tier != Tier::Inline && !ended {
+pub(super) fn splice_match(text: &str, find: &str, replace: &str, matched: MatchPlace) -> String {
+    let (before, after) = (&text[..matched.start], &text[matched.end..]);
+    let hit = &text[matched.start..matched.end];
+    let ended = matched.tier != Tier::Inline && hit.ends_with('\n');
+    if replace.is_empty() && matched.tier != Tier::Inline && !ended {
         return without_line_end(before).to_owned();
     }
 
@@ -14,11 +14,11 @@ pub(super) fn splice(text: &str, find: &str, replace: &str, place: MatchPlace) -
     let literal = find.contains('\r') || replace.contains('\r');
     let new = match literal {
         // The file has no final line end, so its CR is dropped as well.
-        true if !ended && !hit.ends_with('\r') && place.tier != Tier::Inline => {
+        true if !ended && !hit.ends_with('\r') && matched.tier != Tier::Inline => {
             core(replace).trim_end_matches('\r').to_owned()
         }
         true => core(replace).to_owned(),
-        false => with_ends(text, (find, replace), place),
+        false => with_ends(text, (find, replace), matched),
     };
 
     let end = match ended && !replace.is_empty() {
@@ -37,12 +37,12 @@ fn without_line_end(text: &str) -> &str {
 
 /// Returns REPLACE with the line ends of the file. Lines that REPLACE shares with the start or end
 /// of FIND keep theirs; the others get the most frequent one.
-fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
-    let hit = &text[place.start..place.end];
+fn with_ends(text: &str, pair: (&str, &str), matched: MatchPlace) -> String {
+    let hit = &text[matched.start..matched.end];
     let new: Vec<&str> = core(pair.1).split('\n').collect();
     let crlf_inside = hit.contains("\r\n");
     if new.len() == 1
-        || !(crlf_inside || (!hit.contains('\n') && end_nearby(text, place) == "\r\n"))
+        || !(crlf_inside || (!hit.contains('\n') && end_nearby(text, matched) == "\r\n"))
     {
         return core(pair.1).to_owned();
     }
@@ -50,8 +50,11 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
     let old: Vec<&str> = core(pair.0).split('\n').collect();
     let ends: Vec<&str> = hit.split_inclusive('\n').map(line_end_of).collect();
     let common = common_prefix(old.iter(), new.iter());
-    let rest = old.len().min(new.len()) - common;
-    let tail = common_prefix(old.iter().rev().take(rest), new.iter().rev().take(rest));
+    let max_tail = old.len().min(new.len()) - common;
+    let tail = common_prefix(
+        old.iter().rev().take(max_tail),
+        new.iter().rev().take(max_tail),
+    );
     let usual = if crlf_inside {
         most_frequent(&ends)
     } else {
@@ -60,7 +63,7 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
 
     let mut out = String::with_capacity(pair.1.len() + new.len());
     for (at, line) in new.iter().enumerate() {
-        let twin = if at < common {
+        let old_line = if at < common {
             Some(at)
         } else {
             (at + tail >= new.len()).then(|| at + old.len() - new.len())
@@ -69,7 +72,8 @@ fn with_ends(text: &str, pair: (&str, &str), place: MatchPlace) -> String {
         out.push_str(line);
         if at + 1 < new.len() {
             out.push_str(
-                twin.and_then(|t| ends.get(t))
+                old_line
+                    .and_then(|t| ends.get(t))
                     .copied()
                     .filter(|end| !end.is_empty())
                     .unwrap_or(usual),
@@ -109,11 +113,11 @@ fn most_frequent(ends: &[&'static str]) -> &'static str {
 
 /// Returns the line end of the line in which the match ends, or that of the line above if it has
 /// none.
-fn end_nearby(text: &str, place: MatchPlace) -> &'static str {
-    let at = text[place.end..]
+fn end_nearby(text: &str, matched: MatchPlace) -> &'static str {
+    let at = text[matched.end..]
         .find('\n')
-        .map(|n| place.end + n)
-        .or_else(|| text[..place.start].rfind('\n'));
+        .map(|n| matched.end + n)
+        .or_else(|| text[..matched.start].rfind('\n'));
     match at {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
         _ => "\n",

@@ -6,8 +6,8 @@ use super::*;
 
 /// Compares the edited text and the match as `tier line: text`, or the error.
 fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
-    let found = match apply(text, find, replace) {
-        Ok((after, place)) => format!("{:?} {}: {after}", place.tier, place.line),
+    let actual = match apply(text, find, replace) {
+        Ok((after, matched)) => format!("{:?} {}: {after}", matched.tier, matched.line),
         Err(MatchError::Ambiguous { places }) => {
             format!(
                 "lines {:?}",
@@ -16,7 +16,7 @@ fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
         }
         Err(error) => error.to_string(),
     };
-    assert_eq!(found, expected, "for {text:?}, {find:?} -> {replace:?}");
+    assert_eq!(actual, expected, "for {text:?}, {find:?} -> {replace:?}");
 }
 
 #[test]
@@ -238,13 +238,13 @@ proptest! {
     fn the_matcher_agrees_with_the_plainest_one(text in "([ab]{0,2}(\n|\r\n)){0,6}[ab]{0,2}", find in "([ab]{0,2}\n){1,3}") {
         prop_assume!(!find.trim().is_empty());
         let (tier, lines) = reference(&text, &find);
-        let found = match super::find_match(&text, &find) {
-            Ok(place) => (place.tier as usize, vec![place.line]),
+        let actual = match super::find_match(&text, &find) {
+            Ok(matched) => (matched.tier as usize, vec![matched.line]),
             Err(MatchError::Ambiguous { places }) => (places[0].tier as usize, places.iter().map(|p| p.line).collect()),
             Err(_) => (0, Vec::new()),
         };
 
-        prop_assert_eq!(found, (tier, lines));
+        prop_assert_eq!(actual, (tier, lines));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::text::markdown::unescape;
 pub(super) fn unquoted(text: &str) -> &str {
     let run = text.len() - text.trim_start_matches('`').len();
     let ticks = &text[..run];
-    let inner = text.get(run..).and_then(|rest| rest.strip_suffix(ticks));
+    let inner = text.get(run..).and_then(|tail| tail.strip_suffix(ticks));
     match inner {
         Some(inner) if run > 0 && !inner.is_empty() && !inner.ends_with('`') => inner.trim(),
         _ => text,
@@ -24,26 +24,26 @@ fn revealed(text: &str) -> Cow<'_, str> {
     }
 
     let mut name = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("\\u{") {
-        let shown = after.split_once('}').and_then(|(digits, behind)| {
+    let mut remaining = text;
+    while let Some((before, after)) = remaining.split_once("\\u{") {
+        let escaped = after.split_once('}').and_then(|(digits, tail)| {
             let code = u32::from_str_radix(digits, 16).ok()?;
-            Some((char::from_u32(code)?, behind))
+            Some((char::from_u32(code)?, tail))
         });
         name.push_str(before);
-        match shown {
-            Some((c, behind)) => {
+        match escaped {
+            Some((c, tail)) => {
                 name.push(c);
-                rest = behind;
+                remaining = tail;
             }
             None => {
                 name.push_str("\\u{");
-                rest = after;
+                remaining = after;
             }
         }
     }
 
-    name.push_str(rest);
+    name.push_str(remaining);
     Cow::Owned(name)
 }
 
@@ -79,7 +79,7 @@ pub(super) fn with_forward_slashes(text: &str) -> String {
 /// `None` if the result is not UTF-8.
 pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let mut found = Vec::with_capacity(bytes.len());
+    let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
         let hex = bytes
@@ -90,17 +90,17 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
             .and_then(|pair| u8::from_str_radix(pair, 16).ok())
         {
             Some(byte) => {
-                found.push(byte);
+                decoded.push(byte);
                 at += 3;
             }
             None => {
-                found.push(bytes[at]);
+                decoded.push(bytes[at]);
                 at += 1;
             }
         }
     }
 
-    String::from_utf8(found).ok()
+    String::from_utf8(decoded).ok()
 }
 
 /// The inverse of [`percent_decoded`].

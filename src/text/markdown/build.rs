@@ -84,7 +84,7 @@ impl<'a> BlockBuilder<'a> {
         self.skipped = 1;
     }
 
-    pub(super) fn leave(&mut self, node: &AstNode<'_>) {
+    pub(super) fn exit(&mut self, node: &AstNode<'_>) {
         let data = node.data.borrow();
         if matches!(data.value, NodeValue::Document) || !data.value.block() {
             return;
@@ -172,14 +172,14 @@ impl<'a> BlockBuilder<'a> {
 
     fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> MarkdownCode {
         if !code.fenced {
-            let (info, content) = (String::new(), first..last + 1);
+            let (info, line_range) = (String::new(), first..last + 1);
             return MarkdownCode {
                 info,
                 fence_char: None,
                 fence_len: 0,
                 indent: 4,
-                closed: true,
-                content,
+                is_closed: true,
+                line_range,
             };
         }
 
@@ -193,8 +193,8 @@ impl<'a> BlockBuilder<'a> {
             fence_char: Some(fence_char),
             fence_len: code.fence_length,
             indent,
-            closed: code.closed,
-            content: first + 1..end.max(first + 1),
+            is_closed: code.closed,
+            line_range: first + 1..end.max(first + 1),
         }
     }
 }

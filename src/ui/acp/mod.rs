@@ -15,7 +15,7 @@ use super::progress::work::AgentWork;
 use super::summary::{Audience, Summary};
 use super::text_area::TextArea;
 use crate::plan::run::Ending;
-use crate::text::visible::visible_block;
+use crate::text::sanitize::sanitize_block;
 use crate::workflow::user::{
     Approved, Choice, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };
@@ -61,7 +61,7 @@ impl<'a> AcpUser<'a> {
         if text.trim().is_empty() {
             return;
         }
-        let text = format!("{}\n\n", visible_block(text.trim_end()));
+        let text = format!("{}\n\n", sanitize_block(text.trim_end()));
         let block = json!({ "type": "text", "text": text });
         self.update(&json!({ "sessionUpdate": kind, "content": block }));
     }
@@ -71,7 +71,7 @@ impl<'a> AcpUser<'a> {
     }
 
     fn send_entries(&mut self) {
-        let entry = |(label, status): &(String, &'static str)| json!({ "content": visible_block(label), "priority": "medium", "status": status });
+        let entry = |(label, status): &(String, &'static str)| json!({ "content": sanitize_block(label), "priority": "medium", "status": status });
         let entries: Vec<Value> = self.entries.iter().map(entry).collect();
         self.update(&json!({ "sessionUpdate": "plan", "entries": entries }));
     }
@@ -136,7 +136,7 @@ impl User for AcpUser<'_> {
         self.call = Some(call.clone());
         self.update(&json!({
             "sessionUpdate": "tool_call", "toolCallId": call, "kind": "execute",
-            "title": visible_block(&plan.title), "status": "pending", "content": blocks,
+            "title": sanitize_block(&plan.title), "status": "pending", "content": blocks,
         }));
 
         let options = json!([
@@ -179,7 +179,7 @@ impl User for AcpUser<'_> {
         let call = format!("question-{}", self.questions);
         let asked = json!({
             "sessionId": self.session, "options": options,
-            "toolCall": { "toolCallId": call, "title": visible_block(question) },
+            "toolCall": { "toolCallId": call, "title": sanitize_block(question) },
         });
         let answer = self.wire.request("session/request_permission", &asked);
         let outcome = answer.map(|answer| answer["outcome"].clone());

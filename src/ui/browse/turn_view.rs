@@ -9,7 +9,7 @@ use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::diff::Counts;
-use crate::text::redact::redact;
+use crate::text::redaction::redact;
 use crate::ui::diff::{FileVersions, RenderedDifference, render};
 use crate::ui::style::{StyledLine, Tone, block};
 use crate::ui::{markdown, turn_header};

@@ -134,8 +134,8 @@ fn switch_off(item: &mut Item, part: ItemPart) -> bool {
 
 fn describe_misfit(diagnostic: &Diagnostic) -> String {
     let why = diagnostic.message.lines().next().unwrap_or_default();
-    let what = Some(diagnostic.action.as_str()).filter(|action| !action.is_empty());
-    format!("{}: {why}", what.unwrap_or("memos"))
+    let action_name = Some(diagnostic.action.as_str()).filter(|action| !action.is_empty());
+    format!("{}: {why}", action_name.unwrap_or("memos"))
 }
 
 /// Returns the plan without what is switched off, and the original index of each remaining action.

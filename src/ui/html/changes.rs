@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::fragments::visible_line;
 use crate::text::diff::{self, DiffLine, Difference, Hunk, LineChange};
+use crate::text::sanitize::sanitize_tabbed;
 use crate::text::sized;
-use crate::text::visible::visible_tabbed;
 use crate::workflow::view::turn_page::{ChangedFile, FileView, PathChange};
 
 /// Per file.
@@ -201,7 +201,7 @@ fn row(line: &DiffLine) -> Markup {
         .map(|(is_marked, text)| {
             let text: String = text.chars().take(remaining).collect();
             remaining -= text.chars().count();
-            (*is_marked, visible_tabbed(&text))
+            (*is_marked, sanitize_tabbed(&text))
         })
         .collect();
     html! {

@@ -6,13 +6,13 @@ use maud::{Markup, html};
 
 use crate::host::clock;
 use crate::session::meta::Status;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::progress::grouped;
 use crate::workflow::log::LogRow;
 
 /// Makes untrusted text safe to show on one line.
 pub fn visible_line(text: &str) -> Cow<'_, str> {
-    visible(text)
+    sanitize_line(text)
 }
 
 /// Returns a time in the user's time zone.

@@ -182,7 +182,7 @@ fn footer(location: PageLocation) -> Markup {
 pub fn trouble(location: PageLocation, title: &str, why: &str) -> String {
     let main = html! {
         h1 { (title) }
-        p.trouble role="alert" { (crate::text::visible::visible_block(why)) }
+        p.trouble role="alert" { (crate::text::sanitize::sanitize_block(why)) }
         p { a href=(location.to("index.html")) { "All sessions" } }
     };
     let parts = PageParts {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::fragments::visible_line;
 use super::layout::{PageLocation, PageParts, page, turn_page};
-use crate::text::visible::{visible, visible_block};
+use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::workflow::find::{FindResult, LinePattern, Match, TurnPart};
 
 /// Matches shown.
@@ -50,7 +50,7 @@ pub fn search(location: PageLocation, searched: &ShownSearch<'_>) -> String {
         (form(location, searched))
         @match &searched.result {
             None => {},
-            Some(Err(why)) => p.trouble role="alert" { (visible_block(why)) },
+            Some(Err(why)) => p.trouble role="alert" { (sanitize_block(why)) },
             Some(Ok((result, pattern))) => (matches(location, result, pattern)),
         }
     };
@@ -103,7 +103,7 @@ fn matches(location: PageLocation, result: &FindResult, pattern: &LinePattern) -
             span { (count) @if count == 1 { " match" } @else { " matches" } }
             @if count > MOST { span { "the first " (MOST) " are shown" } }
         }
-        @for why in &result.skipped { p.note { "Not searched: " (visible_block(why)) } }
+        @for why in &result.skipped { p.note { "Not searched: " (sanitize_block(why)) } }
         ul.rows {
             @for matches in turns {
                 @let first = &matches[0];
@@ -137,9 +137,9 @@ fn found_line(hit: &Match, pattern: &LinePattern) -> Markup {
         " "
         @if hit.text.is_some() {
             code {
-                (visible(&text[..range.start]))
-                @if !range.is_empty() { mark { (visible(&text[range.clone()])) } }
-                (visible(&text[range.end..]))
+                (sanitize_line(&text[..range.start]))
+                @if !range.is_empty() { mark { (sanitize_line(&text[range.clone()])) } }
+                (sanitize_line(&text[range.end..]))
             }
         } @else { span.quiet { "binary file matches" } }
     }

@@ -7,7 +7,7 @@ use super::fragments::{dollars, grouped_number, status_badge, turn_facts, visibl
 use super::graph::{Branching, graph, graph_width};
 use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
 use crate::session::name::SessionName;
-use crate::text::visible::visible_block;
+use crate::text::sanitize::sanitize_block;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::session_page::SessionPage;
 
@@ -31,7 +31,7 @@ pub fn session(location: PageLocation, project: &str, contents: &SessionPage) ->
             }
         }
         @if let Some(why) = &lane.ailing {
-            p.trouble role="alert" { "Not all of it can be read: " (visible_block(why)) }
+            p.trouble role="alert" { "Not all of it can be read: " (sanitize_block(why)) }
         }
         @if lane.rows.is_empty() {
             p.empty { "Nothing has happened in it since." }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::forest::forest;
 use super::fragments::{dollars, local_time, status_badge, visible_line};
 use super::layout::{PageLocation, PageParts, page, session_page};
-use crate::text::visible::visible_block;
+use crate::text::sanitize::sanitize_block;
 use crate::workflow::history::SessionRow;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
 
@@ -73,7 +73,7 @@ fn session(location: PageLocation, lane: &SessionLane) -> Markup {
                 @if let Some(row) = newest { span { (local_time(row.time.as_deref())) } }
             }
             @if let Some(why) = &lane.ailing {
-                p.trouble { "Not all of it can be read: " (visible_block(why)) }
+                p.trouble { "Not all of it can be read: " (sanitize_block(why)) }
             }
         }
     }

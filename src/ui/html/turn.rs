@@ -8,8 +8,8 @@ use super::layout::{PageLocation, PageParts, page, session_page};
 use super::prose;
 use crate::session::input::summary::ResourceTokens;
 use crate::session::name::SessionName;
+use crate::text::sanitize::sanitize_block;
 use crate::text::sized;
-use crate::text::visible::visible_block;
 use crate::ui::turn_header::message_label;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::turn_page::{OutputText, TurnPage};
@@ -41,7 +41,7 @@ pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
         (facts(&turn.row))
         (steps(location, at, &contents.neighbors))
         @for why in &turn.errors {
-            p.trouble role="alert" { "Cannot be read: " (visible_block(why)) }
+            p.trouble role="alert" { "Cannot be read: " (sanitize_block(why)) }
         }
         (conversation(turn))
         @if !turn.files.is_empty() {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::super::style::{StyledLine, Tone};
 use super::{REFRESH, grouped};
-use crate::text::visible::strip_ansi;
+use crate::text::sanitize::strip_ansi;
 
 /// In bytes. A longer line without an end is shown in pieces, so the buffer stays bounded.
 const MAX_OUTPUT_LINE: usize = 4096;
@@ -26,7 +26,7 @@ pub struct OutputLines {
     /// Number of bytes dropped in front of `rest`.
     dropped: usize,
     /// Start of the current interval.
-    begun: Option<Instant>,
+    interval_start: Option<Instant>,
     lines_shown: usize,
     bytes_shown: usize,
 }
@@ -36,7 +36,7 @@ impl OutputLines {
     /// interval held back.
     pub fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<StyledLine> {
         let is_over = |begun| now.saturating_duration_since(begun) >= REFRESH;
-        if self.begun.is_none_or(is_over) {
+        if self.interval_start.is_none_or(is_over) {
             self.begin(now);
         }
 
@@ -62,7 +62,7 @@ impl OutputLines {
     }
 
     fn begin(&mut self, now: Instant) {
-        self.begun = Some(now);
+        self.interval_start = Some(now);
         (self.lines_shown, self.bytes_shown) = (0, 0);
         if let Some(end) = memchr::memrchr_iter(b'\n', &self.partial).nth(LINES) {
             self.drop_front(end + 1);
@@ -81,10 +81,10 @@ impl OutputLines {
     fn take(&mut self) -> Vec<StyledLine> {
         let (mut lines, mut start) = (Vec::new(), 0);
         while self.lines_shown < LINES && self.bytes_shown < BYTES {
-            let rest = &self.partial[start..];
-            let length = match memchr::memchr(b'\n', rest) {
+            let tail = &self.partial[start..];
+            let length = match memchr::memchr(b'\n', tail) {
                 Some(end) => end + 1,
-                None if rest.len() > MAX_OUTPUT_LINE => piece(rest),
+                None if tail.len() > MAX_OUTPUT_LINE => piece(tail),
                 None => break,
             };
             if self.dropped > 0 {
@@ -94,7 +94,7 @@ impl OutputLines {
                     &format!("  │ [{bytes} bytes are not shown]"),
                 ));
             }
-            lines.push(render_output_line(&rest[..length]));
+            lines.push(render_output_line(&tail[..length]));
             start += length;
             self.lines_shown += 1;
             self.bytes_shown += length;
@@ -168,9 +168,9 @@ mod tests {
     fn a_piece_of_a_long_line_ends_between_two_characters() {
         let text = "é".repeat(5000);
         for text in [text.clone(), format!("x{text}")] {
-            let shown = OutputLines::default().feed(text.as_bytes(), Instant::now());
-            assert_eq!(shown.len(), 2);
-            assert!(shown.iter().all(|line| !line.text().contains('\u{fffd}')));
+            let lines = OutputLines::default().feed(text.as_bytes(), Instant::now());
+            assert_eq!(lines.len(), 2);
+            assert!(lines.iter().all(|line| !line.text().contains('\u{fffd}')));
         }
     }
 

@@ -42,7 +42,7 @@ impl Default for AgentWork {
 impl AgentWork {
     /// Applies an event and returns the lines to keep on the screen.
     pub fn feed(&mut self, progress: &AgentProgress<'_>) -> Vec<StyledLine> {
-        if !matches!(progress, AgentProgress::Quiet(_)) {
+        if !matches!(progress, AgentProgress::Idle(_)) {
             self.idle = Duration::ZERO;
         }
 
@@ -63,7 +63,7 @@ impl AgentWork {
                 let completed = entries.iter().filter(|entry| entry.status == "completed");
                 if let Some(entry) = current {
                     let (completed, all) = (completed.count(), entries.len());
-                    self.doing = format!("{} ({completed} of {all} done)", entry.content);
+                    self.doing = format!("{} ({completed} of {all} done)", entry.text);
                 }
             }
             AgentProgress::Used { usage, cost } => {
@@ -73,7 +73,7 @@ impl AgentWork {
             AgentProgress::Note(note) => {
                 return vec![StyledLine::of(Tone::Warning, &format!("  {note}"))];
             }
-            AgentProgress::Quiet(idle) => self.idle = *idle,
+            AgentProgress::Idle(idle) => self.idle = *idle,
         }
 
         Vec::new()
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn the_status_says_what_is_used_and_how_long_nothing_came() {
         let entries = [AgentPlanEntry {
-            content: "write it".to_owned(),
+            text: "write it".to_owned(),
             status: "in_progress".to_owned(),
         }];
         let usage = TokenUsage {
@@ -192,7 +192,7 @@ mod tests {
                     usage,
                     cost: Some(0.5),
                 },
-                AgentProgress::Quiet(Duration::from_secs(12)),
+                AgentProgress::Idle(Duration::from_secs(12)),
             ],
             &[],
             "m: write it (0 of 1 done), nothing new for 12 s, 0 s, 1,234 tokens, $0.5000",

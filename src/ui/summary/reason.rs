@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::ui::style::{StyledLine, Tone};
 
 const MAX_LINES: usize = 3;
@@ -54,8 +54,8 @@ fn chosen(rationale: &str) -> (String, bool) {
         .collect();
     let text = tokens.join(" ");
     match text.char_indices().nth(MAX_CHARACTERS) {
-        Some((end, _)) => (visible(&text[..end]).into_owned(), true),
-        None => (visible(&text).into_owned(), false),
+        Some((end, _)) => (sanitize_line(&text[..end]).into_owned(), true),
+        None => (sanitize_line(&text).into_owned(), false),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::session::meta::Status;
 use crate::session::turn::Turn;
 use crate::text::beginning;
 use crate::text::path::lossy;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 const MAX_EARLIER_REPORT: usize = 64 << 10;
 const MAX_NAMED_FILES: usize = 100;
@@ -95,7 +95,7 @@ fn changes_since(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<String> {
 
     let listed = changed.iter().take(MAX_NAMED_FILES);
     let mut list: String = listed
-        .map(|change| format!("- {}\n", visible(&lossy(&change.path))))
+        .map(|change| format!("- {}\n", sanitize_line(&lossy(&change.path))))
         .collect();
     if changed.len() > MAX_NAMED_FILES {
         list.push_str(&format!("- and {} more\n", changed.len() - MAX_NAMED_FILES));

@@ -19,7 +19,7 @@ use crate::plan::difference::{
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::path::{RepoPath, lossy};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::execute::stage::WorktreeResult;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::notice::Notice;
@@ -192,7 +192,7 @@ fn read_changes(
                 return Ok(None);
             };
             let state = state(path, entry, files);
-            state.with_context(|| format!("reading `{}`", visible(&lossy(path))))
+            state.with_context(|| format!("reading `{}`", sanitize_line(&lossy(path))))
         };
         read.push(MadeChange {
             path: path.clone(),
@@ -237,7 +237,7 @@ fn title(message: &str) -> String {
         .chars()
         .take(MAX_TITLE)
         .collect();
-    visible(title.trim()).into_owned()
+    sanitize_line(title.trim()).into_owned()
 }
 
 #[cfg(test)]

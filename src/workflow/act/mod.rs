@@ -154,7 +154,7 @@ impl WorktreeEnv<'_, '_> {
         let task = AgentTask {
             text: &text,
             message: &request.message,
-            folder: &worktree.path,
+            dir: &worktree.path,
             launcher,
             variables: variables.unwrap_or_default(),
             conversation: conversation.map(|conversation| conversation.id),
@@ -224,8 +224,8 @@ impl WorktreeEnv<'_, '_> {
         record.transcript = failure.work.transcript;
         record.acted = Some(Acted::default());
         if exceeded {
-            return ModelError::SpentWhileActing {
-                left: budget.remaining,
+            return ModelError::BudgetExceeded {
+                budget: budget.remaining,
             };
         }
         failure.error
@@ -271,7 +271,7 @@ fn first(request: &ModelRequest) -> String {
         system: ACTING.to_owned(),
         ..request.clone()
     };
-    request.whole_text()
+    request.full_text()
 }
 
 fn fenced(text: &str) -> String {

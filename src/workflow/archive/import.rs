@@ -22,7 +22,7 @@ use crate::session::signature::tag_name;
 use crate::session::store::Store;
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
@@ -308,7 +308,7 @@ fn verify_session(
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    let wrong = visible(&wrong.join("; ")).into_owned();
+    let wrong = sanitize_line(&wrong.join("; ")).into_owned();
     Err(error_with_hint(
         format!("session `{name}` does not tell the truth: {wrong}{more}"),
         "nothing was imported; ask its author for another bundle",

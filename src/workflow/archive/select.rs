@@ -7,7 +7,7 @@ use crate::git::bundle::BundledRef;
 use crate::git::object::CommitId;
 use crate::git::refs::signed::SIGNED_PREFIX;
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
-use crate::text::visible::{visible, visible_bytes};
+use crate::text::sanitize::{sanitize_bytes, sanitize_line};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct BundleRefs {
@@ -84,7 +84,7 @@ fn strip_prefix_of<'a>(
 }
 
 fn display_ref_name(name: &[u8]) -> String {
-    visible(&visible_bytes(name)).into_owned()
+    sanitize_line(&sanitize_bytes(name)).into_owned()
 }
 
 #[cfg(test)]

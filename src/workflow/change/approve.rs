@@ -56,7 +56,7 @@ pub fn approve(
         "challenge"
     };
 
-    let reason = crate::text::redact::redact(reason).into_owned();
+    let reason = crate::text::redaction::redact(reason).into_owned();
     let lines = reason.lines().map(str::to_owned).collect();
     let entry = ChangeEntry {
         about: Some(about.to_owned()),

@@ -101,7 +101,7 @@ fn archive_move(tip: &Turn, commit: CommitId, published: Written) -> SessionMove
 fn render_archive_report(title: &str, summary: &[String]) -> String {
     let lines: String = summary
         .iter()
-        .map(|line| format!("- {}\n", crate::text::visible::visible(line)))
+        .map(|line| format!("- {}\n", crate::text::sanitize::sanitize_line(line)))
         .collect();
     format!(
         "# Execution Report: {title}\n- **Overall Status:** Success 🟢\n\n## Changed Files\n\n{lines}"

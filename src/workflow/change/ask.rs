@@ -6,7 +6,7 @@ use crate::change::id::ChangeId;
 use crate::change::usage::StepUsage;
 use crate::host::file::write_atomic;
 use crate::model::{Finish, Model as _, ModelAnswer, ModelRequest, price};
-use crate::text::redact::redact;
+use crate::text::redaction::redact;
 use crate::workflow::change;
 use crate::workflow::change::ChangeOptions;
 use crate::workflow::model::budget;

@@ -9,8 +9,8 @@ use crate::git::object::{BlobId, EntryMode, TreeId};
 use crate::git::repository::Repository;
 use crate::session::input::{language, structure};
 use crate::text::fence::fence_for;
-use crate::text::redact::redact;
-use crate::text::visible::visible;
+use crate::text::redaction::redact;
+use crate::text::sanitize::sanitize_line;
 
 /// A larger file is only mentioned.
 const MAX_INPUT_FILE: usize = 64 * 1024;
@@ -75,7 +75,7 @@ fn select_paths(documents: &Documents, paths: &[String]) -> Vec<String> {
 }
 
 fn push_file(text: &mut String, path: &str, bytes: &[u8], remaining: &mut usize) {
-    text.push_str(&format!("### `{}`\n", visible(path)));
+    text.push_str(&format!("### `{}`\n", sanitize_line(path)));
     match std::str::from_utf8(bytes) {
         Ok(contents) if bytes.len() <= MAX_INPUT_FILE.min(*remaining) => {
             *remaining -= bytes.len();

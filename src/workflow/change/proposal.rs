@@ -97,7 +97,7 @@ fn open_or_start_change(
         commit: refs::head(&project.repository)?,
         specs,
     };
-    let description = crate::text::redact::redact(description);
+    let description = crate::text::redaction::redact(description);
     let state = ChangeState::new(id, &description, base, &now());
 
     Ok(Change {

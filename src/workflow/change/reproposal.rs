@@ -113,7 +113,7 @@ fn parse_revision(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Ve
         if !is_revisable(&path) {
             mistakes.push(format!(
                 "`{}` is not a document of a change",
-                crate::text::visible::visible(&path)
+                crate::text::sanitize::sanitize_line(&path)
             ));
             continue;
         }

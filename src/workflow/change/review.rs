@@ -18,7 +18,7 @@ use crate::git::object::TreeId;
 use crate::git::object::read;
 use crate::git::refs;
 use crate::text::diff::unified;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::change;
 use crate::workflow::change::material::render_material;
 use crate::workflow::change::open_change;
@@ -62,7 +62,7 @@ pub(super) fn review_locked(
     fenced(
         &mut input,
         "diff",
-        &crate::text::redact::redact(&done_so_far(project, &id)?),
+        &crate::text::redaction::redact(&done_so_far(project, &id)?),
     );
     let message =
         format!("Review the implementation of the change `{id}` now; this is review {number}.");
@@ -153,7 +153,7 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
     let mut text = String::new();
     for change in diff::changes(&project.repository, before, after)? {
         let path = String::from_utf8_lossy(&change.path).into_owned();
-        let display_path = visible(&path);
+        let display_path = sanitize_line(&path);
         if text.len() > MAX_DIFF {
             text.push_str(&format!(
                 "(`{display_path}` changed too; the difference is too large to be shown)\n"

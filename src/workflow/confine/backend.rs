@@ -7,7 +7,7 @@ use crate::git::worktree::worktree_dirs;
 use crate::host::file::{read_regular_text, write_cache};
 use crate::host::machine;
 use crate::host::overlay;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::project::Project;
 
 use super::private::private_paths;
@@ -69,7 +69,7 @@ fn worktrees_inside(project: &Project) -> Option<String> {
     let path = inside.find(|dir| dir.exists())?.display().to_string();
     Some(format!(
         "`{}` has worktrees of sessions, and is inside the project",
-        visible(&path)
+        sanitize_line(&path)
     ))
 }
 
@@ -102,7 +102,7 @@ fn private_inside(project: &Project) -> Option<String> {
     let path = inside.strip_prefix(top).unwrap_or(&inside);
     Some(format!(
         "`{}` is private, and inside the project",
-        visible(&path.to_string_lossy())
+        sanitize_line(&path.to_string_lossy())
     ))
 }
 

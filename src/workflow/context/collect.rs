@@ -183,7 +183,7 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
         };
         text.push_str(&format!(
             "{letter} {}\n",
-            crate::text::visible::visible(&String::from_utf8_lossy(&change.path))
+            crate::text::sanitize::sanitize_line(&String::from_utf8_lossy(&change.path))
         ));
     }
 

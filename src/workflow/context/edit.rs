@@ -13,7 +13,7 @@ use crate::text::context_list::{self, ListEntry};
 use crate::text::near::nearest;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::collect::Sources;
 use crate::workflow::context::collect::collect_material;
 use crate::workflow::context::input::{InputSources, make_input};
@@ -124,8 +124,12 @@ pub fn edit_context(
 
     let mut parsed: Vec<ListEntry> = Vec::new();
     for text in entries {
-        let refused =
-            |why: String| anyhow::anyhow!("`{}` cannot be in a context list: {why}", visible(text));
+        let refused = |why: String| {
+            anyhow::anyhow!(
+                "`{}` cannot be in a context list: {why}",
+                sanitize_line(text)
+            )
+        };
         // A name can end with a space, if there is a file of that name.
         let exact = ListEntry::read(text)
             .ok()
@@ -137,7 +141,10 @@ pub fn edit_context(
             && matches!(edit, ListEdit::Add)
         {
             if let Some(link) = link_above(&root, path) {
-                let why = format!("it is below `{}`, which is a symbolic link", visible(link));
+                let why = format!(
+                    "it is below `{}`, which is a symbolic link",
+                    sanitize_line(link)
+                );
                 return Err(refused(why));
             }
             path.fit_for_new(0)

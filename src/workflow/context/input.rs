@@ -3,7 +3,7 @@
 use crate::session::input::{self, Material, ResourceBody};
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
-use crate::text::redact::redact_values;
+use crate::text::redaction::redact_values;
 use crate::workflow::context::collect::Sources;
 use crate::workflow::context::collect::collect_material;
 use crate::workflow::context::lists::ContextLists;

@@ -4,7 +4,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
-use crate::text::redact::redact_values;
+use crate::text::redaction::redact_values;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, NobodyToAsk, Question, User};

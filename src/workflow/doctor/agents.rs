@@ -3,8 +3,8 @@
 
 use super::{HealthCheck, Patient, display_path};
 use crate::host::process;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible;
 use crate::workflow::hooks::entry::EntryState;
 use crate::workflow::hooks::hook_file::HookFile;
 use crate::workflow::hooks::{HookedAgent, hooks_dir, trouble};
@@ -41,7 +41,7 @@ fn check_hook_file(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<H
     match file.state() {
         Ok(EntryState::Absent | EntryState::Foreign(_)) => return None,
         Err(error) => {
-            let reason = format!("{}", visible(&format!("{error:#}")));
+            let reason = format!("{}", sanitize_line(&format!("{error:#}")));
             return Some(HealthCheck::note("hooks", reason));
         }
         Ok(EntryState::Partial) => {
@@ -60,7 +60,7 @@ fn check_hook_file(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<H
         Some(program) => {
             let reason = format!(
                 "`{path}` calls `{}`, which does not exist: no prompt is recorded",
-                visible(program)
+                sanitize_line(program)
             );
             let remedy = match program.contains('/') {
                 true => reinstall,
@@ -78,6 +78,9 @@ fn check_hook_file(agent: HookedAgent, scope: &str, file: &HookFile) -> Option<H
 fn check_hook_errors(hooks: &std::path::Path) -> Option<HealthCheck> {
     let noted = trouble::read_errors(hooks);
     let last = noted.last()?;
-    let reason = format!("a prompt of an agent was not recorded: {}", visible(last));
+    let reason = format!(
+        "a prompt of an agent was not recorded: {}",
+        sanitize_line(last)
+    );
     Some(HealthCheck::warning("prompts", reason).remedy("teddy hooks status  # lists all"))
 }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::{HealthCheck, Patient, display_path};
 use crate::git::worktree;
 use crate::host::file::open_regular;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::project::Project;
 use crate::workspace::worktrees::try_lock_worktree;
 
@@ -63,7 +63,7 @@ fn hide_decoration(project: &Project) -> anyhow::Result<String> {
     anyhow::ensure!(
         output.status.success(),
         "git config failed: {}",
-        visible(stderr.trim())
+        sanitize_line(stderr.trim())
     );
     Ok("set `log.excludeDecoration` to `refs/teddy/` in this repository".to_owned())
 }
@@ -80,7 +80,10 @@ fn restrict_permissions(path: &Path) -> anyhow::Result<String> {
 
 fn forget_worktree(project: &Project, session: &str) -> anyhow::Result<String> {
     let Some(_lock) = try_lock_worktree(&project.checkout(), session, "doctor") else {
-        anyhow::bail!("a process is at work in session `{}`", visible(session));
+        anyhow::bail!(
+            "a process is at work in session `{}`",
+            sanitize_line(session)
+        );
     };
     // It can have been created again since the check.
     let listed = worktree::session_worktrees(&project.repository);
@@ -90,6 +93,6 @@ fn forget_worktree(project: &Project, session: &str) -> anyhow::Result<String> {
     }
     Ok(format!(
         "forgot the worktree of `{}`, which is gone",
-        visible(session)
+        sanitize_line(session)
     ))
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{HealthCheck, display_path, path_word};
 use crate::git::repository::Repository;
 use crate::host::file::read_regular;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible;
 
 const MAX_HOOK: u64 = 64 << 10;
 const MOST_HOOKS: usize = 50;
@@ -17,7 +17,7 @@ pub(super) fn check_hooks(repository: &Repository) -> Vec<HealthCheck> {
     let aliases = aliases.map(|(name, _)| {
         let reason = format!(
             "the alias `git {}` pushes everything, and with `refs/teddy` all your sessions and snapshots, untracked files included",
-            visible(name)
+            sanitize_line(name)
         );
         let remedy = format!("git config --show-origin {}", shell_word(format!("alias.{name}")));
         HealthCheck::warning("push", reason).remedy(format!("{remedy}  # shows where it is set"))

@@ -60,8 +60,8 @@ pub(super) fn check_keys(patient: &Patient) -> Vec<HealthCheck> {
 
 fn check_user_config(file: &Path) -> HealthCheck {
     let name = display_path(file);
-    let found = file.metadata().ok().filter(std::fs::Metadata::is_file);
-    let Some(metadata) = found else {
+    let file_metadata = file.metadata().ok().filter(std::fs::Metadata::is_file);
+    let Some(metadata) = file_metadata else {
         return HealthCheck::ok("keys", "no key is written down");
     };
     let mode = metadata.permissions().mode();
@@ -106,11 +106,13 @@ struct WrittenKey {
 
 fn find_key(text: &str) -> Option<WrittenKey> {
     for (at, line) in text.lines().enumerate() {
-        let named = WRITTEN_KEY
+        let assigned = WRITTEN_KEY
             .captures(line)
             .and_then(|captures| captures.get(2));
-        let named = named.map(|value| value.as_str().trim_end_matches(['"', '\'', '}', ',', ']']));
-        let is_key = named.is_some_and(|value| !is_placeholder(value) && !value.starts_with('$'));
+        let assigned =
+            assigned.map(|value| value.as_str().trim_end_matches(['"', '\'', '}', ',', ']']));
+        let is_key =
+            assigned.is_some_and(|value| !is_placeholder(value) && !value.starts_with('$'));
         let shaped = secret::find_secret(line).or(is_key.then_some("key"));
         if let Some(kind) = shaped {
             return Some(WrittenKey { line: at + 1, kind });

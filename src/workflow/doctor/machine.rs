@@ -7,7 +7,7 @@ use crate::config::settings::{Backend, Sandbox};
 use crate::git::command::git_in;
 use crate::host::probe;
 use crate::host::sandbox::{Availability, availability};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::confine::backend::{self, CommandFiles};
 use crate::workflow::project::Project;
 
@@ -84,7 +84,7 @@ fn git(patient: &Patient) -> HealthCheck {
 fn check_version(output: &str, oldest: GitVersion) -> HealthCheck {
     let Some(version) = GitVersion::parse(output) else {
         let line = output.lines().next().unwrap_or("nothing");
-        let reason = format!("git does not say its version, but: {}", visible(line));
+        let reason = format!("git does not say its version, but: {}", sanitize_line(line));
         return HealthCheck::problem("git", reason).remedy("git --version");
     };
 

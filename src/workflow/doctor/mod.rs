@@ -25,8 +25,8 @@ use crate::config::error::ConfigError;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::git::open::OpenError;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible;
 use crate::workflow::project::{Project, ProjectOptions, UserDirs};
 use fix::Repair;
 
@@ -200,5 +200,5 @@ fn path_word(path: &Path) -> String {
 }
 
 fn display_path(path: &Path) -> String {
-    visible(&path.display().to_string()).into_owned()
+    sanitize_line(&path.display().to_string()).into_owned()
 }

@@ -8,12 +8,12 @@ use super::{HealthCheck, Patient};
 use crate::host::process;
 use crate::model::ModelError;
 use crate::model::acting::open::{is_acting, program_of};
-use crate::model::outside::Outside;
+use crate::model::model_env::ModelEnv;
 use crate::model::remote::source::{KeySource, ModelSource, check_reachable, model_source};
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::session::name::SessionName;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible;
 use crate::workflow::setup;
 
 const LIMIT: Duration = Duration::from_secs(2);
@@ -26,13 +26,13 @@ pub(super) type ServerAnswer = Option<mpsc::Receiver<Result<(), String>>>;
 /// Starts to connect to the server of the current model.
 pub(super) fn begin(patient: &Patient) -> ServerAnswer {
     let name = patient.settings.model.as_deref()?;
-    let config = ModelConfig::named(name, &patient.settings).ok()?;
+    let config = ModelConfig::resolve(name, &patient.settings).ok()?;
     let is_remote = matches!(config.kind, ModelKind::Openai | ModelKind::Anthropic);
     if !is_remote || !setup::is_looking() {
         return None;
     }
 
-    let origin = model_source(name, &config, &Outside::default())
+    let origin = model_source(name, &config, &ModelEnv::default())
         .ok()?
         .origin;
     let (sender, receiver) = mpsc::channel();
@@ -73,16 +73,16 @@ fn in_use(patient: &Patient, name: &str, server_answer: &ServerAnswer) -> Health
         Some(Err(why)) => {
             let reason = format!(
                 "`{}`: {origin}, which cannot be reached: {why}",
-                visible(name)
+                sanitize_line(name)
             );
             HealthCheck::warning("model", reason)
                 .remedy("teddy setup --list  # what else is there on this machine")
         }
         Some(Ok(())) => HealthCheck::ok(
             "model",
-            format!("`{}`: {origin}, which answers", visible(name)),
+            format!("`{}`: {origin}, which answers", sanitize_line(name)),
         ),
-        None => HealthCheck::ok("model", format!("`{}`: {origin}", visible(name))),
+        None => HealthCheck::ok("model", format!("`{}`: {origin}", sanitize_line(name))),
     }
 }
 
@@ -105,15 +105,15 @@ struct Lack {
 impl From<ModelError> for Lack {
     fn from(error: ModelError) -> Lack {
         Lack {
-            reason: visible(&error.to_string()).into_owned(),
+            reason: sanitize_line(&error.to_string()).into_owned(),
             remedy: error.remedy(),
         }
     }
 }
 
 fn find(patient: &Patient, name: &str) -> Result<String, Lack> {
-    let config = ModelConfig::named(name, &patient.settings)?;
-    let environment = Outside::default();
+    let config = ModelConfig::resolve(name, &patient.settings)?;
+    let environment = ModelEnv::default();
     match config.kind {
         ModelKind::Openai | ModelKind::Anthropic => {
             remote(name, model_source(name, &config, &environment)?)
@@ -133,8 +133,8 @@ fn remote(name: &str, source: ModelSource) -> Result<String, Lack> {
         } => Err(Lack {
             reason: format!(
                 "model `{}` has no key: {} is not set, empty or a placeholder",
-                visible(name),
-                visible(variable)
+                sanitize_line(name),
+                sanitize_line(variable)
             ),
             remedy: format!("export {}=...", shell_word(variable)),
         }),
@@ -152,9 +152,9 @@ fn program(name: &str, program: &str) -> Result<String, Lack> {
     }
 
     match process::find(program) {
-        Some(path) => Ok(visible(&format!("`{}`", path.display())).into_owned()),
+        Some(path) => Ok(sanitize_line(&format!("`{}`", path.display())).into_owned()),
         None => Err(Lack {
-            reason: visible(&format!(
+            reason: sanitize_line(&format!(
                 "model `{name}` needs the program `{program}`, which does not exist"
             ))
             .into_owned(),
@@ -180,7 +180,7 @@ fn replay(patient: &Patient, name: &str, config: &ModelConfig) -> Result<String,
         return Ok("recorded answers".to_owned());
     }
     Err(Lack {
-        reason: visible(&format!(
+        reason: sanitize_line(&format!(
             "model `{name}` replays `{}`, which does not exist",
             path.display()
         ))

@@ -6,8 +6,8 @@ use super::fix::Repair;
 use super::{HealthCheck, Patient, hooks, path_word};
 use crate::git::refs;
 use crate::git::repository::Repository;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible;
 
 const OURS: &str = "refs/teddy/";
 /// Refs fetched from others; a fetch is expected to overwrite them.
@@ -56,7 +56,7 @@ fn head(repository: &Repository) -> HealthCheck {
                 Some("reftable") => "git fsck".to_owned(),
                 _ => format!("echo 'ref: refs/heads/<branch>' > {}", path_word(&file)),
             };
-            HealthCheck::problem("head", visible(&format!("{error:#}"))).remedy(remedy)
+            HealthCheck::problem("head", sanitize_line(&format!("{error:#}"))).remedy(remedy)
         }
     }
 }
@@ -107,11 +107,11 @@ fn is_true(value: &str) -> bool {
 }
 
 fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
-    let (display_name, key) = (visible(name), format!("remote.{name}"));
+    let (display_name, key) = (sanitize_line(name), format!("remote.{name}"));
     if settings.is_mirror {
         let reason = format!(
             "`git push {display_name}` sends every ref, and with `refs/teddy` all your sessions and snapshots, untracked files included: `{}.mirror` is set",
-            visible(&key)
+            sanitize_line(&key)
         );
         let remedy = format!(
             "git config --unset-all {}",
@@ -129,8 +129,8 @@ fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
         let means = spec.source.starts_with(OURS);
         let sends = format!(
             "`git push {display_name}` sends sessions, and with them every file that a snapshot took: `{}.push` is `{}`",
-            visible(&key),
-            visible(spec.text)
+            sanitize_line(&key),
+            sanitize_line(spec.text)
         );
         // A refspec that names our refs is probably intended.
         match means {
@@ -143,14 +143,14 @@ fn pushed(name: &str, settings: &RemoteSettings) -> Vec<HealthCheck> {
 }
 
 fn fetched(name: &str, settings: &RemoteSettings, is_bare: bool) -> Vec<HealthCheck> {
-    let (display_name, key) = (visible(name), format!("remote.{name}.fetch"));
+    let (display_name, key) = (sanitize_line(name), format!("remote.{name}.fetch"));
     let remedy = format!("git config --add {} {EXCLUSION}", shell_word(&key));
     let reaching = Refspec::reaching(&settings.fetch, |spec| spec.target);
     let checks = reaching.into_iter().filter(|spec| spec.is_forced).map(|spec| {
         let reason = format!(
             "`git fetch {display_name}` overwrites the sessions here with those there, and with `--prune` deletes them: `{}` is `{}`",
-            visible(&key),
-            visible(spec.text)
+            sanitize_line(&key),
+            sanitize_line(spec.text)
         );
         // Overwriting everything is the purpose of a bare mirror.
         match is_bare {

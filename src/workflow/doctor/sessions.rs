@@ -14,8 +14,8 @@ use crate::session::name::{DRAFTS, REMOTES, SESSIONS, SessionName};
 use crate::session::record::RECORDS;
 use crate::session::verify::check_newest;
 use crate::text::counted;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible;
 use crate::workflow::project::Project;
 use crate::workspace::set_aside::set_aside;
 
@@ -60,7 +60,7 @@ fn check_set_aside(project: &Project) -> Option<HealthCheck> {
         Err(error) => {
             return Some(HealthCheck::problem(
                 "set-aside",
-                visible(&format!("{error:#}")),
+                sanitize_line(&format!("{error:#}")),
             ));
         }
     };
@@ -69,7 +69,7 @@ fn check_set_aside(project: &Project) -> Option<HealthCheck> {
     }
 
     let names: Vec<String> = (items.iter().take(MOST))
-        .map(|item| format!("`{}`", visible(&item.name)))
+        .map(|item| format!("`{}`", sanitize_line(&item.name)))
         .collect();
     let more = match items.len().saturating_sub(MOST) {
         0 => String::new(),
@@ -89,7 +89,7 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
         Ok(broken) => broken,
         Err(error) => {
             let reason = format!("{error:#}");
-            return vec![HealthCheck::problem("refs", visible(&reason)).remedy("git fsck")];
+            return vec![HealthCheck::problem("refs", sanitize_line(&reason)).remedy("git fsck")];
         }
     };
     let remedy = match project.repository.is_bare() {
@@ -98,7 +98,7 @@ fn damaged(project: &Project) -> Vec<HealthCheck> {
         false => "teddy recover",
     };
     let checks = broken.iter().take(MOST).map(|name| {
-        let reason = format!("`{}` names nothing that exists", visible(name));
+        let reason = format!("`{}` names nothing that exists", sanitize_line(name));
         HealthCheck::problem("refs", reason).remedy(remedy)
     });
     checks.collect()
@@ -114,7 +114,7 @@ fn check_orphan_refs(listed: &[Reference]) -> Vec<HealthCheck> {
         .filter_map(|reference| Some((reference, why_orphaned(&reference.name, &sessions)?)));
 
     let checks = orphans.take(MOST).map(|(reference, why)| {
-        let reason = format!("`{}` {why}", visible(&reference.name));
+        let reason = format!("`{}` {why}", sanitize_line(&reference.name));
         let remedy = format!(
             "git update-ref -d {} {}",
             shell_word(&reference.name),
@@ -150,7 +150,7 @@ fn turns(project: &Project) -> Vec<HealthCheck> {
         Ok(sessions) => sessions,
         Err(error) => {
             let reason = format!("the sessions cannot be listed: {error:#}");
-            return vec![HealthCheck::problem("turns", visible(&reason)).remedy("git fsck")];
+            return vec![HealthCheck::problem("turns", sanitize_line(&reason)).remedy("git fsck")];
         }
     };
     if let Ok(in_use) = project.session() {
@@ -198,7 +198,9 @@ fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<Hea
     let checked = check_newest(&project.repository, session, tip, TURNS);
     let fault = checked.faults.first()?;
     if let Err(error) = store_access::ensure_readable(&project.repository, ReadExtent::Start) {
-        return Some(HealthCheck::problem("turns", visible(&error.to_string())).remedy("git fsck"));
+        return Some(
+            HealthCheck::problem("turns", sanitize_line(&error.to_string())).remedy("git fsck"),
+        );
     }
     let location = match fault.turn {
         Some(turn) => format!("turn {turn} of `{session}`"),
@@ -209,7 +211,7 @@ fn faults(project: &Project, session: &SessionName, tip: CommitId) -> Option<Hea
         faults => format!(", and {} more", counted(faults - 1, "fault")),
     };
 
-    let reason = format!("{location}: {}{more}", visible(&fault.what));
+    let reason = format!("{location}: {}{more}", sanitize_line(&fault.what));
     Some(
         HealthCheck::problem("turns", reason)
             .remedy(format!("teddy verify {}", shell_word(session.as_str()))),

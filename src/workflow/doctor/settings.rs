@@ -96,5 +96,5 @@ fn listed(names: &[&String]) -> String {
         text.push_str(&format!(" and {} more", names.len() - 8));
     }
     // The names come from the repository and are untrusted.
-    crate::text::visible::visible(&text).into_owned()
+    crate::text::sanitize::sanitize_line(&text).into_owned()
 }

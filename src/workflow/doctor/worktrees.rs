@@ -13,7 +13,7 @@ use crate::host::file::read_regular_text;
 use crate::host::lock::{Lock, LockError};
 use crate::session::name::{SESSIONS, SessionName};
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::gc::files_below;
 use crate::workflow::project::Project;
 use crate::workspace::recover;
@@ -62,7 +62,7 @@ fn worktrees(project: &Project) -> Vec<HealthCheck> {
     for left in legacy::list_legacy_worktrees(&project.repository, &project.worktrees()) {
         let reason = format!(
             "an earlier version registered the worktree of `{}` with git",
-            visible(&left)
+            sanitize_line(&left)
         );
         checks.push(HealthCheck::note("worktrees", reason).remedy("teddy recover"));
     }
@@ -98,7 +98,7 @@ fn check_missing_locked(repository: &Repository) -> Vec<HealthCheck> {
             let head = read_regular_text(&record.join("HEAD"), MAX_RECORD).unwrap_or_default();
             let branch = head.trim_end().strip_prefix("ref: refs/heads/");
             let keeps = branch.map_or_else(String::new, |branch| {
-                format!(", and `{}` counts as checked out there", visible(branch))
+                format!(", and `{}` counts as checked out there", sanitize_line(branch))
             });
             let reason = format!(
                 "the linked worktree `{}` is not there and is locked, so git keeps its record{keeps}; if it is on a disk that is not mounted, all is well",
@@ -115,7 +115,7 @@ fn check_missing_locked(repository: &Repository) -> Vec<HealthCheck> {
 fn lost_one(listed: &RecordedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree of `{}` is gone, and what was known of its files is not ({}); it is made anew when it is needed",
-        visible(&listed.session),
+        sanitize_line(&listed.session),
         display_path(&listed.path)
     );
     HealthCheck::note("worktrees", reason)
@@ -127,7 +127,7 @@ fn orphan(listed: &RecordedWorktree) -> HealthCheck {
     let reason = format!(
         "the worktree `{}` is of the session `{}`, which is gone",
         display_path(&listed.path),
-        visible(&listed.session)
+        sanitize_line(&listed.session)
     );
     HealthCheck::note("worktrees", reason).remedy("teddy gc")
 }
@@ -161,7 +161,7 @@ fn locks(project: &Project) -> Vec<HealthCheck> {
 /// The process recorded in a lock file; `None` if it was released.
 fn holder(path: &Path) -> Option<String> {
     let text = read_regular_text(path, MAX_HOLDER).ok()?;
-    (!text.is_empty()).then(|| visible(&text).into_owned())
+    (!text.is_empty()).then(|| sanitize_line(&text).into_owned())
 }
 
 /// Whether a process holds the `flock`.

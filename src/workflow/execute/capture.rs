@@ -25,7 +25,7 @@ use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::LayerScan;
 use crate::git::worktree::moved::{Before, Moved};
 use crate::session::meta::NotCaptured;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::execute::run_env::RunEnv;
 use crate::workflow::project::Project;
 use crate::workspace::snapshot::not_captured;
@@ -70,13 +70,13 @@ pub(super) fn capture(
             layer.snapshot(&limits, &written)?
         }
         false => {
-            let taken = snapshot::take_snapshot(repository, &index, &limits, &written)?;
-            match taken.left_out.iter().any(LeftOut::is_closed) {
+            let first_snapshot = snapshot::take_snapshot(repository, &index, &limits, &written)?;
+            match first_snapshot.left_out.iter().any(LeftOut::is_closed) {
                 true => {
                     opened.worktree.open_up();
                     snapshot::take_snapshot(repository, &index, &limits, &written)?
                 }
-                false => taken,
+                false => first_snapshot,
             }
         }
     };
@@ -107,11 +107,11 @@ fn note_private(
     let changes = diff::changes(repository, env.tree, tree)?;
     for change in changes.iter().filter(|change| change.old.is_none()) {
         let path = Path::new(OsStr::from_bytes(&change.path));
-        let found = repository.workdir().join(path).symlink_metadata();
-        if let Ok(found) = found.as_ref()
-            && found.is_file()
+        let metadata = repository.workdir().join(path).symlink_metadata();
+        if let Ok(metadata) = metadata.as_ref()
+            && metadata.is_file()
         {
-            private.note(&change.path, found.permissions().mode());
+            private.note(&change.path, metadata.permissions().mode());
         }
     }
     Ok(private.save()?)
@@ -252,7 +252,7 @@ fn take_moved(
             let from = display_path(&from);
             let why = format!(
                 "moved into a repository of its own; `{}` stays",
-                visible(&from)
+                sanitize_line(&from)
             );
             captured.exclude(&to, why);
         }

@@ -57,7 +57,7 @@ impl PreparedWorktree {
         let Some(overlay) = &self.overlay else {
             return Ok(());
         };
-        let (root, path) = (overlay.root()?, overlay.place());
+        let (root, path) = (overlay.root()?, overlay.path());
         pin(&project.repository, env.tree, &root, &path, targets).map_err(unmade)
     }
 

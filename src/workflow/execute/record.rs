@@ -17,7 +17,7 @@ use crate::plan::run::{Effect, Ending, Interruption, Outcome};
 use crate::session::artifact;
 use crate::session::meta::{NotCaptured, Workspace};
 use crate::session::transition::{self, Agent, Next, Others};
-use crate::text::path::shown;
+use crate::text::path::lossy_paths;
 use crate::workflow::model::agents;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
@@ -112,7 +112,7 @@ fn apply_result(
 
     let (files, overlaps) = match fit(&project.repository, case.recorded.tree, now.tree, tree)? {
         Fit::Clean(files) => (Some(files), Vec::new()),
-        Fit::Overlap(paths, _) => (None, shown(&paths)),
+        Fit::Overlap(paths, _) => (None, lossy_paths(&paths)),
     };
 
     let modifications = modifications(&case.validated.plan, approved, &case.validated.simulation);

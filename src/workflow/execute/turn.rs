@@ -20,7 +20,7 @@ use crate::session::store::NewTurn;
 use crate::session::transition::Next;
 use crate::text::beginning;
 use crate::text::context_list;
-use crate::text::path::{lossy, shown};
+use crate::text::path::{lossy, lossy_paths};
 use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
 use crate::workspace::complete::{Completed, SessionMove};
@@ -85,7 +85,7 @@ pub(super) fn finish(
         let _ = register_worktree(&project.repository, &folder, writing.workspace.after);
     }
     let mut overlaps = writing.workspace.overlaps.clone();
-    overlaps.extend(shown(&result.conflicts));
+    overlaps.extend(lossy_paths(&result.conflicts));
     let has_arrived = overlaps.is_empty() && meta.status != Status::Interrupted;
     let applied = if has_arrived {
         list_applied_files(&project.repository, &writing.workspace)?
@@ -209,7 +209,7 @@ fn report(
         output_limit: project.settings.execute.output_limit,
     }
     .render();
-    crate::text::redact::redact(&text).into_owned()
+    crate::text::redaction::redact(&text).into_owned()
 }
 
 fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
@@ -221,7 +221,7 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
         let text = String::from_utf8_lossy(&outcome.output);
         artifacts.insert(
             &output_name(index),
-            crate::text::redact::redact(&text).into_owned(),
+            crate::text::redaction::redact(&text).into_owned(),
         );
     }
 }
@@ -235,7 +235,7 @@ fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
     });
 
     for (name, change) in ran.chain(proposed) {
-        let change = crate::text::redact::redact(change);
+        let change = crate::text::redaction::redact(change);
         // Only if the report truncates it.
         if bounded_difference(&change, limit).is_some() {
             artifacts.insert(&name, change.into_owned());

@@ -51,8 +51,8 @@ pub fn entry_programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<Stri
     let mut lines = Vec::new();
     if agent == HookedAgent::Codex {
         let document = toml(text)?;
-        let words = document.as_table().get("notify").and_then(Item::as_array);
-        let tokens = words.into_iter().flatten().filter_map(|word| word.as_str());
+        let args = document.as_table().get("notify").and_then(Item::as_array);
+        let tokens = args.into_iter().flatten().filter_map(|word| word.as_str());
         lines.push(tokens.collect::<Vec<_>>().join(" "));
     } else {
         let value = parse_json(text)?;
@@ -244,17 +244,21 @@ fn without_notify(text: &str) -> anyhow::Result<String> {
     if notify_state(document.as_table()) != EntryState::Installed {
         return Ok(text.to_owned());
     }
-    let place = notify_place(&document).context("`notify` has no place in it")?;
+    let span = notify_place(&document).context("`notify` has no place in it")?;
     let start = start_of(text);
-    let (from, to) = (start + place.start, start + place.end);
+    let (from, to) = (start + span.start, start + span.end);
     let line = text[..from].rfind('\n').map_or(start, |at| at + 1);
     let next_line = text[to..].find('\n').map(|at| to + at + 1);
-    let rest = next_line.unwrap_or(text.len());
+    let line_end = next_line.unwrap_or(text.len());
 
     // A comment that the user added to the line stays.
-    let after = text[to..rest].trim_start_matches([' ', '\t']);
+    let after = text[to..line_end].trim_start_matches([' ', '\t']);
     if after.starts_with('#') {
-        return Ok(format!("{}{}", &text[..line], &text[rest - after.len()..]));
+        return Ok(format!(
+            "{}{}",
+            &text[..line],
+            &text[line_end - after.len()..]
+        ));
     }
     let mut before = &text[..line];
     if next_line.is_none() {
@@ -262,7 +266,7 @@ fn without_notify(text: &str) -> anyhow::Result<String> {
         before = before.strip_suffix('\n').unwrap_or(before);
         before = before.strip_suffix('\r').unwrap_or(before);
     }
-    Ok(format!("{before}{}", &text[rest..]))
+    Ok(format!("{before}{}", &text[line_end..]))
 }
 
 /// Returns where the text begins, after a byte order mark.

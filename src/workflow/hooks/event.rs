@@ -188,8 +188,9 @@ mod tests {
 
     #[test]
     fn long_words_are_cut_between_characters() {
-        let words = "é".repeat(MAX_WORDS);
-        let text = format!(r#"{{"hook_event_name":"Stop","session_id":"s","prompt":"x{words}"}}"#);
+        let long_prompt = "é".repeat(MAX_WORDS);
+        let text =
+            format!(r#"{{"hook_event_name":"Stop","session_id":"s","prompt":"x{long_prompt}"}}"#);
         let event = parse_event(HookedAgent::Claude, &text).unwrap().unwrap();
         assert_eq!(event.words.len(), MAX_WORDS - 1);
     }

@@ -12,7 +12,7 @@ use crate::host::env;
 use crate::host::file::{Root, read_end};
 use crate::session::meta::Recorded;
 use crate::session::name::SessionName;
-use crate::text::redact::redact;
+use crate::text::redaction::redact;
 use crate::workflow::model::agents;
 use crate::workflow::new;
 use crate::workflow::project::Project;

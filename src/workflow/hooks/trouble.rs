@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::host::clock;
 use crate::host::file::{append_regular, make_dirs, read_regular};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Further errors are dropped.
 const MAX_ERROR_LOG: u64 = 32 << 10;
@@ -18,7 +18,10 @@ pub fn note_error(hooks: &Path, message: &str) {
         return;
     }
 
-    let line: String = visible(message).chars().take(MAX_ERROR_LINE).collect();
+    let line: String = sanitize_line(message)
+        .chars()
+        .take(MAX_ERROR_LINE)
+        .collect();
     let _ = append_regular(&file, format!("{} {line}\n", clock::stamp()).as_bytes());
 }
 

@@ -5,8 +5,8 @@ use std::process::ExitStatus;
 
 use crate::git::object::TreeId;
 use crate::text::path::lossy;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::text::visible::visible;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
@@ -123,7 +123,7 @@ impl fmt::Display for CommitRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "git made no commit ({})", self.status)?;
         if let Some(repair) = &self.repair {
-            let name = |path: &Vec<u8>| format!("`{}`", visible(&lossy(path)));
+            let name = |path: &Vec<u8>| format!("`{}`", sanitize_line(&lossy(path)));
             let names: Vec<String> = repair.paths.iter().take(MAX_NAMED).map(name).collect();
             let more = match repair.paths.len().saturating_sub(MAX_NAMED) {
                 0 => String::new(),

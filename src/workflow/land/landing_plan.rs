@@ -171,7 +171,7 @@ pub(super) fn apply_commit(
     let mut tree = from;
     for landing in &commit.landings {
         tree = apply_turn(repository, tree, landing)?.map_err(|overlap| {
-            let paths = crate::text::path::shown(&overlap.paths).join("`, `");
+            let paths = crate::text::path::lossy_paths(&overlap.paths).join("`, `");
             let turn = overlap.turn;
             anyhow::anyhow!(
                 "a hook changed `{paths}` where turn {turn} does, too, so that turn {turn} does not land"

@@ -11,8 +11,8 @@ use crate::git::refs::{self, MoveError};
 use crate::git::repository::Repository;
 use crate::host::{fault, interrupt};
 use crate::text::counted;
-use crate::text::path::shown;
-use crate::text::visible::visible;
+use crate::text::path::lossy_paths;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::land::LandOptions;
 use crate::workflow::land::error::{CommitRefused, HookRepair};
 use crate::workflow::land::landing_plan::{PlannedCommit, apply_commit, landed_turn};
@@ -225,8 +225,8 @@ impl LandingRun<'_> {
             return Ok(Ok(repaired));
         }
 
-        let names: Vec<String> = shown(&repair.paths);
-        let names: Vec<_> = names.iter().map(|name| visible(name)).collect();
+        let names: Vec<String> = lossy_paths(&repair.paths);
+        let names: Vec<_> = names.iter().map(|name| sanitize_line(name)).collect();
         let question = format!(
             "a hook changed {} and refused: {}; land with that?",
             counted(names.len(), "file"),

@@ -9,7 +9,7 @@ use crate::session::message::commit_subject;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// How many lines of a request a draft has.
 const MAX_LINES: usize = 12;
@@ -74,7 +74,9 @@ pub(super) fn draft(turns: &[TurnSummary]) -> String {
     }
 
     let request_lines = first.request.lines().map(str::trim);
-    let request_line = request_lines.map(visible).find(|line| !line.is_empty());
+    let request_line = request_lines
+        .map(sanitize_line)
+        .find(|line| !line.is_empty());
     let subject = request_line.as_deref().unwrap_or(&first.title);
     let mut text = format!("{}\n\n", cut(subject, WIDTH));
     for turn in turns {
@@ -104,7 +106,7 @@ fn quotation(request: &str, indent: &str) -> String {
     let lines: Vec<String> = request
         .trim()
         .lines()
-        .flat_map(|line| wrapped(&visible(line), width))
+        .flat_map(|line| wrapped(&sanitize_line(line), width))
         .collect();
     let mut text: String = lines
         .iter()
@@ -274,7 +276,7 @@ pub(super) fn trailers(
 
     for template in further {
         if !is_trailer(template) {
-            return Err(LandError::Trailer(visible(template).into_owned()));
+            return Err(LandError::Trailer(sanitize_line(template).into_owned()));
         }
 
         for turn in turns {
@@ -304,7 +306,7 @@ fn filled(template: &str, turn: &TurnSummary) -> Option<String> {
     if text.contains("{model}") {
         text = text.replace("{model}", turn.model.as_deref()?);
     }
-    Some(visible(text.trim()).into_owned())
+    Some(sanitize_line(text.trim()).into_owned())
 }
 
 /// Returns whether a line is a trailer.

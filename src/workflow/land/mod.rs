@@ -25,8 +25,8 @@ use crate::git::object::{CommitId, TreeId};
 use crate::plan;
 use crate::session::artifact;
 use crate::session::turn::Turn;
-use crate::text::path::{lossy, shown};
-use crate::text::visible::visible;
+use crate::text::path::{lossy, lossy_paths};
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, NobodyToAsk, User};
@@ -144,8 +144,8 @@ pub fn land(
     let mut outcome = LandResult {
         session: session.to_string(),
         branch: target.name.clone(),
-        ignored: shown(&selected.ignored),
-        repositories: shown(&selected.repositories),
+        ignored: lossy_paths(&selected.ignored),
+        repositories: lossy_paths(&selected.repositories),
         has_others: selected.landings.len() > 1,
         ..LandResult::default()
     };
@@ -153,7 +153,7 @@ pub fn land(
     let planned = match landing_plan::plan_landing(project, selected, &target, options)? {
         LandPlan::Commits(planned) => planned,
         LandPlan::Overlap(overlap) => {
-            outcome.overlaps = shown(&overlap.paths);
+            outcome.overlaps = lossy_paths(&overlap.paths);
             outcome.overlapping = Some(overlap.turn);
             return Ok(outcome);
         }
@@ -206,7 +206,7 @@ pub fn land(
 fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Result<bool> {
     let name = |file: &TakenBackFile| {
         let TakenBackFile { path, turn } = file;
-        format!("{} no longer has turn {turn}", visible(path))
+        format!("{} no longer has turn {turn}", sanitize_line(path))
     };
     let mut names: Vec<String> = lacking.iter().take(MAX_NAMED).map(name).collect();
     if lacking.len() > MAX_NAMED {
@@ -322,7 +322,7 @@ fn finish(
 
     outcome.branch = branch.trim_start_matches("refs/heads/").to_owned();
     outcome.commits = committed(project, &landing_run.created)?;
-    outcome.staged = shown(&landing_run.staged);
+    outcome.staged = lossy_paths(&landing_run.staged);
     landing_run.report_changed(recording.files, refused, user)?;
     apply_recording(recording, &mut outcome, user);
     for made in &landing_run.created {
@@ -355,7 +355,7 @@ fn finish(
     Err(error.context(format!(
         "{} landed on {}; the next commit failed",
         landed.join(", "),
-        visible(&outcome.branch)
+        sanitize_line(&outcome.branch)
     )))
 }
 
@@ -365,10 +365,10 @@ fn apply_recording(recording: Recording, outcome: &mut LandResult, user: &mut dy
     outcome.turn = Some(recording.turn);
     outcome.commit = Some(completed.commit);
     outcome.obstacles = obstacles(&completed.published);
-    outcome.overlaps = shown(&recording.overlaps);
+    outcome.overlaps = lossy_paths(&recording.overlaps);
     outcome
         .overlaps
-        .extend(shown(&completed.published.conflicts));
+        .extend(lossy_paths(&completed.published.conflicts));
     if let Some(error) = recording.draft_lost {
         user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }

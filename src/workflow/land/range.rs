@@ -98,8 +98,8 @@ pub(super) fn select_turns(
 /// Returns the numbers of the first and the last turn that are named.
 fn parse_range(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64)> {
     let number = |name: &str| -> anyhow::Result<u64> {
-        let found = project.store().turn(&tip.session, name);
-        let turn = found.map_err(|error| about_session(error, name))?;
+        let result = project.store().turn(&tip.session, name);
+        let turn = result.map_err(|error| about_session(error, name))?;
         let is_own = turn.session == tip.session
             && revision::is_ancestor(&project.repository, turn.commit, tip.commit)?;
         anyhow::ensure!(

@@ -56,7 +56,7 @@ pub fn standing_prompt(project: &Project, tip: &Turn, name: &str) -> anyhow::Res
 /// change after the session began.
 pub fn update_prompt(project: &Project, artifacts: &mut artifact::Artifacts) {
     let stored = artifacts.text_or_empty(artifact::SYSTEM_PROMPT);
-    if let Some(text) = prompts(project).brought_up_to_date(&stored) {
+    if let Some(text) = prompts(project).update_saved(&stored) {
         artifacts.insert(artifact::SYSTEM_PROMPT, text);
     }
 }

@@ -199,7 +199,7 @@ impl Model for MeteredModel<'_> {
         {
             return Err(ModelError::CostLimit {
                 estimate,
-                spent: used.get(),
+                session_cost: used.get(),
                 limit: *limit,
             });
         }

@@ -12,8 +12,8 @@ use crate::host::interrupt;
 use crate::model::Model;
 use crate::model::acting::ActingModel;
 use crate::model::acting::open::{is_acting, open_acting};
+use crate::model::model_env::ModelEnv;
 use crate::model::open::open;
-use crate::model::outside::Outside;
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::session::artifact;
 use crate::session::name::SessionName;
@@ -118,7 +118,7 @@ pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Re
 
 /// The settings of a model.
 pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<ModelConfig> {
-    Ok(ModelConfig::named(name, &project.settings)?)
+    Ok(ModelConfig::resolve(name, &project.settings)?)
 }
 
 fn open_model(
@@ -168,14 +168,14 @@ fn build_environment(
     settings: &ModelConfig,
     answered: usize,
     notes: &Notes,
-) -> anyhow::Result<Outside> {
+) -> anyhow::Result<ModelEnv> {
     let notes = Rc::clone(notes);
-    let mut environment = Outside {
+    let mut environment = ModelEnv {
         stopped: Rc::new(interrupt::requested),
         note: Rc::new(move |note| notes.borrow_mut().push(note.to_owned())),
         give: project.manual_io.give.clone(),
         take: project.manual_io.take.clone(),
-        ..Outside::default()
+        ..ModelEnv::default()
     };
 
     if settings.kind == ModelKind::Replay {

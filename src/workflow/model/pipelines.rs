@@ -105,7 +105,7 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
 
 /// Text of a pipeline and the files next to it.
 fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, PipelineFiles)> {
-    let display_name = crate::text::visible::visible(name);
+    let display_name = crate::text::sanitize::sanitize_line(name);
     anyhow::ensure!(
         // The name becomes a file name.
         !name.contains(['/', '\\']) && !name.starts_with('.'),
@@ -114,7 +114,7 @@ fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, Pipel
     let file = format!("{name}.yaml");
     let (shared, own) = (
         project_pipelines(project),
-        trust::folder(&project.user_dirs.config, PIPELINES_DIR),
+        trust::read_dir_files(&project.user_dirs.config, PIPELINES_DIR),
     );
 
     // A trusted repository takes precedence over the user's own.
@@ -157,7 +157,7 @@ fn pipeline_text(project: &Project, name: &str) -> anyhow::Result<(String, Pipel
 pub fn list_pipelines(project: &Project) -> Vec<String> {
     let (shared, own) = (
         project_pipelines(project),
-        trust::folder(&project.user_dirs.config, PIPELINES_DIR),
+        trust::read_dir_files(&project.user_dirs.config, PIPELINES_DIR),
     );
     let files = shared.keys().filter(|_| project.trusted).chain(own.keys());
     files

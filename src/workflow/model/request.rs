@@ -223,7 +223,7 @@ fn ask_steps(
                     name: step.name.clone(),
                 }));
                 let input = format!("{}/input.md", step_dir(position, &step.name));
-                keeper.draft.artifacts.insert(&input, request.whole_text());
+                keeper.draft.artifacts.insert(&input, request.full_text());
 
                 announce(&model(step.model.as_deref()), request, user);
             }

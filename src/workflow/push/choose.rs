@@ -40,17 +40,18 @@ impl<'a> Sender<'a, '_> {
             return Ok(chosen);
         }
 
-        let found = self.holding(turns, remote_tip)?;
-        found.map_or_else(|| self.build_record(turns, None), Ok)
+        let existing = self.holding(turns, remote_tip)?;
+        existing.map_or_else(|| self.build_record(turns, None), Ok)
     }
 
     /// Like [`Sender::choose`], for turns with their code. `None` if the session goes as it is.
     pub(super) fn choose_code(
         &self,
         turns: &[Turn],
-        there: Option<CommitId>,
+        remote_tip: Option<CommitId>,
     ) -> anyhow::Result<Option<ChosenRecord<'a>>> {
-        let is_plain = there.is_some_and(|there| turns.iter().any(|turn| turn.commit == there));
+        let is_plain =
+            remote_tip.is_some_and(|remote_tip| turns.iter().any(|turn| turn.commit == remote_tip));
         if self.redact.is_some() && is_plain {
             return Err(PushError::Unredacted {
                 remote: self.remote.clone(),
@@ -62,13 +63,13 @@ impl<'a> Sender<'a, '_> {
             return self.made_with(turns, kinds, true).map(Some);
         }
 
-        let Some(there) = there.filter(|_| !is_plain) else {
+        let Some(remote_tip) = remote_tip.filter(|_| !is_plain) else {
             return Ok(None);
         };
         for kinds in variants() {
-            let made = self.made_with(turns, kinds, true)?;
-            if made.has(there) {
-                return Ok(Some(made));
+            let record = self.made_with(turns, kinds, true)?;
+            if record.has(remote_tip) {
+                return Ok(Some(record));
             }
         }
         Ok(None)

@@ -4,7 +4,7 @@ use crate::git::remote::RemoteName;
 use crate::session::name::SessionName;
 use crate::session::verify::Fault;
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// More turns are only counted.
 const MOST: usize = 10;
@@ -122,8 +122,8 @@ fn describe_turns(turns: &[TheirTurn]) -> String {
                 .map_or("turn".to_owned(), |n| format!("turn {n}"));
             format!(
                 "{number} `{}` by {}",
-                visible(&turn.title),
-                visible(&turn.author)
+                sanitize_line(&turn.title),
+                sanitize_line(&turn.author)
             )
         })
         .collect();

@@ -13,7 +13,7 @@ use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::record::MOST;
 use crate::session::turn::Turn;
-use crate::text::leak::{Leak, LeakKind, LeakKinds, as_text, leaks, shown};
+use crate::text::leak::{Leak, LeakKind, LeakKinds, as_text, leaks, masked_excerpt};
 use crate::text::path::lossy;
 
 const MESSAGE: &str = "message";
@@ -166,8 +166,8 @@ impl<'a> LeakSearch<'a> {
             if self.findings.len() == before {
                 continue;
             }
-            let found = self.findings[before..].iter_mut();
-            found.for_each(|finding| finding.in_code = true);
+            let new_findings = self.findings[before..].iter_mut();
+            new_findings.for_each(|finding| finding.in_code = true);
 
             // Find the turn of a file only if the file has a finding, because that is slow.
             let first = turns.iter().find(|turn| self.has(turn, path, *blob));
@@ -238,8 +238,8 @@ impl<'a> LeakSearch<'a> {
                 self.findings.push(LeakFinding {
                     name: format!("{}{}:{line}", front(turn), spot.file),
                     kind: leak.kind.into(),
-                    what: leak.what.to_owned(),
-                    line: shown(text, leak, all),
+                    what: leak.label.to_owned(),
+                    line: masked_excerpt(text, leak, all),
                     places: 1,
                     allowed: false,
                     in_code: false,

@@ -48,9 +48,9 @@ pub struct PushResult {
 }
 
 /// The given remote, the configured one, or the one that git would use.
-pub fn chosen_remote(project: &Project, named: Option<&str>) -> anyhow::Result<RemoteName> {
-    let named = named.or(project.settings.push.remote.as_deref());
-    Ok(match named {
+pub fn chosen_remote(project: &Project, remote_name: Option<&str>) -> anyhow::Result<RemoteName> {
+    let remote_name = remote_name.or(project.settings.push.remote.as_deref());
+    Ok(match remote_name {
         Some(name) => remote::find_by_name(&project.repository, name)?,
         None => remote::to_push_to(&project.repository)?,
     })

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use super::lane::{LaneNews, LaneOrder, LanePlan};
 use super::{FinishedLane, LaneProgram, LaneRow, LaneState, Spectator, read_news};
 use crate::host::{interrupt, process};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 const FOLLOW_TICK: Duration = Duration::from_millis(150);
 /// How long a stopped lane can take to end its model before it is killed.
@@ -185,7 +185,7 @@ impl<'a> Lane<'a> {
     fn apply_news(&mut self, news: Option<LaneNews>) {
         match news {
             Some(LaneNews::Doing { what, tokens, cost }) => {
-                self.row.doing = visible(&what).into_owned();
+                self.row.doing = sanitize_line(&what).into_owned();
                 self.row.tokens = self.row.tokens.max(tokens);
                 self.row.cost = cost.or(self.row.cost);
             }

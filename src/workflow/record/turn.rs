@@ -11,7 +11,7 @@ use crate::session::meta::{MessageOrigin, Meta, Recorded, Status, Workspace};
 use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::requests;
 use crate::workflow::project::Project;
 use crate::workspace::complete::SessionMove;
@@ -150,10 +150,10 @@ fn turn_title(message: &str, work: &Recorded, lines: &[String]) -> String {
 fn render_report(title: &str, work: &Recorded, lines: &[String]) -> String {
     let mut text = format!(
         "# Execution Report: {}\n- **Overall Status:** Recorded 🟢\n",
-        visible(title)
+        sanitize_line(title)
     );
     if let Some(by) = &work.by {
-        text.push_str(&format!("- **Done by:** {}\n", visible(by)));
+        text.push_str(&format!("- **Done by:** {}\n", sanitize_line(by)));
     }
 
     if let Some(code) = work.exit_code {
@@ -162,7 +162,7 @@ fn render_report(title: &str, work: &Recorded, lines: &[String]) -> String {
 
     text.push_str("\n## Changed Files\n\n");
     for line in lines {
-        text.push_str(&format!("- {}\n", visible(line)));
+        text.push_str(&format!("- {}\n", sanitize_line(line)));
     }
 
     if lines.is_empty() {

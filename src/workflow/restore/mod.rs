@@ -38,7 +38,7 @@ use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
 use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
-use crate::text::path::{lossy, shown};
+use crate::text::path::{lossy, lossy_paths};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, SessionMove};
@@ -256,7 +256,7 @@ impl Restore<'_> {
         let (target, outside_paths) =
             restrict_to_paths(repository, recorded.tree, target, &options.paths)?;
         if options.on_overlap == OnOverlap::Exact && !outside_paths.is_empty() {
-            result.overlaps = shown(&outside_paths);
+            result.overlaps = lossy_paths(&outside_paths);
             result.notes.push(RestoreNote::OutsidePaths(outside_paths));
             return Ok(None);
         }
@@ -344,7 +344,7 @@ impl Restore<'_> {
         if options.on_overlap == OnOverlap::Markers {
             let suspects: Vec<Vec<u8>> = restored.overlaps.iter().cloned().collect();
             let repository = &self.project.repository;
-            result.conflicts = shown(&find_conflict_markers(
+            result.conflicts = lossy_paths(&find_conflict_markers(
                 repository,
                 restored.tree,
                 &suspects,

@@ -9,7 +9,7 @@ use crate::git::object::{TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Refuses paths that are nowhere.
 pub(super) fn check_paths(
@@ -24,7 +24,7 @@ pub(super) fn check_paths(
             is_there |= repository.entry(tree, path.as_bytes())?.is_some();
         }
 
-        let (name, number) = (visible(path), turn.number());
+        let (name, number) = (sanitize_line(path), turn.number());
         anyhow::ensure!(
             is_there,
             "`{name}` is neither in turn {number} nor in a snapshot of your files"

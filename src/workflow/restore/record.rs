@@ -180,9 +180,12 @@ fn render_restore_report(title: &str, summary: &[String]) -> String {
     let mut text = format!(
         "# Execution Report: {title}\n- **Overall Status:** Restored 🟢\n\n## Changed Files\n\n"
     );
-    summary
-        .iter()
-        .for_each(|line| text.push_str(&format!("- {}\n", crate::text::visible::visible(line))));
+    summary.iter().for_each(|line| {
+        text.push_str(&format!(
+            "- {}\n",
+            crate::text::sanitize::sanitize_line(line)
+        ))
+    });
     if summary.is_empty() {
         text.push_str("*(No file had to change.)*\n");
     }

@@ -13,7 +13,7 @@ use crate::git::object::TreeId;
 use crate::git::publish::Published;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
-use crate::text::path::{lossy, shown};
+use crate::text::path::{lossy, lossy_paths};
 use crate::workflow::project::Project;
 use crate::workspace::drift::{taken_from_others, taken_of};
 use crate::workspace::missing::find_missing_changes;
@@ -22,9 +22,9 @@ use crate::workspace::stack::{PatchId, Stacks, is_patch};
 impl RestoreResult {
     /// Replaces the planned changes with the real ones if some files could not be written.
     pub(super) fn add_unapplied(&mut self, published: &Published) {
-        self.overlaps = shown(&published.conflicts);
-        self.written = shown(&published.written);
-        self.deleted = shown(&published.deleted);
+        self.overlaps = lossy_paths(&published.conflicts);
+        self.written = lossy_paths(&published.written);
+        self.deleted = lossy_paths(&published.deleted);
         self.conflicts.retain(|path| self.written.contains(path));
         self.kept.clear();
         self.missing.clear();

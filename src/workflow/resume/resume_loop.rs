@@ -199,6 +199,6 @@ fn read_in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
 fn is_cost_limit(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref::<ModelError>(),
-        Some(ModelError::CostLimit { .. } | ModelError::SpentWhileActing { .. })
+        Some(ModelError::CostLimit { .. } | ModelError::BudgetExceeded { .. })
     )
 }

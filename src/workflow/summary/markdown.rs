@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::{CommandRun, DecisionKind, DifferingFile, SessionSummary, TurnInShort, UserDecision};
 use crate::text::counted;
 use crate::text::fence::fence_for;
-use crate::text::visible::{visible, visible_block};
+use crate::text::sanitize::{sanitize_block, sanitize_line};
 
 /// Limit for the rendered text. Forges accept comments of 65,536 characters.
 pub const MAX_CHARACTERS: usize = 60_000;
@@ -157,7 +157,7 @@ fn list(title: &str, lines: impl Iterator<Item = String>, (most, count): (usize,
 /// Renders any text as a single code span.
 fn code(text: &str) -> String {
     let tokens: Vec<&str> = text.split_whitespace().collect();
-    let line = cut(&visible(&tokens.join(" ")), MAX_LINE);
+    let line = cut(&sanitize_line(&tokens.join(" ")), MAX_LINE);
     if line.is_empty() {
         return "(nothing)".to_owned();
     }
@@ -173,7 +173,7 @@ fn code(text: &str) -> String {
 /// Renders any text in a fence that it cannot close.
 fn block(text: &str) -> String {
     let (most, width) = MAX_REQUEST;
-    let visible_text = visible_block(text);
+    let visible_text = sanitize_block(text);
     let lines: Vec<String> = visible_text.lines().map(|line| cut(line, width)).collect();
     let mut body = lines[..lines.len().min(most)].join("\n");
     if lines.len() > most {

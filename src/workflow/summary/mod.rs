@@ -20,7 +20,7 @@ use crate::session::turn::{Turn, in_next};
 use crate::text::beginning;
 use crate::text::diff::counts;
 use crate::text::path::lossy;
-use crate::text::redact::redact;
+use crate::text::redaction::redact;
 use crate::workflow::project::Project;
 use crate::workflow::sum::sum;
 pub use decisions::{DecisionKind, UserDecision};

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::session_page::SessionPage;
 use super::turn_page::{FileView, TurnPage};
 use crate::session::record::Redaction;
-use crate::text::leak::{LeakKinds, without};
+use crate::text::leak::{LeakKinds, redact_leaks};
 use crate::workflow::log::LogRow;
 
 /// The redaction for pages that leave this machine.
@@ -21,7 +21,7 @@ pub fn redaction(home: Option<&Path>) -> Redaction {
 impl Redaction {
     /// Redacts a text.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match without(text.as_bytes(), false, self.kinds, self.home.as_deref()) {
+        match redact_leaks(text.as_bytes(), false, self.kinds, self.home.as_deref()) {
             Some(plain) => String::from_utf8_lossy(&plain).into_owned().into(),
             None => text.into(),
         }

@@ -13,7 +13,7 @@ use crate::session::input::summary::{self, ResourceTokens};
 use crate::session::meta::MessageOrigin;
 use crate::session::record::Redaction;
 use crate::session::turn::{Turn, in_next};
-use crate::text::leak::without;
+use crate::text::leak::redact_leaks;
 use crate::text::path::lossy;
 use crate::workflow::log::{self, LogRow};
 use crate::workflow::project::Project;
@@ -212,7 +212,7 @@ impl Parts<'_> {
     fn plain(&self, bytes: Vec<u8>) -> Vec<u8> {
         let plain = self.redaction.and_then(|redaction| {
             let Redaction { kinds, home, .. } = redaction;
-            without(&bytes, false, *kinds, home.as_deref())
+            redact_leaks(&bytes, false, *kinds, home.as_deref())
         });
         plain.unwrap_or(bytes)
     }

@@ -14,7 +14,7 @@ use crate::session::meta::{Landed, LandedCommit, Meta, Status, Workspace};
 use crate::session::name::SessionName;
 use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::workspace::complete::{Completed, SessionMove, complete};
 use crate::workspace::file_move::FileMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
@@ -221,7 +221,7 @@ fn commit_lines(repository: &Repository, landed: &Landed) -> anyhow::Result<Vec<
         Ok(format!(
             "commit {} {}",
             commit.id,
-            visible(commit.subject())
+            sanitize_line(commit.subject())
         ))
     };
     landed.commits.iter().map(line).collect()

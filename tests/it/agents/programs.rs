@@ -13,7 +13,7 @@ use teddy::model::acting::{
     AgentFailure, AgentHost, AgentLimits, AgentProgress, AgentResult, AgentTask, PermissionAnswer,
     PermissionDecision, PermissionGiver, PermissionQuestion, StopReason,
 };
-use teddy::model::outside::Outside;
+use teddy::model::model_env::ModelEnv;
 use teddy::model::settings::ModelConfig;
 
 use crate::scripted_agent::{scripted_agent, scripted_agent_with, scripted_command};
@@ -44,7 +44,7 @@ impl Watcher {
 
 impl AgentHost for Watcher {
     fn progress(&mut self, progress: AgentProgress<'_>) {
-        if matches!(progress, AgentProgress::Quiet(_)) {
+        if matches!(progress, AgentProgress::Idle(_)) {
             return;
         }
         let text = format!("{progress:?}");
@@ -137,7 +137,7 @@ impl Trial {
         let entry = format!("{{ kind: {kind}, run: {run} {} }}", self.entry);
         let entry: ModelSettings = serde_yaml::from_str(&entry).unwrap();
         let config = ModelConfig::from_config("mine", &entry).unwrap();
-        let model = open_acting("mine", &config, &Outside::default()).unwrap();
+        let model = open_acting("mine", &config, &ModelEnv::default()).unwrap();
 
         let mut watcher = Watcher::new(&self);
         let policy = Policy {
@@ -148,7 +148,7 @@ impl Trial {
         let task = AgentTask {
             text: "SYSTEM\n\nINPUT\n\n# Message\n\ngo\n",
             message: "go",
-            folder: folder.path(),
+            dir: folder.path(),
             launcher: launcher(self.is_confined.then_some(policy)),
             variables: vec![("MINE".to_owned(), "1".to_owned())],
             further: None,
@@ -575,12 +575,12 @@ fn a_command_reads_its_task_where_it_says() {
 fn a_message_that_is_too_long_for_an_argument_says_what_to_do() {
     let (folder, words) = (tempfile::tempdir().unwrap(), "x".repeat(3 << 20));
     let config = ModelConfig::from_spec("agent:sh -c 'echo $0' '{message}'").unwrap();
-    let model = open_acting("mine", &config, &Outside::default()).unwrap();
+    let model = open_acting("mine", &config, &ModelEnv::default()).unwrap();
     let mut watcher = Watcher::new(&Trial::default());
     let task = AgentTask {
         text: &words,
         message: &words,
-        folder: folder.path(),
+        dir: folder.path(),
         launcher: launcher(None),
         variables: Vec::new(),
         further: None,

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use teddy::config::settings::Settings;
 use teddy::model::acting::open::{is_acting, open_acting};
+use teddy::model::model_env::ModelEnv;
 use teddy::model::open::open;
-use teddy::model::outside::Outside;
 use teddy::model::settings::ModelConfig as ModelSettings;
 
 use crate::plans::{create, execute, plan};
@@ -29,9 +29,9 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
 fn models(yaml: &str) -> Vec<String> {
     let settings: Settings =
         serde_yaml::from_str(yaml).unwrap_or_else(|error| panic!("{error} in\n{yaml}"));
-    let outside = Outside {
+    let outside = ModelEnv {
         variable: Rc::new(|name| name.ends_with("_KEY").then(|| "hunter2-hunter2".to_owned())),
-        ..Outside::default()
+        ..ModelEnv::default()
     };
     for (name, entry) in &settings.models {
         let opened = ModelSettings::from_config(name, entry).and_then(|settings| {

@@ -71,8 +71,8 @@ impl FileRefs {
 
     /// Returns the id of a ref that is not symbolic.
     fn resolve_direct(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        let found = self.find(name)?;
-        let id = found.and_then(|reference| Some(reference.target().try_id()?.to_owned()));
+        let target = self.find(name)?;
+        let id = target.and_then(|reference| Some(reference.target().try_id()?.to_owned()));
         Ok(id.map(CommitId))
     }
 
@@ -467,8 +467,8 @@ mod tests {
         ];
         let error = refs::apply(&repository, &moves, "two").unwrap_err();
         assert!(error.to_string().contains(blocked), "{error}");
-        let held = |name| refs::read_unpeeled(&repository, name).unwrap();
-        assert_eq!(held(old), Some(ids[0]));
-        assert_eq!(held(new), None);
+        let tip = |name| refs::read_unpeeled(&repository, name).unwrap();
+        assert_eq!(tip(old), Some(ids[0]));
+        assert_eq!(tip(new), None);
     }
 }

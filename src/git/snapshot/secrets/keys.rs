@@ -67,7 +67,7 @@ pub(super) struct KeySearch<'a> {
 }
 
 #[derive(Default)]
-struct Spent {
+struct ReadAmount {
     files: usize,
     bytes: u64,
 }
@@ -76,15 +76,15 @@ impl KeySearch<'_> {
     /// Returns the paths of files with a key. Skips what cannot be read: commands cannot read it
     /// either, or the search for names has failed.
     pub(super) fn run(&self, top: &OwnedFd) -> Vec<Vec<u8>> {
-        let (mut found, mut spent) = (Vec::new(), Spent::default());
-        let mut folders = VecDeque::from([Vec::new()]);
-        while let Some(path) = folders.pop_front() {
-            let folder = match path.is_empty() {
+        let (mut paths, mut amount) = (Vec::new(), ReadAmount::default());
+        let mut dirs = VecDeque::from([Vec::new()]);
+        while let Some(path) = dirs.pop_front() {
+            let dir = match path.is_empty() {
                 true => top.try_clone(),
                 false => open_below(top, &path, DIR),
             };
-            let listed = folder.and_then(|folder| Ok((names(&folder)?, folder)));
-            let Ok((mut names, folder)) = listed else {
+            let listed = dir.and_then(|folder| Ok((names(&folder)?, folder)));
+            let Ok((mut names, dir)) = listed else {
                 continue;
             };
             let is_marked = names
@@ -99,33 +99,33 @@ impl KeySearch<'_> {
                 let at = join_path(&path, &name);
                 match kind {
                     NameKind::Dir if name != GIT && !SKIPPED.contains(&name.as_slice()) => {
-                        folders.push_back(at);
+                        dirs.push_back(at);
                     }
                     NameKind::File if !self.is_recorded(&path, &name) => {
-                        if spent.files >= MAX_FILES || spent.bytes >= MAX_BYTES {
-                            return found;
+                        if amount.files >= MAX_FILES || amount.bytes >= MAX_BYTES {
+                            return paths;
                         }
-                        if self.has_key(&folder, &at, &mut spent) {
-                            found.push(at);
+                        if self.has_key(&dir, &at, &mut amount) {
+                            paths.push(at);
                         }
                     }
                     _ => {}
                 }
             }
         }
-        found
+        paths
     }
 
-    fn is_recorded(&self, folder: &[u8], name: &[u8]) -> bool {
+    fn is_recorded(&self, dir: &[u8], name: &[u8]) -> bool {
         let entry = self.last.and_then(|last| {
-            let folder = last.dir(last.find_dir(folder)?);
-            last.find_entry(&folder, name)
+            let cached_dir = last.dir(last.find_dir(dir)?);
+            last.find_entry(&cached_dir, name)
         });
         entry.is_some_and(|entry| entry.origin != CacheOrigin::Watched && !entry.id.is_null())
     }
 
-    fn has_key(&self, folder: &OwnedFd, path: &[u8], spent: &mut Spent) -> bool {
-        let Ok(opened) = open_below(folder, name_of(path), OFlags::RDONLY) else {
+    fn has_key(&self, dir: &OwnedFd, path: &[u8], amount: &mut ReadAmount) -> bool {
+        let Ok(opened) = open_below(dir, name_of(path), OFlags::RDONLY) else {
             return false;
         };
         let file = File::from(opened);
@@ -136,8 +136,8 @@ impl KeySearch<'_> {
 
         let mut bytes = Vec::new();
         let is_read = file.take(MAX_FILE).read_to_end(&mut bytes).is_ok();
-        spent.files += 1;
-        spent.bytes += bytes.len() as u64;
+        amount.files += 1;
+        amount.bytes += bytes.len() as u64;
         is_read && self.limits.key_in(path, &bytes).is_some()
     }
 }

@@ -42,8 +42,8 @@ impl Project {
             take_snapshot(&repository, &index, &limits, &[])?;
         }
         let search = SecretSearch::new(&repository, &limits, (cache_path, &index));
-        let found = search.run()?.named.into_iter().map(String::from_utf8);
-        let mut secrets: Vec<String> = found.map(Result::unwrap).collect();
+        let paths = search.run()?.by_name.into_iter().map(String::from_utf8);
+        let mut secrets: Vec<String> = paths.map(Result::unwrap).collect();
         secrets.sort();
         Ok(secrets)
     }

@@ -7,10 +7,10 @@
 
 mod changes;
 pub(super) mod index;
+mod pinning;
 mod prune;
 mod result;
 mod secrets;
-mod view;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -28,9 +28,9 @@ use crate::host::file::{make_writable, remove_below};
 use crate::host::sandbox::OverlayDirs;
 use crate::host::{interrupt, overlay};
 use index::LayerIndex;
+pub use pinning::{open_dirs, pin};
 pub use result::LayerScan;
 pub use secrets::hide_secrets;
-pub use view::{open_dirs, pin};
 
 /// The overlay's upper directory.
 const FILES: &str = "files";

@@ -17,15 +17,15 @@ pub fn hide_secrets(
     user: &Repository,
     lower: &LowerFiles<'_>,
     merged: &Root,
-    (found, copy): (FoundSecrets, &[String]),
+    (secrets, copy): (FoundSecrets, &[String]),
 ) -> anyhow::Result<()> {
-    let mut found = [found.named, found.keyed].concat();
+    let mut hidden = [secrets.by_name, secrets.keyed].concat();
     let explicit = TextRules::parse(copy.join("\n").as_bytes());
-    found.retain(|path| !explicit.excludes(path));
+    hidden.retain(|path| !explicit.excludes(path));
 
-    let paths: BTreeSet<&[u8]> = found.iter().map(Vec::as_slice).collect();
+    let paths: BTreeSet<&[u8]> = hidden.iter().map(Vec::as_slice).collect();
     let tracked = user.entries_at(lower.tree, &paths)?;
-    for path in found
+    for path in hidden
         .iter()
         .filter(|path| !tracked.contains_key(path.as_slice()))
     {

@@ -14,14 +14,14 @@ pub(super) enum Incoming {
         outcome: Result<Value, RpcFailure>,
     },
     /// A request. Must be answered.
-    Asked {
+    Request {
         /// Echoed in our answer. Can be a number or a string.
         id: Value,
         method: String,
         params: Value,
     },
     /// A notification. Needs no answer.
-    Told {
+    Notification {
         method: String,
         /// `null` if the message has none.
         params: Value,
@@ -41,12 +41,12 @@ impl Incoming {
         let params = || message.get("params").cloned().unwrap_or_default();
         let method = message.get("method").and_then(Value::as_str);
         match (method, message.get("id")) {
-            (Some(method), Some(id)) if !id.is_null() => Some(Incoming::Asked {
+            (Some(method), Some(id)) if !id.is_null() => Some(Incoming::Request {
                 id: id.clone(),
                 method: method.to_owned(),
                 params: params(),
             }),
-            (Some(method), _) => Some(Incoming::Told {
+            (Some(method), _) => Some(Incoming::Notification {
                 method: method.to_owned(),
                 params: params(),
             }),
@@ -63,16 +63,16 @@ fn outcome(message: &Value) -> Result<Value, RpcFailure> {
     let Some(error) = message.get("error").filter(|error| !error.is_null()) else {
         return Ok(message.get("result").cloned().unwrap_or_default());
     };
-    let words = error.get("message").and_then(Value::as_str);
+    let text = error.get("message").and_then(Value::as_str);
     // Some agents put only `Internal error` in `message` and the reason in `data`.
     let detail = ["/data/details", "/data/message", "/data"]
         .iter()
-        .find_map(|place| error.pointer(place)?.as_str());
-    let words: Vec<&str> = words.into_iter().chain(detail).collect();
+        .find_map(|pointer| error.pointer(pointer)?.as_str());
+    let parts: Vec<&str> = text.into_iter().chain(detail).collect();
 
     Err(RpcFailure {
         code: error.get("code").and_then(Value::as_i64).unwrap_or(0),
-        message: words.join(": "),
+        message: parts.join(": "),
     })
 }
 
@@ -117,7 +117,7 @@ mod tests {
         check(r#"{"id":1}"#, answered(Ok(Value::Null)));
         check(
             r#"{"id":"x","method":"m","params":[1]}"#,
-            Some(Incoming::Asked {
+            Some(Incoming::Request {
                 id: "x".into(),
                 method: "m".into(),
                 params: json!([1]),
@@ -125,7 +125,7 @@ mod tests {
         );
         check(
             r#"{"method":"m"}"#,
-            Some(Incoming::Told {
+            Some(Incoming::Notification {
                 method: "m".into(),
                 params: Value::Null,
             }),

@@ -10,11 +10,11 @@ mod update;
 
 use serde_json::{Value, json};
 
-use super::agent::{AgentSettings, private_folder};
+use super::agent::{AgentSettings, private_dir};
 use super::agent_output::MAX_LINE;
-use super::clock::{AgentClock, none_left, too_much};
+use super::clock::{AgentClock, check_survivors, too_much};
 use super::facts::is_id;
-use super::label::label;
+use super::label::sanitize_label;
 use super::record::TranscriptRecorder;
 use super::{
     ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
@@ -24,7 +24,7 @@ use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
 use crate::model::ModelError;
 use message::{NOT_LOGGED_IN, RpcFailure};
 use mode::AgentMode;
-use talk::{Halt, Talk};
+use talk::{Talk, TalkError};
 use update::text_at;
 
 const VERSION: u64 = 1;
@@ -46,15 +46,15 @@ struct Agreement {
     logins: Vec<Value>,
 }
 
-enum Trouble {
-    Halt(Halt),
+enum AcpError {
+    Talk(TalkError),
     /// An error to report unchanged.
-    Told(ModelError),
+    Report(ModelError),
 }
 
-impl From<Halt> for Trouble {
-    fn from(halt: Halt) -> Trouble {
-        Trouble::Halt(halt)
+impl From<TalkError> for AcpError {
+    fn from(error: TalkError) -> AcpError {
+        AcpError::Talk(error)
     }
 }
 
@@ -63,16 +63,16 @@ impl AcpModel {
         AcpModel { agent }
     }
 
-    fn start(&self, task: &AgentTask<'_>, folder: &DialogueDir) -> Result<Dialogue, ModelError> {
+    fn start(&self, task: &AgentTask<'_>, dir: &DialogueDir) -> Result<Dialogue, ModelError> {
         self.agent.make_state();
         let order = DialogueOrder {
             argv: &self.agent.run,
-            dir: task.folder,
+            dir: task.dir,
             launcher: &task.launcher,
             variables: &self.agent.variables(task),
             keep_env: &self.agent.needs.keys,
         };
-        Dialogue::start(&order, folder).map_err(|refusal| self.agent.refused(refusal))
+        Dialogue::start(&order, dir).map_err(|refusal| self.agent.refused(refusal))
     }
 
     fn converse(
@@ -80,15 +80,15 @@ impl AcpModel {
         talk: &mut Talk<'_>,
         task: &AgentTask<'_>,
         agreed: &mut Agreement,
-    ) -> Result<StopReason, Trouble> {
+    ) -> Result<StopReason, AcpError> {
         self.greet(talk, agreed)?;
-        let begun = self.open(talk, task, agreed)?;
-        self.set_mode(talk, task, &begun, &agreed.conversation)?;
-        let end = match talk.prompt(&agreed.conversation, task.told(agreed.resumed)) {
-            Err(Halt::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+        let session = self.open(talk, task, agreed)?;
+        self.set_mode(talk, task, &session, &agreed.conversation)?;
+        let end = match talk.prompt(&agreed.conversation, task.prompt(agreed.resumed)) {
+            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
             end => end?,
         };
-        if self.agent.tells_tokens(agreed.resumed) {
+        if self.agent.reports_tokens(agreed.resumed) {
             talk.work.used(&end);
         }
 
@@ -98,13 +98,13 @@ impl AcpModel {
             "max_turn_requests" => StopReason::MaxRequests,
             "refusal" => StopReason::Refused,
             "cancelled" => StopReason::Cancelled,
-            other => StopReason::Other(label(other)),
+            other => StopReason::Other(sanitize_label(other)),
         })
     }
 
     /// Negotiates the protocol version and records the agent's identity, abilities and login
     /// methods.
-    fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), Trouble> {
+    fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), AcpError> {
         let params = json!({
             "protocolVersion": VERSION,
             "clientCapabilities": {
@@ -116,26 +116,27 @@ impl AcpModel {
             "clientInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },
         });
         let greeting = match talk.ask("initialize", params) {
-            Err(Halt::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
             greeting => greeting?,
         };
 
         let version = greeting.get("protocolVersion").and_then(Value::as_u64);
         if version != Some(VERSION) {
-            let theirs = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
+            let agent_version =
+                version.map_or_else(|| "none".to_owned(), |version| version.to_string());
             let program = &self.agent.run[0];
-            return Err(Trouble::Told(ModelError::Agent {
+            return Err(AcpError::Report(ModelError::Agent {
                 detail: format!(
-                    "`{program}` speaks version {theirs} of the Agent Client Protocol, and TeDDy version {VERSION}"
+                    "`{program}` speaks version {agent_version} of the Agent Client Protocol, and TeDDy version {VERSION}"
                 ),
                 remedy: "install a version of the agent that speaks version 1 as well, or use it as a command with `kind: agent`".to_owned(),
             }));
         }
 
-        let named = |place: &str| label(text_at(&greeting, place));
+        let field = |pointer: &str| sanitize_label(text_at(&greeting, pointer));
         let identity = AgentIdentity {
-            name: named("/agentInfo/name"),
-            version: named("/agentInfo/version"),
+            name: field("/agentInfo/name"),
+            version: field("/agentInfo/version"),
         };
         if !identity.name.is_empty() {
             talk.host.progress(AgentProgress::Started(&identity));
@@ -158,38 +159,38 @@ impl AcpModel {
         talk: &mut Talk<'_>,
         task: &AgentTask<'_>,
         agreed: &mut Agreement,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, AcpError> {
         if let Some(id) = task.conversation.as_deref().filter(|id| is_id(id)) {
             match self.resume(talk, task, (id, agreed)) {
-                Ok(begun) => return Ok(begun),
-                Err(Halt::Failed(failure)) => {
-                    let why = label(&failure.message);
+                Ok(session) => return Ok(session),
+                Err(TalkError::Failed(failure)) => {
+                    let why = sanitize_label(&failure.message);
                     let note = format!(
                         "the conversation could not be resumed, so a new one begins: {why}"
                     );
                     talk.record.note(&note);
                     talk.host.progress(AgentProgress::Note(&note));
                 }
-                Err(halt) => return Err(halt.into()),
+                Err(error) => return Err(error.into()),
             }
         }
 
         // The protocol requires `mcpServers`, even if empty.
-        let params = json!({ "cwd": task.folder, "mcpServers": [] });
-        let begun = match talk.ask("session/new", params.clone()) {
-            Err(Halt::Failed(failure)) if failure.code == NOT_LOGGED_IN => {
+        let params = json!({ "cwd": task.dir, "mcpServers": [] });
+        let session = match talk.ask("session/new", params.clone()) {
+            Err(TalkError::Failed(failure)) if failure.code == NOT_LOGGED_IN => {
                 self.log_in(talk, &failure, agreed)?;
                 talk.ask("session/new", params)
             }
-            begun => begun,
+            session => session,
         };
-        let begun = match begun {
-            Err(Halt::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
-            begun => begun?,
+        let session = match session {
+            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+            session => session?,
         };
 
-        agreed.conversation = text_at(&begun, "/sessionId").to_owned();
-        Ok(begun)
+        agreed.conversation = text_at(&session, "/sessionId").to_owned();
+        Ok(session)
     }
 
     fn resume(
@@ -197,7 +198,7 @@ impl AcpModel {
         talk: &mut Talk<'_>,
         task: &AgentTask<'_>,
         (id, agreed): (&str, &mut Agreement),
-    ) -> Result<Value, Halt> {
+    ) -> Result<Value, TalkError> {
         let resumes = agreed.abilities.pointer("/sessionCapabilities/resume");
         let loads = agreed.abilities.get("loadSession");
         let method = match () {
@@ -208,17 +209,17 @@ impl AcpModel {
             () => None,
         };
         let Some(method) = method else {
-            return Err(Halt::Failed(RpcFailure {
+            return Err(TalkError::Failed(RpcFailure {
                 code: 0,
                 message: "the agent cannot do that".to_owned(),
             }));
         };
 
-        let params = json!({ "sessionId": id, "cwd": task.folder, "mcpServers": [] });
-        let begun = talk.ask_memory(method, params)?;
+        let params = json!({ "sessionId": id, "cwd": task.dir, "mcpServers": [] });
+        let session = talk.ask_memory(method, params)?;
         agreed.conversation = id.to_owned();
         agreed.resumed = true;
-        Ok(begun)
+        Ok(session)
     }
 
     /// Logs in with an API key, if the agent supports that and there is one.
@@ -227,13 +228,13 @@ impl AcpModel {
         talk: &mut Talk<'_>,
         failure: &RpcFailure,
         agreed: &Agreement,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), AcpError> {
         let has_key = !self.agent.secrets.is_empty();
         // The protocol doesn't mark login methods that use a key, so go by their names.
         let takes_key = |login: &&Value| {
-            let said = format!("{} {}", text_at(login, "/id"), text_at(login, "/name"));
-            let said = said.to_ascii_lowercase().replace(['_', ' '], "-");
-            said.contains("api-key") || said.contains("apikey")
+            let name = format!("{} {}", text_at(login, "/id"), text_at(login, "/name"));
+            let name = name.to_ascii_lowercase().replace(['_', ' '], "-");
+            name.contains("api-key") || name.contains("apikey")
         };
         let by_key = agreed.logins.iter().filter(|_| has_key).find(takes_key);
         let Some(login) = by_key else {
@@ -244,14 +245,14 @@ impl AcpModel {
         let method = text_at(login, "/id");
         let note = format!(
             "logged in by `{}` with the key of the environment, which the agent may keep",
-            label(method)
+            sanitize_label(method)
         );
         talk.record.note(&note);
         talk.host.progress(AgentProgress::Note(&note));
 
         match talk.ask("authenticate", json!({ "methodId": method })) {
-            Err(Halt::Failed(failure)) => Err(self.failed(&failure, agreed).into()),
-            Err(halt) => Err(halt.into()),
+            Err(TalkError::Failed(failure)) => Err(self.failed(&failure, agreed).into()),
+            Err(error) => Err(error.into()),
             Ok(_) => Ok(()),
         }
     }
@@ -262,14 +263,14 @@ impl AcpModel {
         &self,
         talk: &mut Talk<'_>,
         task: &AgentTask<'_>,
-        begun: &Value,
+        session: &Value,
         conversation: &str,
-    ) -> Result<(), Halt> {
-        let wanted = self.agent.modes(task.is_confined);
-        let Some(first) = wanted.first() else {
+    ) -> Result<(), TalkError> {
+        let modes = self.agent.modes(task.is_confined);
+        let Some(first) = modes.first() else {
             return Ok(());
         };
-        let set = match AgentMode::find(begun, &wanted) {
+        let set = match AgentMode::find(session, &modes) {
             Some(AgentMode::Current) => return Ok(()),
             Some(AgentMode::Plain(mode)) => {
                 let params = json!({ "sessionId": conversation, "modeId": mode });
@@ -280,7 +281,7 @@ impl AcpModel {
                     json!({ "sessionId": conversation, "configId": option, "value": mode });
                 talk.ask("session/set_config_option", params)
             }
-            None => Err(Halt::Failed(RpcFailure {
+            None => Err(TalkError::Failed(RpcFailure {
                 code: 0,
                 message: "there is none of this name".to_owned(),
             })),
@@ -288,20 +289,20 @@ impl AcpModel {
 
         match set {
             Ok(_) => Ok(()),
-            Err(Halt::Failed(failure)) => {
-                let why = label(&failure.message);
+            Err(TalkError::Failed(failure)) => {
+                let why = sanitize_label(&failure.message);
                 let note = format!("the mode `{first}` was not set, so it may ask more: {why}");
                 talk.record.note(&note);
                 talk.host.progress(AgentProgress::Note(&note));
                 Ok(())
             }
-            Err(halt) => Err(halt),
+            Err(error) => Err(error),
         }
     }
 
     fn failed(&self, failure: &RpcFailure, agreed: &Agreement) -> ModelError {
         let program = &self.agent.run[0];
-        let why = label(&failure.message);
+        let why = sanitize_label(&failure.message);
         if failure.code != NOT_LOGGED_IN {
             return ModelError::Agent {
                 detail: format!("`{program}` answered with an error: {why}"),
@@ -310,7 +311,10 @@ impl AcpModel {
         }
 
         let ways = agreed.logins.iter().map(|login| text_at(login, "/name"));
-        let ways: Vec<String> = ways.filter(|name| !name.is_empty()).map(label).collect();
+        let ways: Vec<String> = ways
+            .filter(|name| !name.is_empty())
+            .map(sanitize_label)
+            .collect();
         let login = self.agent.login();
         ModelError::Agent {
             detail: format!("`{program}` is not logged in: {why}"),
@@ -321,13 +325,13 @@ impl AcpModel {
         }
     }
 
-    fn halted(&self, halt: Halt, talk: &Talk<'_>, agreed: &Agreement) -> ModelError {
+    fn to_model_error(&self, error: TalkError, talk: &Talk<'_>, agreed: &Agreement) -> ModelError {
         let program = &self.agent.run[0];
-        match halt {
-            Halt::Stop(stop) => stop.error(&talk.work.message),
-            Halt::Line => too_much(MAX_LINE as u64),
-            Halt::Failed(failure) => self.failed(&failure, agreed),
-            Halt::Over(ending) => {
+        match error {
+            TalkError::Stop(stop) => stop.error(&talk.work.message),
+            TalkError::Line => too_much(MAX_LINE as u64),
+            TalkError::Failed(failure) => self.failed(&failure, agreed),
+            TalkError::Over(ending) => {
                 let why = talk.complaints.behind_colon();
                 let when = match &agreed.conversation {
                     id if id.is_empty() => "before it began to work",
@@ -342,9 +346,9 @@ impl AcpModel {
     }
 }
 
-impl From<ModelError> for Trouble {
-    fn from(error: ModelError) -> Trouble {
-        Trouble::Told(error)
+impl From<ModelError> for AcpError {
+    fn from(error: ModelError) -> AcpError {
+        AcpError::Report(error)
     }
 }
 
@@ -366,8 +370,8 @@ impl ActingModel for AcpModel {
         task: &AgentTask<'_>,
         host: &mut dyn AgentHost,
     ) -> Result<AgentResult, Box<AgentFailure>> {
-        let folder = private_folder()?;
-        let dialogue = self.start(task, &folder)?;
+        let dir = private_dir()?;
+        let dialogue = self.start(task, &dir)?;
         let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
         record.start(&self.agent.run, task.is_confined);
         let mut talk = Talk::new(dialogue, host, AgentClock::new(task.limits), record);
@@ -376,15 +380,15 @@ impl ActingModel for AcpModel {
         let mut agreed = Agreement::default();
         let outcome = self.converse(&mut talk, task, &mut agreed);
         // The agent still runs. Ask it to stop before killing it.
-        if let Err(Trouble::Halt(Halt::Stop(_) | Halt::Line)) = &outcome
+        if let Err(AcpError::Talk(TalkError::Stop(_) | TalkError::Line)) = &outcome
             && !agreed.conversation.is_empty()
         {
             talk.cancel(&agreed.conversation);
         }
 
-        let outcome = outcome.map_err(|trouble| match trouble {
-            Trouble::Halt(halt) => self.halted(halt, &talk, &agreed),
-            Trouble::Told(error) => error,
+        let outcome = outcome.map_err(|failure| match failure {
+            AcpError::Talk(halt) => self.to_model_error(halt, &talk, &agreed),
+            AcpError::Report(error) => error,
         });
         finish(talk, agreed, outcome)
     }
@@ -405,9 +409,9 @@ fn finish(
         stop: StopReason::Cancelled,
         transcript: Vec::new(),
     };
-    let (left, record) = talk.end(outcome.is_ok());
+    let (survivors, record) = talk.end(outcome.is_ok());
     // A survivor can still change files, which spoils even a successful run.
-    let outcome = none_left(&left).and(outcome);
+    let outcome = check_survivors(&survivors).and(outcome);
     let error = outcome.as_ref().err().map(ToString::to_string);
     work.transcript = record.finish(&work, error);
 

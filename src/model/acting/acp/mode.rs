@@ -21,24 +21,26 @@ pub(super) enum AgentMode {
 impl AgentMode {
     /// Returns how to set the first of the modes that the agent has. `begun` is its answer to
     /// `session/new`.
-    pub(super) fn find(begun: &Value, wanted: &[&str]) -> Option<AgentMode> {
-        wanted
-            .iter()
-            .find_map(|mode| find_in_modes(begun, mode).or_else(|| find_in_options(begun, mode)))
+    pub(super) fn find(session: &Value, preferred: &[&str]) -> Option<AgentMode> {
+        preferred.iter().find_map(|mode| {
+            find_in_modes(session, mode).or_else(|| find_in_options(session, mode))
+        })
     }
 }
 
-fn find_in_modes(begun: &Value, mode: &str) -> Option<AgentMode> {
-    if text_at(begun, "/modes/currentModeId") == mode {
+fn find_in_modes(session: &Value, mode: &str) -> Option<AgentMode> {
+    if text_at(session, "/modes/currentModeId") == mode {
         return Some(AgentMode::Current);
     }
-    let modes = begun.pointer("/modes/availableModes")?.as_array()?;
-    let is_there = modes.iter().any(|known| text_at(known, "/id") == mode);
+    let modes = session.pointer("/modes/availableModes")?.as_array()?;
+    let is_there = modes
+        .iter()
+        .any(|available| text_at(available, "/id") == mode);
     is_there.then(|| AgentMode::Plain(mode.to_owned()))
 }
 
-fn find_in_options(begun: &Value, mode: &str) -> Option<AgentMode> {
-    let options = begun.get("configOptions")?.as_array()?;
+fn find_in_options(session: &Value, mode: &str) -> Option<AgentMode> {
+    let options = session.get("configOptions")?.as_array()?;
     let of_modes = |option: &&Value| {
         text_at(option, "/category") == "mode" || text_at(option, "/id") == "mode"
     };
@@ -62,26 +64,26 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(begun: &Value, wanted: &[&str], expected: Option<AgentMode>) {
-        assert_eq!(AgentMode::find(begun, wanted), expected);
+    fn check(session: &Value, preferred: &[&str], expected: Option<AgentMode>) {
+        assert_eq!(AgentMode::find(session, preferred), expected);
     }
 
     #[test]
     fn the_first_mode_that_it_has_is_taken() {
-        let begun = json!({ "modes": { "currentModeId": "ask", "availableModes": [{ "id": "ask" }, { "id": "all" }] } });
+        let session = json!({ "modes": { "currentModeId": "ask", "availableModes": [{ "id": "ask" }, { "id": "all" }] } });
         check(
-            &begun,
+            &session,
             &["full", "all"],
             Some(AgentMode::Plain("all".into())),
         );
-        check(&begun, &["ask"], Some(AgentMode::Current));
-        check(&begun, &["full"], None);
+        check(&session, &["ask"], Some(AgentMode::Current));
+        check(&session, &["full"], None);
         check(&Value::Null, &["full"], None);
     }
 
     #[test]
     fn a_mode_may_be_an_option() {
-        let begun = json!({ "configOptions": [
+        let session = json!({ "configOptions": [
             { "id": "model", "options": [{ "value": "all" }] },
             { "id": "m", "category": "mode", "currentValue": "ask", "options": [{ "value": "all" }] },
         ] });
@@ -89,7 +91,7 @@ mod tests {
             option: "m".into(),
             mode: "all".into(),
         };
-        check(&begun, &["all"], Some(all));
-        check(&begun, &["ask"], Some(AgentMode::Current));
+        check(&session, &["all"], Some(all));
+        check(&session, &["ask"], Some(AgentMode::Current));
     }
 }

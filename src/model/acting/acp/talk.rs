@@ -28,7 +28,7 @@ const CANCEL: Duration = Duration::from_secs(3);
 const MAX_JUNK: usize = 2000;
 
 #[derive(Debug)]
-pub(super) enum Halt {
+pub(super) enum TalkError {
     Stop(AgentStop),
     /// A line exceeds `MAX_LINE`.
     Line,
@@ -91,14 +91,14 @@ impl<'a> Talk<'a> {
     }
 
     /// Sends a request and waits for its answer.
-    pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, Halt> {
+    pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, TalkError> {
         let request = message::request(self.next, method, params);
         self.record.message(Speaker::Teddy, &request);
         self.ask_unrecorded(&request)
     }
 
     /// Like [`Talk::ask`], but ignores the old conversation that the agent replays.
-    pub(super) fn ask_memory(&mut self, method: &str, params: Value) -> Result<Value, Halt> {
+    pub(super) fn ask_memory(&mut self, method: &str, params: Value) -> Result<Value, TalkError> {
         self.phase = TalkPhase::Memory;
         let answer = self.ask(method, params);
         self.phase = TalkPhase::Work;
@@ -107,11 +107,11 @@ impl<'a> Talk<'a> {
 
     /// Sends the prompt and waits until the agent is done. The transcript gets a placeholder for
     /// the text, which the turn already stores.
-    pub(super) fn prompt(&mut self, conversation: &str, text: &str) -> Result<Value, Halt> {
+    pub(super) fn prompt(&mut self, conversation: &str, text: &str) -> Result<Value, TalkError> {
         self.work.begin_prompt();
-        let shown = json!({ "sessionId": conversation, "prompt": "the text of the turn" });
-        let shown = message::request(self.next, "session/prompt", shown);
-        self.record.message(Speaker::Teddy, &shown);
+        let recorded = json!({ "sessionId": conversation, "prompt": "the text of the turn" });
+        let recorded = message::request(self.next, "session/prompt", recorded);
+        self.record.message(Speaker::Teddy, &recorded);
 
         let parts = json!([{ "type": "text", "text": text }]);
         let params = json!({ "sessionId": conversation, "prompt": parts });
@@ -120,15 +120,16 @@ impl<'a> Talk<'a> {
 
     /// Tells the agent to stop and waits up to `CANCEL`, ignoring everything it says.
     pub(super) fn cancel(&mut self, conversation: &str) {
-        let told = message::notification("session/cancel", json!({ "sessionId": conversation }));
-        self.send(&told);
+        let notification =
+            message::notification("session/cancel", json!({ "sessionId": conversation }));
+        self.send(&notification);
         self.phase = TalkPhase::Cancelled;
 
         // The answer to the pending prompt means that the agent has stopped.
         let last = self.next.saturating_sub(1);
         let deadline = Instant::now() + CANCEL;
-        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
-            let Ok(incoming) = self.hear(left.min(TICK)) else {
+        while let Some(remaining) = deadline.checked_duration_since(Instant::now()) {
+            let Ok(incoming) = self.recv(remaining.min(TICK)) else {
                 return;
             };
             match incoming {
@@ -152,60 +153,60 @@ impl<'a> Talk<'a> {
         (ended.survivors, self.record)
     }
 
-    fn ask_unrecorded(&mut self, request: &Value) -> Result<Value, Halt> {
+    fn ask_unrecorded(&mut self, request: &Value) -> Result<Value, TalkError> {
         let own = self.next;
         self.next += 1;
         self.dialogue.send(message::line(request));
 
         loop {
             self.check()?;
-            match self.hear(TICK)? {
+            match self.recv(TICK)? {
                 Some(Incoming::Answer { id, outcome }) if id == own => {
-                    return outcome.map_err(Halt::Failed);
+                    return outcome.map_err(TalkError::Failed);
                 }
                 Some(incoming) => self.take(incoming),
                 None => {
-                    let quiet = self.clock.quiet();
-                    self.host.progress(AgentProgress::Quiet(quiet));
+                    let idle = self.clock.idle_time();
+                    self.host.progress(AgentProgress::Idle(idle));
                 }
             }
         }
     }
 
-    fn check(&mut self) -> Result<(), Halt> {
+    fn check(&mut self) -> Result<(), TalkError> {
         if self.host.stopped() {
-            return Err(Halt::Stop(AgentStop::Wanted));
+            return Err(TalkError::Stop(AgentStop::Cancelled));
         }
 
         self.clock.has_tool = self.work.has_tool;
         self.clock
-            .met()
-            .map_or(Ok(()), |stop| Err(Halt::Stop(stop)))
+            .exceeded()
+            .map_or(Ok(()), |stop| Err(TalkError::Stop(stop)))
     }
 
-    fn hear(&mut self, limit: Duration) -> Result<Option<Incoming>, Halt> {
+    fn recv(&mut self, limit: Duration) -> Result<Option<Incoming>, TalkError> {
         if let Some(incoming) = self.waiting.pop_front() {
             return Ok(Some(incoming));
         }
 
         match self.dialogue.next_event(limit) {
             DialogueEvent::Stdout(bytes) => {
-                self.clock.heard(bytes.len());
-                let lines = self.lines.add(&bytes).map_err(|_| Halt::Line)?;
+                self.clock.record_stdout(bytes.len());
+                let lines = self.lines.add(&bytes).map_err(|_| TalkError::Line)?;
                 lines.iter().for_each(|line| self.read(line));
             }
             DialogueEvent::Stderr(bytes) => {
                 // Output on stderr doesn't prove progress.
-                self.clock.complained(bytes.len());
+                self.clock.record_stderr(bytes.len());
                 self.complaints.add(&bytes);
             }
             DialogueEvent::Timeout => {}
             DialogueEvent::Ended(ending) => {
                 // Handle the agent's last messages before its exit.
-                let rest = self.lines.take();
-                rest.iter().for_each(|line| self.read(line));
+                let last_line = self.lines.take();
+                last_line.iter().for_each(|line| self.read(line));
                 if self.waiting.is_empty() {
-                    return Err(Halt::Over(ending));
+                    return Err(TalkError::Over(ending));
                 }
             }
         }
@@ -215,12 +216,12 @@ impl<'a> Talk<'a> {
 
     /// Parses and records a line. Invalid lines are recorded as text.
     fn read(&mut self, line: &[u8]) {
-        let said: Option<Value> = serde_json::from_slice(line).ok();
-        let incoming = said.as_ref().and_then(Incoming::read);
-        match (said, incoming) {
-            (Some(said), Some(incoming)) => {
+        let message: Option<Value> = serde_json::from_slice(line).ok();
+        let incoming = message.as_ref().and_then(Incoming::read);
+        match (message, incoming) {
+            (Some(message), Some(incoming)) => {
                 if self.phase == TalkPhase::Work {
-                    self.record.message(Speaker::Agent, &said);
+                    self.record.message(Speaker::Agent, &message);
                 }
                 self.waiting.push_back(incoming);
             }
@@ -236,17 +237,17 @@ impl<'a> Talk<'a> {
     /// Handles a message that isn't the answer being waited for.
     fn take(&mut self, incoming: Incoming) {
         match incoming {
-            Incoming::Asked { id, method, params } if method == "session/request_permission" => {
+            Incoming::Request { id, method, params } if method == "session/request_permission" => {
                 self.permit(&id, &params);
             }
             // Without an answer, the agent would wait forever.
-            Incoming::Asked { id, method, .. } => self.send(&message::no_method(&id, &method)),
-            Incoming::Told { method, params } if method == "session/update" => {
+            Incoming::Request { id, method, .. } => self.send(&message::no_method(&id, &method)),
+            Incoming::Notification { method, params } if method == "session/update" => {
                 if let (TalkPhase::Work, Some(update)) = (self.phase, params.get("update")) {
                     self.work.update(update, self.host);
                 }
             }
-            Incoming::Told { .. } | Incoming::Answer { .. } => {}
+            Incoming::Notification { .. } | Incoming::Answer { .. } => {}
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::model::TokenUsage;
 use crate::model::acting::facts::{MAX_MESSAGE, bound};
-use crate::model::acting::label::label;
+use crate::model::acting::label::sanitize_label;
 use crate::model::acting::{
     AgentHost, AgentPlanEntry, AgentProgress, PermissionQuestion, ToolStatus, ToolUse,
 };
@@ -55,7 +55,7 @@ impl WorkState {
         let kind = text_at(update, "/sessionUpdate");
         self.has_tool = false;
         match kind {
-            "agent_message_chunk" => self.say(text_at(update, "/content/text"), host),
+            "agent_message_chunk" => self.append_text(text_at(update, "/content/text"), host),
             "agent_thought_chunk" => {
                 host.progress(AgentProgress::Thinks(text_at(update, "/content/text")));
             }
@@ -91,7 +91,7 @@ impl WorkState {
         let tool = self.tool(call);
         let command = ["/rawInput/command", "/rawInput/cmd"]
             .iter()
-            .find_map(|place| call.pointer(place).and_then(command_text));
+            .find_map(|pointer| call.pointer(pointer).and_then(command_text));
         let paths = call.get("locations").and_then(Value::as_array);
         let paths = paths.into_iter().flatten().take(MAX_PATHS);
         let paths = paths.map(|location| text_at(location, "/path").to_owned());
@@ -102,12 +102,12 @@ impl WorkState {
             kind: tool.kind,
             detail: detail
                 .filter(|text| !text.is_empty())
-                .map(|text| label(&text))
+                .map(|text| sanitize_label(&text))
                 .collect(),
         }
     }
 
-    fn say(&mut self, piece: &str, host: &mut dyn AgentHost) {
+    fn append_text(&mut self, piece: &str, host: &mut dyn AgentHost) {
         if std::mem::take(&mut self.is_ended) && !piece.trim().is_empty() {
             self.message.clear();
         }
@@ -119,18 +119,18 @@ impl WorkState {
     }
 
     /// Merges an update into the known state of a tool: agents send only the fields that changed.
-    fn tool(&mut self, told: &Value) -> ToolUse {
-        let id = label(text_at(told, "/toolCallId"));
+    fn tool(&mut self, update: &Value) -> ToolUse {
+        let id = sanitize_label(text_at(update, "/toolCallId"));
         let mut tool = self.tools.get(&id).cloned().unwrap_or_default();
         tool.id.clone_from(&id);
-        for (place, field) in [("/title", &mut tool.title), ("/kind", &mut tool.kind)] {
-            let said = text_at(told, place);
-            if !said.is_empty() {
-                *field = label(said);
+        for (pointer, field) in [("/title", &mut tool.title), ("/kind", &mut tool.kind)] {
+            let text = text_at(update, pointer);
+            if !text.is_empty() {
+                *field = sanitize_label(text);
             }
         }
 
-        tool.status = match text_at(told, "/status") {
+        tool.status = match text_at(update, "/status") {
             "pending" => ToolStatus::Pending,
             "in_progress" => ToolStatus::Running,
             "completed" => ToolStatus::Completed,
@@ -150,8 +150,8 @@ fn command_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Array(items) => {
-            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            Some(words.join(" "))
+            let args: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            Some(args.join(" "))
         }
         _ => None,
     }
@@ -161,14 +161,14 @@ fn plan_entries(update: &Value) -> Vec<AgentPlanEntry> {
     let entries = update.get("entries").and_then(Value::as_array);
     let entries = entries.into_iter().flatten().take(MAX_STEPS);
     let step = |entry: &Value| AgentPlanEntry {
-        content: label(text_at(entry, "/content")),
-        status: label(text_at(entry, "/status")),
+        text: sanitize_label(text_at(entry, "/content")),
+        status: sanitize_label(text_at(entry, "/status")),
     };
     entries.map(step).collect()
 }
 
 fn token_usage(end: &Value) -> TokenUsage {
-    let number = |place: &str| end.pointer(place).and_then(Value::as_u64).unwrap_or(0);
+    let number = |pointer: &str| end.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
     let quota = "/_meta/quota/token_count";
     let input = number("/usage/inputTokens").max(number(&format!("{quota}/input_tokens")));
     let output = number("/usage/outputTokens").max(number(&format!("{quota}/output_tokens")));
@@ -194,9 +194,9 @@ fn token_usage(end: &Value) -> TokenUsage {
 }
 
 /// Returns the string at a JSON pointer, or an empty one.
-pub(super) fn text_at<'v>(value: &'v Value, place: &str) -> &'v str {
+pub(super) fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value
-        .pointer(place)
+        .pointer(pointer)
         .and_then(Value::as_str)
         .unwrap_or_default()
 }
@@ -209,9 +209,9 @@ mod tests {
     use crate::model::acting::PermissionAnswer;
 
     #[derive(Default)]
-    struct Ear(Vec<String>);
+    struct RecordingHost(Vec<String>);
 
-    impl AgentHost for Ear {
+    impl AgentHost for RecordingHost {
         fn progress(&mut self, progress: AgentProgress<'_>) {
             self.0.push(format!("{progress:?}"));
         }
@@ -226,10 +226,10 @@ mod tests {
     }
 
     fn after(updates: &[Value]) -> WorkState {
-        let (mut work, mut ear) = (WorkState::default(), Ear::default());
+        let (mut work, mut host) = (WorkState::default(), RecordingHost::default());
         updates
             .iter()
-            .for_each(|update| work.update(update, &mut ear));
+            .for_each(|update| work.update(update, &mut host));
         work
     }
 
@@ -301,7 +301,7 @@ mod tests {
         let mut work = after(&[cost(2.0)]);
         work.begin_prompt();
         assert_eq!(work.cost(), None);
-        work.update(&cost(2.5), &mut Ear::default());
+        work.update(&cost(2.5), &mut RecordingHost::default());
         assert_eq!(work.cost(), Some(0.5));
     }
 
@@ -311,10 +311,10 @@ mod tests {
             let usage = super::token_usage(&json!({ "usage": usage }));
             (usage.input, usage.output)
         };
-        let apart = json!({ "inputTokens": 10, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
-        assert_eq!(used(apart), (110, 5));
-        let within = json!({ "inputTokens": 110, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
-        assert_eq!(used(within), (110, 5));
+        let separate = json!({ "inputTokens": 10, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
+        assert_eq!(used(separate), (110, 5));
+        let included = json!({ "inputTokens": 110, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115 });
+        assert_eq!(used(included), (110, 5));
         let quota = json!({ "_meta": { "quota": { "token_count": { "input_tokens": 7, "output_tokens": 2 } } } });
         assert_eq!(super::token_usage(&quota).input, 7);
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::fake::{Act, Fake, events, response};
 use super::{Remote, Url, endpoint};
-use crate::model::outside::Outside;
+use crate::model::model_env::ModelEnv;
 use crate::model::settings::{Headers, ModelConfig, ModelKind};
 use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 
@@ -30,15 +30,15 @@ fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
         api_key_env: Some("KEY".into()),
         ..ModelConfig::default()
     };
-    let outside = Outside {
+    let env = ModelEnv {
         variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
-        ..Outside::default()
+        ..ModelEnv::default()
     };
 
-    let mut remote = Remote::new("mine", &settings, &outside).unwrap();
+    let mut remote = Remote::new("mine", &settings, &env).unwrap();
     remote.limits.pause = Duration::from_millis(1);
     remote.limits.total = Duration::from_secs(20);
-    remote.chance = || 1.0;
+    remote.jitter = || 1.0;
     change(&mut remote);
     remote
 }
@@ -75,10 +75,10 @@ mod time;
 #[test]
 fn a_stream_becomes_an_answer_with_its_usage() {
     let fake = Fake::answering(&[events(HELLO)]);
-    let seen = RefCell::new(Vec::new());
+    let received = RefCell::new(Vec::new());
     let answer = model(&fake, |_| ())
         .answer(&ModelRequest::default(), &mut |text| {
-            seen.borrow_mut().push(text.to_owned())
+            received.borrow_mut().push(text.to_owned())
         })
         .unwrap();
     let usage = TokenUsage {
@@ -97,7 +97,10 @@ fn a_stream_becomes_an_answer_with_its_usage() {
             finish: Finish::Stop
         }
     );
-    assert_eq!(seen.borrow().last().map(String::as_str), Some("# Hello\n"));
+    assert_eq!(
+        received.borrow().last().map(String::as_str),
+        Some("# Hello\n")
+    );
 }
 
 #[test]
@@ -160,11 +163,11 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
         ..ModelConfig::default()
     };
 
-    let outside = Outside {
+    let env = ModelEnv {
         variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
-        ..Outside::default()
+        ..ModelEnv::default()
     };
-    let answer = ask(&Remote::new("c", &settings, &outside).unwrap()).unwrap();
+    let answer = ask(&Remote::new("c", &settings, &env).unwrap()).unwrap();
     assert_eq!(
         (answer.text.as_str(), answer.model.as_str(), answer.usage),
         (
@@ -194,7 +197,7 @@ fn an_answer_cut_at_the_limit_says_so() {
     )]);
     let answer = ask(&model(&fake, |_| ())).unwrap();
     assert_eq!(
-        (answer.finish.clone(), answer.is_whole()),
+        (answer.finish.clone(), answer.is_complete()),
         (Finish::Length, false)
     );
 }

@@ -159,14 +159,14 @@ fn repetitions_have_an_end() {
 #[test]
 fn an_interruption_comes_through_at_once_and_keeps_what_came() {
     let fake = Fake::start(vec![vec![Act::Send(events(BEGUN)), Act::Stall]]);
-    let seen = Rc::new(RefCell::new(false));
-    let flag = seen.clone();
+    let has_text = Rc::new(RefCell::new(false));
+    let flag = has_text.clone();
     let remote = model(&fake, |remote| {
         remote.stopped = Rc::new(move || *flag.borrow())
     });
     let start = Instant::now();
     let result = remote.answer(&ModelRequest::default(), &mut |text| {
-        *seen.borrow_mut() |= !text.is_empty()
+        *has_text.borrow_mut() |= !text.is_empty()
     });
 
     assert_eq!(

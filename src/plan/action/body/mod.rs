@@ -239,7 +239,7 @@ impl<'a> Body<'a> {
             );
         }
 
-        let text = text.unwrap_or_else(|| self.lines.span(code.content.clone()).to_owned());
+        let text = text.unwrap_or_else(|| self.lines.span(code.line_range.clone()).to_owned());
         let language = code
             .info
             .split_whitespace()
@@ -296,13 +296,13 @@ enum BlockPlace {
 /// Returns the content of a block. The fence's indentation is removed if every non-blank line has
 /// it; `None` if only some lines have it.
 pub fn block_text(lines: &Lines<'_>, code: &MarkdownCode) -> Option<String> {
-    let raw = lines.span(code.content.clone());
+    let raw = lines.span(code.line_range.clone());
     if code.indent == 0 {
         return Some(raw.to_owned());
     }
 
     let mut text = String::with_capacity(raw.len());
-    for number in code.content.clone() {
+    for number in code.line_range.clone() {
         text.push_str(dedented(lines.raw(number), code.indent)?);
     }
     Some(text)

@@ -10,8 +10,8 @@ use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Validator};
 use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find_match};
 use crate::text::elision::elided;
+use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_operand;
-use crate::text::visible::visible;
 
 /// Texts of failed pairs kept per file. Each later FIND without a match is searched in all of them.
 const MAX_FAILED_EDITS: usize = 200;
@@ -60,7 +60,7 @@ fn elisions(validator: &mut Validator<'_>, action: &Action, edit: &Edit) {
 
 /// Returns what is wrong with an EDIT of a file that the model has not seen.
 fn unknown(edit: &Edit) -> Mistake {
-    let path = visible(edit.path.as_str());
+    let path = sanitize_line(edit.path.as_str());
     let hint = format!(
         "READ it in this plan and edit it in the next one, when its text is before you; \
          by hand, `teddy context add {}` adds it",
@@ -75,12 +75,12 @@ fn text_of(
     edit: &Edit,
     entry: Lookup,
 ) -> anyhow::Result<Result<String, Mistake>> {
-    let path = visible(edit.path.as_str());
+    let path = sanitize_line(edit.path.as_str());
     if let Some(obstacle) = validator.files.obstacle(&edit.path, &entry)? {
         let destination = validator.files.destination(&edit.path, &entry)?;
         let hint = destination.map_or_else(
             || "EDIT changes text files of the project only".to_owned(),
-            |path| format!("EDIT `{}`, to which it leads", visible(path.as_str())),
+            |path| format!("EDIT `{}`, to which it leads", sanitize_line(path.as_str())),
         );
         return Ok(Err(Mistake::new(format!("`{path}` {obstacle}"), hint)));
     }
@@ -112,7 +112,7 @@ fn missing(validator: &Validator<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
     let names = validator.files.names_like(&edit.path)?;
     let names: Vec<String> = names
         .iter()
-        .map(|name| format!("`{}`", visible(name)))
+        .map(|name| format!("`{}`", sanitize_line(name)))
         .collect();
     let hint = if names.is_empty() {
         "use CREATE for a new file".to_owned()
@@ -121,7 +121,7 @@ fn missing(validator: &Validator<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
     };
 
     Ok(Mistake::new(
-        format!("there is no file `{}`", visible(edit.path.as_str())),
+        format!("there is no file `{}`", sanitize_line(edit.path.as_str())),
         hint,
     ))
 }

@@ -8,7 +8,7 @@ use crate::host::file::Root;
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Outcome, write};
 use crate::text::edit::{FailedPair, MatchError, MatchPlace, apply, explain};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 use crate::text::{counted, diff};
 
 /// Largest file that an EDIT changes, in bytes.
@@ -21,7 +21,7 @@ pub(super) fn perform_edit(root: &Root, edit: &Edit) -> Result<Outcome, ActionEr
         .read(path, MAX_EDITED_FILE)
         .map_err(ActionError::reading)?;
     let before = readable_text(bytes)
-        .map_err(|problem| format!("`{}` is {problem}", visible(edit.path.as_str())))?;
+        .map_err(|problem| format!("`{}` is {problem}", sanitize_line(edit.path.as_str())))?;
     let (after, positions) = replace_pairs(edit, &before)?;
 
     write::write_guarded(|| root.replace(path, after.as_bytes()))?;

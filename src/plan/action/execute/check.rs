@@ -8,7 +8,7 @@ use crate::plan::action::Action;
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Validator};
 use crate::text::path::RepoPath;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Validates an EXECUTE. Its effect on the files is unknown, and validation of later actions takes
 /// that into account.
@@ -51,7 +51,7 @@ pub(super) fn check_execute(
 }
 
 fn missing_dir(validator: &Validator<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake>> {
-    let rendered = visible(cwd.as_str());
+    let rendered = sanitize_line(cwd.as_str());
     let entry = validator.files.look_up(cwd)?;
     Ok(match entry {
         Lookup::Dir => None,
@@ -74,7 +74,7 @@ fn missing_dir(validator: &Validator<'_>, cwd: &RepoPath) -> anyhow::Result<Opti
 }
 
 fn wrong_variable(name: &str) -> Option<Mistake> {
-    let rendered = visible(name);
+    let rendered = sanitize_line(name);
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
     if name.is_empty() || !plain {
@@ -93,7 +93,7 @@ fn wrong_variable(name: &str) -> Option<Mistake> {
 
 fn duplicate_variable(name: &str) -> Mistake {
     Mistake::new(
-        format!("`{}` is set twice", visible(name)),
+        format!("`{}` is set twice", sanitize_line(name)),
         "keep one value",
     )
 }

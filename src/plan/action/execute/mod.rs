@@ -20,7 +20,7 @@ use crate::plan::spelling::key::COMMAND;
 use crate::plan::validate::{Step, Validator};
 use crate::text::diff::Counts;
 use crate::text::link;
-use crate::text::visible::visible_blanks;
+use crate::text::sanitize::sanitize_blanks;
 pub use command::Execute;
 
 /// Table entry of EXECUTE.
@@ -128,7 +128,7 @@ impl Behavior for Execute {
     }
 
     fn target(&self) -> String {
-        visible_blanks(&first_line(&self.command)).into_owned()
+        sanitize_blanks(&first_line(&self.command)).into_owned()
     }
 
     fn command(&self) -> Option<&Execute> {

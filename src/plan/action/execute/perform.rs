@@ -9,14 +9,14 @@ use crate::host::shell::{ScriptEnd, may_set_variable};
 use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Executed, Outcome, STOPPED, Stage};
 use crate::text::path::RepoPath;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 pub(super) fn perform_execute(
     stage: &mut Stage<'_>,
     execute: &Execute,
 ) -> Result<Outcome, ActionError> {
     if let Some((name, _)) = execute.env.iter().find(|(name, _)| !may_set_variable(name)) {
-        return Err(format!("a plan may not set `{}`", visible(name)).into());
+        return Err(format!("a plan may not set `{}`", sanitize_line(name)).into());
     }
 
     // An earlier command can have removed the directory or replaced it by a link.
@@ -39,7 +39,7 @@ fn require_dir(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
         Some(FileKind::Dir) => Ok(()),
         _ => Err(format!(
             "there is no directory `{}` to run in",
-            visible(cwd.as_str())
+            sanitize_line(cwd.as_str())
         )
         .into()),
     }
@@ -66,7 +66,7 @@ fn command_outcome(Executed { finished, hint }: &Executed) -> Outcome {
         ScriptEnd::Interrupted => (Ending::Failure, STOPPED.to_owned()),
         ScriptEnd::NotStarted(why) => (
             Ending::Failure,
-            format!("the command did not start: {}", visible(why)),
+            format!("the command did not start: {}", sanitize_line(why)),
         ),
     };
     let detail = hint.map_or(detail.clone(), |hint| format!("{detail}; {hint}"));

@@ -6,7 +6,7 @@ use crate::plan::action::Action;
 use crate::plan::state::FileState;
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Validator};
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 pub(super) fn check_take(
     validator: &mut Validator<'_>,
@@ -50,7 +50,7 @@ pub(super) fn check_take(
 }
 
 fn find_obstacle(take: &TakePath, entry: &Lookup, current: Option<&FileState>) -> Option<Mistake> {
-    let path = visible(take.path.as_str());
+    let path = sanitize_line(take.path.as_str());
     // A link is an obstacle for other actions, but TAKE replaces it as a whole (P40).
     if let Some(obstacle) = entry.obstacle().filter(|_| current.is_none()) {
         let hint = "move it out of the way, or leave this action out";
@@ -58,7 +58,7 @@ fn find_obstacle(take: &TakePath, entry: &Lookup, current: Option<&FileState>) -
     }
 
     let known_state = current.map(FileState::known_state);
-    let change = match (&take.was, &known_state) {
+    let change = match (&take.previous, &known_state) {
         (expected, actual) if expected == actual => return None,
         (None, _) => "is there now, and was not",
         (Some(_), None) => "is missing, and existed",

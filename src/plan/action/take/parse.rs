@@ -37,7 +37,7 @@ pub(super) fn parse_take(body: &mut Body<'_>) -> Option<TakePath> {
         NO_FILE => Some(None),
         _ => parse_mode(value).map(Some),
     });
-    let was = required_field(body, "Was", |value| match value {
+    let previous = required_field(body, "Was", |value| match value {
         NO_FILE => Some(None),
         _ => {
             let (mode, imprint) = parse_imprint(value)?;
@@ -50,8 +50,8 @@ pub(super) fn parse_take(body: &mut Body<'_>) -> Option<TakePath> {
     let artifact = parse_bytes(body, becomes);
     body.nothing_below();
 
-    let (becomes, was) = (becomes?, was?);
-    if becomes.is_none() && was.is_none() {
+    let (becomes, previous) = (becomes?, previous?);
+    if becomes.is_none() && previous.is_none() {
         let line = body.line;
         let message = "TAKE makes nothing of nothing";
         body.report(line, message, "leave the action out");
@@ -72,7 +72,7 @@ pub(super) fn parse_take(body: &mut Body<'_>) -> Option<TakePath> {
     Some(TakePath {
         path: path?,
         becomes,
-        was,
+        previous,
     })
 }
 

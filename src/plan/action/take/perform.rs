@@ -10,13 +10,13 @@ use crate::plan::run::error::ActionError;
 use crate::plan::run::{Ending, Outcome, Stage, write};
 use crate::plan::state::{FileState, KnownState, StateMode};
 use crate::text::counted;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 pub(super) fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, ActionError> {
     let (root, path) = (stage.root, Path::new(take.path.as_str()));
     write::no_repository_above(root, &take.path)?;
-    let before = read_current(root, path, take.was.as_ref())?;
-    if before.as_ref().map(FileState::known_state) != take.was {
+    let before = read_current(root, path, take.previous.as_ref())?;
+    if before.as_ref().map(FileState::known_state) != take.previous {
         return Err(changed_path(take));
     }
 
@@ -44,7 +44,7 @@ pub(super) fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Out
 }
 
 fn changed_path(take: &TakePath) -> ActionError {
-    let path = visible(take.path.as_str());
+    let path = sanitize_line(take.path.as_str());
     format!("`{path}` is not what it was when this plan was made; it is as it is").into()
 }
 
@@ -64,7 +64,7 @@ fn read_current(
         FileKind::File(FileMode::Executable) => (StateMode::Executable, root.read(path, limit)),
         FileKind::Link => (StateMode::Link, file::read_link(root, path)),
         FileKind::Dir | FileKind::Other => {
-            let path = visible(&path.to_string_lossy()).into_owned();
+            let path = sanitize_line(&path.to_string_lossy()).into_owned();
             return Err(format!("`{path}` exists and is not a file").into());
         }
     };
@@ -72,7 +72,7 @@ fn read_current(
     match bytes {
         Ok(bytes) => Ok(Some(FileState { mode, bytes })),
         Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            let path = visible(&path.to_string_lossy()).into_owned();
+            let path = sanitize_line(&path.to_string_lossy()).into_owned();
             Err(
                 format!("`{path}` is not what it was when this plan was made; it is as it is")
                     .into(),

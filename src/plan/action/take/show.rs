@@ -6,7 +6,7 @@ use crate::plan::state::{KnownState, StateMode};
 use crate::plan::validate::Step;
 use crate::text::counted;
 use crate::text::path::is_deceptive;
-use crate::text::visible::visible;
+use crate::text::sanitize::sanitize_line;
 
 /// Bytes of a link's target that are shown.
 const MAX_LINK_TARGET: usize = 300;
@@ -29,7 +29,7 @@ pub(super) fn preview_take<'a>(take: &'a TakePath, step: &'a Step) -> Vec<Previe
 
 fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
     let size = |bytes: u64| counted(bytes, "byte");
-    let before = take.was.as_ref();
+    let before = take.previous.as_ref();
     let before = before.map(|before| format!("{}, {}", before.mode, size(before.imprint.size)));
     let Some(becomes) = &take.becomes else {
         let before = before.unwrap_or_default();
@@ -49,7 +49,7 @@ fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
         None => format!("new {after}"),
     }];
     let same = |state: &KnownState| state.imprint == becomes.imprint;
-    if take.was.as_ref().is_some_and(same) {
+    if take.previous.as_ref().is_some_and(same) {
         lines.push("its bytes stay as they are".to_owned());
     }
     lines.push(format!(
@@ -63,14 +63,14 @@ fn describe_take(take: &TakePath, step: &Step) -> Vec<String> {
 fn link_target(step: &Step) -> Option<String> {
     let bytes = step.after.as_deref()?;
     let target = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_LINK_TARGET)]);
-    Some(visible(&target).into_owned())
+    Some(sanitize_line(&target).into_owned())
 }
 
 /// Returns risks that a list of file names does not reveal.
 pub(super) fn take_risks(take: &TakePath, step: &Step) -> Vec<String> {
     let path = &take.path;
     let mut risks = Vec::new();
-    let before = take.was.as_ref();
+    let before = take.previous.as_ref();
     let Some(becomes) = &take.becomes else {
         let size = before.map_or(0, |before| before.imprint.size);
         risks.push(format!("{path} is removed ({})", counted(size, "byte")));

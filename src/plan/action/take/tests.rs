@@ -180,7 +180,7 @@ fn p40_what_is_risky_about_a_take_is_said() {
             artifact: "taken/01".to_owned(),
             imprint: Imprint::of(bytes),
         }),
-        was: Some(FileState::plain("hello\n").known_state()),
+        previous: Some(FileState::plain("hello\n").known_state()),
     };
     let link = |target: &str| {
         risks(

@@ -15,7 +15,7 @@ use crate::plan::samples;
 use crate::plan::{Plan, action};
 use crate::session::meta::{Approver, Status};
 use crate::session::report::{Modification, Report};
-use crate::text::visible::{visible, visible_text};
+use crate::text::sanitize::{sanitize_line, sanitize_text};
 
 #[derive(Debug)]
 struct Turn {
@@ -141,7 +141,7 @@ fn written(turn: &Turn) -> String {
 
 /// Returns the block as the report sanitizes it.
 fn block(caption: &str, language: &str, contents: &str) -> CodeBlock {
-    let mut contents = visible_text(contents).into_owned();
+    let mut contents = sanitize_text(contents).into_owned();
     if !contents.is_empty() && !contents.ends_with('\n') {
         contents.push('\n');
     }
@@ -180,9 +180,9 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
     ) && !outcome.output.is_empty()
     {
         let raw = String::from_utf8_lossy(&outcome.output);
-        let output: String = crate::text::visible::strip_ansi(&raw)
+        let output: String = crate::text::sanitize::strip_ansi(&raw)
             .lines()
-            .map(|line| format!("{}\n", visible(line)))
+            .map(|line| format!("{}\n", sanitize_line(line)))
             .collect();
         blocks.push(block("Output:", "text", &output));
     }
@@ -191,7 +191,7 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
 }
 
 fn rendered_fields(action: &action::Action) -> Vec<ReportField> {
-    let text = |text: &String| visible(text).into_owned();
+    let text = |text: &String| sanitize_line(text).into_owned();
     let field = |f: &crate::plan::Field| ReportField {
         key: text(&f.key),
         value: text(&f.value),
@@ -258,7 +258,7 @@ proptest! {
         let text = written(&turn);
         let facts = read(&text).expect("a report");
         prop_assert!(!text.chars().any(|c| c != '\n' && c != '\t' && c != '\r' && crate::text::path::is_deceptive(c)), "{:?}", text);
-        prop_assert_eq!(&facts.title, &*visible(&turn.plan.title));
+        prop_assert_eq!(&facts.title, &*sanitize_line(&turn.plan.title));
         let sections: Vec<&str> = facts.sections.iter().map(|section| section.title.as_str()).collect();
         let rejected = if turn.outcomes.is_empty() { "Validation Errors " } else { "" };
         let prompt = if turn.hostile_text.trim().is_empty() { "" } else { "User Prompt " };
@@ -274,7 +274,7 @@ proptest! {
         let memos: Vec<bool> = facts.memos.iter().map(|(applied, _)| *applied).collect();
         prop_assert_eq!(&memos, &turn.memos);
         for ((_, change), memo) in facts.memos.iter().zip(&turn.plan.memos) {
-            prop_assert!(change.ends_with(&*visible(&memo.text)), "{}", change);
+            prop_assert!(change.ends_with(&*sanitize_line(&memo.text)), "{}", change);
         }
 
         prop_assert_eq!(facts.actions.len(), turn.plan.actions.len(), "{}", text);
@@ -319,7 +319,7 @@ fn the_documents_example_is_read() {
         .into_iter()
         .find(|(_, code)| code.info == "markdown")
         .expect("the example");
-    let facts = read(lines.span(example.1.content.clone())).expect("a report");
+    let facts = read(lines.span(example.1.line_range.clone())).expect("a report");
     let outcome_of = |action: &ReportAction| {
         format!(
             "{} {}",

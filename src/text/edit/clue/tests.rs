@@ -135,8 +135,8 @@ fn elisions_are_recognised() {
 #[test]
 fn what_was_pasted_along_can_be_taken_off() {
     let check = |find: &str, expected: &[&str]| {
-        let found: Vec<String> = cures(find).into_iter().map(|(_, text)| text).collect();
-        assert_eq!(found, expected, "for {find:?}");
+        let actual: Vec<String> = cures(find).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(actual, expected, "for {find:?}");
     };
     check("12 | a\n13 |   b\n", &["a\n  b\n"]);
     check("  12\ta\n\n  13\t  b\n", &["a\n\n  b\n"]);

@@ -153,7 +153,7 @@ fn hide_secrets_in_overlay(
     let copy = &project.settings.worktree.copy;
     let root = overlay.root()?;
     let hidden = found.and_then(|found| {
-        open_dirs(repository, lower.tree, &root, &found.closed)?;
+        open_dirs(repository, lower.tree, &root, &found.read_only_dirs)?;
         worktree.keep_hidden(&found.keyed)?;
         hide_secrets(repository, lower, &root, (found, copy))
     });

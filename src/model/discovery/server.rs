@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::host::http::{self, Response, StatusCode, Url, redirect};
-use crate::model::outside::Variable;
-use crate::text::visible::visible;
+use crate::model::model_env::Variable;
+use crate::text::sanitize::sanitize_line;
 
 const LIMIT: Duration = Duration::from_secs(1);
 /// Maximum size of the reply in bytes.
@@ -80,7 +80,7 @@ pub fn usual(variable: &Variable) -> Vec<ServerAddress> {
 }
 
 /// Parses an address given by the user. Ignores its path.
-pub fn named(address: &str) -> Option<ServerAddress> {
+pub fn parse_address(address: &str) -> Option<ServerAddress> {
     let url = Url::parse(address.trim()).ok()?;
     let is_fit = matches!(url.scheme(), "http" | "https") && url.has_host();
     is_fit.then(|| ServerAddress {
@@ -93,17 +93,17 @@ pub fn named(address: &str) -> Option<ServerAddress> {
 /// Parses `OLLAMA_HOST`: a host, a port, both, or a URL.
 fn ollama_origin(host: &str) -> Option<String> {
     let host = host.trim().trim_end_matches('/');
-    let (scheme, rest) = match host.split_once("://") {
-        Some((scheme, rest)) => (scheme, rest),
+    let (scheme, authority) = match host.split_once("://") {
+        Some((scheme, authority)) => (scheme, authority),
         None => ("http", host),
     };
-    let rest = if rest.starts_with(':') {
-        format!("127.0.0.1{rest}")
+    let authority = if authority.starts_with(':') {
+        format!("127.0.0.1{authority}")
     } else {
-        rest.to_owned()
+        authority.to_owned()
     };
 
-    let mut url = Url::parse(&format!("{scheme}://{rest}")).ok()?;
+    let mut url = Url::parse(&format!("{scheme}://{authority}")).ok()?;
     // With a scheme, Ollama uses the scheme's default port instead of its own.
     if url.port().is_none() && !host.contains("://") {
         url.set_port(Some(OLLAMA_PORT)).ok()?;
@@ -113,7 +113,7 @@ fn ollama_origin(host: &str) -> Option<String> {
         url.set_host(Some("127.0.0.1")).ok()?;
     }
 
-    named(url.as_str()).map(|address| address.origin)
+    parse_address(url.as_str()).map(|address| address.origin)
 }
 
 /// Lists a server's models. `None` if no model server listens there.
@@ -172,7 +172,7 @@ fn models(bytes: &[u8]) -> Option<Vec<String>> {
 /// `true` if an id can be displayed and written to a file without escaping.
 fn is_plain(id: &str) -> bool {
     let is_short = (1..=MAX_ID).contains(&id.len());
-    is_short && !id.contains(char::is_whitespace) && visible(id) == id
+    is_short && !id.contains(char::is_whitespace) && sanitize_line(id) == id
 }
 
 fn is_other(id: &str) -> bool {
@@ -192,10 +192,10 @@ mod tests {
     use super::*;
 
     fn check(reply: &str, expected: Option<&[&str]>) {
-        let found = models(reply.as_bytes());
-        let found = found.as_ref().map(|ids| ids.iter().map(String::as_str));
+        let actual = models(reply.as_bytes());
+        let actual = actual.as_ref().map(|ids| ids.iter().map(String::as_str));
         assert_eq!(
-            found.map(Iterator::collect::<Vec<_>>).as_deref(),
+            actual.map(Iterator::collect::<Vec<_>>).as_deref(),
             expected,
             "{reply}"
         );
@@ -230,8 +230,8 @@ mod tests {
     #[test]
     fn a_list_has_an_end() {
         let ids: Vec<String> = (0..1000).map(|n| format!(r#"{{"id":"m{n}"}}"#)).collect();
-        let found = models(format!(r#"{{"data":[{}]}}"#, ids.join(",")).as_bytes());
-        assert_eq!(found.map(|ids| ids.len()), Some(MAX_MODELS));
+        let actual = models(format!(r#"{{"data":[{}]}}"#, ids.join(",")).as_bytes());
+        assert_eq!(actual.map(|ids| ids.len()), Some(MAX_MODELS));
     }
 
     #[test]
@@ -241,9 +241,9 @@ mod tests {
             addresses.map(|address| address.origin).collect()
         };
         let others = [8080, 1234, 8000].map(|port| format!("http://127.0.0.1:{port}"));
-        let check = |found: Vec<String>, ollama: &str| {
-            assert_eq!(found[0], ollama);
-            assert_eq!(found[1..], others);
+        let check = |actual: Vec<String>, ollama: &str| {
+            assert_eq!(actual[0], ollama);
+            assert_eq!(actual[1..], others);
         };
         check(origins(&|_| None), "http://127.0.0.1:11434");
         check(

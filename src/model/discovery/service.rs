@@ -1,6 +1,6 @@
 //! Known API services and their keys in the environment.
 
-use crate::model::outside::Variable;
+use crate::model::model_env::Variable;
 use crate::model::remote::is_placeholder;
 
 /// An API service.
@@ -134,12 +134,12 @@ mod tests {
             let value = set.iter().find(|(set, _)| *set == name);
             value.map(|(_, value)| (*value).to_owned())
         };
-        let found = keys(&variable);
-        let found: Vec<_> = found
+        let actual = keys(&variable);
+        let actual: Vec<_> = actual
             .iter()
-            .map(|found| (found.service.name, found.variable))
+            .map(|key| (key.service.name, key.variable))
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]

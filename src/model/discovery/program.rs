@@ -29,7 +29,7 @@ pub enum ProgramUsage {
         /// Command to run.
         run: &'static [&'static str],
         /// Short description.
-        what: &'static str,
+        summary: &'static str,
         /// `true` if calls can cost money on top of a subscription.
         is_paid: bool,
         /// Major version for which the command works as intended. `None` means any.
@@ -68,7 +68,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
                 "--setting-sources",
                 "user",
             ],
-            what: "your Claude subscription, answers only",
+            summary: "your Claude subscription, answers only",
             is_paid: false,
             only: None,
         },
@@ -86,7 +86,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
                 "--skip-git-repo-check",
                 "-",
             ],
-            what: "your ChatGPT subscription, reads but cannot write",
+            summary: "your ChatGPT subscription, reads but cannot write",
             is_paid: false,
             only: None,
         },
@@ -102,7 +102,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
                 "opencode",
                 "run",
             ],
-            what: "the provider set up in OpenCode, answers only",
+            summary: "the provider set up in OpenCode, answers only",
             is_paid: true,
             only: Some(1),
         },
@@ -112,7 +112,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
         title: "LLM",
         usage: ProgramUsage::Answers {
             run: &["llm", "prompt", "--no-log"],
-            what: "the default model of LLM",
+            summary: "the default model of LLM",
             is_paid: true,
             only: None,
         },
@@ -153,7 +153,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundProgram {
     /// Its entry in [`PROGRAMS`].
-    pub known: &'static KnownProgram,
+    pub entry: &'static KnownProgram,
     /// Path of the executable.
     pub path: PathBuf,
     /// Its version. `None` if it doesn't print a plain one.
@@ -164,14 +164,14 @@ impl FoundProgram {
     /// Name and version.
     pub fn titled(&self) -> String {
         match &self.version {
-            Some(version) => format!("{} {version}", self.known.title),
-            None => self.known.title.to_owned(),
+            Some(version) => format!("{} {version}", self.entry.title),
+            None => self.entry.title.to_owned(),
         }
     }
 
     /// Reason why it can't be used as a model. `None` if it can.
     pub fn refusal(&self) -> Option<String> {
-        match self.known.usage {
+        match self.entry.usage {
             ProgramUsage::Answers {
                 only: Some(major), ..
             } if self.major() != Some(major) => Some(format!(
@@ -187,7 +187,7 @@ impl FoundProgram {
 
     /// Command that downloads a model for its server.
     pub fn getting(&self) -> Option<&'static str> {
-        match self.known.usage {
+        match self.entry.usage {
             ProgramUsage::Serves { get, .. } => Some(get),
             _ => None,
         }
@@ -203,21 +203,21 @@ pub(super) fn on_path(repository: Option<&Path>) -> Vec<(&'static KnownProgram, 
     let excluded: Vec<&Path> = repository.into_iter().collect();
     PROGRAMS
         .iter()
-        .filter_map(|known| {
-            let path = process::find_outside(known.name, &excluded)?;
+        .filter_map(|entry| {
+            let path = process::find_outside(entry.name, &excluded)?;
             // A directory in `PATH` can be a symlink into the repository.
             let real = path.canonicalize().ok()?;
             let is_inside = repository.is_some_and(|repository| {
                 let repository = repository.canonicalize();
                 repository.map_or(true, |repository| real.starts_with(repository))
             });
-            (!is_inside).then_some((known, path))
+            (!is_inside).then_some((entry, path))
         })
         .collect()
 }
 
 /// Gets a program's version.
-pub(super) fn ask(known: &'static KnownProgram, path: &Path) -> FoundProgram {
+pub(super) fn ask(entry: &'static KnownProgram, path: &Path) -> FoundProgram {
     let mut command = process::command(path);
     command.arg("--version");
     // No program gets a key just to print its version.
@@ -225,17 +225,18 @@ pub(super) fn ask(known: &'static KnownProgram, path: &Path) -> FoundProgram {
         command.env_remove(variable);
     });
 
-    let said = probe::probe(&mut command, LIMIT);
+    let output = probe::probe(&mut command, LIMIT);
     FoundProgram {
-        known,
+        entry,
         path: path.to_owned(),
-        version: said.and_then(|said| version(&said)),
+        version: output.and_then(|output| version(&output)),
     }
 }
 
 /// Extracts the version: the first word that starts with two numbers separated by a dot.
-fn version(said: &str) -> Option<String> {
-    said.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '"'))
+fn version(output: &str) -> Option<String> {
+    output
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')' | '"'))
         .map(|word| word.strip_prefix(['v', 'V']).unwrap_or(word))
         .map(|word| word.trim_end_matches(['.', ':']))
         .find(|word| is_version(word))
@@ -262,8 +263,8 @@ fn is_version(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn check(said: &str, expected: Option<&str>) {
-        assert_eq!(version(said).as_deref(), expected, "{said:?}");
+    fn check(output: &str, expected: Option<&str>) {
+        assert_eq!(version(output).as_deref(), expected, "{output:?}");
     }
 
     #[test]
@@ -293,15 +294,15 @@ mod tests {
 
     #[test]
     fn a_program_of_another_generation_is_not_offered() {
-        let known = PROGRAMS.iter().find(|known| known.name == "opencode");
-        let found = |version: Option<&str>| FoundProgram {
-            known: known.unwrap(),
+        let entry = PROGRAMS.iter().find(|entry| entry.name == "opencode");
+        let program = |version: Option<&str>| FoundProgram {
+            entry: entry.unwrap(),
             path: PathBuf::new(),
             version: version.map(str::to_owned),
         };
-        assert_eq!(found(Some("1.18.0")).refusal(), None);
+        assert_eq!(program(Some("1.18.0")).refusal(), None);
         for other in [Some("2.0.1"), None] {
-            let why = found(other).refusal().unwrap();
+            let why = program(other).refusal().unwrap();
             assert!(why.starts_with("only version 1"), "{why}");
         }
     }

@@ -15,9 +15,9 @@ pub(super) type LinePieces<'t> = Vec<(bool, &'t str)>;
 
 struct WordPieces<'t> {
     lines: &'t [&'t str],
-    words: Vec<&'t str>,
+    tokens: Vec<&'t str>,
     /// For each word, its line and its range in that line.
-    places: Vec<(usize, Range<usize>)>,
+    positions: Vec<(usize, Range<usize>)>,
     pieces: Vec<LinePieces<'t>>,
 }
 
@@ -28,13 +28,13 @@ pub(super) fn mark_words<'t>(
     new: &'t [&'t str],
     deadline: Option<Instant>,
 ) -> [Vec<LinePieces<'t>>; 2] {
-    let whole = |lines: &[&'t str]| lines.iter().map(|&line| vec![(false, line)]).collect();
+    let unmarked = |lines: &[&'t str]| lines.iter().map(|&line| vec![(false, line)]).collect();
     if similarity(old.len().min(new.len()), (old.len(), new.len())) < MIN_SIMILARITY {
-        return [whole(old), whole(new)];
+        return [unmarked(old), unmarked(new)];
     }
 
     let (mut old_words, mut new_words) = (WordPieces::of(old), WordPieces::of(new));
-    let both = (&old_words.words[..], &new_words.words[..]);
+    let both = (&old_words.tokens[..], &new_words.tokens[..]);
     let steps = edit_script(StepSearch::Readable, both, deadline);
     let is_same = |step: &&DiffOp| step.tag() == DiffTag::Equal;
     let same = steps
@@ -43,7 +43,7 @@ pub(super) fn mark_words<'t>(
         .map(|step| step.old_range().len())
         .sum();
     if similarity(same, (both.0.len(), both.1.len())) < MIN_SIMILARITY {
-        return [whole(old), whole(new)];
+        return [unmarked(old), unmarked(new)];
     }
 
     for step in &steps {
@@ -64,26 +64,26 @@ fn similarity(same: usize, lengths: (usize, usize)) -> f32 {
 
 impl<'t> WordPieces<'t> {
     fn of(lines: &'t [&'t str]) -> WordPieces<'t> {
-        let (mut words, mut places) = (Vec::new(), Vec::new());
+        let (mut tokens, mut positions) = (Vec::new(), Vec::new());
         for (number, line) in lines.iter().enumerate() {
             let mut start = 0;
             for word in line.tokenize_unicode_words() {
-                words.push(word);
-                places.push((number, start..start + word.len()));
+                tokens.push(word);
+                positions.push((number, start..start + word.len()));
                 start += word.len();
             }
         }
         WordPieces {
             lines,
-            words,
-            places,
+            tokens,
+            positions,
             pieces: vec![Vec::new(); lines.len()],
         }
     }
 
     /// Appends words to the pieces of their lines, merged into one piece per line.
-    fn add(&mut self, words: Range<usize>, differs: bool) {
-        for run in self.places[words].chunk_by(|a, b| a.0 == b.0) {
+    fn add(&mut self, range: Range<usize>, differs: bool) {
+        for run in self.positions[range].chunk_by(|a, b| a.0 == b.0) {
             let (Some((line, first)), Some((_, last))) = (run.first(), run.last()) else {
                 continue;
             };

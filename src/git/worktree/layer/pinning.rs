@@ -25,28 +25,28 @@ use crate::host::file::{Root, make_writable};
 pub fn open_dirs(
     user: &Repository,
     tree: TreeId,
-    view: &Root,
-    closed: &[Vec<u8>],
+    root: &Root,
+    read_only: &[Vec<u8>],
 ) -> anyhow::Result<()> {
     // Permissions do not apply to root.
     if rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let paths: BTreeSet<&[u8]> = closed.iter().map(Vec::as_slice).collect();
+    let paths: BTreeSet<&[u8]> = read_only.iter().map(Vec::as_slice).collect();
     // Parents come first.
     for (path, entry) in user.entries_at(tree, &paths)? {
         if entry.mode == EntryMode::Tree {
-            open_dir(view, path);
+            open_dir(root, path);
         }
     }
     Ok(())
 }
 
 /// Ignores errors: a directory of another user stays as it is, as for the user.
-fn open_dir(view: &Root, path: &[u8]) {
+fn open_dir(root: &Root, path: &[u8]) {
     let path = Path::new(OsStr::from_bytes(path));
     if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-        && let Ok(parent) = view.open_dir(parent)
+        && let Ok(parent) = root.open_dir(parent)
     {
         make_writable(&parent, name);
     }
@@ -57,13 +57,13 @@ fn open_dir(view: &Root, path: &[u8]) {
 pub fn pin(
     user: &Repository,
     tree: TreeId,
-    view: &Root,
+    root: &Root,
     view_path: &Path,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<()> {
     for path in paths {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        ends.for_each(|(end, _)| open_dir(view, &path[..end]));
+        ends.for_each(|(end, _)| open_dir(root, &path[..end]));
     }
 
     let hidden = Hidden::of(user)?;
@@ -83,9 +83,9 @@ pub fn pin(
         version: version::tree_version(user, tree, files.keys().copied())?,
     };
     for (path, entry) in &files {
-        if let WalkResult::Handle(place) = top.walk(path, IfMissing::Make)? {
+        if let WalkResult::Handle(handle) = top.walk(path, IfMissing::Make)? {
             let during = || format!("preparing `{}`", String::from_utf8_lossy(path));
-            pins.pin(&place, path, entry).with_context(during)?;
+            pins.pin(&handle, path, entry).with_context(during)?;
         }
     }
     Ok(())
@@ -97,34 +97,34 @@ struct Pins<'a> {
 }
 
 impl Pins<'_> {
-    fn pin(&mut self, place: &PathHandle, path: &[u8], entry: &TreeEntry) -> anyhow::Result<()> {
-        let found = place.find()?;
-        let is_current = self.is_current(&found, path, entry)?;
-        place.remove_all()?;
-        if is_current && let NameState::File { file, .. } = &found {
+    fn pin(&mut self, handle: &PathHandle, path: &[u8], entry: &TreeEntry) -> anyhow::Result<()> {
+        let state = handle.find()?;
+        let is_current = self.is_current(&state, path, entry)?;
+        handle.remove_all()?;
+        if is_current && let NameState::File { file, .. } = &state {
             // Keeps the time, by which build tools recognize a file.
             let mut file = file.try_clone()?;
             file.seek(io::SeekFrom::Start(0))?;
-            place.copy_from(&mut file)?;
+            handle.copy_from(&mut file)?;
             // The user can have saved it while it was copied.
-            if self.is_current(&place.find()?, path, entry)? {
+            if self.is_current(&handle.find()?, path, entry)? {
                 return Ok(());
             }
-            place.remove_all()?;
+            handle.remove_all()?;
         }
 
-        let content = self.version.contents(path, entry, None)?;
-        place.create(&content, false)?;
+        let contents = self.version.contents(path, entry, None)?;
+        handle.create(&contents, false)?;
         Ok(())
     }
 
     fn is_current(
         &mut self,
-        found: &NameState,
+        state: &NameState,
         path: &[u8],
         entry: &TreeEntry,
     ) -> anyhow::Result<bool> {
-        let marked = version::read_state(self.user, found)?;
-        self.version.is(path, Some(entry), &marked)
+        let mark = version::read_state(self.user, state)?;
+        self.version.is(path, Some(entry), &mark)
     }
 }

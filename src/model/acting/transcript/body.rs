@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{span, string};
 use crate::text::counted;
 use crate::text::fence::fence_for;
-use crate::text::redact::redact;
-use crate::text::visible::visible_text;
+use crate::text::redaction::redact;
+use crate::text::sanitize::sanitize_text;
 
 /// Size in bytes at which rendering stops. The result exceeds it by up to one message.
 const MAX_RENDERED: usize = 1 << 20;
@@ -19,7 +19,7 @@ const MAX_MESSAGE: usize = 64 << 10;
 const MAX_TOOLS: usize = 10_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Course {
+pub(super) struct TranscriptBody {
     text: String,
     /// The current message. Complete once an event of another kind arrives.
     message: String,
@@ -36,7 +36,7 @@ pub(super) struct Course {
     plan: Vec<String>,
 }
 
-impl Course {
+impl TranscriptBody {
     pub(super) fn take(&mut self, line: &Value) {
         if self.text.len() > MAX_RENDERED {
             self.is_cut = true;
@@ -75,8 +75,8 @@ impl Course {
 
     fn agent(&mut self, line: &Value) {
         if let Some(text) = line.get("text").and_then(Value::as_str) {
-            self.say(text);
-            self.say("\n");
+            self.append_text(text);
+            self.append_text("\n");
         } else if !string(line, "/complaint").is_empty() {
             self.end_message();
             self.item("error output:");
@@ -93,7 +93,7 @@ impl Course {
     fn teddy(&mut self, line: &Value) {
         if let Some(permission) = line.get("permission") {
             self.end_message();
-            let [title, kind] = ["/title", "/kind"].map(|place| string(permission, place));
+            let [title, kind] = ["/title", "/kind"].map(|pointer| string(permission, pointer));
             let by = match string(permission, "/by") {
                 "" => String::new(),
                 "person" => ", by the person".to_owned(),
@@ -121,7 +121,7 @@ impl Course {
                 self.item(&format!("{} of JSON", counted(self.others, "line")));
             }
             if !self.has_message {
-                self.say(string(end, "/message"));
+                self.append_text(string(end, "/message"));
                 self.end_message();
             }
         }
@@ -129,14 +129,14 @@ impl Course {
 
     fn update(&mut self, update: &Value) {
         match string(update, "/sessionUpdate") {
-            "agent_message_chunk" => self.say(string(update, "/content/text")),
+            "agent_message_chunk" => self.append_text(string(update, "/content/text")),
             "tool_call" | "tool_call_update" => self.tool(update),
             "plan" => {
                 let steps = update.get("entries").and_then(Value::as_array);
                 let steps = steps.into_iter().flatten().take(100);
                 let step = |step: &Value| {
                     let [content, status] =
-                        ["/content", "/status"].map(|place| string(step, place));
+                        ["/content", "/status"].map(|pointer| string(step, pointer));
                     format!("{}: {}", span(content), span(status))
                 };
                 self.plan = steps.map(step).collect();
@@ -148,28 +148,28 @@ impl Course {
     fn tool(&mut self, update: &Value) {
         self.end_message();
         let id = string(update, "/toolCallId").to_owned();
-        let mut known = self.tools.remove(&id).unwrap_or_default();
-        for (place, field) in ["/title", "/kind"].iter().zip(&mut known) {
-            let said = string(update, place);
-            if !said.is_empty() {
-                said.clone_into(field);
+        let mut labels = self.tools.remove(&id).unwrap_or_default();
+        for (pointer, field) in ["/title", "/kind"].iter().zip(&mut labels) {
+            let text = string(update, pointer);
+            if !text.is_empty() {
+                text.clone_into(field);
             }
         }
 
         match string(update, "/status") {
             status @ ("completed" | "failed") => {
-                self.item(&format!("{}: {status}", tool_line(&known[0], &known[1])));
+                self.item(&format!("{}: {status}", tool_line(&labels[0], &labels[1])));
             }
             // Rendered once it has finished, or at the end.
-            _ if self.tools.len() < MAX_TOOLS => drop(self.tools.insert(id, known)),
+            _ if self.tools.len() < MAX_TOOLS => drop(self.tools.insert(id, labels)),
             _ => {}
         }
     }
 
     /// Appends a chunk of a message.
-    fn say(&mut self, piece: &str) {
-        let room = MAX_MESSAGE.saturating_sub(self.message.len());
-        let end = (0..=room.min(piece.len()))
+    fn append_text(&mut self, piece: &str) {
+        let capacity = MAX_MESSAGE.saturating_sub(self.message.len());
+        let end = (0..=capacity.min(piece.len()))
             .rev()
             .find(|end| piece.is_char_boundary(*end));
         self.message.push_str(&piece[..end.unwrap_or_default()]);
@@ -195,7 +195,7 @@ impl Course {
     /// Renders a text as a fenced block.
     fn block(&mut self, text: &str) {
         let text = redact(text.trim_end());
-        let text = visible_text(&text);
+        let text = sanitize_text(&text);
         let fence = fence_for(&text, 3);
         write!(self.text, "{fence}text\n{text}\n{fence}\n\n")
             .expect("writing to a string cannot fail");

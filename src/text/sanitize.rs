@@ -18,28 +18,31 @@ pub const MAX_BLANKS: usize = 80;
 const TAB: usize = 8;
 
 /// Sanitizes text for a single line. Deceptive characters and newlines are shown as `\u{..}`.
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     show(text, Shape::Line)
 }
 
 /// Shows blank characters other than the space, the tab and line ends as `\u{..}`: to a shell, a
 /// no-break space is part of a word.
-pub fn visible_blanks(text: &str) -> Cow<'_, str> {
+pub fn sanitize_blanks(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| !matches!(c, ' ' | '\t' | '\n' | '\r') && is_blank(c);
     if !text.contains(hidden) {
         return Cow::Borrowed(text);
     }
 
-    let shown = text.chars().map(|c| match hidden(c) {
+    let escaped = text.chars().map(|c| match hidden(c) {
         true => format!("\\u{{{:x}}}", u32::from(c)),
         false => c.to_string(),
     });
-    Cow::Owned(shown.collect())
+    Cow::Owned(escaped.collect())
 }
 
 /// Like [`visible`], but keeps tabs, so that the line can be copied.
-pub fn visible_tabbed(text: &str) -> String {
-    text.split('\t').map(visible).collect::<Vec<_>>().join("\t")
+pub fn sanitize_tabbed(text: &str) -> String {
+    text.split('\t')
+        .map(sanitize_line)
+        .collect::<Vec<_>>()
+        .join("\t")
 }
 
 /// Truncates a text to `most` characters and appends an ellipsis.
@@ -51,22 +54,22 @@ pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// Like [`visible`], but keeps newlines.
-pub fn visible_block(text: &str) -> Cow<'_, str> {
+pub fn sanitize_block(text: &str) -> Cow<'_, str> {
     show(text, Shape::Block)
 }
 
 /// Like [`visible_block`], but also keeps spaces, tabs and CRLF, for text that programs parse.
-pub fn visible_text(text: &str) -> Cow<'_, str> {
+pub fn sanitize_text(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| !matches!(c, '\n' | '\t') && is_deceptive(c);
     if !text.contains(hidden) {
         return Cow::Borrowed(text);
     }
 
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
-            '\r' if rest.peek() == Some(&'\n') => out.push(c),
+            '\r' if chars.peek() == Some(&'\n') => out.push(c),
             c if hidden(c) => {
                 write!(out, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail")
             }
@@ -78,7 +81,7 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
 }
 
 /// Like [`visible_block`], and shows each byte that is not UTF-8 as `\xff`.
-pub fn visible_bytes(bytes: &[u8]) -> String {
+pub fn sanitize_bytes(bytes: &[u8]) -> String {
     let mut screen = TextScreen::new(Shape::Block, bytes.len());
     for chunk in bytes.utf8_chunks() {
         screen.text(chunk.valid());
@@ -90,7 +93,7 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
 }
 
 /// Replaces deceptive characters in JSON by JSON escapes, which don't change its meaning.
-pub fn visible_json(json: &str) -> Cow<'_, str> {
+pub fn sanitize_json(json: &str) -> Cow<'_, str> {
     let hidden = |c: char| c != '\n' && is_deceptive(c);
     let is_plain = |byte: u8| byte == b'\n' || (b' '..=b'~').contains(&byte);
     if json.bytes().all(is_plain) || !json.contains(hidden) {
@@ -120,20 +123,20 @@ pub fn strip_ansi(text: &str) -> Cow<'_, str> {
     }
 
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(starts_sequence) {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let length = sequence_length(rest).unwrap_or_else(|| {
-            let first = rest.chars().next().map_or(0, char::len_utf8);
-            out.push_str(&rest[..first]);
+    let mut remaining = text;
+    while let Some(at) = remaining.find(starts_sequence) {
+        out.push_str(&remaining[..at]);
+        remaining = &remaining[at..];
+        let length = sequence_length(remaining).unwrap_or_else(|| {
+            let first = remaining.chars().next().map_or(0, char::len_utf8);
+            out.push_str(&remaining[..first]);
             first
         });
 
-        rest = &rest[length..];
+        remaining = &remaining[length..];
     }
 
-    out.push_str(rest);
+    out.push_str(remaining);
     Cow::Owned(out)
 }
 
@@ -146,11 +149,11 @@ enum Shape {
 fn show(text: &str, shape: Shape) -> Cow<'_, str> {
     let mut screen = TextScreen::new(shape, text.len());
     screen.text(text);
-    let shown = screen.finish();
-    if shown == text {
+    let sanitized = screen.finish();
+    if sanitized == text {
         Cow::Borrowed(text)
     } else {
-        Cow::Owned(shown)
+        Cow::Owned(sanitized)
     }
 }
 
@@ -278,35 +281,35 @@ mod tests {
 
     #[test]
     fn a_blank_that_is_no_space_is_shown() {
-        let shown = visible_blanks("rm\u{a0}-rf \u{2003}x\t\u{3000}\u{2800}\n");
-        assert_eq!(shown, "rm\\u{a0}-rf \\u{2003}x\t\\u{3000}\\u{2800}\n");
-        assert!(matches!(visible_blanks("a b\t\r\n"), Cow::Borrowed(_)));
+        let sanitized = sanitize_blanks("rm\u{a0}-rf \u{2003}x\t\u{3000}\u{2800}\n");
+        assert_eq!(sanitized, "rm\\u{a0}-rf \\u{2003}x\t\\u{3000}\\u{2800}\n");
+        assert!(matches!(sanitize_blanks("a b\t\r\n"), Cow::Borrowed(_)));
     }
 
     #[test]
     fn json_says_the_same_without_a_character_that_hides() {
         let value = serde_json::json!({ "a": "\u{9b}2J\u{202e}\u{7f}\u{e0041} ü\n" });
         let pretty = serde_json::to_string_pretty(&value).expect("a value is JSON");
-        let shown = visible_json(&pretty);
+        let sanitized = sanitize_json(&pretty);
         assert_eq!(
-            shown,
+            sanitized,
             "{\n  \"a\": \"\\u009b2J\\u202e\\u007f\\udb40\\udc41 ü\\n\"\n}"
         );
         assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&shown).expect("it is still JSON"),
+            serde_json::from_str::<serde_json::Value>(&sanitized).expect("it is still JSON"),
             value
         );
     }
 
     fn check(text: &str, expected: &str) {
-        assert_eq!(visible_block(text), expected, "for {text:?}");
+        assert_eq!(sanitize_block(text), expected, "for {text:?}");
     }
 
     #[test]
     fn harmless_text_is_borrowed() {
         let text = "fn größe() -> 数 {\n    1 // 😀\n}\n";
-        assert!(matches!(visible_block(text), Cow::Borrowed(_)));
-        assert!(matches!(visible("a  b"), Cow::Borrowed(_)));
+        assert!(matches!(sanitize_block(text), Cow::Borrowed(_)));
+        assert!(matches!(sanitize_line("a  b"), Cow::Borrowed(_)));
     }
 
     #[test]
@@ -323,7 +326,7 @@ mod tests {
     #[test]
     fn a_newline_stays_in_a_block_only() {
         check("a\nb\r\n", "a\nb\\u{d}\n");
-        assert_eq!(visible("a\nb"), "a\\u{a}b");
+        assert_eq!(sanitize_line("a\nb"), "a\\u{a}b");
     }
 
     #[test]
@@ -358,10 +361,10 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_spelt() {
         assert_eq!(
-            visible_bytes(b"ok\xff\xfe\nx\xe2\x82"),
+            sanitize_bytes(b"ok\xff\xfe\nx\xe2\x82"),
             "ok\\xff\\xfe\nx\\xe2\\x82"
         );
-        assert_eq!(visible_bytes("ü\u{7}".as_bytes()), "ü\\u{7}");
+        assert_eq!(sanitize_bytes("ü\u{7}".as_bytes()), "ü\\u{7}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct ModelOffer {
     /// The model or program behind it.
     pub about: String,
     /// One-line description.
-    pub what: String,
+    pub summary: String,
     /// `true` if calls cost money.
     pub is_paid: bool,
     /// Its entry in the configuration.
@@ -46,11 +46,11 @@ impl FoundModels {
         let programs = |is_paid: bool| {
             self.programs
                 .iter()
-                .filter(|found| found.refusal().is_none())
-                .filter_map(|found| Some((found, program_offer(found.known)?)))
+                .filter(|program| program.refusal().is_none())
+                .filter_map(|program| Some((program, program_offer(program.entry)?)))
                 .filter(move |(_, offer)| offer.is_paid == is_paid)
-                .map(|(found, offer)| ModelOffer {
-                    about: found.titled(),
+                .map(|(program, offer)| ModelOffer {
+                    about: program.titled(),
                     ..offer
                 })
         };
@@ -69,24 +69,24 @@ impl FoundModels {
 
     /// Programs that are installed but not offered, with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&FoundProgram, String)> {
-        self.programs.iter().filter_map(|found| {
+        self.programs.iter().filter_map(|program| {
             let server = self
                 .servers
                 .iter()
-                .find(|server| server.address.title == found.known.title);
-            match (server, found.getting()) {
+                .find(|server| server.address.title == program.entry.title);
+            match (server, program.getting()) {
                 (Some(server), Some(get)) if server.models.is_empty() => {
-                    Some((found, format!("it has no model yet; `{get}` gets one")))
+                    Some((program, format!("it has no model yet; `{get}` gets one")))
                 }
                 (Some(_), Some(_)) => None,
-                _ => Some((found, found.refusal()?)),
+                _ => Some((program, program.refusal()?)),
             }
         })
     }
 
     /// Finds a model by an offer's name, or by `name:id` for other models of a service or server.
     /// Known programs and services are found even if they aren't on this machine.
-    pub fn named(&self, word: &str) -> Option<ModelOffer> {
+    pub fn find_offer(&self, word: &str) -> Option<ModelOffer> {
         let (name, id) = match word.split_once(':') {
             Some((name, id)) => (name, Some(id.trim())),
             None => (word, None),
@@ -97,8 +97,8 @@ impl FoundModels {
 
         let service = SERVICES.iter().find(|service| service.name == name);
         if let Some(service) = service {
-            let found = self.keys.iter().find(|key| key.service == service);
-            let variable = found.map_or(service.variables[0], |key| key.variable);
+            let found_key = self.keys.iter().find(|key| key.service == service);
+            let variable = found_key.map_or(service.variables[0], |key| key.variable);
             return Some(service_offer(service, variable, id));
         }
 
@@ -114,24 +114,27 @@ impl FoundModels {
             .into_iter()
             .find(|offer| id.is_none() && offer.name == name)
             .or_else(|| {
-                let known = PROGRAMS.iter().find(|known| known.name == name)?;
-                program_offer(known).filter(|_| id.is_none())
+                let entry = PROGRAMS.iter().find(|entry| entry.name == name)?;
+                program_offer(entry).filter(|_| id.is_none())
             })
     }
 }
 
 /// `None` for programs that don't answer.
-fn program_offer(known: &KnownProgram) -> Option<ModelOffer> {
+fn program_offer(entry: &KnownProgram) -> Option<ModelOffer> {
     let ProgramUsage::Answers {
-        run, what, is_paid, ..
-    } = known.usage
+        run,
+        summary,
+        is_paid,
+        ..
+    } = entry.usage
     else {
         return None;
     };
     Some(ModelOffer {
-        name: known.name.to_owned(),
-        about: known.title.to_owned(),
-        what: what.to_owned(),
+        name: entry.name.to_owned(),
+        about: entry.title.to_owned(),
+        summary: summary.to_owned(),
         is_paid,
         settings: ModelSettings {
             kind: "command".to_owned(),
@@ -149,7 +152,7 @@ fn service_offer(service: &ApiService, variable: &str, id: Option<&str>) -> Mode
     ModelOffer {
         name: service.name.to_owned(),
         about: format!("{id} with {variable}"),
-        what: format!("the API of {}, paid per token", service.title),
+        summary: format!("the API of {}, paid per token", service.title),
         is_paid: true,
         settings: ModelSettings {
             kind: service.kind.to_owned(),
@@ -170,7 +173,7 @@ fn served_offer(server: &FoundServer, id: &str) -> ModelOffer {
     ModelOffer {
         name: server.address.name.to_owned(),
         about: format!("{id}, {}", server.titled()),
-        what: "local, free; small models often fail; 14B or more recommended".to_owned(),
+        summary: "local, free; small models often fail; 14B or more recommended".to_owned(),
         is_paid: false,
         settings: ModelSettings {
             kind: "openai".to_owned(),
@@ -195,8 +198,8 @@ mod tests {
 
     use super::*;
     use crate::config::edit::flow;
-    use crate::model::found::server::{named, usual};
-    use crate::model::found::service::FoundKey;
+    use crate::model::discovery::server::{parse_address, usual};
+    use crate::model::discovery::service::FoundKey;
 
     fn all() -> FoundModels {
         FoundModels {
@@ -209,14 +212,14 @@ mod tests {
                 .collect(),
             programs: PROGRAMS
                 .iter()
-                .map(|known| FoundProgram {
-                    known,
+                .map(|entry| FoundProgram {
+                    entry,
                     path: PathBuf::new(),
                     version: Some("1.5.0".to_owned()),
                 })
                 .collect(),
             servers: vec![FoundServer {
-                address: named("http://127.0.0.1:9").unwrap(),
+                address: parse_address("http://127.0.0.1:9").unwrap(),
                 models: vec!["b".to_owned(), "a:7b".to_owned()],
             }],
         }
@@ -233,7 +236,7 @@ mod tests {
         );
         let refused: Vec<&str> = all()
             .refused()
-            .map(|(found, _)| found.known.name)
+            .map(|(program, _)| program.entry.name)
             .collect::<Vec<_>>();
         assert_eq!(refused, ["gemini", "aider", "ollama", "lms"]);
     }
@@ -241,14 +244,14 @@ mod tests {
     #[test]
     fn a_server_without_models_says_how_to_get_one() {
         let check = |models: &[&str], expected: Option<&str>| {
-            let mut found = all();
-            found.servers = vec![FoundServer {
+            let mut discovered = all();
+            discovered.servers = vec![FoundServer {
                 address: usual(&|_| None).remove(0),
                 models: models.iter().map(|&id| id.to_owned()).collect(),
             }];
-            let why = found
+            let why = discovered
                 .refused()
-                .find(|(program, _)| program.known.name == "ollama")
+                .find(|(program, _)| program.entry.name == "ollama")
                 .map(|(_, why)| why);
             assert_eq!(why.as_deref(), expected);
         };
@@ -262,11 +265,11 @@ mod tests {
     #[test]
     fn a_word_names_an_offer_or_another_model_of_it() {
         let check = |word: &str, expected: Option<(&str, &str)>| {
-            let offer = all().named(word);
-            let found = offer
+            let offer = all().find_offer(word);
+            let actual = offer
                 .as_ref()
                 .map(|offer| (offer.name.as_str(), offer.settings.id.as_str()));
-            assert_eq!(found, expected, "{word}");
+            assert_eq!(actual, expected, "{word}");
         };
         check("claude", Some(("claude", "")));
         check("groq", Some(("groq", "openai/gpt-oss-120b")));
@@ -279,7 +282,7 @@ mod tests {
         check("openai:", None);
         let none = FoundModels::default();
         assert_eq!(
-            none.named("codex").map(|offer| offer.name).as_deref(),
+            none.find_offer("codex").map(|offer| offer.name).as_deref(),
             Some("codex")
         );
     }
@@ -287,15 +290,15 @@ mod tests {
     #[test]
     fn what_is_offered_is_what_the_document_shows() {
         let document = include_str!("../../../docs/models.md");
-        for known in &PROGRAMS {
-            let Some(offer) = program_offer(known) else {
+        for program in &PROGRAMS {
+            let Some(offer) = program_offer(program) else {
                 continue;
             };
-            let start = format!("  {}: {{", known.name);
+            let start = format!("  {}: {{", program.name);
             let line = document.lines().find(|line| line.starts_with(&start));
             let (_, entry) = line.unwrap().split_once(": ").unwrap();
-            let shown: ModelSettings = serde_yaml::from_str(entry).unwrap();
-            assert_eq!(shown, offer.settings, "{}", known.name);
+            let documented: ModelSettings = serde_yaml::from_str(entry).unwrap();
+            assert_eq!(documented, offer.settings, "{}", program.name);
         }
     }
 

@@ -14,7 +14,7 @@ use program::FoundProgram;
 use server::{FoundServer, ServerAddress};
 use service::FoundKey;
 
-use super::outside::Variable;
+use super::model_env::Variable;
 use crate::host::threads::{join_both, parallel_map};
 
 /// Everything that was found.
@@ -30,7 +30,7 @@ pub struct FoundModels {
 
 /// Places to probe.
 #[derive(Debug, Clone, Default)]
-pub struct LookPlaces<'a> {
+pub struct ProbeTargets<'a> {
     /// The current repository. Programs inside it are never run.
     pub repository: Option<&'a Path>,
     /// Servers to query.
@@ -41,17 +41,17 @@ pub struct LookPlaces<'a> {
 
 impl FoundModels {
     /// Runs all probes in parallel.
-    pub fn look(places: &LookPlaces<'_>, variable: &Variable) -> FoundModels {
-        let found = if places.programs {
-            program::on_path(places.repository)
+    pub fn discover(targets: &ProbeTargets<'_>, variable: &Variable) -> FoundModels {
+        let installed = if targets.programs {
+            program::on_path(targets.repository)
         } else {
             Vec::new()
         };
         let keys = service::keys(variable);
 
         let (programs, servers) = join_both(
-            || parallel_map(&found, |(known, path)| program::ask(known, path)),
-            || parallel_map(&places.servers, server::ask),
+            || parallel_map(&installed, |(entry, path)| program::ask(entry, path)),
+            || parallel_map(&targets.servers, server::ask),
         );
         FoundModels {
             keys,

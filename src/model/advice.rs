@@ -1,7 +1,7 @@
 //! Suggestions for a model name that matches nothing.
 
-use super::found::program::{PROGRAMS, ProgramUsage};
-use super::found::service::SERVICES;
+use super::discovery::program::{PROGRAMS, ProgramUsage};
+use super::discovery::service::SERVICES;
 use super::settings::ModelKind;
 use crate::text::near::nearest;
 
@@ -23,32 +23,32 @@ const FAMILIES: [(&str, &str); 12] = [
 
 /// Suggests a model for an unknown name and lists the configured ones.
 pub fn model_advice(word: &str, configured: &[String]) -> String {
-    let known = match configured {
+    let listing = match configured {
         [] => "no model is configured: `teddy setup` finds one".to_owned(),
         names => {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             format!("configured: {}", names.join(", "))
         }
     };
-    match likely_model(word, configured) {
-        Some(likely) if likely.ends_with('?') => format!("{likely} {known}"),
-        Some(likely) => format!("{likely}; {known}"),
+    match suggest_model(word, configured) {
+        Some(suggestion) if suggestion.ends_with('?') => format!("{suggestion} {listing}"),
+        Some(suggestion) => format!("{suggestion}; {listing}"),
         None => format!(
-            "{known}; or use `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`"
+            "{listing}; or use `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`"
         ),
     }
 }
 
-fn likely_model(word: &str, configured: &[String]) -> Option<String> {
-    let mean = |meant: &str| format!("did you mean `{meant}`?");
+fn suggest_model(word: &str, configured: &[String]) -> Option<String> {
+    let did_you_mean = |suggestion: &str| format!("did you mean `{suggestion}`?");
     if let Some(name) = nearest(word, configured.iter().map(String::as_str)) {
-        return Some(mean(name));
+        return Some(did_you_mean(name));
     }
 
     let is_offered = SERVICES.iter().any(|service| service.name == word)
-        || PROGRAMS
-            .iter()
-            .any(|known| known.name == word && matches!(known.usage, ProgramUsage::Answers { .. }));
+        || PROGRAMS.iter().any(|program| {
+            program.name == word && matches!(program.usage, ProgramUsage::Answers { .. })
+        });
     if is_offered {
         return Some(format!("`teddy setup --model {word}` sets it up"));
     }
@@ -57,8 +57,8 @@ fn likely_model(word: &str, configured: &[String]) -> Option<String> {
         if SERVICES.iter().any(|service| service.name == kind) {
             return Some(format!("`teddy setup --model {word}` sets it up"));
         }
-        let kind = nearest(kind, ModelKind::words())?;
-        return Some(mean(&format!("{kind}:{id}")));
+        let kind = nearest(kind, ModelKind::names())?;
+        return Some(did_you_mean(&format!("{kind}:{id}")));
     }
 
     let lower = word.to_ascii_lowercase();
@@ -66,7 +66,7 @@ fn likely_model(word: &str, configured: &[String]) -> Option<String> {
         .iter()
         .find(|(start, _)| is_of_family(&lower, start))?;
     Some(match *service {
-        "openai" | "anthropic" => mean(&format!("{service}:{word}")),
+        "openai" | "anthropic" => did_you_mean(&format!("{service}:{word}")),
         service => format!("`teddy setup --model {service}:{word}` sets it up"),
     })
 }
@@ -74,7 +74,7 @@ fn likely_model(word: &str, configured: &[String]) -> Option<String> {
 /// Matches `o3` and `o3-mini`, but not `o3x`.
 fn is_of_family(id: &str, start: &str) -> bool {
     id.strip_prefix(start)
-        .is_some_and(|rest| start.ends_with('-') || rest.is_empty() || rest.starts_with('-'))
+        .is_some_and(|suffix| start.ends_with('-') || suffix.is_empty() || suffix.starts_with('-'))
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     fn check(word: &str, expected: Option<&str>) {
         let configured = ["sonnet".to_owned(), "local".to_owned()];
         assert_eq!(
-            likely_model(word, &configured).as_deref(),
+            suggest_model(word, &configured).as_deref(),
             expected,
             "{word}"
         );

@@ -13,7 +13,7 @@ pub type RecordedAnswers = dyn Fn(&str) -> Option<Vec<String>>;
 
 /// Everything models need from their surroundings.
 #[derive(Clone)]
-pub struct Outside {
+pub struct ModelEnv {
     /// Reads an environment variable.
     pub variable: Rc<Variable>,
     /// Polled during a request; `true` cancels it.
@@ -30,10 +30,10 @@ pub struct Outside {
     pub replayed: usize,
 }
 
-impl Default for Outside {
+impl Default for ModelEnv {
     /// The process environment, and no user.
-    fn default() -> Outside {
-        Outside {
+    fn default() -> ModelEnv {
+        ModelEnv {
             variable: Rc::new(crate::host::env::var),
             stopped: Rc::new(|| false),
             note: Rc::new(|_| ()),

@@ -5,9 +5,9 @@ use crate::commit::variable;
 
 /// Passes the linker arguments to cargo. Without fixed addresses, the loader relocates 70,000
 /// addresses at each start, which doubles the time of `teddy --version`.
-pub fn say() {
+pub fn emit() {
     println!("cargo::rerun-if-env-changed=TEDDY_PIE");
-    let is = |name: &str, value: &str| variable(name).is_some_and(|found| found == value);
+    let is = |name: &str, value: &str| variable(name).is_some_and(|actual| actual == value);
     let features = variable("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     let is_static = features.split(',').any(|feature| feature == "crt-static");
     let is_release = is("PROFILE", "release") && variable("TEDDY_PIE").is_none();
