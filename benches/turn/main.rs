@@ -313,7 +313,7 @@ impl Bench {
                 n += 1;
                 repository.write_blob(format!("{n}").as_bytes()).unwrap();
             }
-            assert!(teddy::host::sync::sync_whole(&folder).unwrap());
+            assert!(teddy::host::file::sync_whole(&folder).unwrap());
         };
         let times = sample(SAMPLES, ours, || self.workspace.git(&["status", "--short"]));
         self.row(

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::ReviewVerdict;
+use crate::change::review::ReviewVerdict;
 
 /// The phase of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //!
 //! Uses the Markdown parser, so headings in code blocks don't count.
 
-use crate::text::lines::Lines;
+use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// A heading with its content, up to the next heading of the same or a higher level.

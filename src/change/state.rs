@@ -8,17 +8,19 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::document::Documents;
-use super::entry::ChangeEntry;
 use super::id::ChangeId;
 use super::phase::{self, ChangeEvent, ChangePhase, Illegal};
-use super::usage::{ChangeUsage, StepUsage};
+use super::review::Issues;
+use crate::change::review::ReviewVerdict;
 use crate::git::object::{CommitId, TreeId};
 use crate::text::yaml;
 
 /// Path of the file.
 pub const FILE: &str = "STATE.yaml";
+
 /// The format version that TeDDy writes.
 pub const SCHEMA: u64 = 1;
+
 /// Maximum size in bytes.
 pub const MAX_FILE: usize = 4 << 20;
 
@@ -243,6 +245,135 @@ struct StateVersion {
 /// Serializes `STATE.yaml`.
 pub fn write(state: &ChangeState) -> String {
     serde_yaml::to_string(state).expect("plain structs of strings and numbers are always YAML")
+}
+
+/// Total usage of a change.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChangeUsage {
+    /// Number of answers.
+    #[serde(default)]
+    pub calls: u64,
+    /// Input tokens.
+    #[serde(default)]
+    pub tokens_in: u64,
+    /// Output tokens.
+    #[serde(default)]
+    pub tokens_out: u64,
+    /// Dollars. Calls without a known price count as zero.
+    #[serde(default)]
+    pub cost: f64,
+    /// Unknown fields of later versions.
+    #[serde(flatten)]
+    pub rest: serde_yaml::Mapping,
+}
+
+/// Usage of one step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepUsage {
+    /// Name of the model in the configuration.
+    pub model: String,
+    /// Number of answers until one was valid.
+    #[serde(default)]
+    pub calls: u64,
+    /// Input tokens.
+    #[serde(default)]
+    pub tokens_in: u64,
+    /// Output tokens.
+    #[serde(default)]
+    pub tokens_out: u64,
+    /// Dollars. `None` if no price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Additional dollars that count only against the limit, from calls whose price is partly
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<f64>,
+}
+
+impl ChangeUsage {
+    /// Adds the usage of a step.
+    pub fn add(&mut self, step: &StepUsage) {
+        self.calls = self.calls.saturating_add(step.calls);
+        self.tokens_in = self.tokens_in.saturating_add(step.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(step.tokens_out);
+        self.cost += step.cost.unwrap_or_default();
+    }
+}
+
+/// A completed step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChangeEntry {
+    /// Kind of step: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`,
+    /// `fix`, `review`, `archive`.
+    pub step: String,
+    /// Time of the step, in RFC 3339.
+    #[serde(default)]
+    pub at: String,
+    /// The phase after it.
+    pub phase: ChangePhase,
+    /// The documents that it wrote, or the task that it completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// The challenger's or reviewer's verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<ReviewVerdict>,
+    /// The issues of the review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issues: Option<IssueCounts>,
+    /// The user's reason for overriding a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The session's turn that performed the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+    /// Usage of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<StepUsage>,
+    /// Unknown fields of later versions.
+    #[serde(flatten)]
+    pub rest: serde_yaml::Mapping,
+}
+
+/// The issues of a review, as stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueCounts {
+    /// Issues that must be fixed.
+    #[serde(default)]
+    pub high: usize,
+    /// Issues that should be fixed.
+    #[serde(default)]
+    pub medium: usize,
+    /// Optional improvements.
+    #[serde(default)]
+    pub low: usize,
+}
+
+impl ChangeEntry {
+    /// Creates an entry. [`ChangeState::apply`](super::state::ChangeState::apply) sets its phase.
+    pub fn of(step: &str, now: &str) -> ChangeEntry {
+        ChangeEntry {
+            step: step.to_owned(),
+            at: now.to_owned(),
+            phase: ChangePhase::Proposed,
+            about: None,
+            verdict: None,
+            issues: None,
+            reason: None,
+            turn: None,
+            usage: None,
+            rest: serde_yaml::Mapping::new(),
+        }
+    }
+}
+
+impl From<Issues> for IssueCounts {
+    fn from(issues: Issues) -> IssueCounts {
+        IssueCounts {
+            high: issues.high,
+            medium: issues.medium,
+            low: issues.low,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,25 +1,30 @@
 //! Stores changes as refs, and their steps as commits.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use anyhow::Context as _;
 
 use super::document::Documents;
-use super::error::ChangeError;
 use super::id::{CHANGES, ChangeId};
+use super::phase::{ChangePhase, Illegal};
 use super::state::{self, ChangeState};
-use crate::git::diff;
-use crate::git::object::batch;
-use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId};
-use crate::git::refs;
+use crate::git::object::{BlobId, CommitId, EntryMode, NewCommit, TreeEntry, TreeId, batch};
 use crate::git::repository::Repository;
+use crate::git::{diff, refs};
+use crate::session::turn::commit_subject;
+use crate::text::counted;
+use crate::text::sanitize::sanitize_line;
 
 /// Directory in the change's tree with the project's specs from the start of the change.
 pub const BASE: &str = "base/specs";
+
 /// Limit in bytes for the state of a change.
 const MAX_STATE: u64 = 16 << 20;
+
 /// Limit in bytes for all documents of a change.
 const MAX_DOCUMENTS: u64 = 64 << 20;
+
 /// Limit in bytes for the message of a step.
 const MAX_MESSAGE: u64 = 1 << 20;
 
@@ -224,6 +229,155 @@ impl ChangeStore<'_> {
     }
 }
 
+/// Renders the message: the title, `lines`, then the trailers.
+pub fn commit_message(title: &str, lines: &[String], state: &ChangeState) -> String {
+    let mut text = format!("{}\n\n", commit_subject(title));
+    for line in lines {
+        writeln!(text, "{}", sanitize_line(line)).expect("writing to a string");
+    }
+
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+
+    let mut trailer = |name: &str, value: &str| {
+        writeln!(text, "Teddy-{name}: {}", sanitize_line(value)).expect("writing to a string")
+    };
+    trailer("Change", &state.change_id);
+    trailer("Step", state.last_action.as_deref().unwrap_or("none"));
+    trailer("Phase", state.phase.word());
+    trailer("Iteration", &state.iteration.to_string());
+
+    if let Some(entry) = state.history.last() {
+        if let Some(verdict) = entry.verdict {
+            trailer("Verdict", verdict.word());
+        }
+
+        if let Some(turn) = entry.turn {
+            trailer("Turn", &turn.to_string());
+        }
+
+        if let Some(usage) = &entry.usage {
+            trailer("Model", &usage.model);
+        }
+    }
+
+    text
+}
+
+/// Why a workflow stops.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// The change does not exist.
+    #[error("there is no change `{0}`")]
+    ChangeNotFound(ChangeId),
+    /// A new change needs a description.
+    #[error("the change `{0}` is new and has no description")]
+    MissingDescription(ChangeId),
+    /// The challenger rejected the proposal.
+    #[error("the proposal of `{0}` is rejected")]
+    Rejected(ChangeId),
+    /// The phase does not allow the command.
+    #[error("the change `{id}` is {}, so `{wanted}` is not possible", phase.word())]
+    ChangeNotReady {
+        /// The change.
+        id: ChangeId,
+        /// Its phase.
+        phase: ChangePhase,
+        /// The command.
+        wanted: &'static str,
+    },
+    /// The change must be complete to be archived.
+    #[error("the change `{id}` is {}, not complete", phase.word())]
+    ChangeNotComplete {
+        /// The change.
+        id: ChangeId,
+        /// Its phase.
+        phase: ChangePhase,
+    },
+    /// A document is missing or invalid.
+    #[error("the documents of `{id}` have {}", counted(*count, "mistake"))]
+    Invalid {
+        /// The change.
+        id: ChangeId,
+        /// Number of mistakes.
+        count: usize,
+    },
+    /// The change has open tasks.
+    #[error("the change `{id}` has {}", counted(*open, "open task"))]
+    OpenTasks {
+        /// The change.
+        id: ChangeId,
+        /// Number of open tasks.
+        open: usize,
+    },
+}
+
+impl ChangeError {
+    /// Converts the error of the phase machine.
+    pub fn of(id: &ChangeId, wanted: &'static str, illegal: Illegal) -> ChangeError {
+        match illegal.phase {
+            Some(phase) => ChangeError::ChangeNotReady {
+                id: id.clone(),
+                phase,
+                wanted,
+            },
+            None => ChangeError::ChangeNotFound(id.clone()),
+        }
+    }
+
+    /// Returns a hint with commands that resolve the error.
+    pub fn hint(&self) -> String {
+        match self {
+            ChangeError::ChangeNotFound(id) => {
+                format!(
+                    "`teddy change list` lists the changes; `teddy change plan {id} '<description>'` starts this one"
+                )
+            }
+            ChangeError::MissingDescription(id) => {
+                format!("say what it is for: `teddy change plan {id} '<description>'`")
+            }
+            ChangeError::Rejected(id) => format!(
+                "`teddy change show {id} review` has the reasons; change the proposal with `teddy change reproposal {id} --from <file>` and run `teddy change challenge {id}`, or override it with `teddy change approve {id} --reason '<why>'`"
+            ),
+            ChangeError::ChangeNotReady { id, phase, .. } => next_step(id, *phase),
+            ChangeError::ChangeNotComplete { id, phase } => next_step(id, *phase),
+            ChangeError::Invalid { id, .. } => {
+                format!(
+                    "`teddy change validate {id}` lists them; `teddy change reproposal {id} --from <file>` takes a better document"
+                )
+            }
+            ChangeError::OpenTasks { id, .. } => {
+                format!("`teddy change impl {id}` continues them")
+            }
+        }
+    }
+}
+
+/// Returns a hint for the next step in a phase.
+pub fn next_step(id: &ChangeId, phase: ChangePhase) -> String {
+    match phase {
+        ChangePhase::Proposed => {
+            format!(
+                "`teddy change plan {id}` challenges it; `teddy change approve {id} --reason '<why>'` overrides the challenge"
+            )
+        }
+        ChangePhase::Challenged => {
+            format!("planning is complete; `teddy change impl {id}` implements it")
+        }
+        ChangePhase::Rejected => {
+            format!(
+                "`teddy change show {id} review` has the reasons; fix the proposal and run `teddy change challenge {id}`"
+            )
+        }
+        ChangePhase::Implementing => format!("`teddy change impl {id}` continues it"),
+        ChangePhase::Complete => {
+            format!("`teddy change archive {id}` merges its specs into the project's")
+        }
+        ChangePhase::Archived => format!("it is archived; `teddy change show {id}` still reads it"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,5 +418,83 @@ mod tests {
         check(&state, 1, "and no more than 16777216 are read");
         let valid = "change_id: add-auth\nphase: proposed\n";
         check(valid, 33 << 20, "have more than 67108864 bytes");
+    }
+}
+
+#[cfg(test)]
+mod message_tests {
+    use super::super::phase::ChangeEvent;
+    use super::super::state::read;
+    use super::*;
+    use crate::change::review::ReviewVerdict;
+    use crate::change::state::ChangeEntry;
+
+    #[test]
+    fn the_message_reads_well_and_ends_with_trailers() {
+        let mut state = read("change_id: greet\nphase: proposed\n").unwrap();
+        let entry = ChangeEntry {
+            verdict: Some(ReviewVerdict::Approved),
+            ..ChangeEntry::of("challenge", "now")
+        };
+        state
+            .apply(ChangeEvent::Challenge(ReviewVerdict::Approved), entry)
+            .unwrap();
+        assert_eq!(
+            commit_message(
+                "Challenge 1: approved\nTeddy-Phase: evil",
+                &["No issues.\u{1b}[0m".to_owned()],
+                &state
+            ),
+            "Challenge 1: approved\n\nNo issues.\\u{1b}[0m\n\nTeddy-Change: greet\nTeddy-Step: challenge\nTeddy-Phase: challenged\n\
+             Teddy-Iteration: 1\nTeddy-Verdict: APPROVED\n"
+        );
+    }
+}
+
+#[cfg(test)]
+mod error_tests {
+    use super::super::phase::ChangeEvent;
+    use super::*;
+
+    #[test]
+    fn every_error_says_what_to_do() {
+        let id = ChangeId::parse("add-auth").unwrap();
+        let error = ChangeError::of(
+            &id,
+            "impl",
+            Illegal {
+                phase: Some(ChangePhase::Proposed),
+                event: ChangeEvent::Implement,
+            },
+        );
+        assert_eq!(
+            error.to_string(),
+            "the change `add-auth` is proposed, so `impl` is not possible"
+        );
+        assert!(
+            error.hint().contains("`teddy change plan add-auth`"),
+            "{}",
+            error.hint()
+        );
+        let error = ChangeError::ChangeNotComplete {
+            id: id.clone(),
+            phase: ChangePhase::Implementing,
+        };
+        assert_eq!(
+            (error.to_string().as_str(), error.hint().as_str()),
+            (
+                "the change `add-auth` is implementing, not complete",
+                "`teddy change impl add-auth` continues it"
+            )
+        );
+        let error = ChangeError::of(
+            &id,
+            "impl",
+            Illegal {
+                phase: None,
+                event: ChangeEvent::Implement,
+            },
+        );
+        assert_eq!(error, ChangeError::ChangeNotFound(id));
     }
 }

@@ -14,8 +14,8 @@ use crate::session::name::SessionName;
 use crate::ui::acp::AcpUser;
 use crate::ui::acp::wire::AcpWire;
 use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
+use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
-use crate::workflow::new;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::project::{Project, ProjectOptions};
 use crate::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
@@ -175,7 +175,7 @@ fn start(project: &Project, text: &str, user: &mut AcpUser<'_>) -> anyhow::Resul
     let name = project.free_name(SessionName::from_title(text))?;
     let agent = agents::agent(project, &project.settings.agent)?;
     let transaction = project.enter("acp", user)?;
-    new::create_session(&transaction, project, &name, &agent)?;
+    lifecycle::create_session(&transaction, project, &name, &agent)?;
     Ok(name)
 }
 

@@ -7,7 +7,7 @@ use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::workflow::adopt::{adopt_remote, adopt_session};
+use crate::workflow::trust::{adopt_remote, adopt_session};
 
 /// Accept a fetched session, including the plan that waits in it
 ///

@@ -8,19 +8,19 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::exit;
-use super::failure::store::unreadable_rather_than_missing;
 use super::failure::{Diagnosis, Malformed, Unfinished, classify, question};
 use super::global::{Color, Global};
 use super::in_use::{self, describe_in_use};
-use crate::host::{env, screen, stdout};
+use crate::cli::failure::unreadable_rather_than_missing;
+use crate::host::{env, output, screen};
 use crate::session::name::SessionName;
 use crate::text::sanitize::{sanitize_block, sanitize_json};
 use crate::ui::editor::Choices;
 use crate::ui::flag_user::{Approval, FlagUser};
-use crate::ui::manual;
 use crate::ui::progress::OutputStyle;
 use crate::ui::prompt::PromptHelp;
 use crate::ui::style::{self, ColorChoice, Paint, StyledLine, Tone, block};
+use crate::ui::terminal_user;
 use crate::ui::terminal_user::{TerminalUser, UserOptions};
 use crate::ui::{markdown, terminal};
 use crate::workflow::project::{Project, ProjectOptions, UserDirs};
@@ -66,7 +66,7 @@ impl App {
 
         let dir = project.repository.teddy_dir().join("manual");
         project.manual_io =
-            manual::manual_io(dir, choices(&project), self.paint(screen::is_screen()));
+            terminal_user::manual_io(dir, choices(&project), self.paint(screen::is_screen()));
         project
     }
 
@@ -222,7 +222,7 @@ impl App {
     }
 
     pub(super) fn print(&self, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
-        stdout::write_stdout(text).context("writing to standard output")
+        output::write_stdout(text).context("writing to standard output")
     }
 
     /// Prints untrusted text: raw to a pipe or file, sanitized at a terminal.

@@ -3,7 +3,7 @@
 use super::app::App;
 use crate::session::name::SessionName;
 use crate::workflow;
-use crate::workflow::agent::hand_to_agent;
+use crate::workflow::lifecycle::hand_to_agent;
 use crate::workflow::model::agents;
 use crate::workflow::project::{NoSession, Project};
 
@@ -18,7 +18,7 @@ pub(super) fn begin_session(
     let agent = agents::agent(project, agent.unwrap_or(&usual))?;
     let mut user = app.user(project, false);
     let transaction = project.enter("start", user.as_mut())?;
-    workflow::new::start_session(&transaction, project, name, &agent)?;
+    workflow::lifecycle::start_session(&transaction, project, name, &agent)?;
     drop(transaction);
 
     app.note(&format!("Started session {name}."));

@@ -1,24 +1,33 @@
 //! `teddy browse`: browses sessions and turns in a full-screen view.
 
-mod actions;
-
-use std::io;
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use tempfile::TempDir;
+
 use super::app::App;
-use super::complete;
-use super::exit;
 use super::sessions::no_sessions;
-use crate::host::screen;
+use super::{complete, exit};
+use crate::cli::app::choices;
+use crate::cli::run_nested;
+use crate::host::file::prefixed_temporary_dir;
+use crate::host::{clipboard, screen};
 use crate::session::name::SessionName;
+use crate::ui::ask;
 use crate::ui::browse::linear::{LinearBrowser, LinearInput};
 use crate::ui::browse::screen::{BrowseFrame, browse};
 use crate::ui::browse::source::{BrowseSource, Opener};
+use crate::ui::browse::{BrowseAction, BrowseActions, TurnAddress};
+use crate::ui::editor::{self, EditorUse};
+use crate::ui::style::{StyledLine, Tone};
+use crate::ui::terminal::{self, RawMode};
 use crate::workflow::project::Project;
+use crate::workflow::restore::steps::steps_to;
 use crate::workflow::user::NobodyToAsk;
 use crate::workflow::view::timeline::timeline;
-use actions::Actions;
+use crate::workflow::view::turn_page::{ChangedFile, FileView};
 
 /// Look at sessions and turns on a full screen
 ///
@@ -114,4 +123,269 @@ fn title(project: &Project) -> String {
     let dir = project.repository.workdir();
     let name = dir.file_name().unwrap_or(dir.as_os_str());
     format!("Sessions of {}", name.to_string_lossy())
+}
+
+/// Question if edits overlap.
+const OVERLAP_QUESTION: &str = "Your edits overlap with the turns': keep (y)ours / take (t)heirs / write \
+                       (m)arkers / make the files (e)qual to the turn / (q)uit › ";
+
+/// Answers to [`OVERLAP_QUESTION`].
+const OVERLAP_KEYS: [(char, &str); 5] = [
+    ('y', "keep your side"),
+    ('t', "take the side of the turns"),
+    ('m', "write conflict markers"),
+    (
+        'e',
+        "make the files equal to the turn; your edits are recorded first",
+    ),
+    ('q', "change nothing"),
+];
+
+/// Carries out actions for the browser.
+struct Actions<'a> {
+    app: &'a App,
+    project: &'a Project,
+    /// Directories of opened files. Kept because a window can still show them.
+    opened: Vec<TempDir>,
+    /// Whether to wait for a key after output, before the full screen hides it.
+    is_hidden: bool,
+}
+
+impl BrowseActions for Actions<'_> {
+    fn carry_out(&mut self, action: BrowseAction) -> String {
+        let is_shown = !matches!(action, BrowseAction::Copy(_) | BrowseAction::Open(_));
+        let result = match action {
+            BrowseAction::Copy(id) => copy_to_clipboard(&id),
+            BrowseAction::Open(file) => self.open(&file),
+            BrowseAction::Branch(turn) => self.branch(&turn),
+            BrowseAction::Undo(turn) => self.undo(&turn),
+            BrowseAction::Restore(turn) => self.restore(&turn),
+            BrowseAction::Land(turn) => self.land(&turn),
+        };
+
+        let message = result.unwrap_or_else(|error| {
+            let message = format!("{error:#}");
+            if is_shown {
+                self.app.fail(error);
+            }
+            message
+        });
+        if is_shown {
+            self.pause();
+        }
+        message
+    }
+}
+
+impl<'a> Actions<'a> {
+    fn new(app: &'a App, project: &'a Project) -> Actions<'a> {
+        Actions {
+            app,
+            project,
+            opened: Vec::new(),
+            is_hidden: false,
+        }
+    }
+
+    /// Runs a `teddy` command in this process.
+    fn run(&self, args: &[&str]) -> anyhow::Result<ExitCode> {
+        let command_line = format!("teddy {}", args.join(" "));
+        self.show_line(StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &command_line));
+        run_nested(
+            self.app,
+            args.iter().map(|word| (*word).to_owned()).collect(),
+        )
+    }
+
+    fn show_line(&self, line: StyledLine) {
+        self.app.eprint_lines(&[line]);
+    }
+
+    /// Restores the files to a turn, after a preview.
+    fn restore(&self, turn: &TurnAddress) -> anyhow::Result<String> {
+        let name = turn.to_string();
+        let question = format!("Take your files back to turn {name}?");
+        self.run_with_preview(&["restore", &name], &question)
+    }
+
+    /// Undoes the turns after the given one.
+    fn undo(&self, turn: &TurnAddress) -> anyhow::Result<String> {
+        let mut user = self.app.user(self.project, true);
+        let steps = steps_to(self.project, turn.number, user.as_mut())?;
+        drop(user);
+        if steps == 0 {
+            let text = format!("Nothing to undo: no turn after {turn} has changes in your files.");
+            self.app.note(&text);
+            return Ok(text);
+        }
+        let question = format!("Undo what came after turn {turn}?");
+        self.run_with_preview(&["undo", &steps.to_string()], &question)
+    }
+
+    /// Previews a restore or an undo, asks, and runs it.
+    fn run_with_preview(&self, args: &[&str], question: &str) -> anyhow::Result<String> {
+        let preview = self.run(&[args, &["-n"]].concat())?;
+        let option = if preview == exit::OVERLAP.into() {
+            match self.choose(OVERLAP_QUESTION, &OVERLAP_KEYS)? {
+                'y' => "--ours",
+                't' => "--theirs",
+                'm' => "--markers",
+                'e' => "--exact",
+                _ => return Ok(NOTHING_CHANGED.to_owned()),
+            }
+        } else if self.is_wanted(question)? {
+            ""
+        } else {
+            return Ok(NOTHING_CHANGED.to_owned());
+        };
+
+        let options: &[&str] = match option {
+            "" => &[],
+            // The user has just confirmed the loss.
+            "--exact" => &["--exact", "-y"],
+            other => &[other],
+        };
+        let code = self.run(&[args, options].concat())?;
+        Ok(describe_outcome(code, &args.join(" ")))
+    }
+
+    /// Commits turns, after a preview of the commit.
+    fn land(&self, turn: &TurnAddress) -> anyhow::Result<String> {
+        let only = format!("only turn {}", turn.number);
+        let question = format!(
+            "Land (a)ll turns that have not landed / only (t)urn {} / (q)uit › ",
+            turn.number
+        );
+        let keys = [
+            ('a', "all that have not landed"),
+            ('t', only.as_str()),
+            ('q', "commit nothing"),
+        ];
+        let number = turn.number.to_string();
+        let args: &[&str] = match self.choose(&question, &keys)? {
+            'a' => &["land"],
+            't' => &["land", &number],
+            _ => return Ok(NOTHING_CHANGED.to_owned()),
+        };
+
+        let preview = self.run(&[args, &["-n"]].concat())?;
+        if preview != exit::SUCCESS.into() || !self.is_wanted("Commit this?")? {
+            return Ok(NOTHING_CHANGED.to_owned());
+        }
+        let code = self.run(args)?;
+        Ok(describe_outcome(code, &args.join(" ")))
+    }
+
+    /// Starts a session at a turn.
+    fn branch(&self, turn: &TurnAddress) -> anyhow::Result<String> {
+        let free = self
+            .project
+            .free_name(SessionName::parse(turn.session.own().as_str())?)?;
+        let question = format!("Start a session at turn {turn}. Its name:");
+        self.show_line(StyledLine::of(Tone::Strong, &question));
+        let Some(name) = self.text(free.as_str())? else {
+            return Ok(NOTHING_CHANGED.to_owned());
+        };
+        let code = self.run(&["branch", &turn.to_string(), "--", name.trim()])?;
+        Ok(describe_outcome(code, &format!("branch {}", name.trim())))
+    }
+
+    /// Opens a file as of a turn. Changes to the opened copy are discarded.
+    fn open(&mut self, file: &ChangedFile) -> anyhow::Result<String> {
+        let version = match file.after(&self.project.repository) {
+            FileView::Absent => file.before(&self.project.repository),
+            version => version,
+        };
+        let FileView::Text(text) = version else {
+            return Ok(format!("`{}` is no text that can be opened", file.path));
+        };
+
+        let dir = prefixed_temporary_dir("teddy-browse-")?;
+        let name = Path::new(&file.path).file_name();
+        let path = dir.path().join(name.unwrap_or("file".as_ref()));
+        std::fs::write(&path, text)?;
+        let mut mode = std::fs::metadata(&path)?.permissions();
+        mode.set_readonly(true);
+        std::fs::set_permissions(&path, mode)?;
+
+        let program = choices(self.project).message()?;
+        let used = editor::open(&program, &path)?;
+        if used == EditorUse::Window {
+            self.opened.push(dir);
+        }
+        Ok(format!("`{}` was opened as it was then", file.path))
+    }
+
+    /// Asks a question answered by a key, or by a line without a full screen.
+    fn choose(&self, question: &str, keys: &[(char, &str)]) -> anyhow::Result<char> {
+        if screen::can_prompt() {
+            return Ok(ask::key_or_end(question, keys)?);
+        }
+        let last = keys.last().map_or('q', |(key, _)| *key);
+        let answer = self.line(question)?.trim().to_lowercase().chars().next();
+        let is_known = |key: &char| keys.iter().any(|(other, _)| other == key);
+        Ok(answer.filter(is_known).unwrap_or(last))
+    }
+
+    fn is_wanted(&self, question: &str) -> anyhow::Result<bool> {
+        let keys = [('y', "yes"), ('n', "no, change nothing")];
+        Ok(self.choose(&format!("{question} (y/n) › "), &keys)? == 'y')
+    }
+
+    /// Asks for a text, with an initial value.
+    fn text(&self, start: &str) -> anyhow::Result<Option<String>> {
+        if screen::can_prompt() {
+            let paint = self.app.paint(screen::is_screen());
+            return Ok(match ask::text(start, paint)? {
+                ask::Reply::Text(text) => Some(text).filter(|text| !text.trim().is_empty()),
+                ask::Reply::Editor(_) | ask::Reply::Quit(_) => None,
+            });
+        }
+        let text = self.line(&format!("({start}) › "))?;
+        Ok(match text.trim() {
+            "" => Some(start.to_owned()),
+            text => Some(text.to_owned()),
+        })
+    }
+
+    /// Reads an answer as a line; empty if stdin is not a terminal.
+    fn line(&self, question: &str) -> anyhow::Result<String> {
+        if !io::stdin().is_terminal() {
+            self.app.note("No terminal to ask in, so nothing is done.");
+            return Ok(String::new());
+        }
+        write!(io::stderr(), "{question}")?;
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line)?;
+        Ok(line)
+    }
+
+    /// Waits for a key if the full screen would hide the output.
+    fn pause(&self) {
+        if !self.is_hidden {
+            return;
+        }
+        self.show_line(StyledLine::of(
+            Tone::Faint,
+            "Press a key to go back to the browser.",
+        ));
+        if let Ok(_raw) = RawMode::enter() {
+            let _ = terminal::next_key();
+        }
+    }
+}
+
+/// Status after an action that changed nothing.
+const NOTHING_CHANGED: &str = "Nothing was changed.";
+
+fn describe_outcome(code: ExitCode, command: &str) -> String {
+    match code == exit::SUCCESS.into() {
+        true => format!("done: {command}"),
+        false => format!("not done: {command}"),
+    }
+}
+
+fn copy_to_clipboard(text: &str) -> anyhow::Result<String> {
+    clipboard::copy(text)?;
+    Ok(format!("{text} is in the clipboard"))
 }

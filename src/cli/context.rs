@@ -152,7 +152,7 @@ fn change(app: &App, project: &Project, edit: ListEdit, entries: &Entries) -> an
 
 fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
     let before = edit::read_context(project, scope)?;
-    let after = crate::ui::prompts::edit_at_terminal(
+    let after = crate::ui::editing::edit_at_terminal(
         &before,
         project.repository.config("core.editor").as_deref(),
     )?;

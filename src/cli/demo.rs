@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::host::file::prefixed_temporary_dir;
 use crate::host::screen;
-use crate::host::temporary::prefixed_temporary_dir;
 use crate::text::sanitize::sanitize_block;
 use crate::text::shell_word::shell_word;
 use crate::ui::style::{self, StyledLine, Tone};

@@ -1,8 +1,8 @@
 //! Shows the difference of two trees: by line, by file, or names only.
 
 use super::app::App;
+use crate::git::diff::render_diffstat;
 use crate::git::diff::{self, TreeChange};
-use crate::git::diffstat::render_diffstat;
 use crate::git::object::read;
 use crate::git::object::{BlobId, EntryMode, TreeEntry, TreeId};
 use crate::text::path::lossy;

@@ -8,7 +8,7 @@ use super::app::App;
 use super::exit;
 use crate::text::counted;
 use crate::ui::style::{self, StyledLine, Tone};
-use crate::workflow::doctor::fix::RepairOutcome;
+use crate::workflow::doctor::RepairOutcome;
 use crate::workflow::doctor::{HealthCheck, HealthState, Patient};
 
 /// Find what is wrong or risky here, and how to fix it

@@ -19,7 +19,7 @@ use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::flag_user::Unapproved;
 use crate::ui::{mistakes, notice};
-use crate::workflow::execute::decline::execute_or_plan;
+use crate::workflow::execute::execute_or_plan;
 use crate::workflow::execute::result::{
     AnswerStatus, AppliedFile, ExecuteResult, FileChange, RecordedTurn, RefusedPlan, ReviewedPlan,
     TurnEnding, UndecidedPlan,

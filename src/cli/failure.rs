@@ -1,25 +1,27 @@
 //! Classifies errors: kind, hint, exit code.
 
-mod model;
-mod remote;
-pub(super) mod store;
-
 use std::error::Error;
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use serde_json::{Value, json};
 
 use super::exit::{self, ExitStatus};
 use super::kind::FailureKind;
-use crate::change::error::ChangeError;
 use crate::change::id::IdError;
+use crate::change::store::ChangeError;
 use crate::config::error::ConfigError;
+use crate::git::keep::store_access::{ReadExtent, UnreadableStore, ensure_readable};
 use crate::git::land::branch::Obstacle;
+use crate::git::object::absent::MissingObject;
 use crate::git::open::OpenError;
 use crate::git::refs::{DamagedTable, MoveError, RefsLocked};
-use crate::git::sign::make::SignError;
+use crate::git::remote::error::{RemoteError, RemoteTrouble};
+use crate::git::repository::Repository;
+use crate::git::sign::SignError;
 use crate::git::snapshot::limits::OverBudget;
 use crate::host::lock::LockError;
+use crate::model::ModelError;
 use crate::model::prompt::UnknownAgent;
 use crate::session::name::{NameError, NotOwn};
 use crate::session::store::StoreError;
@@ -30,9 +32,11 @@ use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::hint::HintedError;
 use crate::workflow::land::error::{CommitRefused, LandError};
+use crate::workflow::model::choose::NoModel;
 use crate::workflow::paths::EmptyPath;
 use crate::workflow::plan::NotAPlan;
 use crate::workflow::project::NoSession;
+use crate::workflow::push::error::PushError;
 use crate::workflow::user::NobodyToAsk;
 
 /// An invalid `-c` argument.
@@ -142,10 +146,10 @@ pub(super) fn classify(error: &anyhow::Error) -> Diagnosis {
             .or_else(|| waits(cause))
             .or_else(|| session(cause))
             .or_else(|| landing(cause))
-            .or_else(|| remote::classify_remote(cause))
+            .or_else(|| classify_remote(cause))
             .or_else(|| repository(cause))
-            .or_else(|| store::classify_store(cause))
-            .or_else(|| model::classify_model(cause))
+            .or_else(|| classify_store(cause))
+            .or_else(|| classify_model(cause))
             .or_else(|| change(cause))
     };
     error
@@ -434,4 +438,94 @@ pub(super) fn misread(error: &clap::Error) -> (String, Diagnosis) {
     let hint = (!hints.is_empty()).then(|| hints.join("; "));
 
     (message, Diagnosis::usage(hint))
+}
+
+fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
+    if let Some(missing) = cause.downcast_ref::<NoModel>() {
+        return Some(Diagnosis::of(
+            FailureKind::NoModel,
+            Some(missing.hint().to_owned()),
+        ));
+    }
+
+    let error: &ModelError = cause.downcast_ref()?;
+    let kind = match error {
+        ModelError::Settings(_) | ModelError::Unknown(_) | ModelError::NoSuchModel { .. } => {
+            FailureKind::ModelSettings
+        }
+        ModelError::NoKey { .. } | ModelError::KeyCommand { .. } => FailureKind::NoKey,
+        ModelError::Unauthorized { .. } => FailureKind::KeyRefused,
+        ModelError::NotFound { .. } => FailureKind::ModelNotFound,
+        ModelError::Quota { .. } => FailureKind::RateLimited,
+        ModelError::Credit { .. } => FailureKind::NoCredit,
+        ModelError::Refused { .. } => FailureKind::RequestRefused,
+        ModelError::Server { .. } | ModelError::Connect { .. } | ModelError::Redirect { .. } => {
+            FailureKind::ModelUnavailable
+        }
+        ModelError::Idle { .. } | ModelError::Timeout { .. } => FailureKind::ModelTimeout,
+        ModelError::NotJson { .. }
+        | ModelError::Broken { .. }
+        | ModelError::Provider { .. }
+        | ModelError::Ended { .. }
+        | ModelError::TooLarge { .. }
+        | ModelError::Empty { .. }
+        | ModelError::Truncated { .. } => FailureKind::AnswerUnusable,
+        ModelError::CommandMissing { .. }
+        | ModelError::CommandFailed { .. }
+        | ModelError::CommandSilent { .. }
+        | ModelError::Agent { .. }
+        | ModelError::ReplayEnded { .. } => FailureKind::ModelCommand,
+        ModelError::CostLimit { .. } | ModelError::BudgetExceeded { .. } => FailureKind::CostLimit,
+        ModelError::NoTerminal { .. } => FailureKind::NobodyToAsk,
+        ModelError::Io { .. } | ModelError::Interrupted { .. } => FailureKind::Failed,
+    };
+    Some(Diagnosis::of(kind, Some(error.remedy())))
+}
+
+fn classify_remote(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
+    if let Some(error) = cause.downcast_ref::<PushError>() {
+        let kind = match error {
+            PushError::Findings { .. } => FailureKind::Findings,
+            _ => FailureKind::NotSent,
+        };
+        return Some(Diagnosis::of(kind, Some(error.hint())));
+    }
+
+    let error: &RemoteError = cause.downcast_ref()?;
+    let kind = match error.trouble {
+        RemoteTrouble::NotConfigured | RemoteTrouble::NotFound => FailureKind::NoRemote,
+        RemoteTrouble::Denied => FailureKind::RemoteDenied,
+        RemoteTrouble::Unreachable | RemoteTrouble::Dropped => FailureKind::RemoteUnreachable,
+        RemoteTrouble::RefRefused
+        | RemoteTrouble::Shallow
+        | RemoteTrouble::OtherHash
+        | RemoteTrouble::HookDeclined
+        | RemoteTrouble::NotFastForward => FailureKind::NotSent,
+        RemoteTrouble::Unsound => FailureKind::RemoteUnsound,
+        RemoteTrouble::NoSuchRef => FailureKind::SessionNotFound,
+        RemoteTrouble::Other => FailureKind::Failed,
+    };
+    Some(Diagnosis::of(kind, error.hint()))
+}
+
+/// Judges an object that is missing or cannot be read.
+fn classify_store(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
+    let missing = cause.downcast_ref().map(MissingObject::hint);
+    let hint = missing.or_else(|| cause.downcast_ref().map(UnreadableStore::hint));
+    hint.map(|hint| Diagnosis::of(FailureKind::Failed, Some(hint)))
+}
+
+/// Returns why an object is missing if a file that might have it cannot be read.
+pub(in crate::cli) fn unreadable_rather_than_missing(
+    error: anyhow::Error,
+    dir: Option<&Path>,
+) -> anyhow::Error {
+    if !error.chain().any(|cause| cause.is::<MissingObject>()) {
+        return error;
+    }
+    let repository = dir.and_then(|dir| Repository::discover_record(dir, None).ok());
+    match repository.map(|repository| ensure_readable(&repository, ReadExtent::Start)) {
+        Some(Err(unreadable)) => unreadable,
+        _ => error,
+    }
 }

@@ -12,9 +12,10 @@ use super::exit;
 use crate::text::diff::unified;
 use crate::text::sanitize::sanitize_block;
 use crate::ui::style::{Tone, block};
-use crate::workflow::hooks::entry::EntryState;
+use crate::workflow::hooks;
+use crate::workflow::hooks::hook_file::EntryState;
 use crate::workflow::hooks::hook_file::{HookChange, HookFile, HookScope};
-use crate::workflow::hooks::{HookedAgent, hooks_dir, trouble};
+use crate::workflow::hooks::{HookedAgent, hooks_dir};
 
 /// Let an agent that you drive yourself tell each prompt, so that it becomes a turn
 ///
@@ -176,7 +177,7 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     }
 
     let troubles =
-        project.map(|project| trouble::read_errors(&hooks_dir(&project.repository.teddy_dir())));
+        project.map(|project| hooks::read_errors(&hooks_dir(&project.repository.teddy_dir())));
     let troubles = troubles.unwrap_or_default();
     if app.global.json {
         app.print_json(&json!({ "hooks": rows, "troubles": troubles }))?;

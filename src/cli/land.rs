@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::difference::STAT_WIDTH;
 use super::{complete, exit};
-use crate::git::diffstat::render_diffstat;
+use crate::git::diff::render_diffstat;
 use crate::text::counted;
 use crate::text::sanitize::{sanitize_block, sanitize_line};
 use crate::ui::notice;

@@ -15,7 +15,7 @@ use crate::ui::style::{StyledLine, Tone};
 use crate::ui::terminal;
 use crate::ui::turn_text;
 use crate::workflow::history;
-use crate::workflow::log::choose::{ListedTurn, LogFilter, TurnRow, choose_turns, draw_graph};
+use crate::workflow::log::{ListedTurn, LogFilter, TurnRow, choose_turns, draw_graph};
 use crate::workflow::log::{LogRow, log};
 use crate::workflow::paths;
 use crate::workflow::project::Project;

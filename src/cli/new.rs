@@ -32,7 +32,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )?;
     let mut user = app.user(&project, false);
     let transaction = project.enter("new", user.as_mut())?;
-    let commit = workflow::new::start_session(&transaction, &mut project, &name, &agent)?;
+    let commit = workflow::lifecycle::start_session(&transaction, &mut project, &name, &agent)?;
 
     drop(transaction);
     if app.global.json {

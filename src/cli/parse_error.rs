@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue};
 
 use super::mistyped::{Mistyped, unknown_command};
 use super::{Command, app, exit, failure, version};
-use crate::host::stdout;
+use crate::host::output;
 
 /// Returns whether an unparsable command line asks for JSON.
 pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
@@ -43,7 +43,7 @@ pub(super) fn explain(mut error: clap::Error, line: &[OsString], is_json: bool) 
             None => failure::misread(&error),
         };
         let value = diagnosis.to_json(&message, serde_json::Value::Null);
-        let _ = app::json_text(&value).map(stdout::write_stdout);
+        let _ = app::json_text(&value).map(output::write_stdout);
     }
 
     exit::USAGE.into()
@@ -58,9 +58,9 @@ pub(super) fn print_version(error: &clap::Error, is_json: bool, is_verbose: bool
     printed(if is_json {
         app::json_text(&version::to_json())
             .map_err(std::io::Error::other)
-            .and_then(stdout::write_stdout)
+            .and_then(output::write_stdout)
     } else if is_verbose {
-        stdout::write_stdout(version::details())
+        output::write_stdout(version::details())
     } else {
         error.print()
     })
@@ -69,7 +69,7 @@ pub(super) fn print_version(error: &clap::Error, is_json: bool, is_verbose: bool
 /// Returns the exit code after printing to stdout. A closed pipe is not an error.
 pub(super) fn printed(result: std::io::Result<()>) -> ExitCode {
     let flushed = result.and_then(|()| std::io::stdout().flush());
-    match stdout::ignore_closed_pipe(flushed) {
+    match output::ignore_closed_pipe(flushed) {
         Ok(()) => exit::SUCCESS.into(),
         Err(error) => {
             let _ = writeln!(

@@ -14,10 +14,10 @@ use crate::session::name::SessionName;
 use crate::text::{counted, sized};
 use crate::ui::style::{self, StyledLine, Tone};
 use crate::workflow::project::Project;
-use crate::workflow::push::delete::{DeletedSession, delete_sessions, sessions_to_delete};
 use crate::workflow::push::findings::LeakFinding;
-use crate::workflow::push::options::PushOptions;
+use crate::workflow::push::preview::PushOptions;
 use crate::workflow::push::preview::{PushState, SessionPreview};
+use crate::workflow::push::{DeletedSession, delete_sessions, sessions_to_delete};
 use crate::workflow::push::{PreparedPush, PushResult, chosen_remote, prepare_push};
 
 /// Findings listed at a terminal.

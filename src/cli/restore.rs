@@ -10,15 +10,15 @@ use super::number;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::{shell_operand, shell_word};
-use crate::ui::missing::describe_missing;
-use crate::ui::restore_note::restore_note;
+use crate::ui::drift::describe_missing;
+use crate::ui::notice::restore_note;
 use crate::workflow::history;
 use crate::workflow::project::Project;
 use crate::workflow::restore::outcome::RestoreNote;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{OnOverlap, RestoreOptions, RestoreResult, restore};
 use crate::workflow::user::User;
-use crate::workspace::missing::{MissingChange, WhyMissing};
+use crate::workspace::drift::{MissingChange, WhyMissing};
 
 /// Take your files back to the state they had after a turn
 ///

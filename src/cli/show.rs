@@ -14,7 +14,7 @@ use crate::session::turn::Turn;
 use crate::text::beginning;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::style::StyledLine;
-use crate::ui::{markdown, turn_header};
+use crate::ui::{markdown, turn_text};
 use crate::workflow::log;
 use crate::workflow::project::Project;
 
@@ -137,7 +137,7 @@ fn show_turn(
     let text = |name| files.get(name).map(|text| String::from_utf8_lossy(text));
     let message = text(artifact::USER_PROMPT);
     let message = message.as_deref().map(|text| (text, turn.meta.origin));
-    let mut lines = turn_header::header_lines(turn.session.as_str(), &row, message);
+    let mut lines = turn_text::header_lines(turn.session.as_str(), &row, message);
     if let Some(report) = text(artifact::REPORT) {
         lines.push(StyledLine::default());
         lines.extend(markdown::lines(&beginning(&report, artifact::MAX_REPORT)));

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::{complete, exit};
-use crate::git::sign::make::Passphrase;
+use crate::git::sign::Passphrase;
 use crate::session::name::SessionName;
-use crate::workflow::sign::sign_session;
+use crate::workflow::verify::sign_session;
 
 /// Sign a session with your key
 ///

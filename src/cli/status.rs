@@ -11,12 +11,12 @@ use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::drift::lines;
 use crate::ui::style::{self, StyledLine, Tone};
-use crate::workflow::at_work::{REVIEW_ACTIVITY, RUN_ACTIVITY};
 use crate::workflow::history;
 use crate::workflow::history::{REWRITTEN, SessionStatus};
-use crate::workflow::land::latest::LatestLanding;
+use crate::workflow::land::LatestLanding;
 use crate::workflow::land::turns;
 use crate::workflow::project::Project;
+use crate::workflow::project::{REVIEW_ACTIVITY, RUN_ACTIVITY};
 use crate::workspace::changed::Changed;
 
 /// Show the session, its newest turn, the waiting plan and your changes since

@@ -8,7 +8,7 @@ use super::exit;
 use crate::host::screen::why_no_prompt;
 use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_line;
-use crate::ui::choose::choose;
+use crate::ui::ask::choose;
 use crate::ui::drift::lines;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::history;

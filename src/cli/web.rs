@@ -8,12 +8,12 @@ use anyhow::Context as _;
 
 use super::app::App;
 use super::exit;
-use crate::host::browser::open_in_browser;
 use crate::host::interrupt;
+use crate::host::serve::open_in_browser;
+use crate::host::serve::random_token;
 use crate::host::serve::{listen, serve};
-use crate::host::token::random_token;
-use crate::ui::web::guard::WebGuard;
-use crate::ui::web::site::Site;
+use crate::ui::web::Site;
+use crate::ui::web::WebGuard;
 use crate::workflow::hint::{error_with_hint, with_hint};
 use crate::workflow::project::project_name;
 

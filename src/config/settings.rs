@@ -1,12 +1,13 @@
 //! All settings and their defaults. See docs/formats/config.md.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer};
 
-use super::range;
-use super::size::Size;
 use crate::text::leak::LeakKind;
 
 /// All settings.
@@ -67,12 +68,12 @@ impl Settings {
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
     /// The protocol: `openai`, `anthropic`, `command`, `replay`, `manual`, `acp` or `agent`.
-    #[serde(deserialize_with = "range::kind")]
+    #[serde(deserialize_with = "kind")]
     pub kind: String,
     /// The provider's id for the model. For `acp` and `agent`, the name of a known agent.
     pub id: String,
     /// Base URL of the API.
-    #[serde(deserialize_with = "range::address")]
+    #[serde(deserialize_with = "address")]
     pub base_url: Option<String>,
     /// The variable that contains the key.
     pub api_key_env: Option<String>,
@@ -115,16 +116,16 @@ pub struct ModelSettings {
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Input tokens.
-    #[serde(deserialize_with = "range::amount")]
+    #[serde(deserialize_with = "amount")]
     pub input: f64,
     /// Output tokens.
-    #[serde(deserialize_with = "range::amount")]
+    #[serde(deserialize_with = "amount")]
     pub output: f64,
     /// Tokens read from the provider's cache. `None` means unknown.
-    #[serde(default, deserialize_with = "range::some_amount")]
+    #[serde(default, deserialize_with = "some_amount")]
     pub cache_read: Option<f64>,
     /// Tokens written to the provider's cache. `None` means unknown.
-    #[serde(default, deserialize_with = "range::some_amount")]
+    #[serde(default, deserialize_with = "some_amount")]
     pub cache_write: Option<f64>,
 }
 
@@ -141,7 +142,7 @@ pub struct Replan {
 #[serde(deny_unknown_fields, default)]
 pub struct ExecuteSettings {
     /// Limit for a command, in seconds.
-    #[serde(deserialize_with = "range::seconds")]
+    #[serde(deserialize_with = "seconds")]
     pub timeout: u64,
     /// The program that runs the script.
     pub shell: String,
@@ -232,10 +233,10 @@ pub enum OnFailure {
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
     /// Turns per call.
-    #[serde(deserialize_with = "range::turns")]
+    #[serde(deserialize_with = "turns")]
     pub turns: u32,
     /// US dollars per session.
-    #[serde(deserialize_with = "range::amount")]
+    #[serde(deserialize_with = "amount")]
     pub cost: f64,
     /// Files that an agent can change in one turn.
     pub files: usize,
@@ -246,7 +247,7 @@ pub struct LimitSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct RaceSettings {
     /// Number of models to run at the same time. `None` depends on cores and free memory.
-    #[serde(deserialize_with = "range::parallel")]
+    #[serde(deserialize_with = "parallel")]
     pub parallel: Option<usize>,
 }
 
@@ -269,7 +270,7 @@ pub struct ResearchSettings {
     /// The search engine.
     pub engine: Option<EngineKind>,
     /// Base URL of the engine.
-    #[serde(deserialize_with = "range::address")]
+    #[serde(deserialize_with = "address")]
     pub base_url: Option<String>,
     /// The variable that contains the key.
     pub api_key_env: Option<String>,
@@ -330,7 +331,7 @@ pub struct ChangeSettings {
     /// Maximum number of fixes of an implementation after its review.
     pub implementation_iterations: u32,
     /// The model of each role: `author`, `challenger`, `implementer`, `reviewer`.
-    #[serde(deserialize_with = "range::roles")]
+    #[serde(deserialize_with = "roles")]
     pub roles: BTreeMap<String, String>,
 }
 
@@ -433,5 +434,223 @@ impl ExecuteSettings {
     /// Limit for a command.
     pub fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
+    }
+}
+
+// Deserializers that restrict a setting to valid values.
+//
+// An error message names what is expected, as the second half of a sentence that starts with "must
+// be".
+
+/// Maximum timeout of a command in seconds. Plans have the same limit.
+const MAX_TIMEOUT_SECONDS: u64 = 86_400;
+
+/// Roles of the change workflow.
+const ROLE_NAMES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
+
+/// Kinds of models.
+pub const MODEL_KINDS: [&str; 7] = [
+    "openai",
+    "anthropic",
+    "command",
+    "replay",
+    "manual",
+    "acp",
+    "agent",
+];
+
+pub(super) fn amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let amount = f64::deserialize(deserializer)?;
+    if amount.is_finite() && amount >= 0.0 {
+        return Ok(amount);
+    }
+    Err(D::Error::invalid_value(
+        Unexpected::Float(amount),
+        &"an amount that is not negative",
+    ))
+}
+
+pub(super) fn some_amount<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    let amount = Option::<f64>::deserialize(deserializer)?;
+    let wrong = amount.filter(|amount| !amount.is_finite() || *amount < 0.0);
+    match wrong {
+        None => Ok(amount),
+        Some(wrong) => Err(D::Error::invalid_value(
+            Unexpected::Float(wrong),
+            &"an amount that is not negative",
+        )),
+    }
+}
+
+pub(super) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let seconds = u64::deserialize(deserializer)?;
+    if (1..=MAX_TIMEOUT_SECONDS).contains(&seconds) {
+        return Ok(seconds);
+    }
+    Err(D::Error::invalid_value(
+        Unexpected::Unsigned(seconds),
+        &"a number of seconds from 1 to 86400",
+    ))
+}
+
+pub(super) fn turns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let turns = u32::deserialize(deserializer)?;
+    if turns > 0 {
+        return Ok(turns);
+    }
+    Err(D::Error::invalid_value(
+        Unexpected::Unsigned(0),
+        &"1 or more",
+    ))
+}
+
+pub(super) fn parallel<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<usize>, D::Error> {
+    let parallel = Option::<usize>::deserialize(deserializer)?;
+    if parallel != Some(0) {
+        return Ok(parallel);
+    }
+    Err(D::Error::invalid_value(
+        Unexpected::Unsigned(0),
+        &"1 or more",
+    ))
+}
+
+pub(super) fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let kind = String::deserialize(deserializer)?;
+    if MODEL_KINDS.contains(&kind.as_str()) {
+        return Ok(kind);
+    }
+    Err(D::Error::unknown_variant(&kind, &MODEL_KINDS))
+}
+
+pub(super) fn address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let address = Option::<String>::deserialize(deserializer)?;
+    let is_one = |text: &String| {
+        let text = text.trim().to_ascii_lowercase();
+        let suffix = ["http://", "https://"]
+            .iter()
+            .find_map(|start| text.strip_prefix(start));
+        suffix.is_some_and(|rest| !rest.is_empty())
+    };
+    match address {
+        Some(wrong) if !is_one(&wrong) => Err(D::Error::invalid_value(
+            Unexpected::Str(&wrong),
+            &"an address that begins with `http://` or `https://`",
+        )),
+        address => Ok(address),
+    }
+}
+
+pub(super) fn roles<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let roles = BTreeMap::<String, String>::deserialize(deserializer)?;
+    match roles
+        .keys()
+        .find(|role| !ROLE_NAMES.contains(&role.as_str()))
+    {
+        None => Ok(roles),
+        Some(unknown) => Err(D::Error::custom(format!(
+            "there is no role `{unknown}`; the roles are `{}`",
+            ROLE_NAMES.join("`, `")
+        ))),
+    }
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+/// An invalid size.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a valid size; write bytes or `512KiB`, `10MiB`, `1GiB`")]
+pub struct SizeError(String);
+
+/// Unit suffixes and their shift.
+const SIZE_UNITS: [(&[&str], u32); 4] = [
+    (&["gib", "gb", "g"], 30),
+    (&["mib", "mb", "m"], 20),
+    (&["kib", "kb", "k"], 10),
+    (&["b", ""], 0),
+];
+
+impl FromStr for Size {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Size, SizeError> {
+        let error = || SizeError(text.to_owned());
+        let lower = text.trim().to_lowercase();
+        let digits = lower.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = lower.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| error())?;
+        let shift = SIZE_UNITS
+            .iter()
+            .find(|(names, _)| names.contains(&unit.trim()))
+            .map(|&(_, shift)| shift)
+            .ok_or_else(error)?;
+
+        number.checked_mul(1 << shift).map(Size).ok_or_else(error)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact = |shift: u32| self.0 > 0 && self.0.is_multiple_of(1 << shift);
+        match self.0 {
+            n if exact(30) => write!(f, "{} GiB", n >> 30),
+            n if exact(20) => write!(f, "{} MiB", n >> 20),
+            n if exact(10) => write!(f, "{} KiB", n >> 10),
+            n => write!(f, "{n} bytes"),
+        }
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Size {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
+        let value = serde_yaml::Value::deserialize(deserializer)?;
+        let text = match value {
+            serde_yaml::Value::Number(number) => number.to_string(),
+            serde_yaml::Value::String(text) => text,
+            _ => String::new(),
+        };
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let actual = text
+            .parse::<Size>()
+            .map_or_else(|e| e.to_string(), |s| s.to_string());
+        assert_eq!(actual, expected);
+    }
+
+    #[test]
+    fn sizes_are_read_with_and_without_units() {
+        check("10MiB", "10 MiB");
+        check("512k", "512 KiB");
+        check("4097", "4097 bytes");
+        check("1 gb", "1 GiB");
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        check(
+            "many",
+            "`many` is not a valid size; write bytes or `512KiB`, `10MiB`, `1GiB`",
+        );
+        check(
+            "99999999999999g",
+            "`99999999999999g` is not a valid size; write bytes or `512KiB`, `10MiB`, `1GiB`",
+        );
     }
 }

@@ -1,28 +1,33 @@
 //! Differences between two trees by path, without rename detection.
 
 pub mod change;
-mod compare;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use gix::ObjectId;
 use gix::bstr::BStr;
+use gix::objs::tree::EntryRef;
 use gix::objs::{Kind, WriteTo};
+
+pub use change::TreeChange;
 
 use super::During;
 use super::repository::Repository;
-use crate::git::object::absent;
+use crate::git::object::tree::StoredTree;
 use crate::git::object::writer::Sink;
-use crate::git::object::{TreeEntry, TreeId};
-
-pub use change::TreeChange;
+use crate::git::object::{EntryMode, TreeEntry, TreeId, absent};
 
 /// The trees differ in more paths than are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "they differ in more than {} files and folders, or {} MiB of paths",
-    compare::MOST_CHANGES,
-    compare::MOST_PATH_BYTES >> 20
+    MOST_CHANGES,
+    MOST_PATH_BYTES >> 20
 )]
 pub struct TooDifferent;
 
@@ -40,7 +45,7 @@ pub fn changes(
         return Ok(cached);
     }
 
-    let changes = compare::compare_trees(repository, old, new).context("comparing two trees")?;
+    let changes = compare_trees(repository, old, new).context("comparing two trees")?;
     repository.memory.keep_changes([old, new], &changes);
     Ok(changes)
 }
@@ -102,6 +107,163 @@ pub(in crate::git) fn tree_into(
 
 fn components(path: &[u8]) -> impl Iterator<Item = &BStr> {
     path.split(|&byte| byte == b'/').map(BStr::new)
+}
+
+// Compares two trees in step. Equal entries are skipped bytewise, so a large directory costs
+// little more than reading it.
+
+/// Limit on the number of differing files and directories: a tree of a few hundred bytes can
+/// contain the same subtree many times on each level.
+const MOST_CHANGES: usize = 1_000_000;
+
+/// Limit on the total length of their paths in bytes.
+const MOST_PATH_BYTES: usize = 128 << 20;
+
+#[derive(Default)]
+struct Comparison {
+    /// Directories still to compare: path, and tree on each side.
+    dirs: Vec<(Vec<u8>, [Option<ObjectId>; 2])>,
+    /// Path -> entry on each side.
+    changes: BTreeMap<Vec<u8>, [Option<TreeEntry>; 2]>,
+    /// Number of differing files and directories.
+    noted: usize,
+    path_bytes: usize,
+}
+
+fn compare_trees(
+    repository: &Repository,
+    old: TreeId,
+    new: TreeId,
+) -> anyhow::Result<Vec<TreeChange>> {
+    let mut comparison = Comparison::default();
+    let top = (Vec::new(), [Some(old.0), Some(new.0)]);
+    comparison.dirs.push(top);
+    while let Some((path, trees)) = comparison.dirs.pop() {
+        comparison.compare_dir(repository, &path, trees)?;
+    }
+
+    let changes = comparison.changes.into_iter();
+    let changes = changes.filter(|(_, [old, new])| old != new);
+    Ok(changes
+        .map(|(path, [old, new])| TreeChange { path, old, new })
+        .collect())
+}
+
+impl Comparison {
+    fn compare_dir(
+        &mut self,
+        repository: &Repository,
+        path: &[u8],
+        trees: [Option<ObjectId>; 2],
+    ) -> anyhow::Result<()> {
+        let hash = repository.gix.object_hash();
+        let [old, new] = trees.map(|tree| match tree {
+            Some(id) => repository.stored_tree(id),
+            None => Ok(Arc::new(StoredTree::empty(hash))),
+        });
+        let (old, new) = (old?, new?);
+        let (mut before, mut after) = (old.entries(), new.entries());
+
+        loop {
+            let (a, b) = (before.peek()?, after.peek()?);
+            if a == b {
+                if a.is_none() {
+                    return Ok(());
+                }
+                before.pass(a);
+                after.pass(b);
+                continue;
+            }
+
+            let old = a.map(|raw| before.decoded(raw)).transpose()?;
+            let new = b.map(|raw| after.decoded(raw)).transpose()?;
+            let order = match (&old, &new) {
+                (Some(old), Some(new)) => old.cmp(new),
+                (Some(_), None) => Ordering::Less,
+                (None, _) => Ordering::Greater,
+            };
+            let is_old = order != Ordering::Greater;
+            let is_new = order != Ordering::Less;
+            self.note(path, [old.filter(|_| is_old), new.filter(|_| is_new)])?;
+            before.pass(a.filter(|_| is_old));
+            after.pass(b.filter(|_| is_new));
+        }
+    }
+
+    /// Records a name that differs. At least one side has it.
+    fn note(&mut self, dir: &[u8], sides: [Option<EntryRef<'_>>; 2]) -> Result<(), TooDifferent> {
+        let Some(entry) = sides.iter().flatten().next() else {
+            return Ok(());
+        };
+        let mut path = dir.to_vec();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(entry.filename);
+        self.count(&path)?;
+
+        let trees = sides.map(|side| side.filter(|entry| entry.mode.is_tree()));
+        if trees.iter().any(Option::is_some) {
+            let trees = trees.map(|tree| tree.map(|entry| entry.oid.to_owned()));
+            self.dirs.push((path.clone(), trees));
+        }
+
+        let [old, new] = sides.map(leaf_entry);
+        if old.is_some() || new.is_some() {
+            let recorded = self.changes.entry(path).or_default();
+            let [known_old, known_new] = std::mem::take(recorded);
+            *recorded = [known_old.or(old), known_new.or(new)];
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, path: &[u8]) -> Result<(), TooDifferent> {
+        self.noted += 1;
+        self.path_bytes += path.len();
+        match self.noted <= MOST_CHANGES && self.path_bytes <= MOST_PATH_BYTES {
+            true => Ok(()),
+            false => Err(TooDifferent),
+        }
+    }
+}
+
+/// Converts an entry; `None` for a tree.
+fn leaf_entry(entry: Option<EntryRef<'_>>) -> Option<TreeEntry> {
+    let entry = entry?;
+    let (mode, id) = (EntryMode::from(entry.mode), entry.oid.to_owned());
+    (mode != EntryMode::Tree).then_some(TreeEntry { mode, id })
+}
+
+/// Total length of paths that certainly fits into a command line.
+const MAX_STAT_PATH_BYTES: usize = 1 << 20;
+
+/// Returns the output of `git diff --stat` for some paths of two trees, at a given width.
+pub fn render_diffstat(
+    repository: &Repository,
+    (old, new): (TreeId, TreeId),
+    (width, paths): (usize, &[Vec<u8>]),
+) -> anyhow::Result<String> {
+    let mut git = repository.git()?;
+    // Show letters of all languages as they are. Control characters are still quoted.
+    git.args(["-c", "core.quotePath=false"]);
+    git.args(["--literal-pathspecs", "diff", &format!("--stat={width}")])
+        .args(["--no-ext-diff", "--no-textconv"])
+        .args(["--no-color", "--no-renames", "--end-of-options"])
+        .args([old.to_string(), new.to_string()]);
+    // Paths that don't fit into a command line are nearly all paths, so compare all.
+    if paths.iter().map(Vec::len).sum::<usize>() <= MAX_STAT_PATH_BYTES {
+        git.arg("--");
+        git.args(paths.iter().map(|path| OsStr::from_bytes(path)));
+    }
+
+    let output = git.output()?;
+    anyhow::ensure!(
+        output.status.success(),
+        "git cannot compare the trees: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -1,20 +1,15 @@
 //! Finds and opens a repository, and explains why one cannot be used.
 
-mod error;
-mod misplaced;
-
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gix::bstr::BString;
 
-use super::irregular;
 use super::repository::Repository;
-use super::{During, command};
+use super::{During, command, irregular};
+use crate::git::irregular::Irregular;
 use crate::host::env;
-pub use error::OpenError;
-use misplaced::{
-    explain_wrongly_bare, file_that_sets, is_bare, is_configured_bare, is_worktree_elsewhere,
-};
+use crate::host::file::read_regular_text;
+use crate::text::shell_word::shell_word;
 
 /// Settings of our own handle that override the configuration: a file that does not round-trip
 /// (`core.safecrlf`) is recorded anyway, and a reflog entry needs a committer.
@@ -394,4 +389,203 @@ fn explain_failure(start: &Path, error: &gix::Error) -> OpenError {
     };
 
     OpenError::Damaged(git_dir, format!("{error:#}"))
+}
+
+/// Why a directory is not fit.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No repository.
+    #[error("`{0}` is not in a git repository")]
+    None(PathBuf),
+    /// It has no worktree.
+    #[error("`{0}` is a bare repository: it has no files to work on")]
+    Bare(PathBuf),
+    /// It has files, and `core.bare` in this file says that it has none.
+    #[error("`{0}` has files, but `core.bare` in `{1}` says that it is a bare repository")]
+    ConfiguredBare(PathBuf, PathBuf),
+    /// A linked worktree to which `core.bare` of the bare repository in this file applies, too.
+    #[error(
+        "`core.bare` in `{1}` holds for the linked worktree `{0}`, too, because `extensions.worktreeConfig` is set"
+    )]
+    LinkedBare(PathBuf, PathBuf),
+    /// It is bare, and the user's git takes such a one only where it is named.
+    #[error("`{0}` is a bare repository, which `safe.bareRepository` says must be named")]
+    Unnamed(PathBuf),
+    /// It stores refs in a way that we cannot read.
+    #[error("`{0}` stores its refs as `{1}`, which TeDDy cannot read")]
+    RefFormat(PathBuf, String),
+    /// It says that who does not know something must not touch it, and we do not.
+    #[error("`{0}` needs the extension `{1}` of git, which TeDDy does not know")]
+    Extension(PathBuf, String),
+    /// The worktree is a home directory or a file system's root.
+    #[error("`{0}` is {1}: TeDDy does not record it as a project")]
+    TooWide(PathBuf, &'static str),
+    /// Its configuration says that its files are in a directory that does not exist, or that knows
+    /// nothing of it.
+    #[error(
+        "`{git_dir}` has its files in `{workdir}` (`core.worktree` in `{file}`), {}",
+        explain_elsewhere(.workdir)
+    )]
+    Elsewhere {
+        /// The git directory.
+        git_dir: PathBuf,
+        /// Where its files are said to be.
+        workdir: PathBuf,
+        /// The configuration file that says so.
+        file: PathBuf,
+    },
+    /// A file of git is not a regular file.
+    #[error(transparent)]
+    Irregular(#[from] Irregular),
+    /// Another user owns it.
+    #[error("`{0}` belongs to another user")]
+    Foreign(PathBuf),
+    /// It is damaged.
+    #[error("cannot open the repository at `{0}`: {1}")]
+    Damaged(PathBuf, String),
+}
+
+impl OpenError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            OpenError::None(_) => {
+                "run `teddy init` to start one here, or use `-C <dir>` to name another directory"
+                    .to_owned()
+            }
+            OpenError::Bare(_) => {
+                "use a clone with a worktree, or `git worktree add`; what only reads sessions works here, such as `teddy sessions`, `log` and `show`"
+                    .to_owned()
+            }
+            OpenError::ConfiguredBare(_, file) => {
+                format!("`git config --file {} core.bare false`", quote_path(file))
+            }
+            OpenError::LinkedBare(_, file) => {
+                let of_main = file.with_file_name("config.worktree");
+                format!(
+                    "`git config --file {} core.bare true && git config --file {} --unset core.bare` leaves it to the bare repository",
+                    quote_path(&of_main),
+                    quote_path(file)
+                )
+            }
+            OpenError::Unnamed(git_dir) => {
+                format!("set `GIT_DIR={}` if you trust it", quote_path(git_dir))
+            }
+            OpenError::RefFormat(..) | OpenError::Extension(..) => {
+                "a newer TeDDy may know it".to_owned()
+            }
+            OpenError::TooWide(..) => "give the project a directory of its own".to_owned(),
+            OpenError::Elsewhere { file, .. } => format!(
+                "`git config --file {} --unset core.worktree`, or set `GIT_WORK_TREE` to the directory",
+                quote_path(file)
+            ),
+            OpenError::Irregular(irregular) => {
+                format!("`ls -lL {}` shows what it is", quote_path(&irregular.path))
+            }
+            OpenError::Foreign(path) => format!(
+                "if you trust it: `git config --global --add safe.directory {}`",
+                quote_path(path)
+            ),
+            OpenError::Damaged(..) => "`git fsck` reports what is wrong".to_owned(),
+        }
+    }
+}
+
+/// Returns what is wrong with a directory in which no worktree of the repository is.
+fn explain_elsewhere(workdir: &Path) -> &'static str {
+    match workdir.exists() {
+        true => "and nothing there leads back to it",
+        false => "which does not exist",
+    }
+}
+
+/// Returns a path as one word of a command.
+fn quote_path(path: &Path) -> String {
+    shell_word(path.as_os_str().as_encoded_bytes())
+}
+
+/// Larger than any configuration file of git's, in bytes.
+const MAX_GIT_FILE: u64 = 16 << 20;
+
+impl Repository {
+    /// Returns the directory that `core.hooksPath` names and the configuration file that says so, if
+    /// the directory does not exist: git runs no hook then.
+    pub fn missing_hooks_dir(&self) -> Option<(PathBuf, PathBuf)> {
+        let config = self.gix.config_snapshot();
+        let hooks_path = config.trusted_path("core.hooksPath").ok()??;
+        let dir = self.workdir.join(hooks_path);
+        let is_missing = !dir.as_os_str().is_empty() && !dir.exists();
+        let file = is_missing.then(|| file_that_sets(&self.gix, "hooksPath"));
+        Some((dir, file??))
+    }
+}
+
+/// Returns the configuration file that sets a variable of the section `core`. `None` if no file does.
+fn file_that_sets(gix: &gix::Repository, name: &str) -> Option<PathBuf> {
+    let config = gix.config_snapshot();
+    let sections = config.plumbing().sections_by_name("core")?;
+    // Later sections override earlier ones.
+    let setting = sections.filter(|section| section.contains_value_name(name));
+    setting.last()?.meta().path.clone()
+}
+
+/// Returns what `core.bare` says, `config.worktree` included.
+fn is_configured_bare(gix: &gix::Repository) -> bool {
+    let config = gix.config_snapshot();
+    config.boolean("core.bare").unwrap_or_default()
+}
+
+/// Returns whether the user says where the files are, so that `core.bare` does not count.
+fn has_explicit_worktree(gix: &gix::Repository) -> bool {
+    let is_set = gix.config_snapshot().string("core.worktree").is_some();
+    is_set || env::var_os("GIT_WORK_TREE").is_some()
+}
+
+/// Returns whether git takes a repository for bare, be it because of `config.worktree`.
+fn is_bare(gix: &gix::Repository) -> bool {
+    is_configured_bare(gix) && !has_explicit_worktree(gix) && gix.git_dir() == gix.common_dir()
+}
+
+/// Returns why git sees no files in a repository that has some.
+///
+/// An index beside a `.git` is taken for files: a bare repository that is cloned into a `.git`, with
+/// linked worktrees beside it, has none. Only `core.bare` of the worktree itself counts in a linked
+/// one, unless `extensions.worktreeConfig` is set.
+fn explain_wrongly_bare(gix: &gix::Repository) -> Option<OpenError> {
+    if has_explicit_worktree(gix) || !is_configured_bare(gix) {
+        return None;
+    }
+
+    let (git_dir, common) = (gix.git_dir(), gix.common_dir());
+    let file = file_that_sets(gix, "bare")?;
+    let is_linked = git_dir != common;
+    if is_linked {
+        let holds = gix
+            .config_snapshot()
+            .boolean("extensions.worktreeConfig")
+            .unwrap_or_default();
+        let top = gix.workdir().unwrap_or(git_dir).to_owned();
+        return holds.then_some(OpenError::LinkedBare(top, file));
+    }
+
+    let has_files = git_dir.ends_with(".git") && git_dir.join("index").exists();
+    has_files.then(|| OpenError::ConfiguredBare(git_dir.to_owned(), file))
+}
+
+/// Returns whether `core.worktree` names a directory whose `.git` does not point back, as that of a
+/// submodule does. Commands would change other files than those next to the repository.
+fn is_worktree_elsewhere(gix: &gix::Repository, workdir: &Path) -> bool {
+    let is_set = gix.config_snapshot().string("core.worktree").is_some();
+    if !is_set || env::var_os("GIT_WORK_TREE").is_some() {
+        return false;
+    }
+
+    let link = workdir.join(".git");
+    let target = read_regular_text(&link, MAX_GIT_FILE)
+        .ok()
+        .and_then(|text| Some(workdir.join(text.trim_end().strip_prefix("gitdir: ")?)))
+        .unwrap_or(link);
+    let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
+
+    same(&target, gix.git_dir()) != Some(true)
 }

@@ -3,8 +3,8 @@
 //! Small numbers of files are processed on the calling thread: starting a thread costs more than a
 //! hundred files.
 
-use super::object::staged;
 use super::repository::Repository;
+use crate::git::object::writer;
 use crate::host::threads::{cores, parallel_map};
 
 /// Number of files that make another thread worthwhile.
@@ -29,14 +29,14 @@ pub fn map_parallel<T: Send, R: Send>(
     let shared = repository.gix.clone().into_sync();
     let (workdir, common) = (&repository.workdir, &repository.common);
     let read_only = repository.read_only;
-    let staged = staged::staged_objects(repository);
+    let staged = writer::staged_objects(repository);
     let run = |(start, part): (usize, Vec<T>)| {
         let gix = shared.to_thread_local();
         let mut own = Repository::of(gix, (workdir.clone(), common.clone()), read_only)
             .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?;
         // Each handle has its own object memory, so staged objects are copied into it.
         own.gix.objects.enable_object_memory();
-        staged::put_in_memory(&own, staged.iter().cloned())?;
+        writer::put_in_memory(&own, staged.iter().cloned())?;
         work(&own, start, part)
     };
 

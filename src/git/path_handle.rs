@@ -4,29 +4,27 @@
 //! what is in the way, each component is opened separately. Nested repositories are rejected. An
 //! open directory stays the same one, even if it is renamed in the meantime.
 
-mod contents;
-pub(in crate::git) mod durable;
-mod empty;
-mod recent;
-pub(in crate::git) mod share;
 mod state;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use gix::bstr::BStr;
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags};
+use gix::bstr::{BStr, ByteSlice as _};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
-use crate::host::file::{Mounts, open_beneath};
-pub(in crate::git) use contents::{ByteSource, FileBody, FileContents, OnDisk};
-pub(in crate::git) use recent::RecentLookup;
+use state::DirRights;
 pub(in crate::git) use state::{NameState, Trace};
+
+use crate::git::object::large::Stored;
+use crate::host::file;
+use crate::host::file::{Mounts, open_beneath};
 
 /// Paths with more directories are resolved step by step.
 const DEEP: usize = 64;
@@ -407,4 +405,288 @@ fn is_ordinary(component: &[u8]) -> bool {
     };
     gix::validate::path::component(BStr::new(component), None, options).is_ok()
         && !component.contains(&0)
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::git) enum OnDisk {
+    Absent,
+    File {
+        body: FileBody,
+        permissions: RawMode,
+    },
+    Link(Vec<u8>),
+    Dir,
+    /// A special file, or a file that is too large or unreadable.
+    Other,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::git) enum FileBody {
+    Bytes(Vec<u8>),
+    /// Larger than [`LARGE`](crate::git::object::large::LARGE): kept open instead of in memory.
+    Large {
+        file: Arc<File>,
+        /// Size when it was opened.
+        size: u64,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::git) enum FileContents {
+    File {
+        source: ByteSource,
+        /// Permissions; `None` for the defaults of a new file.
+        permissions: Option<RawMode>,
+        executable: bool,
+    },
+    Link(Vec<u8>),
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::git) enum ByteSource {
+    Bytes(Vec<u8>),
+    Stored(Stored),
+}
+
+impl OnDisk {
+    pub(in crate::git) fn is_absent(&self) -> bool {
+        matches!(self, OnDisk::Absent)
+    }
+
+    pub(in crate::git) fn is_dir(&self) -> bool {
+        matches!(self, OnDisk::Dir)
+    }
+}
+
+impl ByteSource {
+    fn write_to(&self, file: &mut File) -> io::Result<()> {
+        match self {
+            ByteSource::Bytes(bytes) => file.write_all(bytes),
+            ByteSource::Stored(stored) => stored.copy_to(file),
+        }
+    }
+}
+
+/// Limit, because each directory is open while its contents are checked.
+const MAX_EMPTY_DIRS: usize = 256;
+
+impl PathHandle {
+    /// Removes the directory and its subdirectories if they contain no file. Otherwise `false`, and
+    /// all of them stay.
+    pub(in crate::git) fn remove_empty_dirs(&self) -> io::Result<bool> {
+        // An empty directory need not be opened, which its permissions could forbid.
+        if self.remove_empty_dir()? {
+            return Ok(true);
+        }
+
+        let mut entries = vec![self.sibling(&self.name)];
+        let mut next = 0;
+        while next < entries.len() {
+            if entries[next].file_type()? != Some(FileType::Directory)
+                || entries.len() > MAX_EMPTY_DIRS
+            {
+                return Ok(false);
+            }
+            let Ok(Some(inside)) = entries[next].child(b".") else {
+                return Ok(false);
+            };
+            let names = inside.siblings()?;
+            entries.extend(names.iter().map(|name| inside.sibling(name)));
+            next += 1;
+        }
+
+        for dir in entries.iter().rev() {
+            if !dir.remove_empty_dir()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Flushes the content of a file. Does nothing for a symlink.
+pub(in crate::git) fn sync_contents(handle: &PathHandle) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = match open_for_sync(handle, flags) {
+        // The file is possibly not readable by its owner.
+        Err(Errno::ACCESS) => open_for_sync(handle, flags | OFlags::WRONLY),
+        opened => opened,
+    };
+    match opened {
+        Ok(file) => Ok(rustix::fs::fsync(file)?),
+        Err(Errno::LOOP | Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Flushes the directory that contains the name. `false` if its file system cannot flush single
+/// directories.
+pub(in crate::git) fn sync_parent_dir(handle: &PathHandle) -> io::Result<bool> {
+    file::sync_dir(&handle.dir)
+}
+
+fn open_for_sync(handle: &PathHandle, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    crate::host::file::openat(&handle.dir, handle.name.as_slice(), flags, Mode::empty())
+}
+
+// Caches the last resolved directory for the next path in it.
+//
+// The result of a walk is only true at its own instant: the process can be paused for longer than
+// [`MAX_RECENT_AGE`] before it uses the result. So a directory that was resolved within that time is as
+// good as one resolved just now, and many files in one directory cost one walk per millisecond.
+// The open directory itself is never a symlink.
+
+const MAX_RECENT_AGE: Duration = Duration::from_millis(1);
+
+#[derive(Debug, Default)]
+pub(in crate::git) struct RecentLookup {
+    last: Option<RecentDir>,
+}
+
+#[derive(Debug)]
+struct RecentDir {
+    /// Empty for the top.
+    path: Vec<u8>,
+    dir: Arc<OwnedFd>,
+    began: Instant,
+    /// Rights in the directory, once requested.
+    rights: Option<DirRights>,
+}
+
+impl RecentLookup {
+    /// Resolves the directory of a path like [`Top::walk`], unless it is cached.
+    pub(in crate::git) fn walk(
+        &mut self,
+        top: &Top,
+        path: &[u8],
+        missing: IfMissing,
+    ) -> io::Result<WalkResult> {
+        let (dir, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+        let is_here = |recent: &&RecentDir| {
+            recent.path == dir && is_ordinary(name) && recent.began.elapsed() < MAX_RECENT_AGE
+        };
+        if let Some(recent) = self.last.as_ref().filter(is_here) {
+            return Ok(WalkResult::Handle(PathHandle {
+                dir: Arc::clone(&recent.dir),
+                name: name.to_vec(),
+            }));
+        }
+
+        // Before the walk, so the directory is never older than it seems.
+        let began = Instant::now();
+        let walked = top.walk(path, missing)?;
+        self.last = match &walked {
+            WalkResult::Handle(handle) => Some(RecentDir {
+                path: dir.to_vec(),
+                dir: Arc::clone(&handle.dir),
+                began,
+                rights: None,
+            }),
+            _ => None,
+        };
+
+        Ok(walked)
+    }
+
+    /// Like [`PathHandle::is_free`], but reads the rights of the cached directory only once.
+    pub(in crate::git) fn is_free(&mut self, handle: &PathHandle) -> io::Result<bool> {
+        let current = self.last.as_mut();
+        let Some(recent) = current.filter(|last| Arc::ptr_eq(&last.dir, &handle.dir)) else {
+            return handle.is_free();
+        };
+        let rights = match recent.rights {
+            Some(rights) => rights,
+            None => *recent.rights.insert(handle.rights()?),
+        };
+
+        handle.is_free_in(rights)
+    }
+
+    /// Clears the cache, because the directory was possibly removed.
+    pub(in crate::git) fn forget(&mut self) {
+        self.last = None;
+    }
+}
+
+impl Top {
+    /// Returns whether the file system might support cloning. Ext4 and tmpfs are known not to;
+    /// others are tried.
+    #[cfg(target_os = "linux")]
+    pub(in crate::git) fn may_share_blocks(&self) -> bool {
+        let cannot = [libc::EXT4_SUPER_MAGIC, libc::TMPFS_MAGIC];
+        rustix::fs::fstatfs(&self.dir).is_ok_and(|stat| !cannot.contains(&stat.f_type))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(in crate::git) fn may_share_blocks(&self) -> bool {
+        false
+    }
+}
+
+/// Opens a regular file if it is readable and has this size.
+pub(in crate::git) fn open_file_of_size(handle: &PathHandle, size: u64) -> Option<File> {
+    let file = handle.open().ok()?;
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    (is_regular && u64::try_from(stat.st_size) == Ok(size)).then_some(file)
+}
+
+/// Creates a clone of `source`. Fails without a trace if the file system cannot clone or the name
+/// exists.
+pub(in crate::git) fn clone_blocks(
+    handle: &PathHandle,
+    source: &File,
+    executable: bool,
+) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(if executable { 0o777 } else { 0o666 });
+    let file = crate::host::file::openat(&handle.dir, handle.name.as_slice(), flags, mode)?;
+    let shared = ficlone(&File::from(file), source);
+    if shared.is_err() {
+        handle.remove()?;
+    }
+
+    shared
+}
+
+#[cfg(target_os = "linux")]
+fn ficlone(file: &File, source: &File) -> io::Result<()> {
+    Ok(rustix::fs::ioctl_ficlone(file, source)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share(_file: &File, _source: &File) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_walked_to_again_after_a_moment() {
+        let outer = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(outer.path().join("a/b")).unwrap();
+        let top = Top::open(outer.path()).unwrap();
+        let mut recent = RecentLookup::default();
+        let dir = |recent: &mut RecentLookup, path: &str| match recent
+            .walk(&top, path.as_bytes(), IfMissing::Stop)
+            .unwrap()
+        {
+            WalkResult::Handle(handle) => Ok(handle.dir),
+            other => Err(format!("{other:?}")),
+        };
+        let first = dir(&mut recent, "a/b/1").unwrap();
+        recent.last.as_mut().unwrap().began = Instant::now() + Duration::from_secs(60);
+        let second = dir(&mut recent, "a/b/2").unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+
+        recent.last.as_mut().unwrap().began = Instant::now() - MAX_RECENT_AGE;
+        let third = dir(&mut recent, "a/b/3").unwrap();
+        assert!(!Arc::ptr_eq(&first, &third));
+        assert_eq!(dir(&mut recent, "a/b/.git").unwrap_err(), "Refused");
+        recent.forget();
+        std::fs::rename(outer.path().join("a"), outer.path().join("c")).unwrap();
+        assert_eq!(dir(&mut recent, "a/b/4").unwrap_err(), "Missing");
+    }
 }

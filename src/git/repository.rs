@@ -1,6 +1,7 @@
 //! The repository handle: directories, configuration, and git commands for it.
 
 use std::cell::Cell;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -245,6 +246,22 @@ fn without_crud(text: &[u8]) -> BString {
         .into()
 }
 
+/// Returns the line for an object directory: quoted as in C, so that it is one line whatever is in the
+/// path.
+pub(in crate::git) fn alternates_line(path: &Path) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', byte]),
+            0..0x20 | 0x7f => text.extend(format!("\\{byte:03o}").bytes()),
+            _ => text.push(byte),
+        }
+    }
+
+    text.extend(b"\"\n");
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -357,5 +374,25 @@ mod tests {
                 let _ = crate::git::refs::head(&repository);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod alternates_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expected: &str) {
+        assert_eq!(
+            alternates_line(Path::new(path)),
+            format!("{expected}\n").as_bytes()
+        );
+    }
+
+    #[test]
+    fn a_path_is_one_line_whatever_is_in_it() {
+        check("/a b/objects", "\"/a b/objects\"");
+        check("/#\"\\/\n", "\"/#\\\"\\\\/\\012\"");
+        check("/ä", "\"/ä\"");
     }
 }

@@ -7,14 +7,16 @@
 //! Its input is a named pipe in a private directory. The supervisor's own stdin is the socket to
 //! TeDDy, and passing another descriptor would need unsafe code.
 
-mod pipe;
-
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
 
 use super::file::make_dirs;
 use super::inherited::ChildKind;
@@ -22,16 +24,18 @@ use super::shell::{CommandEnvironment, RunMarker, VARIABLE};
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
-use super::temporary::temporary_dir;
 use super::{process, sandbox};
-use pipe::InputPipe;
+use crate::host::file::temporary_dir;
 
 /// How long a supervisor has to start a program, or to kill all processes.
 const PATIENCE: Duration = Duration::from_secs(15);
+
 /// How long a program has to exit after its input is closed.
 const HANG_UP: Duration = Duration::from_millis(500);
+
 /// How long output is still read after all processes have ended.
 const DRAIN: Duration = Duration::from_secs(1);
+
 /// Buffered pieces of output. The program blocks when the channel is full.
 const PIECES: usize = 64;
 
@@ -416,4 +420,75 @@ fn listen(
             let _ = events.send(PipeEvent::Eof);
         })?;
     Ok(())
+}
+
+struct InputPipe {
+    /// Keeps the pipe open until the first write. Before that the program might not have opened it.
+    reader: File,
+    writer: File,
+}
+
+impl InputPipe {
+    fn make(path: &Path) -> io::Result<InputPipe> {
+        // A retry of a start uses the same directory.
+        let _ = std::fs::remove_file(path);
+        make_pipe(path)?;
+        let waits_not = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        // Without `NONBLOCK`, opening a FIFO waits for the other end.
+        let reader = File::options()
+            .read(true)
+            .custom_flags(waits_not)
+            .open(path)?;
+        let writer = File::options().write(true).open(path)?;
+        Ok(InputPipe { reader, writer })
+    }
+
+    /// Writes what is sent, from a thread: a program that does not read must not block the caller.
+    fn speak(self) -> io::Result<Sender<Vec<u8>>> {
+        let (sender, pieces) = channel::<Vec<u8>>();
+        let mut pipe = Some(self);
+        std::thread::Builder::new()
+            .name("input".to_owned())
+            .spawn(move || {
+                // The first piece is sent after the program was started, so it has its own end by
+                // then.
+                let Some(InputPipe { reader, mut writer }) = pipe.take() else {
+                    return;
+                };
+                let first = pieces.recv();
+                drop(reader);
+                for bytes in first.into_iter().chain(pieces) {
+                    if writer.write_all(&bytes).is_err() {
+                        return;
+                    }
+                }
+            })?;
+
+        Ok(sender)
+    }
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn make_pipe(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    Ok(mknodat(
+        CWD,
+        path,
+        FileType::Fifo,
+        Mode::RUSR | Mode::WUSR,
+        0,
+    )?)
+}
+
+#[cfg(target_vendor = "apple")]
+fn make_pipe(path: &Path) -> io::Result<()> {
+    // rustix has no `mkfifo` for Apple systems.
+    let status = crate::host::process::command("/usr/bin/mkfifo")
+        .arg(path)
+        .status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other("`mkfifo` failed")),
+    }
 }

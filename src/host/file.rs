@@ -7,23 +7,19 @@
 
 mod beneath;
 mod compare;
-mod dir;
 mod dirs;
-mod end;
-mod entry;
-mod failure;
-mod make;
 mod output_dir;
 mod reading;
-mod state;
-mod swap;
-mod unnamed;
 mod write;
 
 use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
-use std::path::{Component, Path};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
@@ -31,15 +27,19 @@ use rustix::io::Errno;
 pub use beneath::{Mounts, open_beneath, openat, uninterrupted};
 pub use compare::replace_if;
 pub use dirs::{make_writable, open_up_below, remove_at, remove_below};
-pub use end::{FileEnd, read_end};
-pub use entry::{read_link, remove_empty_above, remove_file, replace_entry, write_link};
-pub use failure::{failure, is_out_of_reach, reason};
-pub use make::{PRIVATE, PRIVATE_FILE, make_dirs, make_shared_dirs};
 pub use output_dir::OutputDir;
-pub use reading::{append_regular, append_shared, is_null_device, open_own, open_regular};
-pub use reading::{read_named, read_regular, read_regular_text, read_sized};
-pub use state::{write_atomic, write_cache};
-pub use unnamed::UnnamedFile;
+pub use reading::{
+    append_regular, append_shared, is_null_device, open_own, open_regular, read_named,
+    read_regular, read_regular_text, read_sized,
+};
+
+use super::fault;
+pub use crate::host::file::reading::{FileEnd, read_end};
+pub use crate::host::file::write::{
+    UnnamedFile, read_link, remove_empty_above, remove_file, replace_entry, write_atomic,
+    write_cache, write_link,
+};
+use crate::text::sanitize;
 
 /// An open directory, and access to everything below it.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ impl Root {
                 .skip(1)
                 .find(|above| matches!(self.kind_of_link(above), Some(FileType::Symlink)))
         {
-            let message = format!("`{}` is a link", failure::show_path(link));
+            let message = format!("`{}` is a link", show_path(link));
             return failure(
                 verb,
                 path,
@@ -248,5 +248,241 @@ fn split(path: &Path) -> rustix::io::Result<(&Path, &OsStr)> {
     }
 }
 
+/// Permissions of a directory that only this user can enter.
+pub const PRIVATE: u32 = 0o700;
+
+/// The same for a file.
+pub const PRIVATE_FILE: u32 = 0o600;
+
+/// Reduced by the umask.
+const SHARED_DIR: u32 = 0o777;
+
+/// Creates a directory and its parents for this user alone. Fails if the path is below a `.git` that
+/// does not exist.
+pub fn make_dirs(path: &Path) -> io::Result<()> {
+    make_with_mode(path, PRIVATE)
+}
+
+/// Like [`make_dirs`], with the permissions of the umask: for directories of git's and of the
+/// user's.
+pub fn make_shared_dirs(path: &Path) -> io::Result<()> {
+    make_with_mode(path, SHARED_DIR)
+}
+
+fn make_with_mode(path: &Path, mode: u32) -> io::Result<()> {
+    let git = path
+        .ancestors()
+        .find(|dir| dir.file_name() == Some(OsStr::new(".git")));
+    match git {
+        // The user might have moved the git directory away. A new one with only our files would be
+        // in the way when they move it back.
+        Some(git) if !git.exists() => {
+            let why = format!("the git directory `{}` is gone", git.display());
+            Err(io::Error::new(io::ErrorKind::NotFound, why))
+        }
+        _ => DirBuilder::new().recursive(true).mode(mode).create(path),
+    }
+}
+
+/// Payload of an `io::Error` of the same kind as `why`.
+#[derive(Debug)]
+struct FileError {
+    /// As in "cannot {verb} ...".
+    verb: &'static str,
+    path: PathBuf,
+    why: io::Error,
+}
+
+/// Prefixes an error with "cannot {verb} `{path}`". Keeps its kind.
+pub fn failure(verb: &'static str, path: &Path, why: io::Error) -> io::Error {
+    io::Error::new(
+        why.kind(),
+        FileError {
+            verb,
+            path: path.to_owned(),
+            why,
+        },
+    )
+}
+
+/// Returns an error's message as the end of a sentence: lower case, without "(os error N)".
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error ").next().unwrap_or_default();
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => "unknown reason".to_owned(),
+    }
+}
+
+/// Returns whether an error says that a file could not be read, in contrast to a file that is not
+/// there or was read and is wrong.
+pub fn is_out_of_reach(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::UnexpectedEof
+    )
+}
+
+/// Returns a path as a person may see it.
+fn show_path(path: &Path) -> String {
+    sanitize::sanitize_line(&sanitize::sanitize_bytes(path.as_os_str().as_bytes())).into_owned()
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "cannot {} `{}`: {}",
+            self.verb,
+            show_path(&self.path),
+            reason(&self.why)
+        )
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// Flushes the file system that contains `inside`. Returns `false` if the system cannot. After an
+/// error the data is lost, even if a retry succeeds.
+pub fn sync_whole(inside: &Path) -> io::Result<bool> {
+    if fault::emulated("no-syncfs").is_some() {
+        return Ok(false);
+    }
+    sync_file_system(&File::open(inside)?)
+}
+
+/// Flushes a regular file. Succeeds if it no longer exists.
+pub fn sync_file(path: &Path) -> io::Result<()> {
+    match open_regular(path) {
+        Ok(file) => file.sync_all(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Flushes the names in a directory. Returns `false` if the file system cannot flush a single one.
+pub fn sync_dir(dir: impl std::os::fd::AsFd) -> io::Result<bool> {
+    match rustix::io::retry_on_intr(|| rustix::fs::fsync(&dir)) {
+        Ok(()) => Ok(true),
+        // For example shared directories of virtual machines.
+        Err(rustix::io::Errno::INVAL) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn sync_file_system(dir: &File) -> io::Result<bool> {
+    use rustix::io::Errno;
+
+    match rustix::io::retry_on_intr(|| rustix::fs::syncfs(dir)) {
+        Ok(()) => Ok(true),
+        // Missing in this kernel, or denied by a seccomp filter.
+        Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::PERM) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn whole_file_system(_dir: &File) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Creates a directory in `TMPDIR` that only this user can read. The error names `TMPDIR`.
+pub fn temporary_dir() -> io::Result<tempfile::TempDir> {
+    prefixed_temporary_dir("teddy-")
+}
+
+/// Like [`temporary_dir`], with another beginning of its name.
+pub fn prefixed_temporary_dir(prefix: &str) -> io::Result<tempfile::TempDir> {
+    let created = tempfile::Builder::new()
+        .prefix(prefix)
+        .permissions(Permissions::from_mode(PRIVATE))
+        .tempdir();
+    created.map_err(|error| {
+        let parent = std::env::temp_dir();
+        let kind = error.kind();
+        let message = format!(
+            "no temporary directory can be made in `{}` (`TMPDIR`): {kind}",
+            parent.display()
+        );
+        io::Error::new(kind, message)
+    })
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod make_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expected: Result<(), &str>) {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(top.path().join("there/.git")).unwrap();
+        let result = make_dirs(&top.path().join(path)).map_err(|error| {
+            let message = error.to_string();
+            message.replace(&format!("{}/", top.path().display()), "")
+        });
+        assert_eq!(
+            result.as_ref().map_err(String::as_str),
+            expected.as_ref().map_err(|message| *message),
+            "{path}"
+        );
+        assert_eq!(top.path().join(path).is_dir(), expected.is_ok(), "{path}");
+    }
+
+    #[test]
+    fn directories_of_ours_are_private() {
+        let top = tempfile::tempdir().unwrap();
+        let mode = |path: &str| {
+            let metadata = std::fs::metadata(top.path().join(path)).unwrap();
+            std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777
+        };
+        make_dirs(&top.path().join("a/b")).unwrap();
+        assert_eq!([mode("a"), mode("a/b")], [PRIVATE; 2]);
+        std::fs::create_dir(top.path().join("c")).unwrap();
+        make_shared_dirs(&top.path().join("d")).unwrap();
+        assert_eq!(mode("c"), mode("d"));
+    }
+
+    #[test]
+    fn a_git_directory_is_never_made() {
+        check("a/b/c", Ok(()));
+        check("there/.git/teddy/index", Ok(()));
+        check(
+            "gone/.git/teddy",
+            Err("the git directory `gone/.git` is gone"),
+        );
+        check("gone/.git", Err("the git directory `gone/.git` is gone"));
+    }
+}
+
+#[cfg(test)]
+mod sync_tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_durable_and_one_that_is_gone_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a");
+        std::fs::write(&file, "x").unwrap();
+        sync_file(&file).unwrap();
+        sync_file(&dir.path().join("gone")).unwrap();
+        assert!(sync_dir(File::open(dir.path()).unwrap()).unwrap());
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = sync_whole(&dir.path().join("gone")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,6 +1,7 @@
 //! HTTP clients: selects the TLS provider and runs futures.
 
 use std::future::Future;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::sync::Once;
 
@@ -47,6 +48,14 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
     Ok(result)
 }
 
+/// Returns a random number in `0.0..1.0`.
+pub fn retry_jitter() -> f64 {
+    // The standard library seeds each state from the system's random numbers. A float holds 53
+    // bits.
+    let bits = RandomState::new().build_hasher().finish() >> 11;
+    bits as f64 / (1_u64 << 53) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +75,24 @@ mod tests {
             })
             .ok(),
             Some(true)
+        );
+    }
+}
+
+#[cfg(test)]
+mod jitter_tests {
+    use super::*;
+
+    #[test]
+    fn it_is_spread_between_nought_and_one() {
+        let drawn: Vec<f64> = (0..200).map(|_| retry_jitter()).collect();
+        assert!(
+            drawn.iter().all(|number| (0.0..1.0).contains(number)),
+            "{drawn:?}"
+        );
+        assert!(
+            drawn.iter().any(|number| *number < 0.5) && drawn.iter().any(|number| *number >= 0.5),
+            "{drawn:?}"
         );
     }
 }

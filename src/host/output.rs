@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::Stdio;
 
-use super::{env, interrupt, process, stdout};
+use super::{env, interrupt, process};
 
 /// Shows text in the pager if stdout is a terminal, else prints it. Quitting the pager early is not
 /// an error.
@@ -16,7 +16,7 @@ pub fn page(text: &str, core_pager: Option<&str>) -> io::Result<()> {
     ];
     match choose(candidates).filter(|_| io::stdout().is_terminal()) {
         Some(pager) => through(&pager, text),
-        None => stdout::write_stdout(text),
+        None => write_stdout(text),
     }
 }
 
@@ -45,7 +45,7 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
     }
 
     let Ok(mut child) = command.spawn() else {
-        return stdout::write_stdout(text);
+        return write_stdout(text);
     };
     // Ctrl-c is for the pager, for example to stop a search.
     let (written, ended) = interrupt::without_handling(|| {
@@ -57,7 +57,21 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
     });
 
     ended?;
-    stdout::ignore_closed_pipe(written)
+    ignore_closed_pipe(written)
+}
+
+/// Writes and flushes. Ignores a closed pipe.
+pub fn write_stdout(bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    ignore_closed_pipe(out.write_all(bytes.as_ref()).and_then(|()| out.flush()))
+}
+
+/// Turns the error of a closed pipe into success.
+pub fn ignore_closed_pipe(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
 }
 
 #[cfg(test)]
@@ -88,5 +102,18 @@ mod tests {
     #[test]
     fn a_pager_that_is_left_early_is_no_error() {
         through("head -c 1 > /dev/null", &"line\n".repeat(100_000)).unwrap();
+    }
+}
+
+#[cfg(test)]
+mod stdout_tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        drop(reader);
+        assert!(ignore_closed_pipe(writer.write_all(b"x")).is_ok());
+        assert!(ignore_closed_pipe(Err(io::ErrorKind::StorageFull.into())).is_err());
     }
 }

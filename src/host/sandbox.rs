@@ -7,22 +7,20 @@
 
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod files;
-mod kernel;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod namespaces;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod privileges;
-mod probe;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod system_calls;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
 use super::raw;
-
-pub use kernel::Kernel;
+use crate::host::fault;
 
 /// The rights of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,8 +85,8 @@ pub fn availability() -> Availability {
     let kernel = Kernel::running();
     let gaps = [
         kernel.unfiltered.clone(),
-        (kernel.landlock < kernel::TRUNCATE_ABI).then(|| {
-            let (version, least) = (kernel.landlock, kernel::TRUNCATE_ABI);
+        (kernel.landlock < TRUNCATE_ABI).then(|| {
+            let (version, least) = (kernel.landlock, TRUNCATE_ABI);
             format!("Landlock has version {version} in this kernel, and {least} is the least")
         }),
     ];
@@ -121,7 +119,7 @@ pub fn describe(policy: Option<&Policy>) -> String {
         Network::Off => "no network",
     };
 
-    let signals = if kernel.landlock < kernel::SCOPE_ABI {
+    let signals = if kernel.landlock < SCOPE_ABI {
         ", but signals reach your other processes"
     } else {
         ""
@@ -180,7 +178,7 @@ fn holds_what_is_opened(policy: &Policy, dir: &Path) -> bool {
 pub fn scope(kernel: &Kernel) -> Result<bool, String> {
     use rustix::io::Errno;
 
-    if kernel.landlock < kernel::SCOPE_ABI {
+    if kernel.landlock < SCOPE_ABI {
         return Ok(false);
     }
 
@@ -250,4 +248,60 @@ pub fn scope(_kernel: &Kernel) -> Result<bool, String> {
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
 pub fn enforce(_policy: &Policy, _kernel: &Kernel, _watching: &[u32]) -> Result<(), String> {
     Err(nothing().to_owned())
+}
+
+/// First Landlock ABI that restricts truncation (Linux 6.2).
+const TRUNCATE_ABI: u8 = 3;
+
+/// First Landlock ABI that restricts signals (Linux 6.12).
+const SCOPE_ABI: u8 = 6;
+
+/// Features of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Newest Landlock ABI that the kernel and we support, or 0 without Landlock.
+    pub landlock: u8,
+    /// Reason why system calls cannot be filtered. `None` if they can.
+    pub unfiltered: Option<String>,
+    /// Whether to try private mount namespaces.
+    pub namespaces: bool,
+}
+
+impl Kernel {
+    /// Returns the features of the running kernel, detected once.
+    pub fn running() -> &'static Kernel {
+        static RUNNING: OnceLock<Kernel> = OnceLock::new();
+
+        RUNNING.get_or_init(|| {
+            let kernel = Kernel::ask();
+            // An emulated version can only be older: every reported feature must be enforceable.
+            let older = |interface: String| interface.parse().ok();
+            let emulated = fault::emulated("landlock").and_then(older);
+            Kernel {
+                landlock: emulated.map_or(kernel.landlock, |older: u8| older.min(kernel.landlock)),
+                unfiltered: fault::emulated("no-seccomp")
+                    .map(|_| "kernel without seccomp".to_owned())
+                    .or(kernel.unfiltered),
+                namespaces: fault::emulated("no-namespaces").is_none(),
+            }
+        })
+    }
+
+    #[cfg(all(target_os = "linux", feature = "sandbox"))]
+    fn ask() -> Kernel {
+        Kernel {
+            landlock: files::interface(),
+            unfiltered: system_calls::check().err(),
+            namespaces: true,
+        }
+    }
+
+    #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
+    fn ask() -> Kernel {
+        Kernel {
+            landlock: 0,
+            unfiltered: Some("no filter of system calls".to_owned()),
+            namespaces: false,
+        }
+    }
 }

@@ -6,8 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::io;
+use std::fs::{OpenOptions, Permissions};
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,16 +25,22 @@ use rustix::io::Errno;
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
+use uuid::Uuid;
+
+use super::process;
 
 // Pages built at the same time.
 const THREADS: usize = 4;
+
 // Any local user can connect, even without the secret in the URL, so every client is limited.
 const LIMITS: ServeLimits = ServeLimits {
     connections: 512,
     patience: Duration::from_secs(15),
 };
+
 /// Interval for checking whether to stop.
 const BEAT: Duration = Duration::from_millis(100);
+
 /// How long running answers can take after the server stops.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -281,6 +290,73 @@ fn response(answered: PageAnswer) -> Response<Full<Bytes>> {
     response
 }
 
+/// Returns 32 hexadecimal digits with 122 random bits.
+pub fn random_token() -> String {
+    Uuid::new_v4().simple().to_string()
+}
+
+/// Compares in constant time.
+pub fn is_same_token(one: &str, other: &str) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let pairs = one.bytes().zip(other.bytes());
+    let differing = pairs.fold(0, |all, (a, b)| all | (a ^ b));
+    std::hint::black_box(differing) == 0
+}
+
+// Opens a URL in the user's browser.
+//
+// Other users can see the arguments of a process, and the URL can contain a secret. The browser
+// therefore gets the path of a private HTML file that redirects to the URL.
+
+const BROWSER_OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else {
+    "xdg-open"
+};
+
+/// A redirect page. Dropping it deletes the file.
+#[derive(Debug)]
+pub struct RedirectPage {
+    path: PathBuf,
+}
+
+/// Opens `url` through a redirect page that is written to the directory `folder`.
+pub fn open_in_browser(url: &str, dir: &Path) -> io::Result<RedirectPage> {
+    super::file::make_dirs(dir)?;
+    let path = dir.join(format!("open-{}.html", random_token()));
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
+    let lead = RedirectPage { path };
+    // An unusual umask can remove the owner's bits as well.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    file.write_all(redirect_html(url).as_bytes())?;
+    drop(file);
+
+    process::spawn_detached(process::command_by_hand(BROWSER_OPENER).arg(&lead.path))?;
+    Ok(lead)
+}
+
+/// `url` must not contain characters that HTML treats specially.
+fn redirect_html(url: &str) -> String {
+    format!(
+        "<!DOCTYPE html><meta charset=\"utf-8\"><meta name=\"referrer\" content=\"no-referrer\">\
+         <meta http-equiv=\"refresh\" content=\"0;url={url}\"><title>TeDDy</title>\
+         <a href=\"{url}\">TeDDy</a>\n"
+    )
+}
+
+impl Drop for RedirectPage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
@@ -374,5 +450,27 @@ mod tests {
             }
             clients
         });
+    }
+}
+
+#[cfg(test)]
+mod token_tests {
+    use super::*;
+
+    #[test]
+    fn words_are_compared_as_a_whole() {
+        let check = |one, other, expected| assert_eq!(is_same_token(one, other), expected);
+        check("abc", "abc", true);
+        check("abc", "abd", false);
+        check("abc", "bbc", false);
+        check("abc", "ab", false);
+        check("", "", true);
+    }
+
+    #[test]
+    fn no_word_comes_twice() {
+        let (one, other) = (random_token(), random_token());
+        assert_eq!((one.len(), other.len()), (32, 32));
+        assert_ne!(one, other);
     }
 }

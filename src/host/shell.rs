@@ -5,48 +5,47 @@
 //! [`GRACE`]. A supervisor ([`super::supervisor`]) kills all processes of the script, even if this
 //! process dies. So they can neither delay the turn nor write into the next one.
 
-mod capture;
-mod environment;
-mod interpreter;
 mod leftovers;
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-pub use super::supervisor::GRACE;
-pub use capture::CapturedOutput;
-pub use environment::may_set_variable;
-use interpreter::DEFAULT_SHELL;
-pub use interpreter::requested_interpreter;
 pub use leftovers::end_orphans;
+pub(super) use leftovers::{RunMarker, VARIABLE};
 
 use super::file::{PRIVATE_FILE, make_dirs};
 use super::inherited::ChildKind;
+pub use super::supervisor::GRACE;
 use super::supervisor::{
     self, CommandEnding, CommandOutputs, Launcher, Supervisor, SupervisorMessage,
 };
-use super::temporary::temporary_dir;
 use super::{interrupt, overlay, sandbox};
+use crate::host::file::temporary_dir;
+use crate::host::inherited::give_listed;
+use crate::host::process;
 use crate::text::path_alias::{PathAliasStream, PathAliases};
-pub use capture::Capture;
-pub(super) use environment::CommandEnvironment;
-pub(super) use leftovers::{RunMarker, VARIABLE};
 
 /// How long the supervisor has to kill all processes.
 const PATIENCE: Duration = Duration::from_secs(15);
+
 /// How long output is still read after everything was killed.
 const DRAIN: Duration = Duration::from_secs(1);
+
 /// Poll interval for the interrupt flag.
 const TICK: Duration = Duration::from_millis(50);
+
 /// Exit code of a script that exceeded its time limit, as for `timeout`.
 pub const EXIT_TIMED_OUT: i32 = 124;
+
 /// Exit code of a script that could not be started, as in shells.
 pub const EXIT_NOT_STARTED: i32 = 127;
 
@@ -153,7 +152,7 @@ pub fn run_until(
     stop: &AtomicBool,
     output: &mut dyn FnMut(&[u8]),
 ) -> io::Result<FinishedScript> {
-    let argv = match interpreter::script_command(&script.text, &script.shell) {
+    let argv = match script_command(&script.text, &script.shell) {
         Ok(argv) => argv,
         Err(why) => return Ok(FinishedScript::not_started(why)),
     };
@@ -445,4 +444,271 @@ fn forward(mut reader: impl Read, events: &SyncSender<ScriptEvent>) {
     }
 
     let _ = events.send(ScriptEvent::Eof);
+}
+
+/// Output of a script. If it was long, the middle is missing.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct CapturedOutput {
+    /// The beginning, or everything if `lost` is 0.
+    pub head: Vec<u8>,
+    /// The end. Empty if `lost` is 0.
+    pub tail: Vec<u8>,
+    /// Number of bytes missing between `head` and `tail`.
+    pub lost: u64,
+}
+
+impl CapturedOutput {
+    /// Returns the output as one text, with a line about the missing bytes.
+    pub fn joined(&self) -> Vec<u8> {
+        let mut all = self.head.clone();
+        if self.lost > 0 {
+            all.extend(format!("\n[{} bytes are left out here]\n", self.lost).bytes());
+        }
+        all.extend(&self.tail);
+        all
+    }
+}
+
+/// Collects output.
+pub struct Capture {
+    head: Vec<u8>,
+    /// Everything after `head`, up to `tail_limit` bytes.
+    tail: VecDeque<u8>,
+    head_limit: usize,
+    tail_limit: usize,
+    lost: u64,
+}
+
+impl Capture {
+    /// Returns an empty capture that keeps `limit` bytes.
+    pub fn new(limit: usize) -> Capture {
+        let head_limit = limit.div_ceil(2);
+        Capture {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            head_limit,
+            tail_limit: limit - head_limit,
+            lost: 0,
+        }
+    }
+
+    /// Appends bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let free = self.head_limit - self.head.len();
+        let (first, excess_bytes) = bytes.split_at(free.min(bytes.len()));
+        self.head.extend(first);
+        self.tail.extend(excess_bytes);
+        let excess = self.tail.len().saturating_sub(self.tail_limit);
+        self.tail.drain(..excess);
+        self.lost += excess as u64;
+    }
+
+    /// Returns the collected output.
+    pub fn finish(mut self) -> CapturedOutput {
+        if self.lost == 0 {
+            self.head.extend(self.tail.drain(..));
+        }
+
+        CapturedOutput {
+            head: self.head,
+            tail: self.tail.into(),
+            lost: self.lost,
+        }
+    }
+}
+
+/// The shell without a setting.
+const DEFAULT_SHELL: &str = "sh";
+
+/// The program that a script asks for in its `#!` line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreter {
+    /// Its path, or its name.
+    pub program: String,
+    /// What follows, one argument as for the kernel.
+    pub argument: Option<String>,
+}
+
+/// Returns the program that a script asks for; an empty one if its `#!` line names none.
+pub fn requested_interpreter(text: &str) -> Option<Interpreter> {
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    let asked = first.trim().strip_prefix("#!")?.trim();
+    let (program, argument) = asked.split_once([' ', '\t']).unwrap_or((asked, ""));
+    let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
+    Some(Interpreter {
+        program: program.to_owned(),
+        argument: argument.map(ToOwned::to_owned),
+    })
+}
+
+/// Returns the program that runs a script, and its options: what the script asks for in its `#!` line,
+/// otherwise the shell. Fails with the reason why there is none.
+fn script_command(text: &str, shell: &[String]) -> Result<Vec<OsString>, String> {
+    let shell_line = shell.join(" ");
+    let missing = |name: &str| format!("cannot start `{name}`: no such file or directory");
+    let (name, options) = shell.split_first().ok_or_else(|| missing(&shell_line))?;
+    let name_of = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
+    let asked = requested_interpreter(text);
+    // A shell that the user chose can be a container: only its own scripts run in it.
+    let is_own = shell != [DEFAULT_SHELL];
+    let asked = match asked {
+        Some(asked) if is_own && name_of(&asked.program) == name_of(name) => None,
+        Some(asked) if is_own => {
+            return Err(format!(
+                "the script asks for `{}`, and `execute.shell` is `{shell_line}`",
+                asked.program
+            ));
+        }
+        asked => asked,
+    };
+    let (program, displayed, options) = match asked {
+        Some(asked) => {
+            let options = asked.argument.into_iter().collect();
+            (asked.program.clone(), asked.program, options)
+        }
+        None => (name.clone(), shell_line, options.to_vec()),
+    };
+
+    let path = process::find(&program).ok_or_else(|| missing(&displayed))?;
+    let options = options.into_iter().map(OsString::from);
+    Ok(std::iter::once(path.into()).chain(options).collect())
+}
+
+// The environment of commands and agents: the listed variables of the user's, and which of them a
+// plan can set.
+
+// A plan cannot set these, because they decide which code a command runs.
+const RESERVED_VARIABLES: [&str; 6] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS", "SHELLOPTS"];
+
+// Prefixes of such names.
+const RESERVED_PREFIXES: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
+
+/// Returns whether a plan can set a variable.
+pub fn may_set_variable(name: &str) -> bool {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    plain
+        && !RESERVED_VARIABLES.contains(&name)
+        && !RESERVED_PREFIXES
+            .iter()
+            .any(|start| name.starts_with(start))
+        && !name.ends_with("_BASE_URL")
+}
+
+pub(super) struct CommandEnvironment<'a> {
+    pub(in crate::host) kind: ChildKind,
+    /// Variables to inherit although no list has them.
+    pub(in crate::host) keep: &'a [String],
+    /// Becomes `TMPDIR`.
+    pub(in crate::host) temporary: &'a Path,
+    pub(in crate::host) is_confined: bool,
+}
+
+impl CommandEnvironment<'_> {
+    /// Sets up a command's environment. The caller adds the variables of the plan later.
+    pub(in crate::host) fn give(&self, command: &mut Command) {
+        give_listed(command, self.kind, self.keep);
+        command.env("TMPDIR", self.temporary);
+
+        // No user can answer a prompt or write a commit message.
+        command
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_EDITOR", ":");
+        if self.is_confined {
+            // Automatic gc cannot access the user's repository from the sandbox.
+            command.env("GIT_CONFIG_COUNT", "2");
+            command
+                .env("GIT_CONFIG_KEY_0", "gc.auto")
+                .env("GIT_CONFIG_VALUE_0", "0");
+            command
+                .env("GIT_CONFIG_KEY_1", "maintenance.auto")
+                .env("GIT_CONFIG_VALUE_1", "false");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expects head, tail and loss for ten bytes in pieces of three.
+    fn check(limit: usize, expected: (&str, &str, u64)) {
+        let mut capture = Capture::new(limit);
+        b"0123456789".chunks(3).for_each(|piece| capture.add(piece));
+        let captured = capture.finish();
+        assert_eq!(
+            (
+                str::from_utf8(&captured.head).unwrap(),
+                str::from_utf8(&captured.tail).unwrap(),
+                captured.lost
+            ),
+            expected
+        );
+    }
+
+    #[test]
+    fn beginning_and_end_are_kept() {
+        check(10, ("0123456789", "", 0));
+        check(5, ("012", "89", 5));
+        check(0, ("", "", 10));
+    }
+
+    #[test]
+    fn the_gap_is_said() {
+        let captured = CapturedOutput {
+            head: b"a".into(),
+            tail: b"b".into(),
+            lost: 7,
+        };
+        assert_eq!(captured.joined(), b"a\n[7 bytes are left out here]\nb");
+    }
+}
+
+#[cfg(test)]
+mod interpreter_tests {
+    use super::*;
+
+    #[test]
+    fn p15_the_first_line_that_is_not_blank_names_the_program() {
+        for (text, expected) in [
+            ("#!/bin/bash\nls\n", Some(("/bin/bash", None))),
+            (
+                "\n  #! /usr/bin/env -S awk -f\r\n",
+                Some(("/usr/bin/env", Some("-S awk -f"))),
+            ),
+            ("#!python3", Some(("python3", None))),
+            ("#!\n", Some(("", None))),
+            ("ls\n#!/bin/sh\n", None),
+            ("# !/bin/sh\n", None),
+            ("", None),
+        ] {
+            let parsed = requested_interpreter(text).map(|asked| (asked.program, asked.argument));
+            let expected = expected
+                .map(|(program, argument)| (program.to_owned(), argument.map(str::to_owned)));
+            assert_eq!(parsed, expected, "{text:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod environment_tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_may_not_choose_what_commands_run() {
+        for name in [
+            "PATH",
+            "LD_PRELOAD",
+            "GIT_SSH_COMMAND",
+            "BASH_ENV",
+            "OPENAI_BASE_URL",
+            "a-b",
+            "",
+            "1A",
+            "BASH_FUNC_x%%",
+        ] {
+            assert!(!may_set_variable(name), "{name} may be set");
+        }
+        assert!(may_set_variable("RUST_LOG") && may_set_variable("_X1"));
+    }
 }

@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_configuration_knows_every_kind() {
-        assert_eq!(ModelKind::names(), crate::config::range::MODEL_KINDS);
+        assert_eq!(ModelKind::names(), crate::config::settings::MODEL_KINDS);
     }
 
     #[test]

@@ -5,9 +5,7 @@
 //! text. Validation reports mistakes that only the project reveals, and skips what the parser
 //! rejected.
 
-mod ambiguous_text;
 mod answer;
-mod free;
 mod mark;
 
 use std::borrow::Cow;
@@ -18,11 +16,20 @@ pub use answer::read_answer;
 use super::action::Action;
 use super::action::border::looks_like_border;
 use super::diagnostic::Diagnostic;
+use super::parse::{self, MAX_PLAN, normal};
 use super::repair::{Level, Note, Repaired, repair, thoughts};
-use super::{Field, Plan, outline, parse, spelling};
+use super::{Field, Plan, spelling};
+use crate::plan::action::ActionKind;
+use crate::plan::action::field::{has_weight, is_fence};
+use crate::plan::action::heading::unlisted;
+use crate::plan::diagnostic::quote;
+use crate::plan::repair::{Spelling, is_cut_off, repair_as};
+use crate::plan::spelling::{SpellingNote, key, prose};
 use crate::text::fence::{self, TextLine, split_lines};
-use crate::text::link;
+use crate::text::markdown::Lines;
+use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 use crate::text::path::RepoPath;
+use crate::text::{counted, link};
 
 /// A reply after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,14 +115,12 @@ fn between_marks(reply: &str, inner: Range<usize>) -> Reading {
 /// Reads a reply without marks around it.
 fn read_plain(reply: &str) -> Reading {
     let exact = read_exactly(reply);
-    if exact.diagnostics.is_empty() && !free::is_misspelled(&exact, reply) {
+    if exact.diagnostics.is_empty() && !is_misspelled(&exact, reply) {
         return exact;
     }
 
-    match free::read_freely(reply) {
-        Some(freely) if freely.diagnostics.is_empty() || free::is_more_helpful(&freely, &exact) => {
-            freely
-        }
+    match read_freely(reply) {
+        Some(freely) if freely.diagnostics.is_empty() || is_more_helpful(&freely, &exact) => freely,
         _ => exact,
     }
 }
@@ -255,9 +260,9 @@ fn read_exactly(reply: &str) -> Reading {
 
 /// Returns the notes on words inside the commands of a plan, by the lines of the reply.
 fn aside_notes(reply: &str, text: &str, plan: &Plan) -> Vec<Note> {
-    let mut notes = ambiguous_text::command_notes(plan, text);
+    let mut notes = command_notes(plan, text);
     if !notes.is_empty() && text != reply {
-        let line_map = free::map_lines(reply, text);
+        let line_map = map_lines(reply, text);
         for note in &mut notes {
             note.line = line_map.get(note.line - 1).copied().unwrap_or(note.line);
         }
@@ -339,6 +344,321 @@ fn doubts(repaired: &Repaired, is_sound: bool) -> Vec<Diagnostic> {
             Diagnostic::new(note.line.min(last), &note.message).hint(hint)
         })
         .collect()
+}
+
+// Words inside a command that the parser takes for more of a field, or for a field of another name.
+//
+// Neither changes what runs, and either can say that it must not: `- **Note:** not before Friday`,
+// or a sentence right below the last field. Whatever the language, a plan that has such words is for
+// a person to weigh.
+
+/// Keys that only describe the block or count the step.
+const PLAIN_KEYS: [&str; 10] = [
+    "language",
+    "shell",
+    "type",
+    "action",
+    "actiontype",
+    "id",
+    "step",
+    "number",
+    "order",
+    "category",
+];
+
+/// Returns a note for each such word in the commands of a plan.
+fn command_notes(plan: &Plan, text: &str) -> Vec<Note> {
+    let lines = Lines::new(text);
+    let commands = plan.actions.iter();
+    let commands = commands.filter(|action| action.kind.row().shape.reaches_outside());
+    commands
+        .flat_map(|action| notes_of_command(action, &lines))
+        .collect()
+}
+
+/// Returns the notes of one action.
+fn notes_of_command(action: &Action, lines: &Lines<'_>) -> Vec<Note> {
+    let row = action.kind.row();
+    let other = action.fields.iter().filter(|field| {
+        let plain: String = field.key.chars().filter(|c| c.is_alphanumeric()).collect();
+        key::resolve(&field.key, Some(row)).is_none()
+            && !PLAIN_KEYS.contains(&&*plain.to_lowercase())
+    });
+    let mut notes: Vec<Note> = other
+        .map(|field| {
+            let item_text = format!("{}: {}", field.key, field.value);
+            let message = format!("{} has no field \"{}\"", row.name, quote(&item_text));
+            Note::of_spelling(field.line, message).as_aside(true)
+        })
+        .collect();
+
+    // Markdown takes a line without an indentation for more of the item above.
+    let own = |line: &usize| {
+        let text = lines.get(*line);
+        let item = unlisted(text) != text.trim_start() || text.starts_with([' ', '\t']);
+        !item && prose::is_sentence_of_its_own(lines.get(line - 1), text)
+    };
+    let fields = (action.line + 1..=lines.len()).take_while(|&line| {
+        let text = lines.get(line);
+        !text.trim().is_empty() && !is_fence(text)
+    });
+    let candidates = fields.filter(|&line| !lines.get(line - 1).trim().is_empty());
+    notes.extend(candidates.filter(own).map(|line| {
+        let message = format!(
+            "took \"{}\" for more of the field above",
+            quote(lines.get(line))
+        );
+        Note::of_spelling(line, message).as_aside(true)
+    }));
+
+    notes
+}
+
+// Outline of a plan as Markdown parsed it: one line per top-level block.
+//
+// A model that misplaced a fence sees nothing wrong in its own text. The outline shows it how
+// Markdown parsed the text, and marks the blocks with diagnostics.
+
+/// Blocks listed.
+const MAX_OUTLINE_BLOCKS: usize = 500;
+
+/// Returns the outline of a text, with marks for its diagnostics. Empty for a text over the size
+/// limit.
+pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
+    if text.len() > MAX_PLAN {
+        return String::new();
+    }
+
+    let text = normal(text);
+    let lines = Lines::new(&text);
+    let blocks = markdown::blocks(&text);
+    let mut out = String::new();
+    for (index, block) in blocks.iter().take(MAX_OUTLINE_BLOCKS).enumerate() {
+        let mistaken = wrong
+            .iter()
+            .any(|w| (block.first..=block.last).contains(&w.line));
+        let mark = if mistaken { '✗' } else { '✓' };
+        out.push_str(&format!(
+            "[{mark}] [{index:03}] line {}: {}\n",
+            block.first,
+            describe_block(block, &lines)
+        ));
+    }
+
+    if blocks.len() > MAX_OUTLINE_BLOCKS {
+        out.push_str(&format!(
+            "... and {} more\n",
+            blocks.len() - MAX_OUTLINE_BLOCKS
+        ));
+    }
+
+    out
+}
+
+fn describe_block(block: &MarkdownBlock, lines: &Lines<'_>) -> String {
+    let first = quote(lines.get(block.first));
+    match &block.node {
+        BlockKind::Heading {
+            level,
+            setext: false,
+            text,
+        } => format!("Heading (level {level}): \"{}\"", quote(text)),
+        BlockKind::Heading { level, text, .. } => {
+            format!("Heading (level {level}, underlined): \"{}\"", quote(text))
+        }
+        BlockKind::Code(code) => {
+            let fence = match code.fence_char {
+                Some('`') => format!("{} backticks", code.fence_len),
+                Some(_) => format!("{} tildes", code.fence_len),
+                None => "indented".to_owned(),
+            };
+            let unclosed = if code.is_closed { "" } else { ", never closed" };
+            let first_line = code
+                .line_range
+                .clone()
+                .map(|n| lines.get(n))
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default();
+
+            format!(
+                "Code block ({fence}, {}{unclosed}): \"{}\"",
+                counted(code.line_range.len(), "line"),
+                quote(first_line)
+            )
+        }
+        BlockKind::List { items, .. } => {
+            format!("List ({}): \"{first}\"", counted(items.len(), "item"))
+        }
+        BlockKind::Paragraph => format!("Paragraph: \"{first}\""),
+        BlockKind::Rule => "Rule".to_owned(),
+        BlockKind::Html => format!("HTML: \"{first}\""),
+        BlockKind::Quote => format!("Quotation: \"{first}\""),
+        BlockKind::Other => format!("Block: \"{first}\""),
+    }
+}
+
+/// Reads a reply in any unambiguous spelling. If the fences are correct, Markdown's own
+/// interpretation is used. If text between the blocks was dropped, repair must give the same plan.
+fn read_freely(reply: &str) -> Option<Reading> {
+    let taken_out = spelling::unwrapped_plan(reply);
+    let (unwrapped_reply, unwrap_note) = match taken_out {
+        Some((text, unwrap_note)) => (Cow::Owned(text), Some(unwrap_note)),
+        None => (Cow::Borrowed(reply), None),
+    };
+
+    // The dropped text could be the sign that the answer was truncated.
+    if is_cut_off(&unwrapped_reply) {
+        return None;
+    }
+
+    let plain = unwrapped(&without_thoughts(&unwrapped_reply)).into_owned();
+    // Repair must remove and report what `unwrapped` removed.
+    let whole_plan = plain == *unwrapped_reply;
+    let plain = Repaired {
+        text: plain,
+        level: Level::Clean,
+        notes: Vec::new(),
+    };
+
+    let as_it_is = FreeAttempt::new(&unwrapped_reply, plain, unwrap_note.as_ref());
+    let is_right = whole_plan && as_it_is.is_acceptable(Level::Clean);
+    if is_right && !as_it_is.spoken {
+        return as_it_is.into_reading(reply);
+    }
+
+    let first = repair_as(&unwrapped_reply, Spelling::Free);
+    match first.level {
+        Level::Doubtful => None,
+        // Repair fails on a block inside a field. Such a plan cannot run, but its diagnostics can
+        // be reported.
+        Level::Hopeless => {
+            let is_useful = is_right || !as_it_is.reading.diagnostics.is_empty();
+            is_useful.then(|| as_it_is.into_reading(reply)).flatten()
+        }
+        _ => {
+            let repaired = FreeAttempt::new(&unwrapped_reply, first, unwrap_note.as_ref());
+            let differs = is_right && !as_it_is.has_same_plan(&repaired);
+            let runs = repaired.reading.diagnostics.is_empty();
+            if differs || (runs && !repaired.is_acceptable(Level::Repaired)) {
+                return None;
+            }
+            repaired.into_reading(reply)
+        }
+    }
+}
+
+struct FreeAttempt {
+    reading: Reading,
+    /// Whether text next to the blocks was dropped.
+    spoken: bool,
+}
+
+impl FreeAttempt {
+    /// Respells and reads a repaired text. Its notes refer to lines of the reply.
+    fn new(reply: &str, repaired: Repaired, unwrap_note: Option<&SpellingNote>) -> FreeAttempt {
+        let respelled = spelling::respell(&repaired.text);
+        let mut reading = read_exactly(&respelled.text);
+        let line_map = map_lines(reply, &respelled.source);
+        let spelling_notes = unwrap_note.into_iter().chain(&respelled.notes);
+        let mut notes = repaired.notes;
+
+        notes.extend(spelling_notes.map(|remark| {
+            let line = line_map
+                .get(remark.line - 1)
+                .copied()
+                .unwrap_or(remark.line);
+            Note::of_spelling(line, remark.message.as_str()).as_aside(remark.aside)
+        }));
+        if reading.diagnostics.is_empty() {
+            notes.extend(aside_notes(reply, &reading.repaired.text, &reading.plan));
+        }
+        notes.sort_by_key(|note| note.line);
+        reading.repaired.notes = notes;
+        reading.repaired.level = reading.repaired.level.max(repaired.level);
+
+        FreeAttempt {
+            reading,
+            spoken: respelled.spoken,
+        }
+    }
+
+    /// Returns whether the plan is valid with at most this level of repair.
+    fn is_acceptable(&self, most: Level) -> bool {
+        self.reading.diagnostics.is_empty() && self.reading.repaired.level <= most
+    }
+
+    /// Returns whether both plans have the same actions.
+    fn has_same_plan(&self, other: &FreeAttempt) -> bool {
+        let kinds = |attempt: &FreeAttempt| -> Vec<ActionKind> {
+            let actions = attempt.reading.plan.actions.iter();
+            actions.map(|action| action.kind.without_lines()).collect()
+        };
+        kinds(self) == kinds(other)
+    }
+
+    /// Returns the reading, if the text was changed.
+    fn into_reading(mut self, reply: &str) -> Option<Reading> {
+        let repaired = &mut self.reading.repaired;
+        let changed = repaired.text != reply;
+        repaired.level = repaired.level.max(Level::Refenced);
+        changed.then_some(self.reading)
+    }
+}
+
+/// Returns for each line of a repaired text its number in the reply: fences apart, every line
+/// survives repair in order.
+fn map_lines(reply: &str, text: &str) -> Vec<usize> {
+    let lines: Vec<&str> = split_lines(reply).map(|line| line.text.trim()).collect();
+    let mut next = 0;
+    let line_number = |line: TextLine<'_>| {
+        let target = line.text.trim();
+        // A fence or blank line can be new, so it is only compared with the next line.
+        let free = target.is_empty() || is_fence(target);
+        let window = if free { 1 } else { lines.len() };
+        let candidates = lines[next..].iter().take(window);
+        let same =
+            |candidate: &&&str| **candidate == target || (is_fence(target) && is_fence(candidate));
+
+        if let Some(offset) = candidates.clone().position(|candidate| same(&candidate)) {
+            next += offset + 1;
+        }
+
+        next.max(1)
+    };
+
+    split_lines(text).map(line_number).collect()
+}
+
+/// Returns whether the free reading has fewer diagnostics than the exact one, or different ones,
+/// which then are not about spelling.
+fn is_more_helpful(free: &Reading, exact: &Reading) -> bool {
+    let messages = |reading: &Reading| -> Vec<String> {
+        let wrong = reading.diagnostics.iter();
+        wrong.map(|wrong| wrong.message.clone()).collect()
+    };
+    let (free, exact) = (messages(free), messages(exact));
+    exact.is_empty() || free.len() < exact.len() || (free.len() == exact.len() && free != exact)
+}
+
+/// Returns whether a plan that the parser reads says something that it does not understand: a word
+/// for nothing as a value, another key for a setting of a command, quotes around a path, the end of
+/// a tag that was opened above the plan.
+fn is_misspelled(reading: &Reading, reply: &str) -> bool {
+    let fields = |action: &Action| {
+        let row = action.kind.row();
+        action.fields.iter().any(|field| {
+            let nothing = has_weight(&field.key) && spelling::is_nothing(&field.value);
+            nothing || spelling::is_misread(field, row)
+        })
+    };
+    let tail = reading.repaired.text.trim_end().rsplit('\n').next();
+    let closing_tag = tail.and_then(|line| line.trim().strip_prefix("</"));
+    let tagged = closing_tag.is_some_and(|name| {
+        let opener = format!("<{name}");
+        reply.contains(&opener) && !reading.repaired.text.contains(&opener)
+    });
+
+    tagged || reading.plan.actions.iter().any(fields)
 }
 
 #[cfg(test)]
@@ -572,5 +892,52 @@ mod tests {
                 .iter()
                 .any(|wrong| wrong.message.contains("can be read in two ways"))
         );
+    }
+}
+
+#[cfg(test)]
+mod outline_tests {
+    use super::*;
+
+    fn outlined(text: &str) -> String {
+        outline(text, &crate::plan::parse(text).1)
+    }
+
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(outlined(text).lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn p23_wrong_blocks_are_marked_and_fences_are_named() {
+        check(
+            "# T\n- a: b\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** a\n```py\nx\n```\nThat is all.\n```\n",
+            &[
+                "[✓] [000] line 1: Heading (level 1): \"T\"",
+                "[✓] [001] line 2: List (1 item): \"- a: b\"",
+                "[✓] [002] line 4: Heading (level 2): \"Rationale\"",
+                "[✓] [003] line 5: Code block (4 backticks, 1 line): \"r\"",
+                "[✓] [004] line 9: Heading (level 2): \"Action Plan\"",
+                "[✓] [005] line 11: Heading (level 3): \"`CREATE`\"",
+                "[✓] [006] line 12: List (1 item): \"- **File Path:** a\"",
+                "[✓] [007] line 13: Code block (3 backticks, 1 line): \"x\"",
+                "[✗] [008] line 16: Paragraph: \"That is all.\"",
+                "[✗] [009] line 17: Code block (3 backticks, 0 lines, never closed): \"\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn p23_text_is_cut_between_characters() {
+        let actual = outlined(&"ü".repeat(100));
+        assert_eq!(
+            actual,
+            format!("[✗] [000] line 1: Paragraph: \"{}…\"\n", "ü".repeat(60))
+        );
+    }
+
+    #[test]
+    fn p23_a_hostile_text_has_an_outline_too() {
+        assert!(outlined(&"> ".repeat(100_000)).starts_with("[✗] [000] line 1: Quotation"));
+        assert_eq!(outlined(""), "");
     }
 }

@@ -2,17 +2,12 @@
 //!
 //! Pure: equal material gives equal bytes.
 
-mod structure;
-pub mod summary;
-
 use std::fmt::Write as _;
 
 use super::requests::{RequestState, Requests, UserRequest};
 use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::sanitize::sanitize_line;
-
-pub use structure::structure;
 
 /// The context list that names a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -323,6 +318,171 @@ pub fn language(path: &str) -> &'static str {
     }
 }
 
+/// Maximum number of lines. Larger trees show deep directories as file counts.
+const MAX_STRUCTURE: usize = 3000;
+
+#[derive(Default)]
+struct StructureDir<'a> {
+    dirs: Vec<(&'a str, StructureDir<'a>)>,
+    files: Vec<&'a str>,
+}
+
+impl<'a> StructureDir<'a> {
+    /// Builds the tree from sorted paths. The first `skip` bytes of each path are the directory's
+    /// own.
+    fn of(paths: &[&'a str], skip: usize) -> StructureDir<'a> {
+        let mut dir = StructureDir::default();
+        let mut at = 0;
+        while at < paths.len() {
+            let path = paths[at];
+            let Some(end) = path[skip..].find('/') else {
+                dir.files.push(&path[skip..]);
+                at += 1;
+                continue;
+            };
+
+            // Paths are sorted, so those below one directory are adjacent.
+            let inside = &path[..=skip + end];
+            let length = paths[at..].partition_point(|path| path.starts_with(inside));
+            let inner = StructureDir::of(&paths[at..at + length], inside.len());
+            dir.dirs.push((&path[skip..skip + end], inner));
+            at += length;
+        }
+
+        dir.dirs.sort_unstable_by_key(|(name, _)| *name);
+        dir
+    }
+
+    fn depth(&self) -> usize {
+        let depths = self.dirs.iter().map(|(_, inner)| 1 + inner.depth());
+        depths.max().unwrap_or(0)
+    }
+}
+
+/// Returns an indented list of the files, directories first. Deep directories are shown as counts
+/// if there would be more than [`MAX_STRUCTURE`] lines.
+pub fn structure(paths: &[impl AsRef<str>]) -> String {
+    let mut sorted: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let root = StructureDir::of(&sorted, 0);
+    let fits = |depth: &usize| count_lines(&root, *depth) <= MAX_STRUCTURE;
+    let depth = (0..=root.depth()).rev().find(fits).unwrap_or(0);
+    let mut text = String::new();
+
+    write_dir(&mut text, &root, 0, depth);
+    text
+}
+
+fn count_lines(dir: &StructureDir<'_>, depth: usize) -> usize {
+    let nested_lines = |inner: &StructureDir<'_>| {
+        if depth == 0 {
+            0
+        } else {
+            count_lines(inner, depth - 1)
+        }
+    };
+    dir.files.len()
+        + dir
+            .dirs
+            .iter()
+            .map(|(_, inner)| 1 + nested_lines(inner))
+            .sum::<usize>()
+}
+
+fn write_dir(text: &mut String, dir: &StructureDir<'_>, indent: usize, depth: usize) {
+    for (name, inner) in &dir.dirs {
+        let pad = "  ".repeat(indent);
+        if depth == 0 {
+            write_line(
+                text,
+                format_args!(
+                    "{pad}{}/ ({} files)",
+                    sanitize_line(name),
+                    count_files(inner)
+                ),
+            );
+        } else {
+            write_line(text, format_args!("{pad}{}/", sanitize_line(name)));
+            write_dir(text, inner, indent + 1, depth - 1);
+        }
+    }
+
+    for name in &dir.files {
+        write_line(
+            text,
+            format_args!("{}{}", "  ".repeat(indent), sanitize_line(name)),
+        );
+    }
+}
+
+fn count_files(dir: &StructureDir<'_>) -> usize {
+    let dirs = dir.dirs.iter();
+    dir.files.len() + dirs.map(|(_, inner)| count_files(inner)).sum::<usize>()
+}
+
+// Parses the resource list of an `input.md`.
+//
+// Skips fenced blocks, because resource contents can contain the same headings.
+
+const MAX_SUMMARY_RESOURCES: usize = 10_000;
+
+/// A resource in the model's input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceTokens {
+    /// A path, a URL, or the name of an artifact.
+    pub name: String,
+    /// Number of tokens. `None` if the resource was not text.
+    pub tokens: Option<u64>,
+    /// Why the resource was not text, as the input words it.
+    pub note: Option<String>,
+}
+
+/// Returns the resources of the section "Context Summary", in order.
+pub fn read_summary(input: &str) -> Vec<ResourceTokens> {
+    let mut fence = 0;
+    let mut is_inside = false;
+    let mut entries = Vec::new();
+    for line in input.lines() {
+        let run = line.bytes().take_while(|byte| *byte == b'`').count();
+        if fence > 0 {
+            if run >= fence && run == line.len() {
+                fence = 0;
+            }
+            continue;
+        }
+        if run >= 3 {
+            fence = run;
+            continue;
+        }
+
+        if line.starts_with("## ") {
+            if is_inside {
+                break;
+            }
+            is_inside = line.ends_with(" Context Summary");
+        } else if is_inside && entries.len() < MAX_SUMMARY_RESOURCES {
+            entries.extend(parse_resource(line));
+        }
+    }
+
+    entries
+}
+
+/// Parses a line such as `- [a.md](/a.md) (5 tokens)`.
+fn parse_resource(line: &str) -> Option<ResourceTokens> {
+    let tail = line.strip_prefix("- [")?;
+    let (link, note) = tail.rsplit_once(" (")?;
+    let note = note.strip_suffix(')')?;
+    let (name, _) = link.split_once("](")?;
+    let tokens = note.strip_suffix(" tokens").and_then(|n| n.parse().ok());
+    Some(ResourceTokens {
+        name: name.to_owned(),
+        tokens,
+        note: tokens.is_none().then(|| note.to_owned()),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,13 +498,13 @@ mod tests {
 
     #[test]
     fn a_huge_project_is_shown_as_folders_with_counts() {
-        let many: Vec<String> = (0..structure::MAX_STRUCTURE)
+        let many: Vec<String> = (0..MAX_STRUCTURE)
             .map(|n| format!("big/f{n}"))
             .chain(["a".to_owned()])
             .collect();
         assert_eq!(
             structure(&many),
-            format!("big/ ({} files)\na\n", structure::MAX_STRUCTURE)
+            format!("big/ ({} files)\na\n", MAX_STRUCTURE)
         );
     }
 
@@ -380,5 +540,65 @@ mod tests {
             ---\n**Resource:** `[gone.md](/gone.md)`\n**Tokens:** 0\n````\n--- FILE NOT FOUND ---\n````\n---\n\n\
             ## 6. Git Status\n````\nOn branch main\n````\n";
         assert_eq!(render(&material), expected);
+    }
+}
+
+#[cfg(test)]
+mod summary_tests {
+    use super::*;
+    use super::{InputResource, ListScope, Material, ResourceBody, render};
+
+    /// Compares each resource by name and by its tokens or note.
+    #[track_caller]
+    fn check(input: &str, expected: &[(&str, &str)]) {
+        let actual = read_summary(input);
+        let actual: Vec<(&str, String)> = actual
+            .iter()
+            .map(|one| {
+                let tokens = one.tokens.map(|tokens| tokens.to_string());
+                (
+                    one.name.as_str(),
+                    tokens.or(one.note.clone()).unwrap_or_default(),
+                )
+            })
+            .collect();
+        let actual: Vec<(&str, &str)> =
+            actual.iter().map(|(name, n)| (*name, n.as_str())).collect();
+        assert_eq!(actual, expected);
+    }
+
+    #[test]
+    fn what_an_input_lists_is_read_back() {
+        let entry = |resource: &str, body, tokens| InputResource {
+            scope: ListScope::Turn,
+            resource: resource.to_owned(),
+            body,
+            tokens,
+        };
+        let material = Material {
+            memos: Some("## 4. Context Summary\n- [not this](/x) (9 tokens)\n".to_owned()),
+            resources: vec![
+                entry("src/a b.rs", ResourceBody::Text("x".to_owned()), 1),
+                entry("https://example.org/(1)", ResourceBody::Missing, 0),
+                entry("logo.png", ResourceBody::Binary { bytes: 3 }, 0),
+            ],
+            ..Material::default()
+        };
+        check(
+            &render(&material),
+            &[
+                ("src/a b.rs", "1"),
+                ("https://example.org/(1)", "missing"),
+                ("logo.png", "binary"),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_input_of_another_form_lists_nothing() {
+        check("", &[]);
+        check("# Anything\n- [a](/a) (1 tokens)\n", &[]);
+        check("## 4. Context Summary\n- [a] (x\n- a (1 tokens)\n", &[]);
+        check("````\n## 4. Context Summary\n- [a](/a) (1 tokens)\n", &[]);
     }
 }

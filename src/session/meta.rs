@@ -1,9 +1,5 @@
 //! `meta.yaml`: facts about a turn that no other artifact records (`docs/formats/turn.md`).
 
-mod acted;
-mod model_use;
-mod without_plan;
-
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -11,14 +7,9 @@ use super::limited::{self, LimitedEntry};
 use crate::git::object::CommitId;
 use crate::text::yaml::guard;
 
-pub use acted::Acted;
-pub use model_use::ModelUse;
-pub use without_plan::{
-    Landed, LandedCommit, LandedTurn, Picked, Recorded, RestoreCommand, Restored,
-};
-
 /// The format version that TeDDy writes.
 pub const SCHEMA: u32 = 1;
+
 const SCHEMA_LINE: &str = "schema: 1\n";
 const MAX_META: usize = 8 << 20;
 
@@ -396,6 +387,167 @@ struct MetaVersion {
 /// Serializes `meta.yaml` or `next/meta.yaml`.
 pub fn write(value: &impl Serialize) -> String {
     serde_yaml::to_string(value).expect("plain structs of strings and numbers are always YAML")
+}
+
+/// The program of an acting model, as it identifies itself, and how to resume its conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acted {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its conversation id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// Name of the worktree of the conversation. It can be resumed only there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
+    /// `true` if it resumed the conversation of the previous turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
+}
+
+/// A model and its usage.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelUse {
+    /// The requested model.
+    pub asked: String,
+    /// The model that answered, as it identifies itself.
+    pub answered: String,
+    /// Input tokens.
+    #[serde(deserialize_with = "limited::tokens")]
+    pub tokens_in: u64,
+    /// Output tokens.
+    #[serde(deserialize_with = "limited::tokens")]
+    pub tokens_out: u64,
+    /// Input tokens that were read from the provider's cache.
+    #[serde(default, deserialize_with = "limited::tokens")]
+    pub tokens_cached: u64,
+    /// Input tokens that were written to the provider's cache.
+    #[serde(
+        default,
+        skip_serializing_if = "is_zero",
+        deserialize_with = "limited::tokens"
+    )]
+    pub tokens_cache_written: u64,
+    /// Dollars. `None` if no price is known.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limited::dollars"
+    )]
+    pub cost: Option<f64>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The target of a restore.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// The turn that the workspace was restored to.
+    pub turn: u64,
+    /// The command.
+    #[serde(default)]
+    pub by: RestoreCommand,
+    /// The turns that `redo` would step through, next one last.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limited::list"
+    )]
+    pub redo: Vec<u64>,
+    /// The turns that this undo or redo crossed, in order.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limited::list"
+    )]
+    pub over: Vec<u64>,
+}
+
+/// The source of a pick.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picked {
+    /// Name of its session.
+    pub session: String,
+    /// Number of the turn.
+    pub turn: u64,
+    /// Id of the turn.
+    pub turn_id: Uuid,
+    /// Commit of the turn.
+    pub commit: CommitId,
+    /// Title of the turn.
+    pub title: String,
+}
+
+/// Work that was done without TeDDy, as reported by the caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Author: a program, an agent or a user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The agent's own conversation id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// Exit code of the program that did the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+/// A landing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landed {
+    /// Short name of the branch.
+    pub branch: String,
+    /// The new commits, oldest first.
+    #[serde(deserialize_with = "limited::list")]
+    pub commits: Vec<LandedCommit>,
+}
+
+/// A commit on one of the user's branches that contains turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandedCommit {
+    /// Its id.
+    pub commit: CommitId,
+    /// The turns in it, oldest first.
+    #[serde(deserialize_with = "limited::list")]
+    pub turns: Vec<LandedTurn>,
+}
+
+impl LimitedEntry for LandedCommit {
+    fn text_bytes(&self) -> usize {
+        self.turns.len() * size_of::<LandedTurn>()
+    }
+}
+
+impl LimitedEntry for LandedTurn {
+    fn text_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// A turn that landed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandedTurn {
+    /// Its number.
+    pub number: u64,
+    /// Its id, which is the same in every fork of the session.
+    pub turn_id: Uuid,
+}
+
+/// The command of a restore.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RestoreCommand {
+    /// `teddy restore`: recorded as a new step, which can be undone.
+    #[default]
+    Restore,
+    /// `teddy undo` or `teddy redo`: a move along the recorded steps.
+    Undo,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::git::refs::signed::{REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
+use crate::git::refs::{REMOTES_SIGNED_PREFIX, SIGNED_PREFIX};
 
 /// Maximum length in bytes.
 pub const MAX_NAME: usize = 100;

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::git::object::batch::Batch;
-use crate::git::object::leaves::TreeLimit;
-use crate::git::object::rewrite::{
+use crate::git::object::batch::{
     CommitRewrite, RewrittenCommit, read_blob_within, read_message, rewrite_commit,
 };
+use crate::git::object::leaves::TreeLimit;
 use crate::git::object::{BlobId, CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::text::leak::{LeakKinds, redact_leaks};

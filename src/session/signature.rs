@@ -7,10 +7,10 @@ use super::name::SessionName;
 use super::verify::{CheckedTurn, Fault};
 use crate::git::object::CommitId;
 use crate::git::object::id::TagId;
-use crate::git::object::tag::{SignedTag, read_signed_tag};
-use crate::git::refs::signed;
+use crate::git::object::{SignedTag, read_signed_tag};
+use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::git::sign::check::{AcceptedSignature, verify_tag};
+use crate::git::sign::{AcceptedSignature, verify_tag};
 use crate::host::clock;
 use crate::text::sanitize::sanitize_line;
 
@@ -48,7 +48,7 @@ pub fn verify(
     turns: &[CheckedTurn],
     faults: &mut Vec<Fault>,
 ) -> anyhow::Result<Option<SessionSignature>> {
-    let Some(id) = signed::read_tag(repository, &session.signed_reference())? else {
+    let Some(id) = refs::read_tag(repository, &session.signed_reference())? else {
         return Ok(None);
     };
     let mut fault = |turn: Option<u64>, commit: CommitId, problem: String| {

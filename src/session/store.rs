@@ -1,24 +1,29 @@
 //! Stores sessions and turns as refs and commits.
 
 pub mod back;
-mod drafts;
-pub mod tips;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
+use uuid::Uuid;
 
 use super::artifact::{self, Artifacts};
-use super::message::TurnMessage;
 use super::meta::{self, MessageOrigin, Meta, Workspace};
 use super::name::{REMOTES, SESSIONS, SessionName};
 use super::turn::Turn;
+use crate::git::history;
+use crate::git::keep::protect::{self, MergePolicy};
 use crate::git::object::batch::{self, Batch};
-use crate::git::object::{CommitId, EntryMode, NewCommit, TreeEntry};
-use crate::git::refs::{self};
+use crate::git::object::{Commit, CommitId, EntryMode, NewCommit, TreeEntry};
+use crate::git::parallel::map_parallel;
+use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
-use crate::git::revision;
-use crate::host::clock;
+use crate::host::{clock, fault};
+use crate::session::draft::Draft;
+use crate::session::journal::Journal;
+use crate::session::meta::Status;
+use crate::session::turn::TurnMessage;
 use crate::text::near::nearest;
 
 // git's default abbreviation.
@@ -232,7 +237,7 @@ impl<'a> Store<'a> {
         Turn::read(
             self.repository,
             &tip.session,
-            revision::first_parent(self.repository, tip.commit, back)?,
+            history::first_parent(self.repository, tip.commit, back)?,
         )
     }
 
@@ -346,4 +351,230 @@ fn write_into(batch: Batch<'_>, mut new: NewTurn<'_>) -> anyhow::Result<CommitId
 
     batch.stage()?;
     Ok(commit)
+}
+
+// Lists the newest turns of many sessions from their commits alone. Reading the metadata as well
+// would take five times as long.
+
+/// Summary of a session's newest turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionTip {
+    /// The session.
+    pub session: SessionName,
+    /// The commit.
+    pub commit: CommitId,
+    /// Number of the turn.
+    pub number: u64,
+    /// Subject of the commit.
+    pub title: String,
+    /// Commit time, in seconds since 1970.
+    pub seconds: i64,
+    /// For a session of a remote: `true` if its workspace commits were fetched too.
+    pub code: Option<bool>,
+}
+
+impl Store<'_> {
+    /// Returns the summaries of these sessions, most recent first. Skips refs that do not point at
+    /// a turn, which can come from elsewhere.
+    pub fn newest(
+        &self,
+        sessions: Vec<(SessionName, CommitId)>,
+    ) -> anyhow::Result<Vec<SessionTip>> {
+        let parts = map_parallel(self.repository, sessions, |repository, _, part| {
+            let tips = part
+                .into_iter()
+                .filter_map(|(session, id)| read_session_tip(repository, session, id));
+            Ok(tips.collect::<Vec<_>>())
+        })?;
+        let mut tips: Vec<SessionTip> = parts.into_iter().flatten().collect();
+        tips.sort_by_key(|tip| Reverse(tip.seconds));
+        Ok(tips)
+    }
+}
+
+fn read_session_tip(
+    repository: &Repository,
+    session: SessionName,
+    id: CommitId,
+) -> Option<SessionTip> {
+    let commit = repository.commit(id).ok()?;
+    let number = match turn_number_of(&commit) {
+        Some(number) => number,
+        // Without trailers, the commit can still be a turn.
+        None => Turn::read(repository, &session, id).ok()?.number(),
+    };
+    let code = match session.remote() {
+        None => None,
+        // The second parent is the workspace commit.
+        Some(_) if commit.parents.len() > 1 => Some(true),
+        Some(_) => Some(!Turn::read(repository, &session, id).ok()?.without_code),
+    };
+
+    Some(SessionTip {
+        session,
+        commit: id,
+        number,
+        title: commit.subject().to_owned(),
+        seconds: commit.seconds,
+        code,
+    })
+}
+
+/// Returns the turn number from the trailers. Also requires a status, because workspace commits and
+/// landed commits have a `Teddy-Turn` too.
+fn turn_number_of(commit: &Commit) -> Option<u64> {
+    let lines = commit.message.trim_end().lines().rev();
+    let trailers: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    let value = |key: &str| {
+        let mut values = trailers.iter().filter_map(|line| line.strip_prefix(key));
+        values.next()
+    };
+    value("Teddy-Status: ")?;
+    value("Teddy-Turn: ")?.parse().ok()
+}
+
+impl Store<'_> {
+    /// Returns the turn in progress: the saved draft, or a new one from the state that the newest
+    /// turn prepared.
+    pub fn draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
+        match self.saved_draft(tip)? {
+            Some(commit) => self.read_draft(commit.id, commit.tree),
+            None => self.fresh_draft(tip),
+        }
+    }
+
+    /// Returns the commit of the saved draft, if there is one.
+    pub fn saved_draft(&self, tip: &Turn) -> anyhow::Result<Option<Commit>> {
+        if tip.session.remote().is_some() {
+            return Ok(None);
+        }
+        let Some(id) = refs::read(self.repository, &tip.session.draft_reference())? else {
+            return Ok(None);
+        };
+        let commit = self.repository.commit(id)?;
+        // After a crash the ref can point at a draft of an older turn, which is obsolete, or at a
+        // complete turn, which has a second parent.
+        Ok((commit.parents == [tip.commit]).then_some(commit))
+    }
+
+    fn read_draft(&self, id: CommitId, tree: crate::git::object::TreeId) -> anyhow::Result<Draft> {
+        let mut artifacts = Artifacts(self.repository.files(tree)?);
+        let text = artifacts
+            .text(artifact::META)
+            .with_context(|| format!("the draft {id} has no `{}`", artifact::META))?;
+        let meta =
+            meta::read(&text).with_context(|| format!("`{}` of the draft {id}", artifact::META))?;
+        artifacts.remove(artifact::META);
+
+        Ok(Draft {
+            artifacts,
+            meta,
+            commit: Some(id),
+        })
+    }
+
+    fn fresh_draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
+        let next = tip.next(self.repository)?;
+        let mut artifacts = Artifacts::default();
+        for (name, from) in [
+            (
+                artifact::TURN_CONTEXT,
+                format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT),
+            ),
+            (
+                artifact::SYSTEM_PROMPT,
+                format!("{}{}", artifact::NEXT, artifact::SYSTEM_PROMPT),
+            ),
+            (
+                artifact::SESSION_CONTEXT,
+                artifact::SESSION_CONTEXT.to_owned(),
+            ),
+        ] {
+            artifacts.insert(
+                name,
+                self.repository.file(tip.tree, &from)?.unwrap_or_default(),
+            );
+        }
+
+        let rejected = tip.meta.status == Status::Rejected;
+        let meta = Meta {
+            parent_turn_id: Some(next.parent_turn_id),
+            caller_turn_id: next.caller_turn_id,
+            replans: match rejected {
+                // A fetched turn can name any number.
+                true => tip.meta.replans.saturating_add(1),
+                false => 0,
+            },
+            ..Meta::of(Uuid::now_v7(), tip.number() + 1, Status::Ready, &next.agent)
+        };
+        Ok(Draft {
+            artifacts,
+            meta,
+            commit: None,
+        })
+    }
+
+    /// Saves the turn in progress durably. Fails if another process saved a draft concurrently.
+    pub fn save_draft(&self, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
+        let title = format!("Draft of turn {}", draft.meta.number);
+        let new = NewTurn {
+            session: &tip.session,
+            title: &title,
+            results: &[],
+            artifacts: draft.artifacts.clone(),
+            meta: &draft.meta,
+            previous: Some(tip.commit),
+            workspace: None,
+            publication: None,
+        };
+
+        let commit = write_into(batch::begin_batch(self.repository), new)?;
+        let name = tip.session.draft_reference();
+        let stale = refs::read(self.repository, &name)?;
+        let expected = match (draft.commit, stale) {
+            (Some(saved), _) => Expected::At(saved),
+            (None, Some(stale)) => Expected::At(stale),
+            (None, None) => Expected::Absent,
+        };
+
+        // Before the ref moves, because a plan with an unrecorded origin does not run.
+        Journal::new(&self.repository.teddy_dir()).record_draft(&tip.session, commit, stale)?;
+        let protected = protect::protect_commits(
+            self.repository,
+            &[commit],
+            &[tip.tree],
+            MergePolicy::Separate,
+        )?
+        .context("`git gc` removed objects of the draft; try again")?;
+        fault::point("before-draft-ref")?;
+        refs::move_to(self.repository, (&name, expected), commit, "teddy: draft")?;
+
+        // The answer was paid for, so it must survive a power cut.
+        refs::sync(self.repository, &name)?;
+        protect::release_protected(self.repository, &protected)?;
+        draft.commit = Some(commit);
+        Ok(())
+    }
+
+    /// Removes the turn in progress. Best effort: a draft that remains is older than the newest
+    /// turn and is ignored.
+    pub fn discard_draft(&self, session: &SessionName) {
+        let name = session.draft_reference();
+        if matches!(refs::read(self.repository, &name), Ok(Some(_))) {
+            let tip = refs::read(self.repository, &session.reference())
+                .ok()
+                .flatten();
+            // `discard` leaves a packed ref, because TeDDy takes no lock of git's. Pointing it at
+            // the newest turn marks it as complete.
+            // Removing a packed ref needs git's lock on `packed-refs`, which a crash could leave
+            // behind. Move the ref to the newest turn instead, which marks the draft as complete.
+            let _ = match (refs::discard(self.repository, &name), tip) {
+                (Ok(false), Some(tip)) => {
+                    refs::move_to(self.repository, (&name, Expected::Any), tip, "teddy: done")
+                }
+                _ => Ok(()),
+            };
+            Journal::new(&self.repository.teddy_dir()).forget_draft(session);
+        }
+    }
 }

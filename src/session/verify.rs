@@ -4,10 +4,7 @@
 //! [`Fault`] and never as an error. An unreadable turn ends the check, because its parent is
 //! unknown.
 
-mod approved;
-mod files;
-mod order;
-
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -20,20 +17,29 @@ use super::publication::Publication;
 use super::report::reading;
 use super::turn::Turn;
 use crate::git::diff::{self, TooDifferent};
-use crate::git::object::{Commit, CommitId};
+use crate::git::history;
+use crate::git::object::leaves::TreeLimit;
+use crate::git::object::{BlobId, Commit, CommitId, EntryMode, Leaf};
 use crate::git::repository::Repository;
-use crate::git::revision;
-use crate::plan;
-use crate::text::sanitize::{excerpt, sanitize_line};
+use crate::plan::{self, Plan};
+use crate::session::artifact::{MAX_MODEL_MESSAGE, MAX_REPORT};
+use crate::session::turn::in_next;
+use crate::text::path::lossy;
+use crate::text::sanitize::{excerpt, sanitize_line, sanitize_text};
+use crate::text::secret::redact;
 
 // The previous turn, the workspace commit and the publication.
 const MOST_PARENTS: usize = 3;
+
 // Per turn.
 const MOST_FAULTS: usize = 100;
+
 // In characters, per fault.
 const MOST_WORDS: usize = 1000;
+
 // In characters, for a fault in a list.
 const MOST_TOLD: usize = 400;
+
 // In characters, for each quotation in a fault.
 const MOST_QUOTED: usize = 200;
 
@@ -150,7 +156,7 @@ pub fn check_newest(
         }
     }
 
-    order::check_order(&mut checked, most);
+    check_order(&mut checked, most);
     checked
 }
 
@@ -335,7 +341,7 @@ impl TurnCheck<'_> {
             self.fault("T9", format!("`before` and `after`: {error:#}"));
         }
 
-        match revision::is_ancestor(self.repository, before, after) {
+        match history::is_ancestor(self.repository, before, after) {
             Ok(true) => {}
             Ok(false) => self.fault(
                 "T9",
@@ -390,7 +396,7 @@ impl TurnCheck<'_> {
             return self.fault("R1", "it ran, and its report cannot be read");
         };
         let ran = plan::parse(&ran).0;
-        if self.turn.meta.question && !approved::is_informational(&ran) {
+        if self.turn.meta.question && !is_informational(&ran) {
             self.fault(
                 "T20",
                 "it answers a question, and its plan does more than tell",
@@ -398,7 +404,7 @@ impl TurnCheck<'_> {
         }
 
         let is_complete = self.turn.meta.status == Status::Executed;
-        for problem in approved::approval_differences(&ran, &report, is_complete) {
+        for problem in approval_differences(&ran, &report, is_complete) {
             self.fault("R2", problem);
         }
 
@@ -419,4 +425,257 @@ impl TurnCheck<'_> {
 fn trailer<'c>(commit: &'c Commit, key: &str) -> Option<&'c str> {
     let mut lines = commit.message.lines().rev();
     lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+}
+
+/// Returns `true` if a plan has no effects on files or memos.
+fn is_informational(plan: &Plan) -> bool {
+    let mut actions = plan.actions.iter();
+    plan.memos.is_empty() && actions.all(|action| action.kind.is_informational())
+}
+
+/// Returns the differences between the plan and the approved actions of its report. If an action
+/// failed, `whole` is `false`, and the report can end early.
+fn approval_differences(
+    plan: &Plan,
+    report: &reading::ReportFacts,
+    is_complete: bool,
+) -> Vec<String> {
+    let is_approved = |action: &&reading::ReportAction| {
+        let status = action.field("Status").unwrap_or_default();
+        status.starts_with("Approved")
+    };
+    let reported: Vec<_> = report.actions.iter().filter(is_approved).collect();
+    let names = |names: Vec<&str>| match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    };
+
+    let planned: Vec<&str> = plan
+        .actions
+        .iter()
+        .map(|action| action.kind.name())
+        .collect();
+    let approved: Vec<&str> = reported.iter().map(|action| action.name.as_str()).collect();
+    if !planned.starts_with(&approved) || (is_complete && planned.len() > approved.len()) {
+        return vec![format!(
+            "the plan that ran has the actions {}, and the report says that these were approved: {}",
+            names(planned),
+            names(approved)
+        )];
+    }
+
+    let mut wrong = Vec::new();
+    for (at, (action, reported)) in plan.actions.iter().zip(reported).enumerate() {
+        let Some(execute) = action.kind.command() else {
+            continue;
+        };
+        let command = reported
+            .blocks
+            .iter()
+            .find(|block| block.caption == "Command:");
+        if command
+            .is_some_and(|block| reported_as(&block.contents) != reported_as(&execute.command))
+        {
+            wrong.push(format!(
+                "the command of action {} in the report is not that of the plan that ran",
+                at + 1
+            ));
+        }
+    }
+
+    wrong
+}
+
+/// Returns a command as reports show it, sanitized and redacted.
+fn reported_as(command: &str) -> String {
+    // Redact both sides: an older report can contain keys that are recognized only now.
+    redact(&sanitize_text(command)).trim_end().to_owned()
+}
+
+// In bytes, per file.
+const MAX_ARTIFACT: u64 = 256 << 20;
+
+// In bytes, for all files together.
+const MAX_ARTIFACTS: u64 = 1 << 30;
+
+// Maximum number of files that are reported for one kind of fault.
+const MAX_NAMED_ARTIFACTS: usize = 10;
+
+impl TurnCheck<'_> {
+    /// Checks the tree and `next/meta.yaml`. Returns `false` if the files are too large to be read.
+    fn artifacts(&mut self) -> bool {
+        let are_readable = match self
+            .repository
+            .leaves_up_to(self.turn.tree, TreeLimit::SMALL)
+        {
+            Ok(leaves) => {
+                let odd = leaves.iter().filter(|leaf| leaf.mode != EntryMode::File);
+                for leaf in odd.take(MAX_NAMED_ARTIFACTS) {
+                    let name = lossy(&leaf.path);
+                    self.fault("T5", format!("`{name}` is not a plain file"));
+                }
+                self.sizes(&leaves)
+            }
+            Err(error) => {
+                self.fault("T5", format!("{error:#}"));
+                return false;
+            }
+        };
+
+        match self.turn.next(self.repository) {
+            Ok(next)
+                if self.turn.number() == 0 && next.parent_turn_id != self.turn.meta.turn_id =>
+            {
+                self.fault("T6", "`next/meta.yaml` continues another turn");
+            }
+            Ok(_) => {}
+            Err(error) => self.fault("T6", format!("{error:#}")),
+        }
+
+        are_readable
+    }
+
+    /// Returns `false` if a file is too large to be read.
+    fn sizes(&mut self, leaves: &[Leaf]) -> bool {
+        let mut all: u64 = 0;
+        let mut large = 0;
+        for leaf in leaves.iter().filter(|leaf| leaf.mode == EntryMode::File) {
+            // Compare sizes before reading any content: a small pack can expand to gigabytes.
+            let size = match self.repository.blob_size(BlobId::of(leaf.id)) {
+                Ok(size) => size,
+                Err(error) => {
+                    self.fault("T5", format!("{error:#}"));
+                    return false;
+                }
+            };
+            all = all.saturating_add(size);
+            let name = lossy(&leaf.path);
+            let most = max_artifact_size(&name);
+            if size > most && large < MAX_NAMED_ARTIFACTS {
+                large += 1;
+                self.fault(
+                    "T5",
+                    format!("`{name}` has {size} bytes, and at most {most} are read of it"),
+                );
+            }
+        }
+
+        if all > MAX_ARTIFACTS {
+            self.fault(
+                "T5",
+                format!("its files have {all} bytes, more than those of a turn can have"),
+            );
+        }
+
+        large == 0 && all <= MAX_ARTIFACTS
+    }
+}
+
+fn max_artifact_size(name: &str) -> u64 {
+    let messages = [artifact::QUESTION, artifact::CONCLUSION].map(in_next);
+    match name {
+        artifact::REPORT => MAX_REPORT as u64,
+        name if messages.iter().any(|message| message == name) => MAX_MODEL_MESSAGE as u64,
+        _ => MAX_ARTIFACT,
+    }
+}
+
+/// Checks the newest `most` turns, and collects the faults of all turns, oldest first.
+fn check_order(checked: &mut Checked, most: usize) {
+    let mut known_ids = HashSet::new();
+    let mut before = None;
+    for (at, turn) in checked.turns.iter_mut().enumerate().rev() {
+        if at < most {
+            let wrong = number_fault(turn, before)
+                .into_iter()
+                .chain(id_faults(turn, &known_ids));
+            checked
+                .faults
+                .extend(wrong.map(|(rule, problem)| order_fault(turn, rule, problem)));
+        }
+        checked.faults.append(&mut turn.faults);
+        known_ids.insert(turn.turn_id);
+        before = Some(turn.number);
+    }
+}
+
+fn order_fault(turn: &CheckedTurn, rule: &'static str, problem: String) -> Fault {
+    Fault {
+        turn: Some(turn.number),
+        commit: turn.commit,
+        rule,
+        what: problem,
+    }
+}
+
+fn number_fault(turn: &CheckedTurn, before: Option<u64>) -> Option<(&'static str, String)> {
+    let number = turn.number;
+    let problem = match before {
+        Some(before) if before + 1 != number => {
+            format!("its number is {number}, and {before} before it")
+        }
+        None if number != 0 => format!("the chain begins with turn {number}"),
+        _ => return None,
+    };
+    Some(("T4", problem))
+}
+
+fn id_faults(turn: &CheckedTurn, known_ids: &HashSet<Uuid>) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    let id = turn.turn_id;
+    if known_ids.contains(&id) {
+        wrong.push(format!("its `turn_id` {id} is that of an earlier turn"));
+    }
+    for (name, id) in turn.earlier {
+        if let Some(id) = id.filter(|id| !known_ids.contains(id)) {
+            wrong.push(format!("its `{name}` {id} is that of no earlier turn"));
+        }
+    }
+    wrong.into_iter().map(|problem| ("T1", problem)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(command: &str, reported: &str, is_same: bool) {
+        let plan = format!(
+            "# T\n## Rationale\n````text\nx\n````\n## Action Plan\n### `EXECUTE`\n````shell\n{command}\n````\n"
+        );
+        let status = reading::ReportField {
+            key: "Status".to_owned(),
+            value: "Approved".to_owned(),
+            ..reading::ReportField::default()
+        };
+        let block = reading::CodeBlock {
+            caption: "Command:".to_owned(),
+            contents: format!("{reported}\n"),
+            ..reading::CodeBlock::default()
+        };
+        let action = reading::ReportAction {
+            name: "EXECUTE".to_owned(),
+            fields: vec![status],
+            blocks: vec![block],
+            ..reading::ReportAction::default()
+        };
+        let report = reading::ReportFacts {
+            actions: vec![action],
+            ..reading::ReportFacts::default()
+        };
+        let actual = approval_differences(&crate::plan::parse(&plan).0, &report, true);
+        assert_eq!(actual.is_empty(), is_same, "{command:?}: {actual:?}");
+    }
+
+    #[test]
+    fn r2_a_command_is_compared_as_a_report_shows_it() {
+        check("echo a", "echo a", true);
+        check("echo a", "echo b", false);
+        check("echo \u{200d}", "echo \\u{200d}", true);
+        check("echo \u{200d}", "echo \\u{200b}", false);
+        let key = format!("ghp_{}", "aB3dE5fG7h".repeat(4));
+        check(&key, &redact(&key), true);
+        check(&key, &key, true);
+        check(&key, "echo a", false);
+    }
 }

@@ -3,18 +3,17 @@
 //! Only `\n` ends a line, as in git, so a lone CR or a changed line end shows up. This is the only
 //! user of `similar`.
 
-mod steps;
-mod word_diff;
-
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{DiffOp, DiffTag, group_diff_ops};
-
-use steps::{StepSearch, edit_script};
+use similar::algorithms::{Capture, Compact, Replace, histogram, myers};
+use similar::{DiffOp, DiffTag, DiffableStr as _, group_diff_ops};
 
 // After this time, the diff is correct but not minimal.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
+
 // Lines of context around a change.
 const AROUND: usize = 3;
 
@@ -239,7 +238,7 @@ fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> 
         return same.collect();
     }
 
-    let [removed, added] = word_diff::mark_words(&old[a.clone()], &new[b.clone()], Some(deadline));
+    let [removed, added] = mark_words(&old[a.clone()], &new[b.clone()], Some(deadline));
     let removed = removed.iter().zip(a);
     let added = added.iter().zip(b);
     let removed = removed.map(|(pieces, at)| line(LineChange::Removed, (Some(at), None), pieces));
@@ -271,5 +270,312 @@ fn line(
     }
 }
 
+// Minimum similarity, from 0 to 1, for marking words.
+const MIN_SIMILARITY: f32 = 0.5;
+
+/// Pieces of a line. `true` marks a difference.
+type LinePieces<'t> = Vec<(bool, &'t str)>;
+
+struct WordPieces<'t> {
+    lines: &'t [&'t str],
+    tokens: Vec<&'t str>,
+    /// For each word, its line and its range in that line.
+    positions: Vec<(usize, Range<usize>)>,
+    pieces: Vec<LinePieces<'t>>,
+}
+
+/// Splits the lines on both sides into pieces. Leaves dissimilar lines unmarked, because almost
+/// everything would be marked.
+fn mark_words<'t>(
+    old: &'t [&'t str],
+    new: &'t [&'t str],
+    deadline: Option<Instant>,
+) -> [Vec<LinePieces<'t>>; 2] {
+    let unmarked = |lines: &[&'t str]| lines.iter().map(|&line| vec![(false, line)]).collect();
+    if similarity(old.len().min(new.len()), (old.len(), new.len())) < MIN_SIMILARITY {
+        return [unmarked(old), unmarked(new)];
+    }
+
+    let (mut old_words, mut new_words) = (WordPieces::of(old), WordPieces::of(new));
+    let both = (&old_words.tokens[..], &new_words.tokens[..]);
+    let steps = edit_script(StepSearch::Readable, both, deadline);
+    let is_same = |step: &&DiffOp| step.tag() == DiffTag::Equal;
+    let same = steps
+        .iter()
+        .filter(is_same)
+        .map(|step| step.old_range().len())
+        .sum();
+    if similarity(same, (both.0.len(), both.1.len())) < MIN_SIMILARITY {
+        return [unmarked(old), unmarked(new)];
+    }
+
+    for step in &steps {
+        let differs = step.tag() != DiffTag::Equal;
+        old_words.add(step.old_range(), differs);
+        new_words.add(step.new_range(), differs);
+    }
+    [old_words.pieces, new_words.pieces]
+}
+
+/// Returns the similarity of two sequences, from 0 to 1.
+fn similarity(same: usize, lengths: (usize, usize)) -> f32 {
+    match lengths.0 + lengths.1 {
+        0 => 1.0,
+        all => 2.0 * same as f32 / all as f32,
+    }
+}
+
+impl<'t> WordPieces<'t> {
+    fn of(lines: &'t [&'t str]) -> WordPieces<'t> {
+        let (mut tokens, mut positions) = (Vec::new(), Vec::new());
+        for (number, line) in lines.iter().enumerate() {
+            let mut start = 0;
+            for word in line.tokenize_unicode_words() {
+                tokens.push(word);
+                positions.push((number, start..start + word.len()));
+                start += word.len();
+            }
+        }
+        WordPieces {
+            lines,
+            tokens,
+            positions,
+            pieces: vec![Vec::new(); lines.len()],
+        }
+    }
+
+    /// Appends words to the pieces of their lines, merged into one piece per line.
+    fn add(&mut self, range: Range<usize>, differs: bool) {
+        for run in self.positions[range].chunk_by(|a, b| a.0 == b.0) {
+            let (Some((line, first)), Some((_, last))) = (run.first(), run.last()) else {
+                continue;
+            };
+            let text = &self.lines[*line][first.start..last.end];
+            // Do not mark line ends, which are invisible.
+            let (text, end) = text.split_at(text.trim_end_matches(['\r', '\n']).len());
+            let pieces = [(differs, text), (false, end)];
+            let pieces = pieces.into_iter().filter(|(_, text)| !text.is_empty());
+            self.pieces[*line].extend(pieces);
+        }
+    }
+}
+
+// Computes an edit script between two sequences.
+//
+// Elements are mapped to numbers first. `similar` is generic, and each type of sequence with each
+// algorithm adds about 100 kB of code, so only one is instantiated.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StepSearch {
+    /// Histogram diff, which reads best.
+    Readable,
+    /// Myers diff, which is minimal.
+    Short,
+}
+
+/// Returns the edit script. After the deadline it is correct but not minimal.
+fn edit_script<T: Eq + Hash + Copy>(
+    search: StepSearch,
+    (old, new): (&[T], &[T]),
+    deadline: Option<Instant>,
+) -> Vec<DiffOp> {
+    let mut numbers = HashMap::new();
+    let mut numbered = |sequence: &[T]| -> Vec<u32> {
+        let number = |&one: &T| {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(one).or_insert(next)
+        };
+        sequence.iter().map(number).collect()
+    };
+    let (old, new) = (numbered(old), numbered(new));
+    run_search(search, (&old, &new), deadline)
+}
+
+fn run_search(
+    search: StepSearch,
+    (old, new): (&[u32], &[u32]),
+    deadline: Option<Instant>,
+) -> Vec<DiffOp> {
+    let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
+    let (all_old, all_new) = (0..old.len(), 0..new.len());
+    let Ok(()) = match search {
+        StepSearch::Readable => {
+            histogram::diff_deadline(&mut hook, old, all_old, new, all_new, deadline)
+        }
+        StepSearch::Short => myers::diff_deadline(&mut hook, old, all_old, new, all_new, deadline),
+    };
+    hook.into_inner().into_inner().into_ops()
+}
+
+// Names what a new version of a file does to its encoding, byte order mark and line ends: a
+// difference by lines shows none of it clearly, and a program that rewrites a file often means none
+// of it.
+
+/// What stands for bytes that could not be decoded.
+const REPLACEMENT_CHAR: &str = "\u{fffd}";
+
+/// Byte order marks, with the encoding of each.
+const BYTE_ORDER_MARKS: [(&[u8], &str); 3] = [
+    (b"\xef\xbb\xbf", "UTF-8"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+];
+
+/// Returns what happens to the encoding and line ends of a file, as parts of a sentence.
+pub fn encoding_changes(before: &[u8], after: &[u8]) -> Vec<String> {
+    if before.is_empty() || after.is_empty() {
+        return Vec::new();
+    }
+    let changes = [
+        encoding_change(before, after),
+        byte_order_mark_change(before, after),
+        line_end_change(before, after),
+    ];
+    changes.into_iter().flatten().collect()
+}
+
+fn encoding_change(before: &[u8], after: &[u8]) -> Option<String> {
+    let lost = count_invalid(before).saturating_sub(count_invalid(after));
+    if lost == 0 || byte_order_mark_of(before).is_some_and(|mark| mark == "UTF-16") {
+        return None;
+    }
+    let replaced = count_replacements(after).saturating_sub(count_replacements(before));
+    let bytes = if lost == 1 { "byte" } else { "bytes" };
+    let verb = if lost == 1 { "is" } else { "are" };
+    if replaced > 0 {
+        return Some(format!(
+            "{lost} {bytes} that {verb} not UTF-8 became U+FFFD, and what they were is lost"
+        ));
+    }
+    std::str::from_utf8(after)
+        .is_ok()
+        .then(|| "the encoding changes to UTF-8".to_owned())
+}
+
+fn byte_order_mark_change(before: &[u8], after: &[u8]) -> Option<String> {
+    match (byte_order_mark_of(before), byte_order_mark_of(after)) {
+        (Some(_), None) => Some("the byte order mark is removed".to_owned()),
+        (None, Some(_)) => Some("a byte order mark is added".to_owned()),
+        (Some(old), Some(new)) if old != new => {
+            Some(format!("the byte order mark changes from {old} to {new}"))
+        }
+        _ => None,
+    }
+}
+
+fn line_end_change(before: &[u8], after: &[u8]) -> Option<String> {
+    let (before, after) = (line_ends_of(before), line_ends_of(after));
+    match (before, after) {
+        _ if before == after => None,
+        (LineEnds::None, _) | (_, LineEnds::None) => None,
+        _ => Some(format!(
+            "line ends change from {} to {}",
+            before.name(),
+            after.name()
+        )),
+    }
+}
+
+/// How the lines of a file end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineEnds {
+    None,
+    Lf,
+    CrLf,
+    Mixed,
+}
+
+impl LineEnds {
+    fn name(self) -> &'static str {
+        match self {
+            LineEnds::None => "none",
+            LineEnds::Lf => "LF",
+            LineEnds::CrLf => "CRLF",
+            LineEnds::Mixed => "CRLF and LF mixed",
+        }
+    }
+}
+
+fn line_ends_of(text: &[u8]) -> LineEnds {
+    let lines = text.split_inclusive(|&byte| byte == b'\n');
+    let ended = lines.filter(|line| line.ends_with(b"\n"));
+    let (with_cr, without): (Vec<_>, Vec<_>) = ended.partition(|line| line.ends_with(b"\r\n"));
+    match (with_cr.is_empty(), without.is_empty()) {
+        (true, true) => LineEnds::None,
+        (true, false) => LineEnds::Lf,
+        (false, true) => LineEnds::CrLf,
+        (false, false) => LineEnds::Mixed,
+    }
+}
+
+fn byte_order_mark_of(text: &[u8]) -> Option<&'static str> {
+    let entry = BYTE_ORDER_MARKS
+        .iter()
+        .find(|(mark, _)| text.starts_with(mark));
+    entry.map(|(_, encoding)| *encoding)
+}
+
+/// Counts the bytes that are not UTF-8.
+fn count_invalid(text: &[u8]) -> usize {
+    text.utf8_chunks().map(|chunk| chunk.invalid().len()).sum()
+}
+
+fn count_replacements(text: &[u8]) -> usize {
+    let valid = text.utf8_chunks().map(|chunk| chunk.valid());
+    valid
+        .map(|part| part.matches(REPLACEMENT_CHAR).count())
+        .sum()
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod damage_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(before: &[u8], after: &[u8], expected: &[&str]) {
+        assert_eq!(encoding_changes(before, after), expected);
+    }
+
+    #[test]
+    fn damage_to_bytes_is_named() {
+        let lost = "3 bytes that are not UTF-8 became U+FFFD, and what they were is lost";
+        check(
+            b"caf\xe9 d\xe9j\xe0\n",
+            "caf\u{fffd} d\u{fffd}j\u{fffd}\n".as_bytes(),
+            &[lost],
+        );
+        check(
+            b"caf\xe9\n",
+            "caf\u{e9}\n".as_bytes(),
+            &["the encoding changes to UTF-8"],
+        );
+        check(
+            b"\xef\xbb\xbfa\r\nb\r\n",
+            b"a\nb\n",
+            &[
+                "the byte order mark is removed",
+                "line ends change from CRLF to LF",
+            ],
+        );
+        check(b"a\n", b"\xef\xbb\xbfa\n", &["a byte order mark is added"]);
+        check(
+            b"a\r\n",
+            b"a\r\nb\n",
+            &["line ends change from CRLF to CRLF and LF mixed"],
+        );
+        check(b"\xff\xfea\0", b"a", &["the byte order mark is removed"]);
+    }
+
+    #[test]
+    fn a_plain_change_names_nothing() {
+        check(b"a\n", b"b\nc\n", &[]);
+        check(b"a\r\n", b"b\r\n", &[]);
+        check(b"caf\xe9\n", b"caf\xe9s\n", &[]);
+        check(b"", b"\xef\xbb\xbfa\r\n", &[]);
+        check(b"a\xe9b\n", b"ab\n", &["the encoding changes to UTF-8"]);
+        check("\u{fffd}".as_bytes(), "\u{fffd}x".as_bytes(), &[]);
+    }
+}

@@ -7,20 +7,16 @@
 //! The result is never deeper than [`MAX_NESTING`], so walking or dropping it cannot overflow the
 //! stack.
 
-mod build;
-pub mod html;
-
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use comrak::{Arena, Options, try_parse_document};
-
-use super::lines::Lines;
-use build::BlockBuilder;
+use comrak::nodes::{AstNode, NodeCodeBlock, NodeValue};
+use comrak::{Arena, Options, format_html, try_parse_document};
 
 /// Maximum nesting of blocks in the result. Deeper blocks are omitted, but counted in
 /// [`Document::depth`].
 pub const MAX_NESTING: usize = 64;
+
 // Comrak has quadratic cases.
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -199,6 +195,325 @@ pub fn columns(text: &str) -> usize {
     })
 }
 
+struct BlockBuilder<'a> {
+    lines: &'a Lines<'a>,
+    /// The document, and the open lists and items.
+    frames: Vec<Frame>,
+    /// Number of open block nodes below the document.
+    depth: usize,
+    /// Maximum of `depth`.
+    deepest: usize,
+    /// Number of open nodes at or below a leaf, whose content is ignored.
+    skipped: usize,
+}
+
+#[derive(Default)]
+struct Frame {
+    span: (usize, usize),
+    /// For the document and items.
+    blocks: Vec<MarkdownBlock>,
+    /// For lists.
+    items: Vec<Item>,
+}
+
+impl<'a> BlockBuilder<'a> {
+    fn new(lines: &'a Lines<'a>) -> BlockBuilder<'a> {
+        BlockBuilder {
+            lines,
+            frames: vec![Frame::default()],
+            depth: 0,
+            deepest: 0,
+            skipped: 0,
+        }
+    }
+
+    fn finish(mut self) -> Document {
+        let blocks = self
+            .frames
+            .pop()
+            .map(|frame| frame.blocks)
+            .unwrap_or_default();
+        Document {
+            blocks,
+            depth: self.deepest,
+            abandoned: false,
+        }
+    }
+
+    fn enter(&mut self, node: &AstNode<'_>) {
+        let data = node.data.borrow();
+        if matches!(data.value, NodeValue::Document) || !data.value.block() {
+            return;
+        }
+
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        if self.skipped > 0 {
+            self.skipped += 1;
+            return;
+        }
+
+        let span = self.span(&data);
+        let container = matches!(data.value, NodeValue::List(_) | NodeValue::Item(_));
+        if container && self.depth <= MAX_NESTING {
+            self.frames.push(Frame {
+                span,
+                ..Frame::default()
+            });
+            return;
+        }
+
+        let node = self.leaf(&data.value, span);
+        self.push(MarkdownBlock {
+            first: span.0,
+            last: span.1,
+            node,
+        });
+        self.skipped = 1;
+    }
+
+    fn exit(&mut self, node: &AstNode<'_>) {
+        let data = node.data.borrow();
+        if matches!(data.value, NodeValue::Document) || !data.value.block() {
+            return;
+        }
+
+        self.depth -= 1;
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            return;
+        }
+
+        let frame = self
+            .frames
+            .pop()
+            .expect("every container that ends was entered");
+        match &data.value {
+            NodeValue::List(list) => {
+                let ordered = list.list_type == comrak::nodes::ListType::Ordered;
+                let node = BlockKind::List {
+                    ordered,
+                    items: frame.items,
+                };
+                self.push(MarkdownBlock {
+                    first: frame.span.0,
+                    last: frame.span.1,
+                    node,
+                });
+            }
+            _ => self.top().items.push(Item {
+                first: frame.span.0,
+                blocks: frame.blocks,
+            }),
+        }
+    }
+
+    fn push(&mut self, block: MarkdownBlock) {
+        self.top().blocks.push(block);
+    }
+
+    fn top(&mut self) -> &mut Frame {
+        self.frames
+            .last_mut()
+            .expect("the document's frame is never popped during the walk")
+    }
+
+    /// Returns the first and last line of a node. An end at column 0 means the line before.
+    fn span(&self, data: &comrak::nodes::Ast) -> (usize, usize) {
+        let (start, end) = (data.sourcepos.start, data.sourcepos.end);
+        let last = if end.column == 0 {
+            end.line.saturating_sub(1)
+        } else {
+            end.line
+        };
+
+        let first = start.line.max(1);
+        (first, last.clamp(first, self.lines.len().max(first)))
+    }
+
+    fn leaf(&self, value: &NodeValue, span: (usize, usize)) -> BlockKind {
+        match value {
+            NodeValue::Heading(heading) => BlockKind::Heading {
+                level: heading.level,
+                setext: heading.setext,
+                text: self.heading(heading.setext, span),
+            },
+            NodeValue::CodeBlock(code) => BlockKind::Code(self.code(code, span)),
+            NodeValue::Paragraph => BlockKind::Paragraph,
+            NodeValue::ThematicBreak => BlockKind::Rule,
+            NodeValue::HtmlBlock(_) => BlockKind::Html,
+            NodeValue::BlockQuote => BlockKind::Quote,
+            _ => BlockKind::Other,
+        }
+    }
+
+    fn heading(&self, setext: bool, span: (usize, usize)) -> String {
+        if setext {
+            let lines = span.0..span.1;
+            return lines
+                .map(|n| self.lines.get(n).trim())
+                .collect::<Vec<_>>()
+                .join(" ");
+        }
+        heading_text(self.lines.get(span.0)).to_owned()
+    }
+
+    fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> MarkdownCode {
+        if !code.fenced {
+            let (info, line_range) = (String::new(), first..last + 1);
+            return MarkdownCode {
+                info,
+                fence_char: None,
+                fence_len: 0,
+                indent: 4,
+                is_closed: true,
+                line_range,
+            };
+        }
+
+        let fence_char = char::from(code.fence_char);
+        let fence: String = std::iter::repeat_n(fence_char, code.fence_length).collect();
+        let opener = self.lines.get(first);
+        let indent = columns(&opener[..opener.find(&fence).unwrap_or(0)]);
+        let end = if code.closed { last } else { last + 1 };
+        MarkdownCode {
+            info: code.info.clone(),
+            fence_char: Some(fence_char),
+            fence_len: code.fence_length,
+            indent,
+            is_closed: code.closed,
+            line_range: first + 1..end.max(first + 1),
+        }
+    }
+}
+
+// Renders untrusted Markdown as inert HTML.
+//
+// Raw HTML is escaped. Only `http`, `https` and `mailto` links are kept. Images are replaced by
+// their descriptions, because loading one would contact its server.
+
+/// Renders a text as HTML with headings from `level` on. `None` if that takes too long or the
+/// nesting is too deep.
+pub fn render_html(text: &str, level: u8) -> Option<String> {
+    let arena = Arena::new();
+    let mut options = Options::default();
+    options.extension.table = true;
+    options.extension.strikethrough = true;
+    options.extension.tasklist = true;
+    options.extension.autolink = true;
+    options.render.escape = true;
+
+    let started = Instant::now();
+    let too_late = || started.elapsed() > DEADLINE;
+    let root = try_parse_document(&arena, text, &options, &too_late).ok()?;
+    let nodes: Vec<&AstNode<'_>> = root.descendants().collect();
+    if nodes
+        .iter()
+        .any(|node| node.ancestors().count() > MAX_NESTING)
+    {
+        return None;
+    }
+    // Raw HTML is escaped by `options.render.escape`, so only links and images can have an effect.
+    for node in nodes {
+        disarm_links(node, level);
+    }
+
+    let mut html = String::new();
+    format_html(root, &options, &mut html).ok()?;
+    Some(html)
+}
+
+/// Removes an unsafe link or image, but keeps its content.
+fn disarm_links<'a>(node: &'a AstNode<'a>, first: u8) {
+    let is_kept = match &mut node.data.borrow_mut().value {
+        NodeValue::Heading(heading) => {
+            heading.level = (heading.level + first - 1).min(6);
+            true
+        }
+        NodeValue::Link(link) => is_link_address(&link.url),
+        NodeValue::Image(_) => false,
+        _ => true,
+    };
+    if is_kept {
+        return;
+    }
+
+    while let Some(child) = node.first_child() {
+        node.insert_before(child);
+    }
+    node.detach();
+}
+
+fn is_link_address(url: &str) -> bool {
+    let plain = |c: char| !c.is_control() && !c.is_whitespace();
+    let lower = url.to_ascii_lowercase();
+    let starts = ["http://", "https://", "mailto:"];
+    starts.iter().any(|start| lower.starts_with(start)) && url.chars().all(plain)
+}
+
+/// A text split at `\n`, `\r\n` and `\r`.
+#[derive(Debug, Clone)]
+pub struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    /// Splits a text.
+    pub fn new(text: &'a str) -> Lines<'a> {
+        let bytes = text.as_bytes();
+        let mut starts = vec![0];
+        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            // In a CRLF, the LF ends the line.
+            let inside = bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n');
+            if !inside {
+                starts.push(at + 1);
+            }
+        }
+
+        // A final line end does not start another line.
+        if starts.last() == Some(&text.len()) {
+            starts.pop();
+        }
+
+        Lines { text, starts }
+    }
+
+    /// Returns the number of lines.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Returns `true` if the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Returns a line by its number, from 1, without its end. Empty if it does not exist.
+    pub fn get(&self, number: usize) -> &'a str {
+        self.raw(number).trim_end_matches(['\n', '\r'])
+    }
+
+    /// Returns a line by its number, from 1, with its end. Empty if it does not exist.
+    pub fn raw(&self, number: usize) -> &'a str {
+        self.span(number..number + 1)
+    }
+
+    /// Returns a range of lines by their numbers, from 1, with their ends.
+    pub fn span(&self, lines: Range<usize>) -> &'a str {
+        let start = |number: usize| match number {
+            0 => 0,
+            _ => self
+                .starts
+                .get(number - 1)
+                .copied()
+                .unwrap_or(self.text.len()),
+        };
+        let (from, to) = (start(lines.start), start(lines.end));
+        &self.text[from.min(to)..to]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,5 +622,77 @@ mod tests {
         ] {
             assert_eq!(unescape(line), expected);
         }
+    }
+}
+
+#[cfg(test)]
+mod html_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(render_html(text, 3).as_deref(), Some(expected), "{text}");
+    }
+
+    #[test]
+    fn what_somebody_wrote_does_nothing() {
+        check(
+            "<script>alert(1)</script>\n",
+            "&lt;script&gt;alert(1)&lt;/script&gt;\n",
+        );
+        check(
+            "a <b onclick=x>b</b>\n",
+            "<p>a &lt;b onclick=x&gt;b&lt;/b&gt;</p>\n",
+        );
+        check("[a](javascript:alert(1))\n", "<p>a</p>\n");
+        check("[a](data:text/html,x) [*b*](/b)\n", "<p>a <em>b</em></p>\n");
+        check(
+            "![*a* b](https://example.org/x.png)\n",
+            "<p><em>a</em> b</p>\n",
+        );
+        check(
+            "[a](https://example.org/?\"><x>)\n",
+            "<p><a href=\"https://example.org/?%22%3E%3Cx%3E\">a</a></p>\n",
+        );
+        check(
+            "```\"><script>\nx\n```\n",
+            "<pre><code class=\"language-&quot;&gt;&lt;script&gt;\">x\n</code></pre>\n",
+        );
+    }
+
+    #[test]
+    fn what_somebody_meant_is_seen() {
+        check(
+            "# A\n\n- [x] b\n",
+            "<h3>A</h3>\n<ul>\n<li><input type=\"checkbox\" checked=\"\" disabled=\"\" /> b</li>\n</ul>\n",
+        );
+        check("###### A\n", "<h6>A</h6>\n");
+        check(
+            "<https://example.org>\n",
+            "<p><a href=\"https://example.org\">https://example.org</a></p>\n",
+        );
+    }
+
+    #[test]
+    fn what_nobody_means_is_left_alone() {
+        assert_eq!(render_html(&">".repeat(5000), 3), None);
+    }
+}
+
+#[cfg(test)]
+mod lines_tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_at_every_line_end() {
+        let lines = Lines::new("a\r\nb\rc\nd");
+        assert_eq!(
+            (1..=5).map(|n| lines.get(n)).collect::<Vec<_>>(),
+            ["a", "b", "c", "d", ""]
+        );
+        assert_eq!(
+            (lines.span(2..4), lines.len(), Lines::new("").len()),
+            ("b\rc\n", 4, 0)
+        );
     }
 }

@@ -3,19 +3,22 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use dialoguer::Select;
+use dialoguer::console::Term;
 use ratatui::crossterm::cursor::{MoveDown, MoveToColumn, MoveUp};
 use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{Clear, ClearType};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use unicode_width::UnicodeWidthStr;
 
-use super::input::{InputCommand, Layout, TextInput};
 use super::key::Key;
 use super::prompt::TextHelp;
-use super::question;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
-use super::terminal::{self, RawMode};
-use super::text_area::TextArea;
+use super::terminal::{self, RawMode, terminal_size};
 use crate::host::interrupt;
-use crate::host::screen::{Screen, is_screen};
+use crate::host::screen::{self, Screen, is_screen};
+use crate::ui::prompt::{InputCommand, Layout, TextInput};
+use crate::ui::style::TextArea;
 
 /// How long the window size must be stable before a redraw.
 const SETTLING: Duration = Duration::from_millis(50);
@@ -191,7 +194,7 @@ impl KeyQuestion<'_> {
     /// Returns the number of rows above the cursor.
     fn ask(&self) -> io::Result<usize> {
         let mut out = Screen;
-        let rows = question::question_rows(self.question, terminal::terminal_size().width);
+        let rows = question_rows(self.question, terminal::terminal_size().width);
         write!(out, "{}", rows.join("\r\n"))?;
         out.flush()?;
         Ok(rows.len() - 1)
@@ -399,4 +402,124 @@ fn move_below(drawn: &Layout) -> io::Result<()> {
     }
     write!(out, "\r\n")?;
     out.flush()
+}
+
+/// Two columns for the cursor, and one left free at the end.
+const CHOICE_MARGIN: usize = 3;
+
+/// Asks the user to select a row. Returns `None` if they leave with escape or `q`. Ctrl-c is an
+/// error.
+pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
+    let screen = match screen::terminal() {
+        Some(terminal) => Term::read_write_pair(terminal.try_clone()?, terminal.try_clone()?),
+        None => Term::stderr(),
+    };
+    let _keys = ChoiceKeys::take()?;
+
+    // dialoguer assumes that an item takes one row, and would redraw wrapped ones wrongly.
+    let width = terminal_size().width.saturating_sub(CHOICE_MARGIN);
+    let rows = rows
+        .iter()
+        .map(|row| StyledLine::plain(row).cut(width).text());
+    let chosen = Select::new()
+        .with_prompt(question)
+        .items(rows)
+        .default(0)
+        // The caller reports the choice.
+        .report(false)
+        .interact_on_opt(&screen);
+
+    // dialoguer leaves the cursor hidden if it is interrupted.
+    screen.show_cursor()?;
+    chosen.map_err(|dialoguer::Error::IO(error)| error)
+}
+
+/// Guard that puts the terminal into raw mode before dialoguer does. A ctrl-c in between would
+/// arrive as a signal, and dialoguer would wait for a key forever.
+struct ChoiceKeys {
+    before: Termios,
+}
+
+impl ChoiceKeys {
+    fn take() -> io::Result<ChoiceKeys> {
+        let before = tcgetattr(io::stdin())?;
+        let mut now = before.clone();
+        now.local_modes -= LocalModes::ISIG | LocalModes::ICANON | LocalModes::ECHO;
+        tcsetattr(io::stdin(), OptionalActions::Now, &now)?;
+        Ok(ChoiceKeys { before })
+    }
+}
+
+impl Drop for ChoiceKeys {
+    fn drop(&mut self) {
+        // Fails only if the terminal is gone.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+    }
+}
+
+/// Returns the rows of a question. A question that does not fit has its keys on separate rows.
+pub fn question_rows(question: &str, width: usize) -> Vec<String> {
+    let question = StyledLine::plain(question).text();
+    // One column stays free for the cursor.
+    let fits = |text: &str| text.width() < width;
+    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else {
+        return vec![question];
+    };
+    let mut rows: Vec<String> = StyledLine::plain(&format!("{asked}?"))
+        .fold(width)
+        .iter()
+        .map(StyledLine::text)
+        .collect();
+
+    for (at, key) in keys.split_inclusive(" / ").enumerate() {
+        match rows.last_mut() {
+            Some(row) if at > 0 && fits(&format!("{row}{key}")) => row.push_str(key),
+            _ => rows.push(key.to_owned()),
+        }
+    }
+
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(question: &str, width: usize, expected: &[&str]) {
+        assert_eq!(question_rows(question, width), expected);
+    }
+
+    #[test]
+    fn a_question_is_broken_between_its_keys() {
+        let question =
+            "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
+        check(question, 100, &[question]);
+        check(
+            question,
+            80,
+            &[
+                "Execute this plan?",
+                "(a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ",
+            ],
+        );
+        check(
+            question,
+            40,
+            &[
+                "Execute this plan?",
+                "(a)pprove all / (r)eview full plan / ",
+                "(m)odify / (s)kip / (q)uit › ",
+            ],
+        );
+        check(
+            "Have you finished and saved it? (y/n) › ",
+            20,
+            &["Have you finished ", "↪ and saved it?", "(y/n) › "],
+        );
+    }
+
+    #[test]
+    fn what_deceives_is_visible() {
+        check("Make a\u{1b}[2J?", 80, &["Make a\\u{1b}[2J?"]);
+    }
 }

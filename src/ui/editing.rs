@@ -3,23 +3,29 @@
 //! All interaction goes through [`EditingPrompts`], so tests can script it. The result is the new
 //! content, or `None` if nothing changed. The caller validates it.
 
-pub mod file;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use std::io;
-use std::path::Path;
+use anyhow::Context as _;
 
-use self::file::ProposedFile;
-use super::editor::EditorUse;
-use super::style::{StyledLine, Tone, block};
+use super::ask::{self, Reply};
+use super::editor::{self, Choices, EditorUse};
+use super::style::{Paint, StyledLine, Tone, block};
 use super::{preview, summary};
+use crate::host::editor::{Editor, MAX_EDITED};
+use crate::host::file::read_regular_text;
+use crate::host::file::temporary_dir;
+use crate::host::screen;
 use crate::plan::action::behavior::{Editable, UserEdit};
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::memo;
 use crate::plan::validate::Step;
 use crate::text::path::RepoPath;
+use crate::workflow::user::NobodyToAsk;
 
 /// Keys for something that can't be edited.
 pub const CLOSE: [(char, &str); 1] = [('c', "close it")];
+
 const EDIT_OR_CLOSE: [(char, &str); 2] = [('e', "change it"), ('c', "close it; nothing changes")];
 
 /// Prompts and editor, as the editing dialogs need them.
@@ -260,6 +266,207 @@ fn in_terminal(
 
 fn as_text(bytes: Option<&[u8]>) -> Option<&str> {
     bytes.and_then(|bytes| std::str::from_utf8(bytes).ok())
+}
+
+const NO_EDITOR: &str = "No editor is known: set `preview_command` or `EDITOR` to change it.";
+
+/// For the question that waits for an editor in the background.
+const FINISHED_KEYS: [(char, &str); 3] = [
+    ('y', "it is saved: continue with it"),
+    ('n', "not yet"),
+    ('d', "drop your changes"),
+];
+
+/// A temporary file under its final name, in its own directory.
+struct ProposedFile {
+    /// Removed when it is dropped.
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+}
+
+/// Edits a text in the user's editor. Returns `None` if that fails or the user drops the changes.
+pub fn edit_file(
+    prompts: &mut dyn EditingPrompts,
+    name: &str,
+    text: &str,
+) -> anyhow::Result<Option<String>> {
+    let file = ProposedFile::write(name, text.as_bytes())?;
+    match file.open(prompts, &[])? {
+        Some(opened) => file.finished(prompts, opened, "Have you finished editing and saved it?"),
+        None => Ok(None),
+    }
+}
+
+impl ProposedFile {
+    fn write(name: &str, bytes: &[u8]) -> anyhow::Result<ProposedFile> {
+        let dir = temporary_dir()?;
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).context("writing the preview")?;
+
+        Ok(ProposedFile { _dir: dir, path })
+    }
+
+    /// Opens the file. If that fails, shows `instead` in the terminal and returns `None`.
+    fn open(
+        &self,
+        prompts: &mut dyn EditingPrompts,
+        instead: &[StyledLine],
+    ) -> anyhow::Result<Option<EditorUse>> {
+        let problem = match prompts.open(&self.path) {
+            Ok(Some(opened)) => return Ok(Some(opened)),
+            Ok(None) => NO_EDITOR.to_owned(),
+            Err(error) => error.to_string(),
+        };
+        prompts.show(instead);
+        prompts.show(&[StyledLine::of(Tone::Warning, &problem)]);
+
+        Ok(None)
+    }
+
+    /// Returns the edited contents, or `None` if the user drops the changes. Asks only if the
+    /// editor runs in the background.
+    fn finished(
+        &self,
+        prompts: &mut dyn EditingPrompts,
+        opened: EditorUse,
+        question: &str,
+    ) -> anyhow::Result<Option<String>> {
+        let mut is_closed = opened == EditorUse::Ended;
+        loop {
+            let key = match is_closed {
+                true => 'y',
+                false => prompts.key(&format!("{question} (y/n) › "), &FINISHED_KEYS)?,
+            };
+            match key {
+                'y' => {}
+                'd' => return Ok(None),
+                _ => {
+                    prompts.show(&[StyledLine::of(
+                        Tone::Faint,
+                        "Take your time: y when it is saved, d to drop your changes.",
+                    )]);
+                    continue;
+                }
+            }
+
+            match read_regular_text(&self.path, MAX_EDITED) {
+                Ok(text) => return Ok(Some(text)),
+                Err(error) => prompts.show(&[StyledLine::of(
+                    Tone::Warning,
+                    &format!("the file cannot be read: {error}"),
+                )]),
+            }
+            // The file can't be read although the editor has ended: ask now, so the user can fix
+            // it.
+            is_closed = false;
+        }
+    }
+}
+
+/// The terminal in its normal mode.
+#[derive(Debug, Clone)]
+pub struct TerminalPrompts {
+    /// Configured editors.
+    pub choices: Choices,
+    /// Whether to use colors.
+    pub paint: Paint,
+}
+
+impl TerminalPrompts {
+    /// Edits a text in the user's editor. Shows an error and returns the text unchanged if that
+    /// fails.
+    pub fn in_editor(&mut self, text: &str) -> String {
+        match self
+            .choices
+            .message()
+            .and_then(|editor| edit_text(&editor, text))
+        {
+            Ok(text) => text,
+            Err(error) => {
+                self.show(&[StyledLine::of(Tone::Warning, &error.to_string())]);
+                text.to_owned()
+            }
+        }
+    }
+}
+
+impl EditingPrompts for TerminalPrompts {
+    fn show(&mut self, lines: &[StyledLine]) {
+        ask::show(lines, self.paint);
+    }
+
+    fn key(&mut self, question: &str, keys: &[(char, &str)]) -> io::Result<char> {
+        ask::key(question, keys)
+    }
+
+    fn line(&mut self) -> io::Result<Option<String>> {
+        let mut text = String::new();
+        loop {
+            match ask::text(&text, self.paint)? {
+                Reply::Quit(_) => return Ok(None),
+                Reply::Text(text) => return Ok(Some(text)),
+                // A single line needs no editor. Continue with the text.
+                Reply::Editor(written) => text = written,
+            }
+        }
+    }
+
+    fn text(&mut self, start: &str) -> io::Result<Option<String>> {
+        let mut text = if start.contains('\n') {
+            self.in_editor(start)
+        } else {
+            start.to_owned()
+        };
+
+        self.show(&[ask::hint()]);
+        loop {
+            match ask::text(&text, self.paint)? {
+                Reply::Quit(_) => return Ok(None),
+                Reply::Text(text) => return Ok(Some(text)),
+                Reply::Editor(written) => text = self.in_editor(&written),
+            }
+        }
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<Option<EditorUse>> {
+        self.choices
+            .preview()?
+            .map(|editor| editor::open_to_change(&editor, path))
+            .transpose()
+    }
+}
+
+/// Edits a text in the user's editor, through a temporary file. Fails without a terminal.
+pub fn edit_at_terminal(text: &str, core_editor: Option<&str>) -> anyhow::Result<String> {
+    if !screen::can_prompt() {
+        let message = "there is no terminal for an editor";
+        let hint =
+            "`teddy context add <resource>` and `teddy context rm <resource>` change the list";
+        return Err(NobodyToAsk::new(message, hint).into());
+    }
+
+    Ok(edit_text(
+        &crate::host::editor::editor(None, core_editor)?,
+        text,
+    )?)
+}
+
+/// Edits a text in this editor, through a temporary file.
+pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
+    let mut file = tempfile::Builder::new()
+        .prefix("teddy-")
+        .suffix(".md")
+        .tempfile()?;
+    writeln!(file, "{text}")?;
+    if editor::open_to_change(editor, file.path())? == EditorUse::Window
+        // The editor runs in the background, so only the user knows when it is done.
+        && !ask::yes("Have you finished writing and saved the file?")?
+    {
+        return Ok(text.to_owned());
+    }
+
+    let text = read_regular_text(file.path(), MAX_EDITED)?;
+    Ok(text.trim_end().to_owned())
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use super::progress::{OutputStyle, Progress};
 use super::summary::{self, Audience, Summary};
-use super::text_area::TextArea;
 use crate::host::screen::why_no_prompt;
+use crate::ui::style::TextArea;
 use crate::workflow::user::{
     Approved, Decision, Event, NobodyToAsk, Question, ReviewRequest, User,
 };

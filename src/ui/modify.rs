@@ -1,8 +1,6 @@
 //! Second tier of the review at a terminal: runs the checklist until the user runs the plan or
 //! leaves.
 
-mod plan_edit;
-
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -10,15 +8,19 @@ use ratatui::layout::Rect;
 
 use super::checklist::{Checklist, ChecklistCommand, ChecklistRow, Item, ItemPart};
 use super::draft::EditedPlan;
-use super::draw::{self, PreviewPane, panes};
+use super::draw::{self, PreviewPane};
 use super::key::Key;
-use super::prompts::TerminalPrompts;
 use super::style::{StyledLine, Tone, wrap_all};
 use super::terminal::{self, Full};
 use super::viewer::{self, Viewer};
 use super::{editing, preview, reader};
-use crate::plan::Plan;
+use crate::plan::action::Action;
+use crate::plan::memo::MemoChange;
 use crate::plan::validate::Simulation;
+use crate::plan::{Plan, parse, render, repair};
+use crate::session::artifact;
+use crate::ui::editing::{EditingPrompts as _, TerminalPrompts, edit_file};
+use crate::ui::mistakes;
 use crate::workflow::user::{Approved, ReviewRequest};
 
 const HELP: [(&str, &str); 19] = [
@@ -203,7 +205,7 @@ impl Modify {
         proposal: &ReviewRequest<'_>,
     ) -> anyhow::Result<()> {
         let size = stage.full.screen.size()?;
-        let panes = panes::split_panes(
+        let panes = draw::split_panes(
             Rect::new(0, 0, size.width, size.height),
             self.list.rows().len(),
         );
@@ -349,5 +351,268 @@ impl Modify {
     }
 }
 
+// Edits the whole plan in an editor during the review, and matches its parts to the proposal.
+//
+// Actions and memos can be changed or removed. New or moved ones are refused: the record could not
+// attribute them to the user.
+
+/// Keys after an edit that was refused.
+const EDIT_AGAIN_KEYS: [(char, &str); 2] = [
+    ('e', "continue with what you wrote"),
+    ('c', "drop it; the plan stays as it was"),
+];
+
+/// Shown if the user changed more than memos and actions.
+const ONLY_PARTS_TAKEN: &str =
+    "Title, header and rationale stay as the model wrote them; your memos and actions are taken.";
+
+/// New index of each original part. `None` if it was removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct EditedParts {
+    actions: Vec<Option<usize>>,
+    memos: Vec<Option<usize>>,
+}
+
+const NEW_ACTION: &str = "actions can be changed or taken out here, but not added or moved; \
+                          (s)kip the plan and say what is missing";
+
+const NEW_MEMO: &str = "memos can be changed or taken out here, but not added";
+
+impl Modify {
+    /// Edits the plan that would run in the user's editor, until the result is accepted or the user
+    /// leaves.
+    pub fn edit_plan(
+        &mut self,
+        proposal: &ReviewRequest<'_>,
+        prompts: &mut TerminalPrompts,
+    ) -> anyhow::Result<()> {
+        let mut text = match self.is_changed() {
+            true => render::render(&self.draft.running_plan(&self.list)),
+            // The model's own text, which `render` would normalize.
+            false => proposal.text.to_owned(),
+        };
+        loop {
+            let written = edit_file(prompts, artifact::PLAN, &text)?;
+            let Some(written) = written.filter(|written| *written != text) else {
+                return Ok(());
+            };
+            match self.take_plan(&written, proposal)? {
+                Ok(notes) => {
+                    prompts.show(&notes);
+                    return Ok(());
+                }
+                Err(message) => prompts.show(&message),
+            }
+
+            if prompts.key("(e)dit again or (c)lose › ", &EDIT_AGAIN_KEYS)? == 'c' {
+                return Ok(());
+            }
+            text = written;
+        }
+    }
+
+    /// Applies an edited plan. The outer result is an I/O error; the inner one has notes for the
+    /// user, or the reasons why the plan is refused.
+    fn take_plan(
+        &mut self,
+        text: &str,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<Result<Vec<StyledLine>, Vec<StyledLine>>> {
+        let (edited, mistakes) = parse(&repair::repair(text).text);
+        if !mistakes.is_empty() {
+            return Ok(Err(mistakes::rejected(None, &mistakes)));
+        }
+        let parts = match match_parts(&self.draft.plan, &edited) {
+            Ok(parts) => parts,
+            Err(message) => return Ok(Err(vec![StyledLine::of(Tone::Warning, message)])),
+        };
+
+        for (at, position) in parts.actions.into_iter().enumerate() {
+            let edited_action = position.map(|position| &edited.actions[position]);
+            if let Some(action) = edited_action.filter(|edited_action| {
+                !is_same_action(edited_action, &self.draft.plan.actions[at])
+            }) {
+                self.draft.change(at, action.clone());
+            }
+            self.refresh(ItemPart::Action(at), edited_action.is_some());
+        }
+
+        for (at, position) in parts.memos.into_iter().enumerate() {
+            let edited_memo = position.map(|position| &edited.memos[position]);
+            let is_changed = |edited_memo: &&MemoChange| {
+                let before = &self.draft.plan.memos[at];
+                (&edited_memo.text, edited_memo.verb, &edited_memo.comment)
+                    != (&before.text, before.verb, &before.comment)
+            };
+            if let Some(memo) = edited_memo.filter(is_changed) {
+                self.draft.change_memo(at, memo.clone());
+            }
+            self.refresh(ItemPart::Memo(at), edited_memo.is_some());
+        }
+
+        // Diagnostics are matched to actions by line number.
+        self.draft.plan = with_fresh_line_numbers(&self.draft.plan);
+        self.validate(proposal)?;
+        let has_more =
+            (&edited.title, &edited.rationale) != (&proposal.plan.title, &proposal.plan.rationale);
+        Ok(Ok(match has_more {
+            true => vec![StyledLine::of(Tone::Warning, ONLY_PARTS_TAKEN)],
+            false => Vec::new(),
+        }))
+    }
+
+    fn refresh(&mut self, part: ItemPart, on: bool) {
+        let fresh = self.draft.item(part);
+        if let Some(item) = self.list.items.iter_mut().find(|item| item.part == part) {
+            *item = Item { on, ..fresh };
+        }
+    }
+}
+
+/// Matches the parts of the original and the edited plan. Fails if something was added or moved.
+fn match_parts(plan: &Plan, edited: &Plan) -> Result<EditedParts, &'static str> {
+    // Only actions of the same kind match. Equal contents count more than an equal target.
+    let likeness = |one: &Action, other: &Action| match () {
+        () if one.kind.row() != other.kind.row() => None,
+        () if is_same_action(one, other) => Some(3),
+        () if one.kind.target() == other.kind.target() => Some(2),
+        () => Some(1),
+    };
+    let likeness_of_memos = |one: &MemoChange, other: &MemoChange| {
+        Some(match (one.verb, &one.text) == (other.verb, &other.text) {
+            true => 2,
+            false => 1,
+        })
+    };
+
+    Ok(EditedParts {
+        actions: align_parts(&plan.actions, &edited.actions, likeness).ok_or(NEW_ACTION)?,
+        memos: align_parts(&plan.memos, &edited.memos, likeness_of_memos).ok_or(NEW_MEMO)?,
+    })
+}
+
+/// Ignores line numbers.
+fn is_same_action(one: &Action, other: &Action) -> bool {
+    one.fields == other.fields && one.kind.without_lines() == other.kind.without_lines()
+}
+
+/// Renders and parses the plan, so its line numbers are consistent. Unchanged if that alters the
+/// plan.
+fn with_fresh_line_numbers(plan: &Plan) -> Plan {
+    let (written, mistakes) = parse(&render::render(plan));
+    let is_whole = mistakes.is_empty() && written.actions.len() == plan.actions.len();
+    match is_whole && written.memos.len() == plan.memos.len() {
+        true => written,
+        false => plan.clone(),
+    }
+}
+
+/// Matches every item of `new` to one of `old`, preserving the order and maximizing the total
+/// likeness. `None` if that is impossible.
+fn align_parts<T>(
+    old: &[T],
+    new: &[T],
+    likeness: impl Fn(&T, &T) -> Option<u32>,
+) -> Option<Vec<Option<usize>>> {
+    // `best[i][j]`: best score for `old[i..]` and `new[j..]`. `None` if they cannot be matched.
+    let mut best = vec![vec![None; new.len() + 1]; old.len() + 1];
+    for row in &mut best {
+        row[new.len()] = Some(0);
+    }
+    let paired = |best: &[Vec<Option<u32>>], i: usize, j: usize| {
+        let score = likeness(&old[i], &new[j])?;
+        best[i + 1][j + 1].map(|tail_score| tail_score + score)
+    };
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            best[i][j] = paired(&best, i, j).max(best[i + 1][j]);
+        }
+    }
+
+    best[0][0]?;
+    let mut matches = vec![None; old.len()];
+    let mut next = 0;
+    for (i, slot) in matches.iter_mut().enumerate() {
+        // Pairing the two is part of an optimal match.
+        if next < new.len() && paired(&best, i, next) == best[i][next] {
+            *slot = Some(next);
+            next += 1;
+        }
+    }
+    Some(matches)
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod plan_edit_tests {
+    use super::*;
+    use crate::ui::sample;
+
+    fn plan(actions: &[(&str, &str)]) -> Plan {
+        let actions = actions.iter().enumerate();
+        let action = |(at, (path, text)): (usize, &(&str, &str))| {
+            sample::action(at + 1, sample::create(path, text))
+        };
+        let mut plan = sample::bootstrap().plan;
+        plan.actions = actions.map(action).collect();
+        plan
+    }
+
+    fn check(
+        before: &[(&str, &str)],
+        after: &[(&str, &str)],
+        expected: Result<&[Option<usize>], &str>,
+    ) {
+        let matched = match_parts(&plan(before), &plan(after)).map(|parts| parts.actions);
+        assert_eq!(matched.as_deref().map_err(|message| *message), expected);
+    }
+
+    #[test]
+    fn actions_that_changed_are_found_in_their_places() {
+        let before = [("a", "1"), ("b", "2")];
+        check(&before, &before, Ok(&[Some(0), Some(1)]));
+        check(&before, &[("x", "1"), ("b", "3")], Ok(&[Some(0), Some(1)]));
+    }
+
+    #[test]
+    fn an_action_that_is_gone_is_the_one_that_is_least_like_the_others() {
+        let before = [("a", "1"), ("b", "2"), ("c", "3")];
+        check(&before, &[("b", "2")], Ok(&[None, Some(0), None]));
+        check(
+            &before,
+            &[("a", "9"), ("c", "3")],
+            Ok(&[Some(0), None, Some(1)]),
+        );
+        check(&before, &[], Ok(&[None, None, None]));
+    }
+
+    #[test]
+    fn an_action_that_is_new_is_refused() {
+        check(&[("a", "1")], &[("a", "1"), ("b", "2")], Err(NEW_ACTION));
+        let mut other = plan(&[]);
+        other.actions = vec![sample::bootstrap().plan.actions.remove(1)];
+        assert_eq!(match_parts(&plan(&[("a", "1")]), &other), Err(NEW_ACTION));
+    }
+
+    #[test]
+    fn a_memo_that_is_gone_is_found_and_one_that_is_new_is_refused() {
+        let (before, mut after) = (plan(&[]), plan(&[]));
+        let memo = after.memos.remove(0);
+        assert_eq!(match_parts(&before, &after).unwrap().memos, [None]);
+        after.memos = vec![memo.clone(), memo];
+        assert_eq!(match_parts(&before, &after), Err(NEW_MEMO));
+    }
+
+    #[test]
+    fn a_plan_that_is_written_anew_has_its_own_lines() {
+        let plan = plan(&[("a", "1\n"), ("b", "2\n")]);
+        let result = with_fresh_line_numbers(&plan);
+        assert!(result.actions[0].line > 2 && result.actions[1].line > result.actions[0].line);
+        assert_eq!(
+            result.actions[1].kind.without_lines(),
+            plan.actions[1].kind.without_lines()
+        );
+    }
+}

@@ -2,10 +2,7 @@
 //!
 //! On a terminal, a status line is rewritten in place. Elsewhere only complete lines are written.
 
-pub mod output;
-pub mod scan;
-pub mod work;
-
+use std::collections::HashSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -14,13 +11,13 @@ use super::notice;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
 use crate::git::worktree::progress::WriteCount;
 use crate::host::clock;
-use crate::model::acting::AgentProgress;
+use crate::model::TokenUsage;
+use crate::model::acting::{AgentProgress, ToolStatus, ToolUse};
+use crate::plan::action::ROWS;
 use crate::plan::run::{Ending, Outcome};
-use crate::text::counted;
+use crate::text::sanitize::strip_ansi;
+use crate::text::{counted, fence};
 use crate::workflow::user::{Estimate, Event};
-use output::OutputLines;
-use scan::PlanScan;
-use work::AgentWork;
 
 /// Minimum interval between updates of the status line.
 const REFRESH: Duration = Duration::from_millis(100);
@@ -323,5 +320,532 @@ pub fn grouped(number: usize) -> String {
         .collect()
 }
 
+// Streams a command's output as complete lines without control sequences.
+//
+// Colors and cursor movements are removed. Of a line rewritten with carriage returns, the last
+// state remains. A command that writes faster than anyone can read does not wait for the terminal:
+// within each [`REFRESH`] interval a limited amount is shown, then the newest lines, and what is
+// skipped in between is counted. The report has the beginning and the end of the whole output.
+
+/// In bytes. A longer line without an end is shown in pieces, so the buffer stays bounded.
+const MAX_OUTPUT_LINE: usize = 4096;
+
+/// Lines shown in an interval.
+const LINES: usize = 1000;
+
+/// Bytes shown in an interval, and bytes kept for the next one.
+const BYTES: usize = 64 << 10;
+
+/// Output of one command.
+#[derive(Debug, Default)]
+pub struct OutputLines {
+    /// Bytes that are not shown yet.
+    partial: Vec<u8>,
+    /// Number of bytes dropped in front of `rest`.
+    dropped: usize,
+    /// Start of the current interval.
+    interval_start: Option<Instant>,
+    lines_shown: usize,
+    bytes_shown: usize,
+}
+
+impl OutputLines {
+    /// Adds bytes and returns the lines to show now. Without bytes, returns those that an earlier
+    /// interval held back.
+    pub fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<StyledLine> {
+        let is_over = |begun| now.saturating_duration_since(begun) >= REFRESH;
+        if self.interval_start.is_none_or(is_over) {
+            self.begin(now);
+        }
+
+        let mut lines = self.take();
+        for part in bytes.chunks(BYTES) {
+            self.partial.extend_from_slice(part);
+            lines.extend(self.take());
+            if self.partial.len() > BYTES {
+                self.drop_front(self.partial.len() - BYTES);
+            }
+        }
+        lines
+    }
+
+    /// Returns the newest lines that are left, and a last one without a line end.
+    pub fn finish(mut self) -> Vec<StyledLine> {
+        self.begin(Instant::now());
+        let mut lines = self.take();
+        if !self.partial.is_empty() {
+            lines.push(render_output_line(&self.partial));
+        }
+        lines
+    }
+
+    fn begin(&mut self, now: Instant) {
+        self.interval_start = Some(now);
+        (self.lines_shown, self.bytes_shown) = (0, 0);
+        if let Some(end) = memchr::memrchr_iter(b'\n', &self.partial).nth(LINES) {
+            self.drop_front(end + 1);
+        }
+    }
+
+    /// Drops at least `most` bytes, up to the end of a line if there is one.
+    fn drop_front(&mut self, most: usize) {
+        let end = memchr::memchr(b'\n', &self.partial[most - 1..]);
+        let end = end.map_or(most, |end| most + end);
+        self.partial.drain(..end);
+        self.dropped += end;
+    }
+
+    /// Removes as many complete lines as the interval still allows, and returns them.
+    fn take(&mut self) -> Vec<StyledLine> {
+        let (mut lines, mut start) = (Vec::new(), 0);
+        while self.lines_shown < LINES && self.bytes_shown < BYTES {
+            let tail = &self.partial[start..];
+            let length = match memchr::memchr(b'\n', tail) {
+                Some(end) => end + 1,
+                None if tail.len() > MAX_OUTPUT_LINE => piece(tail),
+                None => break,
+            };
+            if self.dropped > 0 {
+                let bytes = grouped(std::mem::take(&mut self.dropped));
+                lines.push(StyledLine::of(
+                    Tone::Faint,
+                    &format!("  │ [{bytes} bytes are not shown]"),
+                ));
+            }
+            lines.push(render_output_line(&tail[..length]));
+            start += length;
+            self.lines_shown += 1;
+            self.bytes_shown += length;
+        }
+
+        self.partial.drain(..start);
+        lines
+    }
+}
+
+/// Returns the length of a piece of a long line that ends between two characters.
+fn piece(bytes: &[u8]) -> usize {
+    let is_inside = |at: &usize| bytes[*at] & 0xc0 == 0x80;
+    let ends = MAX_OUTPUT_LINE - 3..=MAX_OUTPUT_LINE;
+    ends.rev()
+        .find(|at| !is_inside(at))
+        .unwrap_or(MAX_OUTPUT_LINE)
+}
+
+fn render_output_line(bytes: &[u8]) -> StyledLine {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_end_matches(['\r', '\n']);
+    // Drop earlier states of the line, for example of a progress bar.
+    let last = text.rsplit('\r').next().unwrap_or_default();
+    StyledLine::of(Tone::Faint, "  │ ").with(Tone::Plain, &strip_ansi(last))
+}
+
+// Extracts title, actions and length from a plan while it is still being received.
+//
+// An approximation for the progress display. The review uses the real parser.
+
+/// Rough average; the exact number arrives with the reply.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// State of the scan.
+#[derive(Debug, Default)]
+pub struct PlanScan {
+    /// Bytes of complete lines that were scanned.
+    parsed: usize,
+    /// Bytes received so far.
+    length: usize,
+    /// Mark and length of the open fence.
+    fence: Option<(u8, usize)>,
+    titled: bool,
+    actions: usize,
+}
+
+impl PlanScan {
+    /// Takes the whole reply so far and returns lines for what is new.
+    pub fn feed(&mut self, text: &str) -> Vec<StyledLine> {
+        self.length = self.length.max(text.len());
+        let fresh = text.get(self.parsed..).unwrap_or_default();
+        let complete = fresh.rfind('\n').map_or(0, |at| at + 1);
+        self.parsed += complete;
+        fresh[..complete]
+            .lines()
+            .filter_map(|line| self.line(line))
+            .collect()
+    }
+
+    /// Returns the number of actions so far.
+    pub fn actions(&self) -> usize {
+        self.actions
+    }
+
+    /// Returns whether nothing was received.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Returns the approximate number of tokens so far.
+    pub fn tokens(&self) -> usize {
+        self.length / BYTES_PER_TOKEN
+    }
+
+    fn line(&mut self, line: &str) -> Option<StyledLine> {
+        if self.in_block(line) {
+            return None;
+        }
+
+        if let Some(title) = line.strip_prefix("# ").filter(|_| !self.titled) {
+            self.titled = true;
+            return Some(StyledLine::of(Tone::Strong, title));
+        }
+
+        let name = action_keyword(line)?;
+        self.actions += 1;
+        Some(StyledLine::of(Tone::Faint, &format!("  {}. ", self.actions)).with(Tone::Plain, name))
+    }
+
+    /// Returns whether the line belongs to a code block, fences included.
+    fn in_block(&mut self, line: &str) -> bool {
+        let fence = fence::read(line);
+        match self.fence {
+            Some((mark, length)) => {
+                let closes = fence.is_some_and(|fence| {
+                    fence.mark == mark && fence.len >= length && fence.info.is_empty()
+                });
+                self.fence = self.fence.filter(|_| !closes);
+                true
+            }
+            None => {
+                self.fence = fence.map(|fence| (fence.mark, fence.len));
+                fence.is_some()
+            }
+        }
+    }
+}
+
+fn action_keyword(line: &str) -> Option<&'static str> {
+    let heading = line.strip_prefix("### ")?.trim().trim_matches('`');
+    ROWS.iter()
+        .map(|row| row.name)
+        .find(|name| heading.starts_with(name))
+}
+
+/// Silence after which the status mentions it.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Tools remembered, so that each is shown once.
+const MAX_TOOLS: usize = 10_000;
+
+/// State of a model at work.
+pub struct AgentWork {
+    start: Instant,
+    reported: HashSet<String>,
+    /// Current activity.
+    doing: String,
+    usage: TokenUsage,
+    /// In dollars.
+    cost: Option<f64>,
+    /// Time since the last event.
+    idle: Duration,
+}
+
+impl Default for AgentWork {
+    fn default() -> AgentWork {
+        AgentWork {
+            start: Instant::now(),
+            reported: HashSet::new(),
+            doing: "starting".to_owned(),
+            usage: TokenUsage::default(),
+            cost: None,
+            idle: Duration::ZERO,
+        }
+    }
+}
+
+impl AgentWork {
+    /// Applies an event and returns the lines to keep on the screen.
+    pub fn feed(&mut self, progress: &AgentProgress<'_>) -> Vec<StyledLine> {
+        if !matches!(progress, AgentProgress::Idle(_)) {
+            self.idle = Duration::ZERO;
+        }
+
+        match progress {
+            AgentProgress::Started(identity) => {
+                self.doing = "thinking".to_owned();
+                let name = format!("{} {}", identity.name, identity.version);
+                return vec![StyledLine::of(
+                    Tone::Faint,
+                    &format!("  {} is at work", name.trim()),
+                )];
+            }
+            AgentProgress::Says(_) => self.doing = "writing".to_owned(),
+            AgentProgress::Thinks(_) => self.doing = "thinking".to_owned(),
+            AgentProgress::Tool(tool) => return self.tool(tool),
+            AgentProgress::Plan(entries) => {
+                let current = entries.iter().find(|entry| entry.status == "in_progress");
+                let completed = entries.iter().filter(|entry| entry.status == "completed");
+                if let Some(entry) = current {
+                    let (completed, all) = (completed.count(), entries.len());
+                    self.doing = format!("{} ({completed} of {all} done)", entry.text);
+                }
+            }
+            AgentProgress::Used { usage, cost } => {
+                self.usage = *usage;
+                self.cost = cost.or(self.cost);
+            }
+            AgentProgress::Note(note) => {
+                return vec![StyledLine::of(Tone::Warning, &format!("  {note}"))];
+            }
+            AgentProgress::Idle(idle) => self.idle = *idle,
+        }
+
+        Vec::new()
+    }
+
+    /// A tool is shown once it has a title, and again if it fails.
+    fn tool(&mut self, tool: &ToolUse) -> Vec<StyledLine> {
+        self.doing.clone_from(&tool.title);
+        let is_new = !tool.title.is_empty()
+            && self.reported.len() < MAX_TOOLS
+            && self.reported.insert(tool.id.clone());
+        let (sign, tone) = match tool.status {
+            ToolStatus::Failed => ("✗", Tone::Removed),
+            _ if !is_new => return Vec::new(),
+            _ => ("•", Tone::Faint),
+        };
+        vec![StyledLine::of(tone, &format!("  {sign} {}", tool.title))]
+    }
+
+    /// Returns the current activity, the tokens so far, and the cost in dollars.
+    pub fn now(&self) -> (String, u64, Option<f64>) {
+        let tokens = self.usage.input + self.usage.output;
+        (self.doing.clone(), tokens, self.cost)
+    }
+
+    /// Returns the final status.
+    pub fn end(&self, model: &str) -> StyledLine {
+        self.line(model, "done")
+    }
+
+    /// Returns the status, such as `claude: edit src/main.rs, 12 s, 3,400 tokens, $0.0210`.
+    pub fn status(&self, model: &str) -> StyledLine {
+        let mut doing = self.doing.clone();
+        if self.idle >= IDLE {
+            doing.push_str(&format!(", nothing new for {} s", self.idle.as_secs()));
+        }
+        self.line(model, &doing)
+    }
+
+    fn line(&self, model: &str, doing: &str) -> StyledLine {
+        let mut text = format!("{model}: {doing}");
+        text.push_str(&format!(", {} s", self.start.elapsed().as_secs()));
+        let tokens = self.usage.input + self.usage.output;
+        if tokens > 0 {
+            let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
+            text.push_str(&format!(", {} tokens", grouped(tokens)));
+        }
+        if let Some(cost) = self.cost {
+            text.push_str(&format!(", ${cost:.4}"));
+        }
+        StyledLine::of(Tone::Faint, &text)
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod output_tests {
+    use super::*;
+
+    fn check(chunks: &[&[u8]], expected: &[&str]) {
+        let (mut output, now) = (OutputLines::default(), Instant::now());
+        let mut lines: Vec<StyledLine> = chunks
+            .iter()
+            .flat_map(|chunk| output.feed(chunk, now))
+            .collect();
+        lines.extend(output.finish());
+        assert_eq!(
+            lines.iter().map(StyledLine::text).collect::<Vec<_>>(),
+            expected
+        );
+    }
+
+    #[test]
+    fn lines_come_whole_even_in_pieces() {
+        check(&[b"a", b"b\nc", b"\n", b"d"], &["  │ ab", "  │ c", "  │ d"]);
+    }
+
+    #[test]
+    fn sequences_go_and_what_deceives_is_seen() {
+        check(
+            &[b"\x1b[1;31mred\x1b[0m\x1b[2Jx\xff\x07\n"],
+            &["  │ redx\u{fffd}\\u{7}"],
+        );
+    }
+
+    #[test]
+    fn of_a_rewritten_line_the_last_state_stays() {
+        check(&[b"10%\r50%\r100%\r\n"], &["  │ 100%"]);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept_forever() {
+        let (mut output, now) = (OutputLines::default(), Instant::now());
+        let lines: usize = (0..10).map(|_| output.feed(&[b'x'; 1000], now).len()).sum();
+        assert_eq!(lines, 2);
+    }
+
+    #[test]
+    fn a_piece_of_a_long_line_ends_between_two_characters() {
+        let text = "é".repeat(5000);
+        for text in [text.clone(), format!("x{text}")] {
+            let lines = OutputLines::default().feed(text.as_bytes(), Instant::now());
+            assert_eq!(lines.len(), 2);
+            assert!(lines.iter().all(|line| !line.text().contains('\u{fffd}')));
+        }
+    }
+
+    fn numbers(range: std::ops::Range<usize>) -> String {
+        range.map(|number| format!("{number}\n")).collect()
+    }
+
+    fn texts(lines: &[StyledLine]) -> Vec<String> {
+        lines.iter().map(StyledLine::text).collect()
+    }
+
+    #[test]
+    fn of_a_flood_the_beginning_and_the_newest_lines_are_shown() {
+        let (mut output, now) = (OutputLines::default(), Instant::now());
+        let flood = numbers(0..100_000);
+        let first = texts(&output.feed(flood.as_bytes(), now));
+        assert_eq!((first.len(), first[LINES - 1].as_str()), (LINES, "  │ 999"));
+        assert!(output.partial.len() <= BYTES);
+
+        let later = texts(&output.feed(b"", now + REFRESH));
+        assert_eq!(later.len(), 1 + LINES);
+        let hidden = numbers(1000..99_000).len();
+        let gap = format!("  │ [{} bytes are not shown]", grouped(hidden));
+        assert_eq!([&later[0], &later[1]], [&gap, "  │ 99000"]);
+        assert_eq!(later[LINES], "  │ 99999");
+        assert_eq!(texts(&output.finish()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_was_held_back_is_shown_at_the_end() {
+        let (mut output, now) = (OutputLines::default(), Instant::now());
+        output.feed(numbers(0..LINES).as_bytes(), now);
+        assert_eq!(texts(&output.feed(b"a\nb\nc", now)), Vec::<String>::new());
+        assert_eq!(texts(&output.finish()), ["  │ a", "  │ b", "  │ c"]);
+    }
+
+    #[test]
+    fn a_flood_without_line_ends_is_cut_too() {
+        let (mut output, now) = (OutputLines::default(), Instant::now());
+        let first = output.feed(&vec![b'x'; 10 << 20], now);
+        let length: usize = first.iter().map(|line| line.text().len()).sum();
+        assert!(length < 2 * BYTES, "{length}");
+        assert!(output.partial.len() <= BYTES);
+    }
+}
+
+#[cfg(test)]
+mod scan_tests {
+    use super::*;
+
+    fn check(pieces: &[&str], expected: &[&str]) {
+        let (mut scan, mut text, mut lines) = (PlanScan::default(), String::new(), Vec::new());
+        for piece in pieces {
+            text.push_str(piece);
+            lines.extend(scan.feed(&text).iter().map(StyledLine::text));
+        }
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn title_and_actions_are_said_once_when_their_lines_are_whole() {
+        check(
+            &["# Ti", "tle\n### `CRE", "ATE`\n", "x"],
+            &["Title", "  1. CREATE"],
+        );
+    }
+
+    #[test]
+    fn headings_in_code_blocks_are_content() {
+        check(
+            &["# T\n````md\n### `EDIT`\n```\n# x\n````\n### READ\n"],
+            &["T", "  1. READ"],
+        );
+    }
+}
+
+#[cfg(test)]
+mod work_tests {
+    use super::*;
+    use crate::model::acting::AgentPlanEntry;
+
+    fn check(progress: &[AgentProgress<'_>], lines: &[&str], status: &str) {
+        let mut work = AgentWork::default();
+        let reported: Vec<String> = progress
+            .iter()
+            .flat_map(|progress| work.feed(progress))
+            .map(|line| line.text())
+            .collect();
+        assert_eq!(
+            (reported, work.status("m").text()),
+            (
+                lines.iter().map(|line| (*line).to_owned()).collect(),
+                status.to_owned()
+            )
+        );
+    }
+
+    fn tool(id: &str, title: &str, status: ToolStatus) -> ToolUse {
+        ToolUse {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            kind: String::new(),
+            status,
+        }
+    }
+
+    #[test]
+    fn a_tool_is_told_once_and_again_when_it_fails() {
+        let pending = tool("1", "edit a.txt", ToolStatus::Pending);
+        let completed = tool("1", "edit a.txt", ToolStatus::Completed);
+        let failed = tool("2", "run tests", ToolStatus::Failed);
+        check(
+            &[
+                AgentProgress::Tool(&pending),
+                AgentProgress::Tool(&completed),
+                AgentProgress::Tool(&failed),
+            ],
+            &["  • edit a.txt", "  ✗ run tests"],
+            "m: run tests, 0 s",
+        );
+    }
+
+    #[test]
+    fn the_status_says_what_is_used_and_how_long_nothing_came() {
+        let entries = [AgentPlanEntry {
+            text: "write it".to_owned(),
+            status: "in_progress".to_owned(),
+        }];
+        let usage = TokenUsage {
+            input: 1200,
+            output: 34,
+            ..TokenUsage::default()
+        };
+        check(
+            &[
+                AgentProgress::Plan(&entries),
+                AgentProgress::Used {
+                    usage,
+                    cost: Some(0.5),
+                },
+                AgentProgress::Idle(Duration::from_secs(12)),
+            ],
+            &[],
+            "m: write it (0 of 1 done), nothing new for 12 s, 0 s, 1,234 tokens, $0.5000",
+        );
+    }
+}

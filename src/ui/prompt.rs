@@ -2,6 +2,9 @@
 
 use std::rc::Rc;
 
+use super::key::Key;
+use super::style::{StyledLine, Tone};
+
 /// Help for a text prompt.
 pub trait TextHelp {
     /// Returns the previous text in the history. `_text` is the current one, to return to.
@@ -25,6 +28,7 @@ impl TextHelp for () {}
 
 /// Returns earlier messages, the newest last.
 pub type History = dyn Fn() -> Vec<String>;
+
 /// Returns completions for the last word of a text.
 pub type Candidates = dyn Fn(&str) -> Vec<String>;
 
@@ -125,6 +129,268 @@ fn texts(mut sent: Vec<String>, typed: &[String]) -> Vec<String> {
     sent
 }
 
+// State and layout of a multi-line text prompt, without a terminal.
+//
+// Enter submits; `\` before enter, or alt-enter, starts a new line; ctrl-e opens the editor.
+
+const PROMPT_MARK: &str = "› ";
+const PROMPT_INDENT: &str = "  ";
+
+/// Text and cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TextInput {
+    text: String,
+    /// Byte offset, always at a character boundary.
+    cursor: usize,
+}
+
+/// Command that a key returns to the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputCommand {
+    /// Submit the text.
+    Send,
+    /// Leave without an answer.
+    Quit,
+    /// Continue in an editor.
+    Editor,
+    /// Suspend the program.
+    Suspend,
+    /// Replace the text by the previous one in the history.
+    Earlier,
+    /// Replace the text by the next one in the history.
+    Later,
+    /// Complete the word before the cursor.
+    Complete,
+}
+
+/// A text wrapped for a screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Wrapped lines.
+    pub lines: Vec<StyledLine>,
+    /// Line of the cursor, from 0.
+    pub row: usize,
+    /// Column of the cursor, from 0.
+    pub column: usize,
+}
+
+impl TextInput {
+    /// Returns a prompt with the cursor at the end of `text`.
+    pub fn new(text: &str) -> TextInput {
+        TextInput {
+            text: text.to_owned(),
+            cursor: text.len(),
+        }
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Handles a key.
+    pub fn press(mut self, key: &Key) -> (TextInput, Option<InputCommand>) {
+        let act = match key {
+            Key::Enter if self.text[..self.cursor].ends_with('\\') => {
+                self.erase_left();
+                self.insert("\n")
+            }
+            Key::Enter => Some(InputCommand::Send),
+            Key::AltEnter | Key::Ctrl('j') => self.insert("\n"),
+            Key::Ctrl('e') => Some(InputCommand::Editor),
+            Key::Tab => Some(InputCommand::Complete),
+            Key::Up => self.line_above(),
+            Key::Down => self.line_below(),
+            Key::Ctrl('z') => Some(InputCommand::Suspend),
+            Key::Ctrl('d') if self.cursor < self.text.len() => self.erase_right(),
+            // As in a shell, ctrl-d leaves only an empty prompt.
+            Key::Ctrl('d') if !self.text.is_empty() => None,
+            Key::Ctrl('c' | 'd') | Key::Terminate => Some(InputCommand::Quit),
+            Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            // Terminals send CR for the line breaks of a paste.
+            Key::Paste(text) => self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
+            Key::Backspace | Key::Ctrl('h') => self.erase_left(),
+            Key::Delete => self.erase_right(),
+            other => self.change(other),
+        };
+        (self, act)
+    }
+
+    /// Wraps the text for a screen width.
+    pub fn layout(&self, width: usize) -> Layout {
+        let before = layout_lines(&self.text[..self.cursor], width);
+        let row = before.len() - 1;
+        let column = before[row].width();
+        // The last column is full, so the cursor belongs at the start of the next row, which may
+        // not exist yet.
+        if column == width {
+            let mut lines = layout_lines(&self.text, width);
+            lines.truncate(lines.len().max(row + 1));
+            if lines.len() == row + 1 {
+                lines.push(StyledLine::default());
+            }
+
+            return Layout {
+                lines,
+                row: row + 1,
+                column: 0,
+            };
+        }
+
+        Layout {
+            lines: layout_lines(&self.text, width),
+            row,
+            column,
+        }
+    }
+
+    fn change(&mut self, key: &Key) -> Option<InputCommand> {
+        match key {
+            Key::Ctrl('u') => self.erase(self.line_start()),
+            Key::Ctrl('w') => self.erase(self.word_start()),
+            Key::Ctrl('k') => self.text.truncate(self.cursor),
+            Key::Left => {
+                self.cursor -= self.text[..self.cursor]
+                    .chars()
+                    .next_back()
+                    .map_or(0, char::len_utf8)
+            }
+            Key::Right => {
+                self.cursor += self.text[self.cursor..]
+                    .chars()
+                    .next()
+                    .map_or(0, char::len_utf8)
+            }
+            Key::Home | Key::Ctrl('a') => self.cursor = self.line_start(),
+            Key::End => {
+                self.cursor += self.text[self.cursor..]
+                    .find('\n')
+                    .unwrap_or(self.text.len() - self.cursor)
+            }
+            _ => {}
+        }
+
+        None
+    }
+
+    /// Moves up a line. On the first line, requests the previous text.
+    fn line_above(&mut self) -> Option<InputCommand> {
+        let start = self.line_start();
+        if start == 0 {
+            return Some(InputCommand::Earlier);
+        }
+
+        let column = self.text[start..self.cursor].chars().count();
+        let above = self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
+        self.cursor = self.at_column(above, column);
+        None
+    }
+
+    /// Moves down a line. On the last line, requests the next text.
+    fn line_below(&mut self) -> Option<InputCommand> {
+        let Some(end) = self.text[self.cursor..].find('\n') else {
+            return Some(InputCommand::Later);
+        };
+
+        let column = self.text[self.line_start()..self.cursor].chars().count();
+        self.cursor = self.at_column(self.cursor + end + 1, column);
+        None
+    }
+
+    /// Byte offset of a column in the line that starts at `start`, or the end of the line.
+    fn at_column(&self, start: usize, column: usize) -> usize {
+        let line = self.text[start..].split('\n').next().unwrap_or_default();
+        let inside = line.char_indices().nth(column).map(|(at, _)| at);
+        start + inside.unwrap_or(line.len())
+    }
+
+    /// Replaces the word before the cursor by the common prefix of all candidates. Adds a space
+    /// after a single candidate. Returns whether the text changed.
+    pub fn complete(&mut self, candidates: &[String]) -> bool {
+        let Some(first) = candidates.first() else {
+            return false;
+        };
+
+        let mut common = first.as_str();
+        for other in candidates {
+            let same = common
+                .char_indices()
+                .zip(other.chars())
+                .find(|((_, a), b)| a != b);
+            let end = same.map_or(common.len().min(other.len()), |((at, _), _)| at);
+            common = &common[..end];
+        }
+
+        let before = &self.text[..self.cursor];
+        let start = before.rfind(char::is_whitespace).map_or(0, |at| {
+            at + before[at..].chars().next().map_or(1, char::len_utf8)
+        });
+        // A directory is not complete: the user continues the path.
+        let is_whole = candidates.len() == 1 && !common.ends_with('/');
+        let word = format!("{common}{}", if is_whole { " " } else { "" });
+        if word.len() <= self.cursor - start {
+            return false;
+        }
+
+        self.text.replace_range(start..self.cursor, &word);
+        self.cursor = start + word.len();
+        true
+    }
+
+    /// Returns the text before the cursor.
+    pub fn before_cursor(&self) -> &str {
+        &self.text[..self.cursor]
+    }
+
+    fn insert(&mut self, text: &str) -> Option<InputCommand> {
+        self.text.insert_str(self.cursor, text);
+        self.cursor += text.len();
+        None
+    }
+
+    fn erase_left(&mut self) -> Option<InputCommand> {
+        let length = self.text[..self.cursor]
+            .chars()
+            .next_back()
+            .map_or(0, char::len_utf8);
+        self.erase(self.cursor - length);
+        None
+    }
+
+    fn erase_right(&mut self) -> Option<InputCommand> {
+        if self.cursor < self.text.len() {
+            self.text.remove(self.cursor);
+        }
+        None
+    }
+
+    fn erase(&mut self, from: usize) {
+        self.text.replace_range(from..self.cursor, "");
+        self.cursor = from;
+    }
+
+    fn line_start(&self) -> usize {
+        self.text[..self.cursor].rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    fn word_start(&self) -> usize {
+        let word = self.text[..self.cursor].trim_end();
+        word.rfind(char::is_whitespace).map_or(0, |at| {
+            at + word[at..].chars().next().map_or(1, char::len_utf8)
+        })
+    }
+}
+
+fn layout_lines(text: &str, width: usize) -> Vec<StyledLine> {
+    let line = |(at, line): (usize, &str)| {
+        let mark = if at == 0 { PROMPT_MARK } else { PROMPT_INDENT };
+        StyledLine::of(Tone::Accent, mark)
+            .with(Tone::Plain, line)
+            .wrap(width.max(PROMPT_MARK.len()))
+    };
+    text.split('\n').enumerate().flat_map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,5 +419,99 @@ mod tests {
             results,
             ["/undo", "two", "one", "-", "two", "/undo", "new", "-"]
         );
+    }
+}
+
+#[cfg(test)]
+mod input_tests {
+    use super::*;
+
+    /// Presses keys and compares the result; `|` is the cursor.
+    fn check(start: &str, keys: &[Key], expected: &str, act: Option<InputCommand>) {
+        let (mut input, mut last) = (TextInput::new(start), None);
+        for key in keys {
+            (input, last) = input.press(key);
+        }
+        let mut text = input.text.clone();
+        text.insert(input.cursor, '|');
+        assert_eq!((text.as_str(), last), (expected, act));
+    }
+
+    #[test]
+    fn enter_sends_and_a_backslash_goes_on() {
+        check("a", &[Key::Enter], "a|", Some(InputCommand::Send));
+        check("a\\", &[Key::Enter, Key::Char('b')], "a\nb|", None);
+        check("a", &[Key::AltEnter], "a\n|", None);
+    }
+
+    #[test]
+    fn ctrl_d_leaves_where_nothing_is_written_and_deletes_before_something() {
+        check("", &[Key::Ctrl('d')], "|", Some(InputCommand::Quit));
+        check("ab", &[Key::Left, Key::Ctrl('d')], "a|", None);
+        check("ab", &[Key::Ctrl('d')], "ab|", None);
+        check("ab", &[Key::Ctrl('c')], "ab|", Some(InputCommand::Quit));
+    }
+
+    #[test]
+    fn a_paste_with_lines_is_not_sent() {
+        check("", &[Key::Paste("a\r\nb\n".to_owned())], "a\nb\n|", None);
+    }
+
+    #[test]
+    fn editing_respects_characters_words_and_lines() {
+        check("größe", &[Key::Left, Key::Backspace], "grö|e", None);
+        check("one two ", &[Key::Ctrl('w')], "one |", None);
+        check("one\ntwo", &[Key::Ctrl('u')], "one\n|", None);
+        check(
+            "one\ntwo",
+            &[Key::Home, Key::Char('x'), Key::End],
+            "one\nxtwo|",
+            None,
+        );
+        check("ab", &[Key::Home, Key::Delete, Key::Backspace], "|b", None);
+    }
+
+    #[test]
+    fn arrows_move_between_lines_and_ask_for_other_texts_at_the_ends() {
+        check("one", &[Key::Up], "one|", Some(InputCommand::Earlier));
+        check("one", &[Key::Down], "one|", Some(InputCommand::Later));
+        check("one\nfour", &[Key::Up], "one|\nfour", None);
+        check("öne\nf", &[Key::Up, Key::Down], "öne\nf|", None);
+        check("a\nbc", &[Key::Home, Key::Up], "|a\nbc", None);
+    }
+
+    #[test]
+    fn a_word_is_completed_as_far_as_the_candidates_agree() {
+        let check = |start: &str, candidates: &[&str], expected: &str, changed: bool| {
+            let mut input = TextInput::new(start);
+            let candidates: Vec<String> = candidates.iter().map(|c| (*c).to_owned()).collect();
+            assert_eq!(
+                (input.complete(&candidates), input.text()),
+                (changed, expected)
+            );
+        };
+        check("see @sr", &["@src/"], "see @src/", true);
+        check("see @a", &["@a.rs"], "see @a.rs ", true);
+        check("@s", &["@src/", "@srv/"], "@sr", true);
+        check("@sr", &["@src/", "@srv/"], "@sr", false);
+        check("@x", &[], "@x", false);
+        check("/u", &["/undo"], "/undo ", true);
+        check("@ö", &["@öde", "@öl"], "@ö", false);
+    }
+
+    #[test]
+    fn the_cursor_stands_where_the_text_wraps() {
+        let layout = TextInput::new("日本語\nx").layout(6);
+        let lines: Vec<String> = layout.lines.iter().map(StyledLine::text).collect();
+        assert_eq!(
+            (lines, layout.row, layout.column),
+            (
+                vec!["› 日本".to_owned(), "語".to_owned(), "  x".to_owned()],
+                2,
+                3
+            )
+        );
+        let full = TextInput::new("abcd").layout(6);
+        assert_eq!((full.lines.len(), full.row, full.column), (2, 1, 0));
     }
 }

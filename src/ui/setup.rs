@@ -6,7 +6,7 @@ use super::style::{StyledLine, Tone};
 use crate::config::settings::Settings;
 use crate::model::ModelError;
 use crate::model::discovery::FoundModels;
-use crate::model::discovery::offer::ModelOffer;
+use crate::model::discovery::ModelOffer;
 use crate::model::discovery::server::FoundServer;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::setup::TriedModel;

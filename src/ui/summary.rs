@@ -4,47 +4,52 @@
 //! plan order. Commands are never shortened. Other lists are cut to the screen, with a count and
 //! the key that shows the rest.
 
-mod compact;
 mod difference;
-mod group;
 mod reason;
 mod section;
-mod value;
 
-pub use value::proposal_json;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use self::difference::FileDifference;
-use self::group::{ActionGroup, group_in_order};
 use self::section::{SectionContent, SummarySection, shares};
+
 use super::diff::{self, FileVersions};
-use super::question;
 use super::risk::{self, Risk};
 use super::style::{StyledLine, Tone, wrap_all};
-use super::text_area::TextArea;
-use crate::plan::PlanStatus;
 use crate::plan::action::behavior::SummaryItem;
 use crate::plan::action::execute::Execute;
-use crate::plan::action::shape::SummaryGroup;
+use crate::plan::action::{ActionRow, ROWS, SummaryGroup};
 use crate::plan::memo::{self, Verb};
+use crate::plan::{Plan, PlanStatus};
 use crate::text::counted;
 use crate::text::diff::Counts;
 use crate::text::sanitize::sanitize_blanks;
+use crate::ui::ask;
+use crate::ui::style::TextArea;
 use crate::workflow::user::ReviewRequest;
 
 /// Prompt of the review, with its keys.
 pub const PROMPT: &str =
     "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
+
 /// Keys that decide nothing, so the prompt omits them.
 const MORE_KEYS: &str = "d all differences · e edit · ? help";
+
 /// Minimum lines of a section on a screen of any height: actions.
 const MIN_LISTED: usize = 1;
+
 const MIN_MEMOS: usize = 3;
 const MIN_RISKS: usize = 6;
 const MIN_CHANGES: usize = 5;
+
 /// On a screen with fewer lines, only commands and risks are shown in full.
 const LOW: usize = 20;
+
 /// Lines around the sections.
 const RULES_AND_KEYS: usize = 3;
+
 const MAX_RULE: usize = 100;
 
 /// Reader of a summary.
@@ -94,9 +99,7 @@ impl<'a> Summary<'a> {
         }
 
         // Commands are never shortened, so the compact form can be too high as well.
-        Some(compact::compact_lines(self, area))
-            .filter(fits)
-            .unwrap_or(full)
+        Some(compact_lines(self, area)).filter(fits).unwrap_or(full)
     }
 
     fn full_lines(&self, area: TextArea) -> Vec<StyledLine> {
@@ -277,7 +280,7 @@ pub fn differences(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
 
 /// Rows of the prompt below the summary.
 fn prompt_rows(width: usize) -> usize {
-    question::question_rows(PROMPT, width).len()
+    ask::question_rows(PROMPT, width).len()
 }
 
 fn head(proposal: &ReviewRequest<'_>) -> Vec<StyledLine> {
@@ -365,6 +368,184 @@ pub fn command(execute: &Execute) -> Vec<StyledLine> {
     }
 
     lines
+}
+
+fn compact_lines(summary: &Summary<'_>, area: TextArea) -> Vec<StyledLine> {
+    let proposal = summary.proposal;
+    let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
+    let mut lines = vec![
+        // Cut these two. Commands and risks are wrapped instead.
+        title.cut(area.width),
+        facts(proposal).cut(area.width),
+        StyledLine::of(Tone::Faint, &"─".repeat(area.width)),
+    ];
+    lines.extend(memo_counts(proposal));
+    let counts = StyledLine::plain(&format!(" {}", action_counts(proposal).join(", ")));
+    lines.push(match summary.files.as_slice() {
+        [] => counts,
+        files => counts
+            .with(Tone::Plain, "  ")
+            .append(diff::counted(difference::counts(files))),
+    });
+
+    lines.extend(summary.whole_risk_lines());
+    for (index, action) in proposal.plan.actions.iter().enumerate() {
+        if let Some(execute) = action.kind.command() {
+            lines.extend(command(execute));
+        }
+        lines.extend(summary.risks_of(Some(index), "  "));
+    }
+
+    let mut lines = wrap_all(lines, area.width);
+    if lines.len() + prompt_rows(area.width) < area.height {
+        lines.extend(summary.more_keys());
+    }
+    lines
+}
+
+fn memo_counts(proposal: &ReviewRequest<'_>) -> Option<StyledLine> {
+    let number = |verb: Verb| {
+        proposal
+            .plan
+            .memos
+            .iter()
+            .filter(|memo| memo.verb == verb)
+            .count()
+    };
+    let parts = [
+        (number(Verb::Add), "added"),
+        (number(Verb::Remove), "removed"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| format!("{number} {word}"))
+        .collect();
+
+    (!parts.is_empty()).then(|| StyledLine::plain(&format!(" memos: {}", parts.join(", "))))
+}
+
+/// Counts by kind, such as `CREATE 1 file`.
+fn action_counts(proposal: &ReviewRequest<'_>) -> Vec<String> {
+    let counted: Vec<String> = group_by_kind(proposal)
+        .into_iter()
+        .map(
+            |ActionGroup {
+                 row, number, how, ..
+             }| format!("{} {number}{how}", row.name),
+        )
+        .collect();
+    if counted.is_empty() {
+        vec!["no actions".to_owned()]
+    } else {
+        counted
+    }
+}
+
+/// Returns the proposal as one object. Nothing is shortened or escaped for display.
+pub fn proposal_json(proposal: &ReviewRequest<'_>) -> Value {
+    let plan = proposal.plan;
+    let memo = |verb| match verb {
+        Verb::Add => "add",
+        Verb::Remove => "remove",
+    };
+    json!({
+        "session": proposal.session,
+        "turn": proposal.turn,
+        "title": plan.title,
+        "status": plan.field("Status"),
+        "agent": plan.field("Agent"),
+        "repair": proposal.repair.level,
+        "confinement": proposal.confinement,
+        "memos": plan.memos.iter().map(|m| json!({ "verb": memo(m.verb), "text": m.text, "comment": m.comment })).collect::<Vec<_>>(),
+        "actions": (0..plan.actions.len()).map(|index| action_json(proposal, index)).collect::<Vec<_>>(),
+        "spellings": proposal.repair.notes.iter().filter(|n| n.spelling).collect::<Vec<_>>(),
+        "risks": risk::risks(proposal).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
+    })
+}
+
+fn action_json(proposal: &ReviewRequest<'_>, index: usize) -> Value {
+    let kind = &proposal.plan.actions[index].kind;
+    let mut value = json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
+    for (key, contents) in kind.json(changed(proposal, index)) {
+        value[key] = contents;
+    }
+    value
+}
+
+struct ActionGroup {
+    row: &'static ActionRow,
+    /// Count with unit, such as `2 files`.
+    number: String,
+    /// The confinement of commands, in parentheses.
+    how: String,
+    /// Indices in the plan.
+    actions: Vec<usize>,
+    /// Without duplicates.
+    targets: Vec<String>,
+}
+
+/// Groups all actions by kind. File changes and commands come first.
+fn group_by_kind(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
+    let plan = proposal.plan;
+    let mut rows = ROWS.to_vec();
+    rows.sort_by_key(|row| row.group);
+    let of_row = |row: &'static ActionRow| {
+        let actions = (0..plan.actions.len()).filter(|&at| plan.actions[at].kind.row() == row);
+        action_group(proposal, actions.collect())
+    };
+
+    rows.into_iter().filter_map(of_row).collect()
+}
+
+/// Groups consecutive actions of the same kind, in plan order.
+fn group_in_order(proposal: &ReviewRequest<'_>) -> Vec<ActionGroup> {
+    let actions: Vec<usize> = (0..proposal.plan.actions.len()).collect();
+    let row = |at: usize| proposal.plan.actions[at].kind.row();
+    let runs = actions.chunk_by(|&one, &next| row(one) == row(next));
+    let mut groups: Vec<ActionGroup> = runs
+        .filter_map(|run| action_group(proposal, run.to_vec()))
+        .collect();
+
+    // Mention the confinement only once.
+    let commands = groups.iter_mut().filter(|group| !group.how.is_empty());
+    commands.skip(1).for_each(|group| group.how.clear());
+    groups
+}
+
+/// `None` if there are no actions.
+fn action_group(proposal: &ReviewRequest<'_>, actions: Vec<usize>) -> Option<ActionGroup> {
+    let plan = proposal.plan;
+    let row = plan.actions[*actions.first()?].kind.row();
+    let number = count_actions(plan, row, &actions);
+    let (one, many) = row.unit;
+    let mut targets: Vec<String> = Vec::new();
+    for at in &actions {
+        let target = plan.actions[*at].kind.target();
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
+
+    Some(ActionGroup {
+        row,
+        number: format!("{number} {}", if number == 1 { one } else { many }),
+        how: match row.group {
+            SummaryGroup::Commands => format!(" ({})", proposal.confinement),
+            _ => String::new(),
+        },
+        actions,
+        targets,
+    })
+}
+
+/// Two actions on the same file count once.
+fn count_actions(plan: &Plan, row: &ActionRow, actions: &[usize]) -> usize {
+    if !row.counts_targets {
+        return actions.len();
+    }
+    let targets = actions.iter().map(|&at| plan.actions[at].kind.target());
+    targets.collect::<BTreeSet<_>>().len()
 }
 
 #[cfg(test)]

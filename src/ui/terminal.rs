@@ -21,9 +21,9 @@ use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
-use super::text_area::TextArea;
 use crate::host::screen::{Screen, is_stderr, is_stdout};
 use crate::host::{fault, interrupt};
+use crate::ui::style::TextArea;
 
 /// Interval at which a wait for a key checks for an interrupt.
 const PATIENCE: Duration = Duration::from_millis(100);

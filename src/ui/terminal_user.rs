@@ -1,34 +1,39 @@
 //! The user at a terminal: reviews plans, writes messages and answers questions.
 
 use std::io::{self, Stderr};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use ratatui::crossterm::style::force_color_output;
 
 use super::ask::{self, KeyQuestion, Reply};
 use super::editor::{self, Choices, EditorUse};
 use super::flag_user::APPROVE_ALL;
-use super::message::{is_misplaced_command, question_lines};
 use super::modify::Modify;
 use super::progress::{OutputStyle, Progress};
 use super::prompt::{PromptHelp, PromptText};
-use super::prompts::TerminalPrompts;
 use super::style::{self, Paint, StyledLine, Tone, block};
 use super::summary::{self, Audience, Summary};
 use super::terminal::{self, Full, RawMode};
-use super::text_area::TextArea;
 use super::viewer::Viewer;
 use super::{editing, markdown, reader};
 use crate::host::editor::Editor;
-use crate::host::temporary::temporary_dir;
-use crate::host::{interrupt, screen};
+use crate::host::file::temporary_dir;
+use crate::host::file::write_atomic;
+use crate::host::{clipboard, interrupt, screen};
 use crate::plan::Plan;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_block;
+use crate::ui::editing::{TerminalPrompts, edit_text};
+use crate::ui::style::TextArea;
+use crate::workflow::project::ManualIo;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 
 const REST_FITS: &str = "(a) runs the rest, switched as it was; (m)odify shows it.";
+
 const NOTHING_ON: &str =
     "Nothing is switched on: (m)odify switches it on, (s)kip declines the plan.";
+
 const NOTHING_FITS: &str =
     "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
 
@@ -370,5 +375,148 @@ fn with_changes((changed, off): (usize, usize)) -> String {
             "With your changes: {}; (a) runs what is shown.",
             parts.join(", ")
         ),
+    }
+}
+
+/// Returns whether a text looks like a slash command at a prompt that takes none. No user means it
+/// as a message for the model.
+fn is_misplaced_command(question: &Question<'_>, written: Option<&str>) -> bool {
+    let takes_none = matches!(
+        question,
+        Question::NextTurn {
+            takes_commands: false,
+            ..
+        }
+    );
+    let name = written.and_then(|text| text.strip_prefix('/'));
+    takes_none
+        && name.is_some_and(|name| {
+            let word = name.split_whitespace().next().unwrap_or_default();
+            !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase())
+        })
+}
+
+fn keys_hint(takes_commands: bool) -> StyledLine {
+    if takes_commands {
+        ask::prompt_hint()
+    } else {
+        ask::hint()
+    }
+}
+
+/// Returns the lines shown above the prompt.
+fn question_lines(question: &Question<'_>) -> Vec<StyledLine> {
+    match question {
+        Question::NextTurn {
+            session,
+            turn,
+            goes_on,
+            takes_commands,
+        } => {
+            let prompt = if *goes_on {
+                "enter lets the model continue, or say what should be done"
+            } else {
+                "what should be done?"
+            };
+            vec![
+                StyledLine::of(Tone::Strong, session)
+                    .with(Tone::Plain, &format!(" · turn {turn}: {prompt}")),
+                keys_hint(*takes_commands),
+            ]
+        }
+        Question::Instead { title } => {
+            vec![
+                StyledLine::plain("Skipped ")
+                    .with(Tone::Strong, title)
+                    .with(Tone::Plain, ". What should be done instead?"),
+                ask::hint(),
+            ]
+        }
+        Question::Reason { change } => {
+            vec![
+                StyledLine::plain("Why is ")
+                    .with(Tone::Strong, change)
+                    .with(
+                        Tone::Plain,
+                        " approved against its review? The reason is recorded.",
+                    ),
+                ask::hint(),
+            ]
+        }
+        Question::Answer {
+            message,
+            takes_commands,
+        } => {
+            let mut lines = markdown::quoted(message);
+            lines.extend(block(Tone::Strong, "Your answer:"));
+            lines.push(keys_hint(*takes_commands));
+            lines
+        }
+    }
+}
+
+// Manual mode: the user carries the input to a chat window and the answer back.
+//
+// TeDDy writes the input to a file and the clipboard, and reads the answer from the clipboard or
+// the editor.
+
+const MANUAL_QUESTION: &str = "When the chat has answered: take it from the (c)lipboard / write it in the (e)ditor / (q)uit › ";
+
+/// Returns the I/O functions for manual mode. The input becomes `input.md` in the directory.
+pub fn manual_io(dir: PathBuf, choices: Choices, paint: Paint) -> ManualIo {
+    let input = dir.join("input.md");
+    let input_path = input.clone();
+    ManualIo {
+        give: Rc::new(move |text| give_input(&input_path, text, paint)),
+        take: Rc::new(move || take_answer(&input, &choices, paint)),
+    }
+}
+
+const MANUAL_KEYS: [(char, &str); 3] = [
+    ('c', "take the answer from the clipboard"),
+    ('e', "write or paste it in your editor"),
+    ('q', "leave; the input stays where it is"),
+];
+
+/// Copies to the clipboard only if a user is at the terminal.
+fn give_input(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    write_atomic(path, text.as_bytes())?;
+    let copied = screen::can_prompt() && clipboard::copy(text).is_ok();
+    let suffix = if copied { " and in the clipboard" } else { "" };
+    ask::show(
+        &[StyledLine::plain(&format!(
+            "The input is in `{}`{suffix}.",
+            path.display()
+        ))],
+        paint,
+    );
+
+    Ok(())
+}
+
+/// Without a terminal, fails with a message that names the input file.
+fn take_answer(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<String>> {
+    if !screen::can_prompt() {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("the input is in `{}`", input.display()),
+        ));
+    }
+
+    loop {
+        let answer = match ask::key_or_end(MANUAL_QUESTION, &MANUAL_KEYS)? {
+            'q' => return Ok(None),
+            'c' => clipboard::paste(),
+            _ => choices.message().and_then(|editor| edit_text(&editor, "")),
+        };
+        match answer {
+            Ok(text) if text.trim().is_empty() => ask::show(
+                &[StyledLine::of(Tone::Warning, "There is no answer in it.")],
+                paint,
+            ),
+            Ok(text) => return Ok(Some(format!("{}\n", text.trim_end()))),
+            Err(error) => ask::show(&[StyledLine::of(Tone::Warning, &error.to_string())], paint),
+        }
     }
 }

@@ -4,9 +4,9 @@ use crate::session::meta::{MessageOrigin, ModelUse};
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan};
 use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::hint::error_with_hint;
-use crate::workflow::notice::Notice;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
 use crate::workspace::notice::FilesNotice;
 

@@ -12,9 +12,9 @@ use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::context::requests::asked_with;
 use crate::workflow::hint::error_with_hint;
-use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::trial::Trials;
+use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 
 /// Exit code for "cannot tell", as in `git bisect run`.

@@ -9,13 +9,13 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use crate::git::history;
 use crate::git::object::CommitId;
-use crate::git::refs::signed::SIGNED_PREFIX;
+use crate::git::refs::SIGNED_PREFIX;
 use crate::git::refs::{self, Expected, RefMove, Reference};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::transfer::{WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName, RemoteRef};
-use crate::git::revision;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::session::record::RECORDS;
 use crate::session::turn::Turn;
@@ -419,7 +419,7 @@ impl Taker<'_> {
         (tip, checked): (CommitId, &Checked),
     ) -> bool {
         let repository = &self.project.repository;
-        if revision::is_ancestor(repository, before, tip).unwrap_or(false) {
+        if history::is_ancestor(repository, before, tip).unwrap_or(false) {
             return true;
         }
 

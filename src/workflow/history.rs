@@ -11,12 +11,12 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::name::SessionName;
-use crate::session::store::tips::SessionTip;
+use crate::session::store::SessionTip;
 use crate::session::turn::Turn;
-use crate::workflow::at_work::active_process;
-use crate::workflow::hooks::{self, trouble};
-use crate::workflow::land::latest::{LatestLanding, latest_landing};
+use crate::workflow::hooks;
+use crate::workflow::land::{LatestLanding, latest_landing};
 use crate::workflow::project::Project;
+use crate::workflow::project::active_process;
 use crate::workspace::changed::{Changed, changed_since};
 
 /// What is said of a rewritten session.
@@ -176,7 +176,7 @@ fn rows_of(
 
 /// Status of the current session.
 pub fn session_status(project: &Project) -> anyhow::Result<SessionStatus> {
-    let hook_troubles = trouble::read_errors(&hooks::hooks_dir(&project.repository.teddy_dir()));
+    let hook_troubles = hooks::read_errors(&hooks::hooks_dir(&project.repository.teddy_dir()));
     // `status` must work without a session.
     let Ok(session) = project.session() else {
         return Ok(SessionStatus {

@@ -1,31 +1,31 @@
 //! Rows of `log` and `show`. A row is computed once and cached.
 
-pub mod choose;
-mod log_cache;
-pub mod walk;
-
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::log_cache::LogCache;
 use crate::git::diff::{self, TooDifferent};
+use crate::git::history;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::clock;
+use crate::host::file::{read_regular, write_cache};
 use crate::session::meta::{Landed, ModelUse, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
+use crate::workflow::chains::chains;
 use crate::workflow::model::agents;
+use crate::workflow::paths;
 use crate::workflow::project::Project;
-use crate::workspace::complete;
-use crate::workspace::drift;
-use crate::workspace::snapshot;
+use crate::workspace::{complete, drift, snapshot};
 
 /// Up to this many rows are faster to compute than to cache.
 const FEW: usize = 32;
+
 /// Limit for the file lists of all rows together. Fetched turns are untrusted: thousands of them
 /// could each claim a million files.
 const MAX_FILES_BYTES: usize = 128 << 20;
@@ -109,7 +109,7 @@ pub fn rows(project: &Project, session: &SessionName) -> anyhow::Result<Vec<LogR
 
 /// Deletes the cached rows of a session.
 pub fn forget_log(repository: &Repository, session: &SessionName) {
-    let _ = std::fs::remove_file(log_cache::cache_path(repository, session));
+    let _ = std::fs::remove_file(cache_path(repository, session));
 }
 
 /// Rows for all turns up to `tip`, oldest first, from the cache as far as possible.
@@ -288,4 +288,317 @@ fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
     }
 
     Ok(depth)
+}
+
+// Caches rows of `log`. A turn never changes, and computing its row reads a dozen objects.
+//
+// An unreadable cache, or one of another version, counts as empty.
+
+/// Version of the format. Bump it whenever the content of a row changes.
+const CACHE_SCHEMA: u32 = 1;
+
+const CACHE_DIR: &str = "log";
+
+/// Enough for over a hundred thousand turns.
+const MAX_CACHE: u64 = 256 << 20;
+
+/// Cached rows of a session, oldest first.
+struct LogCache {
+    path: PathBuf,
+    rows: Vec<LogRow>,
+    /// Index of each turn in `rows`.
+    positions: HashMap<CommitId, usize>,
+}
+
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+struct CacheHeader {
+    schema: u32,
+    /// The file is not flushed, so a power cut can truncate it.
+    crc: u32,
+}
+
+impl LogCache {
+    pub fn read(repository: &Repository, session: &SessionName) -> LogCache {
+        let path = cache_path(repository, session);
+        let bytes = read_regular(&path, MAX_CACHE).unwrap_or_default();
+        let rows = parse_rows(&bytes).unwrap_or_default();
+        let positions = rows.iter().enumerate();
+        let positions = positions.map(|(at, row)| (row.commit, at)).collect();
+        LogCache {
+            path,
+            rows,
+            positions,
+        }
+    }
+
+    pub fn has(&self, turn: CommitId) -> bool {
+        self.positions.contains_key(&turn)
+    }
+
+    /// Takes the rows up to a turn, oldest first.
+    pub fn take_up_to(&mut self, turn: Option<CommitId>) -> Vec<LogRow> {
+        let at = turn.and_then(|turn| self.positions.get(&turn));
+        // Rows up to a turn are the same in every session that contains it.
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.truncate(at.map_or(0, |at| at + 1));
+        rows
+    }
+
+    /// Writes rows to the cache, oldest first. Errors are ignored.
+    pub fn keep(&self, rows: &[LogRow]) {
+        let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
+        let Ok(lines) = lines else {
+            return;
+        };
+        let body = lines.join("\n");
+        let head = CacheHeader {
+            schema: CACHE_SCHEMA,
+            crc: crc32fast::hash(body.as_bytes()),
+        };
+        if let Ok(head) = serde_json::to_string(&head) {
+            let _ = write_cache(&self.path, format!("{head}\n{body}").as_bytes());
+        }
+    }
+}
+
+fn cache_path(repository: &Repository, session: &SessionName) -> PathBuf {
+    repository
+        .teddy_dir()
+        .join(CACHE_DIR)
+        .join(session.dir_name())
+}
+
+fn parse_rows(bytes: &[u8]) -> Option<Vec<LogRow>> {
+    let end = bytes.iter().position(|&byte| byte == b'\n')?;
+    let (head, body) = (&bytes[..end], &bytes[end + 1..]);
+    let expected = CacheHeader {
+        schema: CACHE_SCHEMA,
+        crc: crc32fast::hash(body),
+    };
+    if serde_json::from_slice::<CacheHeader>(head).ok()? != expected {
+        return None;
+    }
+
+    let rows = serde_json::Deserializer::from_slice(body).into_iter();
+    rows.collect::<Result<_, _>>().ok()
+}
+
+/// After this many unreadable turns in a row the walk stops: below the start of a session is the
+/// user's own history.
+const MAX_UNREADABLE: u32 = 16;
+
+/// The readable rows.
+#[derive(Debug, Default)]
+pub struct WalkedRows {
+    /// Rows, newest first.
+    pub rows: Vec<LogRow>,
+    /// The first error, if a turn was unreadable.
+    pub error: Option<String>,
+}
+
+/// Reads the newest turns of a session, and skips damaged ones.
+pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> WalkedRows {
+    let mut first_error = None;
+    let rows = match project.store().tip_id(session) {
+        Ok(tip) => readable_rows(project, (session, tip), most, &mut first_error).after(Vec::new()),
+        Err(error) => {
+            first_error = Some(format!("{error:#}"));
+            Vec::new()
+        }
+    };
+    let rows = rows.into_iter().rev().collect();
+    WalkedRows {
+        rows,
+        error: first_error,
+    }
+}
+
+fn readable_rows(
+    project: &Project,
+    (session, tip): (&SessionName, CommitId),
+    most: usize,
+    first_error: &mut Option<String>,
+) -> NewRows {
+    let (mut new, mut next) = (NewRows::default(), Some(tip));
+    let mut unreadable = 0;
+    while let Some(id) = next
+        && new.rows.len() < most
+        && unreadable < MAX_UNREADABLE
+    {
+        match Turn::read(&project.repository, session, id) {
+            Ok(turn) => {
+                next = turn.previous;
+                unreadable = 0;
+                let row = row_at(project, &turn, 0, &mut new.budget);
+                let row = row.unwrap_or_else(|error| {
+                    let why = format!("the files of turn {}: {error:#}", turn.number());
+                    first_error.get_or_insert(why);
+                    row_without_files(&turn)
+                });
+                new.add(&turn, row);
+            }
+            Err(error) => {
+                first_error.get_or_insert(format!("{error:#}"));
+                unreadable += 1;
+                let last = new.rows.last().map(|(row, _)| row.number);
+                next = parent_of_unreadable(project, id, last, unreadable);
+            }
+        }
+    }
+
+    new
+}
+
+/// Parent of an unreadable turn. `last` is the number of the last readable turn; it bounds how many
+/// turns can still follow.
+fn parent_of_unreadable(
+    project: &Project,
+    id: CommitId,
+    last: Option<u64>,
+    unreadable: u32,
+) -> Option<CommitId> {
+    if last.is_some_and(|last| last <= u64::from(unreadable)) {
+        return None;
+    }
+    let commit = project.repository.commit(id).ok()?;
+    commit.parents.first().copied()
+}
+
+/// Selection of turns.
+#[derive(Debug, Clone, Default)]
+pub struct LogFilter {
+    /// From all sessions.
+    pub all: bool,
+    /// At most this many.
+    pub most: Option<usize>,
+    /// Only turns since this time, in git's syntax.
+    pub since: Option<String>,
+    /// Only turns with changes at or below one of these paths.
+    pub paths: Vec<String>,
+}
+
+/// A turn with its session.
+#[derive(Debug, Clone)]
+pub struct ListedTurn {
+    /// The session in which it was recorded. If only one session is listed, that one.
+    pub session: SessionName,
+    /// The turn.
+    pub row: LogRow,
+}
+
+/// A line of the graph.
+#[derive(Debug, Clone)]
+pub struct TurnRow {
+    /// The graph characters that git printed.
+    pub drawing: String,
+    /// The turn on this line.
+    pub turn: Option<ListedTurn>,
+    /// Sessions with this turn as their tip.
+    pub tips: Vec<SessionName>,
+}
+
+/// Lists turns, newest first.
+pub fn choose_turns(project: &Project, choice: &LogFilter) -> anyhow::Result<Vec<ListedTurn>> {
+    let since = choice.since.as_ref();
+    let since = since
+        .map(|text| history::parse_since(&project.repository, text))
+        .transpose()?;
+    let is_below = |file: &String| paths::is_below(file, &choice.paths);
+
+    let is_recent = |row: &LogRow| {
+        let time = row.time.as_ref();
+        let seconds = time.and_then(|time| Some(time.parse::<jiff::Timestamp>().ok()?.as_second()));
+        since.is_none_or(|since| seconds.is_some_and(|seconds| seconds >= since))
+    };
+    let mut listed = list_turns(project, choice.all)?;
+    listed.retain(|listed| {
+        let row = &listed.row;
+        let is_wanted = choice.paths.is_empty() || row.files.iter().any(is_below);
+        is_wanted && is_recent(row)
+    });
+
+    listed.truncate(choice.most.unwrap_or(usize::MAX));
+    Ok(listed)
+}
+
+/// Draws the current session, or all sessions with their branches.
+pub fn draw_graph(
+    project: &Project,
+    all: bool,
+    most: Option<usize>,
+) -> anyhow::Result<Vec<TurnRow>> {
+    let store = project.store();
+    let sessions = match all {
+        true => store.sessions()?,
+        false => {
+            let session = project.session()?;
+            let tip = store.tip_id(&session)?;
+            vec![(session, tip)]
+        }
+    };
+
+    if sessions.is_empty() {
+        return Ok(Vec::new());
+    }
+
+    let rows: HashMap<CommitId, ListedTurn> = list_turns(project, all)?
+        .into_iter()
+        .map(|listed| (listed.row.commit, listed))
+        .collect();
+    let tips: Vec<CommitId> = sessions.iter().map(|(_, tip)| *tip).collect();
+    let drawn = history::draw_graph(&project.repository, &tips, most)?;
+    let node = |line: history::GraphLine| {
+        let is_tip = |(_, tip): &&(SessionName, CommitId)| Some(*tip) == line.commit;
+        let tips = sessions.iter().filter(is_tip);
+        TurnRow {
+            tips: tips.map(|(name, _)| name.clone()).collect(),
+            turn: line.commit.and_then(|commit| rows.get(&commit).cloned()),
+            drawing: line.drawing,
+        }
+    };
+
+    Ok(drawn.into_iter().map(node).collect())
+}
+
+fn list_turns(project: &Project, all: bool) -> anyhow::Result<Vec<ListedTurn>> {
+    let store = project.store();
+    if !all {
+        let session = project.session()?;
+        let tip = store.tip(&session)?;
+        let mut rows = whole_log(project, &session, tip.clone())?;
+        rows.reverse();
+        mark_unapplied(project, &tip, &mut rows)?;
+        let listed = rows.into_iter().map(|row| ListedTurn {
+            session: session.clone(),
+            row,
+        });
+
+        return Ok(listed.collect());
+    }
+
+    let mut rows = HashMap::new();
+    for (session, _) in store.sessions()? {
+        // An unreadable session must not hide the others; `verify` reports it.
+        let Ok(tip) = store.tip(&session) else {
+            continue;
+        };
+        for row in whole_log(project, &session, tip)? {
+            rows.insert(row.commit, row);
+        }
+    }
+
+    let turns = chains(project, None)?.turns.into_iter();
+    let listed = turns.filter_map(|turn| {
+        let row = rows.remove(&turn.commit)?;
+        let listed = ListedTurn {
+            session: turn.session,
+            row,
+        };
+        Some((turn.seconds, listed))
+    });
+
+    let mut listed: Vec<(i64, ListedTurn)> = listed.collect();
+    // Commit times have a resolution of a second. A turn id starts with a time in milliseconds.
+    listed.sort_by_key(|(seconds, listed)| Reverse((*seconds, listed.row.turn_id)));
+    Ok(listed.into_iter().map(|(_, listed)| listed).collect())
 }

@@ -1,7 +1,5 @@
 //! `Project`: a repository with its settings and its current session. All workflows start from it.
 
-mod degraded;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -14,15 +12,13 @@ use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
 use crate::git::land::commit::INSIDE;
-use crate::git::refs;
+use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
-use crate::git::worktree;
-use crate::host::env;
-use crate::host::fault;
+use crate::git::{refs, worktree};
 use crate::host::file::{Root, make_dirs, read_regular_text, write_atomic};
-use crate::host::lock::{Lock, LockError, patience};
-use crate::host::process;
+use crate::host::lock::{self, Lock, LockError, LockHolder, patience};
+use crate::host::{env, fault, process};
 use crate::model::acting::preset;
 use crate::model::discovery::service;
 use crate::model::manual::{Give, Take};
@@ -447,4 +443,56 @@ fn proposed(repository: &Repository) -> BTreeMap<String, String> {
     }
 
     files
+}
+
+impl Project {
+    /// Opens a project, possibly bare. With invalid settings it uses the defaults and also returns
+    /// the error.
+    pub fn open_degraded(
+        dir: &Path,
+        user_dirs: &UserDirs,
+        options: &ProjectOptions,
+    ) -> Result<(Project, Option<anyhow::Error>), OpenError> {
+        let find = || Repository::discover_record(dir, user_dirs.home.as_deref());
+        match Project::of(find()?, user_dirs.clone(), options.clone()) {
+            Ok(project) => Ok((project, None)),
+            Err(mistake) => {
+                let project = Project::without_settings(find()?, user_dirs, options);
+                Ok((project, Some(mistake)))
+            }
+        }
+    }
+
+    fn without_settings(
+        repository: Repository,
+        user_dirs: &UserDirs,
+        options: &ProjectOptions,
+    ) -> Project {
+        Project {
+            proposed: proposed(&repository),
+            repository,
+            settings: Settings::default(),
+            trusted: false,
+            ignored: Vec::new(),
+            user_dirs: user_dirs.clone(),
+            manual_io: ManualIo::default(),
+            requested_session: options.session.clone(),
+        }
+    }
+}
+
+/// The activity of a process that has a plan in review.
+pub const REVIEW_ACTIVITY: &str = "execute: review";
+
+/// The activity of a process that runs a plan.
+pub const RUN_ACTIVITY: &str = "execute: run";
+
+/// Returns the other process that is at work in a session.
+pub fn active_process(project: &Project, session: &SessionName) -> Option<LockHolder> {
+    lock::living_holder(&project.session_lock(session))
+}
+
+/// Says what this process, which has locked a session, does in it now.
+pub fn note_activity(project: &Project, session: &SessionName, activity: &str) {
+    lock::note_activity(&project.session_lock(session), activity);
 }

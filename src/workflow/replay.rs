@@ -19,7 +19,7 @@ use crate::session::report;
 use crate::session::turn::Turn;
 use crate::text::path::lossy_paths;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
-use crate::workflow::execute::run_env::{Reach, RunEnv};
+use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};

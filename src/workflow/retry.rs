@@ -14,13 +14,13 @@ use crate::workflow::context::lists::lists;
 use crate::workflow::lifecycle::fork_session;
 use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::request::PlanRequest;
+use crate::workflow::model::request::ask_watching;
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::model::source::plan_source;
-use crate::workflow::model::touched_files::ask_watching;
-use crate::workflow::notice::Notice;
 use crate::workflow::plan;
 use crate::workflow::plan::{Answered, WaitingPlan, take_answer};
 use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 
 /// Artifacts that are sent, or that validation depends on.

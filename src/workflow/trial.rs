@@ -13,7 +13,7 @@ use crate::plan::action::execute::Execute;
 use crate::session::artifact::Artifacts;
 use crate::session::turn::Turn;
 use crate::text::sanitize::strip_ansi;
-use crate::workflow::execute::run_env::{Reach, RunEnv};
+use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};

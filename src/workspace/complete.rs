@@ -10,7 +10,7 @@ use crate::git::publish;
 use anyhow::Context as _;
 
 use crate::git::keep::protect::{MergePolicy, ProtectedObjects};
-use crate::git::object::{CommitId, TreeId, staged};
+use crate::git::object::{CommitId, TreeId, writer};
 use crate::git::publish::{Guard, OverlapRule, Published};
 use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
@@ -22,7 +22,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy_paths;
 use crate::workspace::Checkout;
-use crate::workspace::file_move::FileMove;
+use crate::workspace::fit::FileMove;
 use crate::workspace::forced_files;
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
@@ -247,7 +247,7 @@ pub fn note_publication(
         return Ok(());
     }
 
-    let protected = match staged::is_staged(repository, id) {
+    let protected = match writer::is_staged(repository, id) {
         true => {
             let protected =
                 protect::protect_commits(repository, &[id], &[], MergePolicy::Separate)?;

@@ -2,25 +2,23 @@
 //! missing turns, changes that git or the user removed since, and results that were never applied.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
 use serde::Serialize;
 
-use crate::git::diff;
-use crate::git::diff::TreeChange;
-use crate::git::object::TreeId;
+use crate::git::diff::{self, TreeChange};
+use crate::git::object::{CommitId, TreeEntry, TreeId};
+use crate::git::refs;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::workspace::Checkout;
-use crate::workspace::branch::{OtherBranch, other_branch};
-use crate::workspace::marks::find_conflict_markers;
-use crate::workspace::missing::MissingChange;
-use crate::workspace::missing::find_missing_changes;
-use crate::workspace::stack::series::{PathStacks, stack_differences};
-use crate::workspace::stack::{PatchId, Stacks, is_patch};
-use crate::workspace::turn_files::turn_tree;
+use crate::workspace::fit::find_conflict_markers;
+use crate::workspace::stack::{Patch, PatchId, Stacks, is_patch};
+use crate::workspace::stack::{PathStacks, stack_differences};
 
 const MAX_BACK: usize = 32;
 
@@ -315,3 +313,220 @@ fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName
 
 /// Shown if the published ref is lost.
 pub const NO_RECORD: &str = "TeDDy has no record of which turns are in your files, so everything in them counts as your own";
+
+// Explains which changes of turns are missing from the user's files although the stack contains
+// them: git or the user removed them.
+
+const MAX_EXPLAINED: usize = 32;
+
+/// A file that is not as the turns left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MissingChange {
+    /// Path, lossily decoded.
+    pub path: String,
+    /// The reason.
+    #[serde(flatten)]
+    pub why: WhyMissing,
+}
+
+/// Why a file is not as the turns left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum WhyMissing {
+    /// It was deleted.
+    Deleted,
+    /// It is on disk, and git ignores it now.
+    Ignored,
+    /// It is not on the branch that the user changed to.
+    NotOnBranch {
+        /// The branch; `HEAD` if detached.
+        branch: String,
+    },
+    /// It has its content from before a turn.
+    TakenBack {
+        /// Session of that turn.
+        session: String,
+        /// Number of that turn.
+        turn: u64,
+    },
+    /// It equals the version in the user's HEAD commit.
+    Committed {
+        /// The commit.
+        commit: CommitId,
+    },
+}
+
+/// Returns the changes of the stack that the user's files lack. `own` holds the user's differences
+/// from the result of `tip`. Edits that match no known state are the user's and not reported.
+pub fn find_missing_changes(
+    checkout: &Checkout<'_>,
+    tip: &Turn,
+    stacks: &Stacks<'_>,
+    (stack, own): (&Stack<PatchId>, &[TreeChange]),
+) -> anyhow::Result<Vec<MissingChange>> {
+    let mut missing_changes: Vec<MissingChange> = Vec::new();
+    let mut open: BTreeMap<&[u8], &TreeEntry> = BTreeMap::new();
+    for change in own {
+        match (&change.old, &change.new) {
+            (Some(_), None) => missing_changes.push(MissingChange {
+                path: lossy(&change.path),
+                why: why_missing(checkout, tip, &change.path)?,
+            }),
+            (Some(_), Some(now)) => {
+                open.insert(&change.path, now);
+            }
+            // A new file is the user's own.
+            (None, _) => {}
+        }
+    }
+
+    let mut at = stack.top;
+    for _ in 0..MAX_EXPLAINED {
+        let Some(id) = at.filter(|_| !open.is_empty()) else {
+            break;
+        };
+        let patch = stacks.patch(id)?;
+        for change in diff::changes(
+            checkout.repository,
+            checkout.repository.commit(patch.change.before)?.tree,
+            checkout.repository.commit(patch.change.after)?.tree,
+        )? {
+            let now = open.get(change.path.as_slice()).copied();
+            let Some(why) = now
+                .map(|now| explain_missing(checkout, &patch, &change, now))
+                .transpose()?
+            else {
+                continue;
+            };
+
+            if let Some(why) = why {
+                open.remove(change.path.as_slice());
+                missing_changes.push(MissingChange {
+                    path: lossy(&change.path),
+                    why,
+                });
+            }
+        }
+
+        at = patch.base.top;
+    }
+
+    missing_changes.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(missing_changes)
+}
+
+fn why_missing(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
+    let on_disk = checkout.repository.workdir().join(OsStr::from_bytes(path));
+    if on_disk
+        .symlink_metadata()
+        .is_ok_and(|metadata| !metadata.is_dir())
+    {
+        return Ok(WhyMissing::Ignored);
+    }
+    let is_committed = checkout
+        .repository
+        .entry(refs::head_tree(checkout.repository)?, path)?
+        .is_some();
+    let other = other_branch(checkout, tip)?.filter(|_| !is_committed);
+    Ok(
+        other.map_or(WhyMissing::Deleted, |other| WhyMissing::NotOnBranch {
+            branch: other.now,
+        }),
+    )
+}
+
+/// `None` if the current content (`now`) does not reveal why.
+fn explain_missing(
+    checkout: &Checkout<'_>,
+    patch: &Patch,
+    change: &TreeChange,
+    now: &TreeEntry,
+) -> anyhow::Result<Option<WhyMissing>> {
+    if change.old.as_ref() == Some(now) {
+        return Ok(Some(WhyMissing::TakenBack {
+            session: patch.session.clone(),
+            turn: patch.turn,
+        }));
+    }
+
+    let committed = checkout
+        .repository
+        .entry(refs::head_tree(checkout.repository)?, &change.path)?;
+    let commit = refs::head(checkout.repository)?.filter(|_| committed.as_ref() == Some(now));
+    Ok(commit.map(|commit| WhyMissing::Committed { commit }))
+}
+
+const MAX_BRANCH_TURNS: usize = 32;
+
+/// The user is on a different branch than at the last turn in this checkout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OtherBranch {
+    /// Number of that turn.
+    pub turn: u64,
+    /// Branch at that turn; `HEAD` if detached.
+    pub then: String,
+    /// Current branch; `HEAD` if detached.
+    pub now: String,
+}
+
+/// Compares the current branch with that of the last turn in this checkout. `None` if it is the
+/// same, or no recent turn ran here.
+pub fn other_branch(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Option<OtherBranch>> {
+    let worktree = checkout.repository.worktree_name();
+    for turn in checkout.store().history(tip.clone()).take(MAX_BRANCH_TURNS) {
+        let turn = turn?;
+        let workspace = turn.meta.workspace.as_ref();
+        let Some(then) = workspace
+            .filter(|workspace| workspace.worktree == worktree)
+            .and_then(|workspace| workspace.branch.clone())
+        else {
+            continue;
+        };
+
+        let now = refs::branch_or_head(checkout.repository)?;
+        return Ok((now != then).then(|| OtherBranch {
+            turn: turn.number(),
+            then,
+            now,
+        }));
+    }
+
+    Ok(None)
+}
+
+/// The tree that a turn left. For the start of a session, the tree before its first turn.
+pub fn turn_tree(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> {
+    if let Some(workspace) = turn.workspace {
+        return checkout
+            .repository
+            .commit(workspace)
+            .map(|commit| commit.tree);
+    }
+
+    let Some(next) = first_turn_after(checkout, turn)? else {
+        anyhow::bail!(
+            "session `{}` has no turn yet, so that there is nothing to go back to",
+            turn.session
+        );
+    };
+    match next.meta.workspace {
+        Some(workspace) => checkout
+            .repository
+            .commit(workspace.before)
+            .map(|commit| commit.tree),
+        None => anyhow::bail!(
+            "turn {} does not say what your files were before it",
+            next.number()
+        ),
+    }
+}
+
+/// The turn after the start of a session. `None` if `turn` recorded files itself, or is the newest.
+pub fn first_turn_after(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<Option<Turn>> {
+    let store = checkout.store();
+    if turn.workspace.is_some() || store.tip(&turn.session)?.number() <= turn.number() {
+        return Ok(None);
+    }
+    let next = (turn.number() + 1).to_string();
+    store.turn(&turn.session, &next).map(Some)
+}

@@ -19,7 +19,7 @@ use crate::git::publish::Published;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::{CreatedFile, Forced, SnapshotLimits};
 use crate::host::file::{is_out_of_reach, make_dirs, read_regular, write_atomic, write_cache};
-use crate::workspace::file_move::FileMove;
+use crate::workspace::fit::FileMove;
 
 /// Directory of the notes of what snapshots would pass over.
 const KEPT: &str = "kept";

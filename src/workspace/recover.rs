@@ -4,43 +4,32 @@
 //! recovery itself is killed.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use anyhow::Context as _;
 
 use crate::git::keep::damaged;
 use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent, is_lost};
-use crate::git::keep::truncated_packs;
-use crate::git::object::CommitId;
-use crate::git::object::staged;
-use crate::git::publish::displaced_files;
-use crate::git::publish::undo_dir;
-use crate::git::publish::{Guard, OverlapRule, Published};
-use crate::git::refs;
-use crate::git::refs::repair::ForeignLock;
-use crate::git::refs::repair::RefScan;
+use crate::git::object::{CommitId, writer};
+use crate::git::publish::{Guard, OverlapRule, Published, displaced_files};
+use crate::git::refs::repair::{ForeignLock, RefScan};
 use crate::git::repository::Repository;
-use crate::git::revision;
-use crate::git::snapshot::{self, paths};
 use crate::git::worktree::registered::discard_records;
+use crate::git::worktree::{self, legacy};
+use crate::git::{history, refs, snapshot};
 use crate::host::fault;
-use crate::host::lock::holder_of;
+use crate::host::lock::{Lock, holder_of};
 use crate::session::journal::{JournalState, Pending, SCHEMA};
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::session::publication::Publication;
 use crate::session::turn::Turn;
-use crate::workspace::Checkout;
-use crate::workspace::complete;
-use crate::workspace::complete::{guard, publish};
-use crate::workspace::file_move::FileMove;
+use crate::workspace::complete::{self, guard, publish};
+use crate::workspace::fit::FileMove;
 use crate::workspace::fit::{Fit, fit};
-use crate::workspace::forced_files;
-use crate::workspace::intended::intended_checkout;
-use crate::workspace::landing;
 use crate::workspace::notice::{FilesNotice, Notify, ReferenceRepair, obstacles};
-use crate::workspace::set_aside;
 use crate::workspace::stack::record::amend;
-use crate::workspace::worktrees;
+use crate::workspace::{Checkout, forced_files, landing, set_aside};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
@@ -82,7 +71,7 @@ fn recover_to(
 
     // Before any git process reads the worktree records: if a command replaced one with a FIFO, git
     // would block on it forever.
-    let mut changed = worktrees::take_over_worktrees(checkout, notify)?;
+    let mut changed = take_over_worktrees(checkout, notify)?;
     // Before refs are checked, so that no object is found in such a pack.
     changed |= set_torn_packs_aside(checkout.repository, notify)?;
     if was_down || depth == Depth::Everything {
@@ -108,7 +97,7 @@ fn recover_to(
     // Records a turn, for which no other intent may be under way.
     changed |= landing::recover(checkout, notify)?;
     if depth == Depth::Everything {
-        changed |= worktrees::tidy_worktrees(checkout, notify)?;
+        changed |= tidy_worktrees(checkout, notify)?;
     }
 
     keep::release_all(checkout.repository)?;
@@ -117,7 +106,7 @@ fn recover_to(
 
 /// Quarantines packs that a power cut truncated.
 fn set_torn_packs_aside(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
-    let packs = truncated_packs::quarantine_truncated_packs(repository)?;
+    let packs = damaged::quarantine_truncated_packs(repository)?;
     for name in &packs {
         notify(FilesNotice::TornPackMoved(name.clone()));
     }
@@ -149,7 +138,7 @@ fn set_damaged_objects_aside(
 /// since are rescued and reported.
 fn clear_displaced(repository: &Repository, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
     let published = Published {
-        salvaged: undo_dir::clear_displaced(repository)?,
+        salvaged: displaced_files::clear_displaced(repository)?,
         ..Published::default()
     };
     report_obstacles(&published, notify);
@@ -299,7 +288,7 @@ fn finish_pending(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::R
     let committed = match refs::read(checkout.repository, &session.reference())? {
         Some(tip) => {
             !is_lost(checkout.repository, pending.commit)?
-                && revision::is_ancestor(checkout.repository, pending.commit, tip)?
+                && history::is_ancestor(checkout.repository, pending.commit, tip)?
         }
         None => false,
     };
@@ -437,8 +426,8 @@ fn find_unapplied(
     files: &FileMove,
     conflicts: &[Vec<u8>],
 ) -> anyhow::Result<Vec<Vec<u8>>> {
-    let now = paths::snapshot_paths(repository, files.to, conflicts)?.tree;
-    staged::transfer_staged(checkout.repository, repository)?;
+    let now = snapshot::snapshot_paths(repository, files.to, conflicts)?.tree;
+    writer::transfer_staged(checkout.repository, repository)?;
     let (back, overlaps) = match fit(checkout.repository, files.to, now, files.from)? {
         Fit::Clean(back) => (back.to, HashSet::new()),
         Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),
@@ -457,4 +446,101 @@ fn find_unapplied(
 
 fn session_of(name: &str) -> Option<SessionName> {
     SessionName::from_ref(name.strip_prefix(SESSIONS)?).ok()
+}
+
+/// `Some(None)` if the intent belongs to this checkout, `Some(Some(..))` for another one, `None` if
+/// that checkout is gone.
+///
+/// Fails if the other checkout exists and is not accessible: recovery must not give up its intent
+/// then.
+pub(super) fn intended_checkout(
+    repository: &Repository,
+    pending: &Pending,
+) -> anyhow::Result<Option<Option<Box<Repository>>>> {
+    let own = repository;
+    if pending.workspace == own.workdir() || pending.worktree == own.worktree_name() {
+        return Ok(Some(None));
+    }
+
+    // A directory of that name may be another one by now.
+    let link = pending.workspace.join(".git");
+    let is_there = link.try_exists();
+    if !is_there.with_context(|| format!("cannot read `{}`", link.display()))? {
+        return Ok(None);
+    }
+
+    let other = match Repository::open(&pending.workspace) {
+        Ok(other) => other,
+        Err(_) if is_worktree_pruned(own, &pending.worktree)? => return Ok(None),
+        Err(error) => {
+            let path = pending.workspace.display();
+            let message = format!("a turn is not finished in `{path}`, which cannot be opened");
+            return Err(error.context(message));
+        }
+    };
+    Ok((other.common_dir() == own.common_dir()).then(|| Some(Box::new(other))))
+}
+
+/// Returns whether git has no record of a linked worktree any more.
+fn is_worktree_pruned(repository: &Repository, worktree: &str) -> anyhow::Result<bool> {
+    let Some(id) = worktree.strip_prefix("linked-") else {
+        return Ok(false);
+    };
+    let record = repository.common_dir().join("worktrees").join(id);
+    let is_there = record.try_exists();
+    Ok(!is_there.with_context(|| format!("cannot read `{}`", record.display()))?)
+}
+
+/// Takes over worktrees that an early version registered with git. Commands could write into git's
+/// record of such a worktree and block the user's own git. Returns whether there were any.
+pub fn take_over_worktrees(
+    checkout: &Checkout<'_>,
+    notify: &mut Notify<'_>,
+) -> anyhow::Result<bool> {
+    let (root, mut any) = (&checkout.worktrees, false);
+    for session in legacy::list_legacy_worktrees(checkout.repository, root) {
+        let Some(_lock) = try_lock_worktree(checkout, &session, "recover") else {
+            continue;
+        };
+        legacy::adopt_worktree(checkout.repository, root, &session)?;
+        notify(FilesNotice::WorktreeTakenOver(session.clone()));
+        any = true;
+    }
+
+    Ok(any)
+}
+
+/// Removes what commands or a crash left in unused worktrees. Returns whether there was anything.
+pub fn tidy_worktrees(checkout: &Checkout<'_>, notify: &mut Notify<'_>) -> anyhow::Result<bool> {
+    let mut any = false;
+    for listed in worktree::session_worktrees(checkout.repository) {
+        let Some(_lock) = try_lock_worktree(checkout, &listed.session, "recover") else {
+            continue;
+        };
+        if worktree::tidy_session_worktree(checkout.repository, &listed.session)? {
+            notify(FilesNotice::LeftoversRemoved(listed.session));
+            any = true;
+        }
+    }
+
+    Ok(any)
+}
+
+/// Takes the lock of the session that owns a worktree. `None` if a process is using it.
+pub fn try_lock_worktree(checkout: &Checkout<'_>, name: &str, command: &str) -> Option<Lock> {
+    let session =
+        SessionName::from_dir_name(name).map_or_else(|| name.to_owned(), |name| name.to_string());
+    let dir = checkout.repository.teddy_dir().join("locks").join(&session);
+    let lock = Lock::take(&dir, command, Duration::ZERO).ok()?;
+
+    // A plan's commands can outlive their TeDDy for a moment.
+    for name in [name, &session] {
+        Lock::wait_released(&checkout.commands_lock(name), Duration::ZERO).ok()?;
+    }
+
+    if lock.holder_crashed {
+        crate::host::shell::end_orphans();
+    }
+
+    Some(lock)
 }

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::git::history;
 use crate::git::keep::damaged;
-use crate::git::keep::restore::{self, RestoreOutcome};
+
+use crate::git::keep::damaged::RestoreOutcome;
 use crate::git::keep::store_access::is_lost;
 use crate::git::object::CommitId;
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
-use crate::git::revision;
 use crate::host::file::read_regular_text;
 use crate::session::name::{SESSIONS, SessionName};
 use crate::session::turn::Turn;
@@ -67,18 +68,18 @@ pub fn set_aside(repository: &Repository) -> anyhow::Result<Vec<SetAside>> {
         }));
     };
 
-    for file in files(&restore::quarantined_packs_dir(repository))? {
+    for file in files(&damaged::quarantined_packs_dir(repository))? {
         let name = file_name(&file);
         let pack = name.strip_suffix(".pack").or(name.strip_suffix(".idx"));
         add(SetAsideKind::Pack, pack.map(str::to_owned), &file);
     }
-    for file in files(&restore::quarantined_objects_dir(repository))? {
+    for file in files(&damaged::quarantined_objects_dir(repository))? {
         add(SetAsideKind::Object, Some(file_name(&file)), &file);
     }
     for file in files(&refs_dir(repository))? {
         add(
             SetAsideKind::Ref,
-            refs::backup::ref_of_backup(&file_name(&file)),
+            refs::store::ref_of_backup(&file_name(&file)),
             &file,
         );
     }
@@ -99,8 +100,8 @@ pub fn put_all_back(checkout: &Checkout<'_>) -> anyhow::Result<Vec<PutBackResult
     let mut results = Vec::new();
     for item in set_aside(checkout.repository)? {
         let outcome = match item.kind {
-            SetAsideKind::Pack => restore::restore_pack(checkout.repository, &item.name)?,
-            SetAsideKind::Object => restore::restore_object(checkout.repository, &item.name)?,
+            SetAsideKind::Pack => damaged::restore_pack(checkout.repository, &item.name)?,
+            SetAsideKind::Object => damaged::restore_object(checkout.repository, &item.name)?,
             // Packs that are back are seen by a new handle only.
             SetAsideKind::Ref => put_ref_back(checkout, &item)?,
             SetAsideKind::Intent => put_intent_back(checkout, &item)?,
@@ -134,7 +135,7 @@ fn put_ref_back(checkout: &Checkout<'_>, item: &SetAside) -> anyhow::Result<Rest
     let now = refs::read_unpeeled(repository, &item.name)?;
     let goes_on = match now {
         Some(now) if now == id => return remove_set_aside(&item.file),
-        Some(now) => revision::is_ancestor(repository, now, id)?,
+        Some(now) => history::is_ancestor(repository, now, id)?,
         None => true,
     };
     if !goes_on {

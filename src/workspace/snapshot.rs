@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use crate::git::history;
 use crate::git::keep::pack::keep;
 use crate::git::keep::protect;
 use crate::git::keep::protect::MergePolicy;
@@ -13,12 +14,11 @@ use crate::git::object::batch;
 use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
-use crate::git::revision;
 use crate::git::snapshot;
+
 use crate::git::snapshot::Snapshot;
+use crate::git::snapshot::known_files;
 use crate::git::snapshot::limits::Forced;
-use crate::git::snapshot::paths;
-use crate::git::snapshot::untracked;
 use crate::host::{clock, fault};
 use crate::session::draft::Draft;
 use crate::session::meta::NotCaptured;
@@ -79,7 +79,7 @@ impl RecordedFiles {
     /// there are too many to check.
     pub fn still_has(&self, repository: &Repository, paths: &[Vec<u8>]) -> bool {
         paths.len() <= FEW_PATHS
-            && paths::are_paths_unchanged(repository, self.tree, paths).unwrap_or(false)
+            && snapshot::are_paths_unchanged(repository, self.tree, paths).unwrap_or(false)
     }
 }
 
@@ -144,7 +144,7 @@ pub fn report_captured(
 ) -> anyhow::Result<()> {
     if tip.number() == 0 && draft.commit.is_none() {
         let index = checkout.index(&checkout.repository.worktree_name());
-        let untracked = untracked::count_untracked(checkout.repository, &index, recorded.tree)?;
+        let untracked = known_files::count_untracked(checkout.repository, &index, recorded.tree)?;
         if untracked > 0 {
             notify(FilesNotice::UntrackedCaptured(untracked));
         }
@@ -253,7 +253,7 @@ fn find_or_stage_commit(
     }
 
     let parents = match (head, last) {
-        (Some(head), Some(last)) if revision::is_ancestor(repository, head, last)? => vec![last],
+        (Some(head), Some(last)) if history::is_ancestor(repository, head, last)? => vec![last],
         (head, last) => head.into_iter().chain(last).collect(),
     };
     let message = format!(

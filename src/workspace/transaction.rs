@@ -6,7 +6,7 @@ use crate::host::lock::Lock;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workspace::complete::{self, Completed, SessionMove};
-use crate::workspace::file_move::FileMove;
+use crate::workspace::fit::FileMove;
 use crate::workspace::landing::{self, LandingNote, MadeCommit, Recording};
 use crate::workspace::notice::Notify;
 use crate::workspace::snapshot::{self, RecordedFiles};

@@ -1,7 +1,7 @@
 //! Tests of the state of a change.
 
 use super::*;
-use crate::change::verdict::ReviewVerdict;
+use crate::change::review::ReviewVerdict;
 
 /// A minimal state.
 const SMALL: &str = "change_id: greet\nphase: proposed\n";

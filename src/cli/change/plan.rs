@@ -10,7 +10,7 @@ use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
 use crate::text::counted;
 use crate::workflow::change::ChangeOptions;
-use crate::workflow::change::approve::approve;
+use crate::workflow::change::challenge::approve;
 use crate::workflow::change::implement::implement_and_review;
 use crate::workflow::change::open_change;
 use crate::workflow::change::plan::{PlannedChange, plan_change};

@@ -5,21 +5,20 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::super::app::App;
-use super::super::complete;
-use super::super::exit;
-use super::super::source;
+use super::super::{complete, exit, source};
 use super::ModelFlags;
-use crate::change::error::next_step;
 use crate::change::id::ChangeId;
-use crate::change::store::Change;
-use crate::change::verdict::ReviewVerdict;
+use crate::change::review::ReviewVerdict;
+use crate::change::store::{Change, next_step};
 use crate::change::{proposal, spec, tasks};
 use crate::text::counted;
-use crate::workflow::change::challenge::Judgement;
+use crate::workflow::change::archive::archive;
+use crate::workflow::change::challenge::{Judgement, approve};
 use crate::workflow::change::proposal::Idea;
 use crate::workflow::change::{
     challenge as challenging, proposal as proposing, reproposal as revising, review as reviewing,
 };
+use crate::workflow::restore::OnOverlap;
 
 /// Write the missing documents of a change: proposal.md, specs/*.md, tasks.md
 #[derive(clap::Args)]
@@ -211,6 +210,98 @@ fn report_verdict(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> 
         exit::FAILED
     } else {
         exit::SUCCESS
+    }
+    .into())
+}
+
+/// Approve a change despite its challenge or review; the reason is recorded
+///
+/// A proposed or rejected change can be implemented then; one whose tasks are done is complete.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change approve add-auth --reason 'the open point is settled in the next change'"
+)]
+pub(super) struct ApproveArgs {
+    /// The change
+    #[arg(add = complete::with(complete::changes))]
+    id: String,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+pub(super) fn approve_change(args: ApproveArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let project = app.project()?;
+    let mut user = app.user(&project, false);
+    let change = approve(&project, &id, &args.reason, user.as_mut())?;
+    drop(user);
+    report_change(app, &change)
+}
+
+/// Merge the specs of a complete change into the project's specs/
+///
+/// A three-way merge, based on the specs from when the change began. If the same lines have changed
+/// since, nothing is written and the exit code is 4, until you choose a side.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change archive add-auth\n  teddy change archive add-auth --markers\n  teddy undo -s change/add-auth"
+)]
+pub(super) struct ArchiveArgs {
+    /// The change
+    #[arg(add = complete::with(complete::changes))]
+    id: String,
+    /// Keep the project's side where both changed the same lines
+    #[arg(long, group = "side")]
+    ours: bool,
+    /// Take the change's side there
+    #[arg(long, group = "side")]
+    theirs: bool,
+    /// Write conflict markers there
+    #[arg(long, group = "side")]
+    markers: bool,
+}
+
+pub(super) fn archive_change(args: ArchiveArgs, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let on_overlap = match (args.ours, args.theirs, args.markers) {
+        (true, ..) => OnOverlap::Ours,
+        (_, true, _) => OnOverlap::Theirs,
+        (.., true) => OnOverlap::Markers,
+        _ => OnOverlap::Stop,
+    };
+    let mut project = app.project()?;
+    let mut user = app.user(&project, false);
+    let archived = archive(&mut project, &id, on_overlap, user.as_mut())?;
+
+    drop(user);
+    if app.global.json {
+        app.print_json(&archived)?;
+    } else if archived.conflicts.is_empty() {
+        app.print(format!("{id} {}\n", archived.phase.word()))?;
+        archived.done.iter().for_each(|line| app.note(line));
+    } else if let Some(turn) = archived.turn {
+        archived.conflicts.iter().for_each(|path| {
+            app.warn(&format!(
+                "`{path}` was not written: something in your files is in the way"
+            ))
+        });
+        app.note(&format!(
+            "Turn {turn} has the specs, and the change is not archived yet. Make way, then archive it again."
+        ));
+    } else {
+        archived.conflicts.iter().for_each(|path| {
+            app.warn(&format!(
+                "`{path}` was also changed by another user in the same place"
+            ))
+        });
+        app.note("Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.");
+    }
+
+    Ok(if archived.conflicts.is_empty() {
+        exit::SUCCESS
+    } else {
+        exit::OVERLAP
     }
     .into())
 }

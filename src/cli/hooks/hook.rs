@@ -9,9 +9,10 @@ use crate::cli::app::App;
 use crate::cli::exit;
 use crate::git::repository::Repository;
 use crate::host::{env, process};
+use crate::workflow::hooks;
 use crate::workflow::hooks::event::{self, HookEvent};
 use crate::workflow::hooks::take::take;
-use crate::workflow::hooks::{HookedAgent, hooks_dir, queue, trouble};
+use crate::workflow::hooks::{HookedAgent, hooks_dir};
 use crate::workflow::project::{Project, ProjectOptions};
 
 /// Largest event, in bytes.
@@ -72,7 +73,7 @@ fn queue_event(app: &App, name: &str, payload: Option<&str>) -> anyhow::Result<(
         folder: Some(here.clone()),
         ..event
     };
-    queue::enqueue(&hooks, &event)?;
+    event::enqueue(&hooks, &event)?;
 
     let mut command = process::command(env::current_exe()?);
     command.args(["hook", TAKE]).current_dir(here);
@@ -103,14 +104,14 @@ fn take_events(app: &App) -> anyhow::Result<()> {
         take(&mut project, event, user.as_mut())
     };
 
-    queue::drain_queue(&hooks, &mut take_one)
+    event::drain_queue(&hooks, &mut take_one)
 }
 
 /// Records a failure for `teddy status`, if there is a repository.
 fn note(app: &App, error: &anyhow::Error) {
     let hooks = app.dir().ok().and_then(|here| hooks(app, &here));
     if let Some(hooks) = hooks {
-        trouble::note_error(&hooks, &format!("{error:#}"));
+        hooks::note_error(&hooks, &format!("{error:#}"));
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::cli::app::App;
 use crate::cli::exit;
 use crate::model::acting::AgentProgress;
-use crate::text::redaction::redact;
-use crate::ui::progress::work::AgentWork;
+use crate::text::secret::redact;
+use crate::ui::progress::AgentWork;
 use crate::workflow::race::lane::{self, LaneNews, LaneOrder};
 use crate::workflow::user::{Decision, Event, NobodyToAsk, Question, ReviewRequest, User};
 

@@ -1,6 +1,6 @@
 //! A changed path.
 
-use crate::git::object::entry::{EntryMode, TreeEntry};
+use crate::git::object::id::{EntryMode, TreeEntry};
 
 /// A path at which two trees differ; never a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,16 +1,19 @@
 //! Packs the objects that an untrusted HEAD reaches and the user's repository lacks.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use gix::ObjectId;
-use gix::objs::{CommitRef, Exists as _, Kind, TagRef, TreeRefIter};
+use gix::objs::{CommitRef, Exists as _, Find as _, FindHeader as _, Kind, TagRef, TreeRefIter};
+use gix::zlib::Decompress;
+use gix::zlib::stream::inflate;
 
-use super::UnsoundCommit;
-use super::store::ForeignStore;
-use crate::git::keep::pack::keep;
-use crate::git::keep::pack::{Pack, deflated};
+use super::quarantine::Quarantine;
+use super::{MAX_OBJECT, UnsoundCommit};
+use crate::git::keep::pack::{Pack, deflated, keep};
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
+use crate::host::file::Root;
 
 const MAX_OBJECTS: usize = 500_000;
 const MAX_BYTES: u64 = 2 << 30;
@@ -149,5 +152,180 @@ pub(in crate::git) fn links(
             Some(vec![(tag.target(), tag.target_kind)])
         }
         Kind::Blob => Some(Vec::new()),
+    }
+}
+
+const MAX_OBJECT_HEADER: usize = 32;
+
+pub(super) struct ForeignStore<'a> {
+    repository: &'a Repository,
+    /// The untrusted git directory.
+    git: &'a Root,
+    quarantine: &'a Quarantine,
+    /// Its packs with our own indexes, loaded on first use. Inner `None` if there are none.
+    packs: Option<Option<gix::OdbHandle>>,
+}
+
+impl<'a> ForeignStore<'a> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        git: &'a Root,
+        quarantine: &'a Quarantine,
+    ) -> ForeignStore<'a> {
+        ForeignStore {
+            repository,
+            git,
+            quarantine,
+            packs: None,
+        }
+    }
+
+    /// Reads an object and verifies its hash; `None` if it does not exist.
+    pub(super) fn read(&mut self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
+        let object = match self.loose(id)? {
+            Some(object) => Some(object),
+            None => self.packed(id)?,
+        };
+        let Some((kind, data)) = object else {
+            return Ok(None);
+        };
+        let hashed = gix::objs::compute_hash(self.repository.gix.object_hash(), kind, &data);
+        anyhow::ensure!(
+            hashed.is_ok_and(|hashed| hashed == id),
+            UnsoundCommit(format!("object {id} is not what its name says"))
+        );
+
+        Ok(Some((kind, data)))
+    }
+
+    fn loose(&self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
+        let hex = id.to_hex().to_string();
+        let path = PathBuf::from(format!("objects/{}/{}", &hex[..2], &hex[2..]));
+        match self.git.read(&path, MAX_OBJECT) {
+            Ok(packed) => match inflate_object(&packed, MAX_OBJECT) {
+                Ok(object) => Ok(Some(object)),
+                Err(why) => anyhow::bail!(UnsoundCommit(format!("object {id} {why}"))),
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+                anyhow::bail!(UnsoundCommit(format!("object {id} is too large")))
+            }
+            // Whatever the error, the object can still be in a pack.
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn packed(&mut self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
+        if self.packs.is_none() {
+            self.packs = Some(self.quarantine.copy_packs(self.repository, self.git)?);
+        }
+
+        let Some(packs) = self.packs.as_ref().and_then(Option::as_ref) else {
+            return Ok(None);
+        };
+        let damaged = |_| UnsoundCommit(format!("object {id} cannot be read"));
+        let Some(header) = packs.try_header(&id).map_err(damaged)? else {
+            return Ok(None);
+        };
+        anyhow::ensure!(
+            header.size <= MAX_OBJECT,
+            UnsoundCommit(format!("object {id} is too large"))
+        );
+        let mut buffer = Vec::new();
+        let object = packs.try_find(&id, &mut buffer).map_err(damaged)?;
+
+        Ok(object.map(|data| (data.kind, data.data.to_vec())))
+    }
+}
+
+/// Inflates and parses a loose object, or returns the reason why it is invalid.
+fn inflate_object(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> {
+    let (mut source, mut state) = (packed, Decompress::new());
+    let mut head = [0; MAX_OBJECT_HEADER];
+    let length = inflate::read(&mut source, &mut state, &mut head).map_err(|_| DAMAGED_OBJECT)?;
+    let end = head[..length].iter().position(|&byte| byte == 0);
+    let end = end.ok_or(DAMAGED_OBJECT)?;
+    let text = str::from_utf8(&head[..end]).map_err(|_| DAMAGED_OBJECT)?;
+    let (kind, size) = text.split_once(' ').ok_or(DAMAGED_OBJECT)?;
+    let kind = Kind::from_bytes(kind.as_bytes()).map_err(|_| DAMAGED_OBJECT)?;
+    let size: u64 = size.parse().map_err(|_| DAMAGED_OBJECT)?;
+
+    if size > limit {
+        return Err("is too large");
+    }
+
+    let size = usize::try_from(size).map_err(|_| DAMAGED_OBJECT)?;
+    let mut data = head[end + 1..length].to_vec();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read =
+            inflate::read(&mut source, &mut state, &mut buffer).map_err(|_| DAMAGED_OBJECT)?;
+        data.extend_from_slice(&buffer[..read]);
+        if data.len() > size {
+            return Err(DAMAGED_OBJECT);
+        }
+
+        if read == 0 {
+            break;
+        }
+    }
+
+    if data.len() == size {
+        Ok((kind, data))
+    } else {
+        Err(DAMAGED_OBJECT)
+    }
+}
+
+const DAMAGED_OBJECT: &str = "is damaged";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deflated(bytes: &[u8]) -> Vec<u8> {
+        use std::io::Write as _;
+        let level = gix::zlib::Compression::BEST_SPEED;
+        let mut stream = gix::zlib::stream::deflate::Write::new(Vec::new(), level);
+        stream.write_all(bytes).unwrap();
+        stream.flush().unwrap();
+        stream.into_inner()
+    }
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: Result<(Kind, &[u8]), &str>) {
+        let actual = inflate_object(&deflated(bytes), 1000);
+        let actual = actual.as_ref().map(|(kind, data)| (*kind, data.as_slice()));
+        assert_eq!(actual.map_err(|why| *why), expected);
+    }
+
+    #[test]
+    fn an_object_is_its_head_and_as_many_bytes_as_that_says() {
+        check(b"blob 0\0", Ok((Kind::Blob, b"")));
+        check(b"tree 3\0abc", Ok((Kind::Tree, b"abc")));
+        let long = "x".repeat(999);
+        check(
+            format!("commit 999\0{long}").as_bytes(),
+            Ok((Kind::Commit, long.as_bytes())),
+        );
+    }
+
+    #[test]
+    fn an_object_that_is_none_is_refused() {
+        for bytes in [
+            &b""[..],
+            b"blob",
+            b"blob 3",
+            b"blob 3\0ab",
+            b"blob 3\0abcd",
+            b"blob -1\0",
+            b"blob 3 \0abc",
+            b"thing 3\0abc",
+            b"blob 00000000000000000000000000000003\0abc",
+        ] {
+            check(bytes, Err("is damaged"));
+        }
+        check(b"blob 1001\0", Err("is too large"));
+        check(b"blob 99999999999999999999999\0", Err("is damaged"));
+        assert_eq!(inflate_object(b"garbage", 1000), Err("is damaged"));
     }
 }

@@ -5,16 +5,24 @@
 //! when the same content is added, and cannot read anything that refers to it. So such a file is
 //! treated as missing.
 
-use std::io::{ErrorKind, Read as _};
+use std::collections::BTreeSet;
+use std::fs::{DirEntry, File, Metadata};
+use std::io::{BufReader, ErrorKind, Read as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use gix::zlib::Decompress;
+use gix::zlib::stream::inflate;
 
+use crate::git::keep::pack::keep;
 use crate::git::keep::store_access::{self, ReadExtent};
-use crate::git::object::absent;
-use crate::git::object::{Commit, CommitId};
+use crate::git::object::{Commit, CommitId, absent};
 use crate::git::repository::Repository;
-use crate::host::file::{make_dirs, open_regular, read_regular_text, write_atomic};
+use crate::host::file::failure;
+use crate::host::file::{
+    is_out_of_reach, make_dirs, open_regular, read_regular_text, write_atomic,
+};
 use crate::host::machine;
 
 /// File below `teddy/` with the boot id of the last check.
@@ -28,6 +36,7 @@ const OUT_OF_REACH: [&str; 5] = [
     "Too many open files",
     "Cannot allocate memory",
 ];
+
 /// Sane boot ids are far shorter.
 const MAX_BOOT: u64 = 1024;
 
@@ -165,6 +174,350 @@ fn lacks_zlib_header(path: &Path) -> bool {
     match file.read_exact(&mut header) {
         Ok(()) => header[0] & 0x0f != 8 || u16::from_be_bytes(header) % 31 != 0,
         Err(error) => error.kind() == ErrorKind::UnexpectedEof,
+    }
+}
+
+// Moves loose objects away whose content does not match their name.
+//
+// An unconfined command can write objects. It can predict the id of a file that TeDDy will write,
+// and store other bytes under that name first; TeDDy would then treat the object as already
+// written. Neither git nor gix verifies the hash of a loose object when it reads it. So objects
+// that appeared or changed while such commands ran are verified right afterwards, before anything
+// depends on them.
+
+/// Inflation limit in bytes; a larger object is treated as false.
+const MAX_INFLATED: u64 = 4 << 30;
+
+/// A time of the file system's clock: seconds and nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FsTime(i64, i64);
+
+impl FsTime {
+    /// Returns the ctime, which changes with content, name and location.
+    pub(in crate::git) fn of(metadata: &Metadata) -> FsTime {
+        FsTime(metadata.ctime(), metadata.ctime_nsec())
+    }
+}
+
+/// Returns the current time of the file system that contains TeDDy's directory.
+pub fn fs_now(repository: &Repository) -> anyhow::Result<FsTime> {
+    let dir = repository.teddy_dir();
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    let file = tempfile::Builder::new().prefix("moment-").tempfile_in(&dir);
+    let metadata = file
+        .and_then(|file| file.as_file().metadata())
+        .with_context(|| format!("cannot write in `{}`", dir.display()))?;
+
+    Ok(FsTime(metadata.ctime(), metadata.ctime_nsec()))
+}
+
+/// Moves loose objects to `undo/objects` that changed since a moment and do not match their name.
+/// Returns their names.
+pub fn quarantine_false_objects(
+    repository: &Repository,
+    since: FsTime,
+) -> anyhow::Result<Vec<String>> {
+    let objects = repository.common_dir().join("objects");
+    let mut quarantined = Vec::new();
+    for first in 0..=0xff_u8 {
+        let start = format!("{first:02x}");
+        for entry in std::fs::read_dir(objects.join(&start))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let Some(name) = changed_object_name(repository, &start, &entry, since) else {
+                continue;
+            };
+            let path = entry.path();
+            let is_right = matches_object_id(&path, &name, repository.gix.object_hash());
+            if !is_right.with_context(|| format!("cannot read `{}`", path.display()))?
+                && quarantine_object(repository, &entry.path(), &name)?
+            {
+                quarantined.push(name);
+            }
+        }
+    }
+
+    Ok(quarantined)
+}
+
+fn changed_object_name(
+    repository: &Repository,
+    start: &str,
+    entry: &DirEntry,
+    since: FsTime,
+) -> Option<String> {
+    let name = format!("{start}{}", entry.file_name().to_str()?);
+    let is_id = name.len() == repository.gix.object_hash().len_in_hex()
+        && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let metadata = entry.metadata().ok().filter(|_| is_id)?;
+    (FsTime(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
+}
+
+/// Returns whether a loose object's bytes have the hash that its name says: what is compressed is
+/// the very text that is hashed. A file that cannot be read is an error.
+pub(super) fn matches_object_id(
+    path: &Path,
+    name: &str,
+    kind: gix::hash::Kind,
+) -> std::io::Result<bool> {
+    // A pipe would never answer, and git writes no links.
+    if !path
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_file())
+    {
+        return Ok(false);
+    }
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        file => file?,
+    };
+
+    let (mut reader, mut state, mut hasher) = (
+        BufReader::new(file),
+        Decompress::new(),
+        gix::hash::hasher(kind),
+    );
+    let (mut buffer, mut total) = (vec![0; 64 * 1024], 0_u64);
+    loop {
+        match inflate::read(&mut reader, &mut state, &mut buffer) {
+            Ok(0) => break,
+            Ok(length) => {
+                hasher.update(&buffer[..length]);
+                total += length as u64;
+            }
+            // The system's error, not that of the decompression.
+            Err(error) if error.raw_os_error().is_some() => return Err(error),
+            Err(_) => return Ok(false),
+        }
+
+        if total > MAX_INFLATED {
+            return Ok(false);
+        }
+    }
+
+    Ok(hasher
+        .try_finalize()
+        .is_ok_and(|id| id.to_hex().to_string().as_str() == name))
+}
+
+// Finds and moves away packs that power loss has torn, because git would fail on them forever.
+//
+// A pack is renamed into place before its content is on disk. A session's ref waits for the
+// content, but the name stays: `git gc` fails, and TeDDy would treat its objects as written. A
+// pack that is still being written is not affected, because it gets its name when it is complete.
+
+/// Moves empty packs, and torn packs of ours, to `undo/packs`. Returns their names. The caller
+/// holds the repository lock.
+pub fn quarantine_truncated_packs(repository: &Repository) -> anyhow::Result<Vec<String>> {
+    let files = keep::pack_files(repository)?;
+    // Most of those that were made here were joined to others since.
+    let existing: BTreeSet<PathBuf> = files.iter().map(|path| path.with_extension("")).collect();
+    let mut truncated: BTreeSet<PathBuf> = files
+        .iter()
+        .filter(|path| is_empty_pack(path))
+        .map(|path| path.with_extension(""))
+        .collect();
+    for pack in keep::listed_packs(repository) {
+        if existing.contains(&pack) && !has_valid_trailer(&pack)? {
+            truncated.insert(pack);
+        }
+    }
+    truncated
+        .iter()
+        .try_for_each(|pack| quarantine_pack(repository, pack))?;
+
+    Ok(truncated
+        .iter()
+        .filter_map(|pack| Some(pack.file_name()?.to_str()?.to_owned()))
+        .collect())
+}
+
+/// Moves the files of a pack away, the index first.
+fn quarantine_pack(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
+    let quarantine_dir = repository.teddy_dir().join("undo").join("packs");
+    make_dirs(&quarantine_dir)
+        .with_context(|| format!("cannot make `{}`", quarantine_dir.display()))?;
+    for path in ["idx", "pack", "keep"].map(|ending| pack.with_extension(ending)) {
+        match std::fs::rename(
+            &path,
+            quarantine_dir.join(path.file_name().unwrap_or_default()),
+        ) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error)
+                    .with_context(|| format!("cannot move the damaged pack `{}`", path.display()));
+            }
+            _ => {}
+        }
+    }
+
+    Ok(())
+}
+
+fn is_empty_pack(path: &Path) -> bool {
+    let is_pack = path
+        .extension()
+        .is_some_and(|ending| ending == "pack" || ending == "idx");
+    is_pack
+        && path
+            .file_stem()
+            .is_some_and(|name| name.to_string_lossy().starts_with("pack-"))
+        && path
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+}
+
+/// Returns whether a pack made here ends with the checksum that its index names, as far as they are
+/// there. What power took reads as zeros, or is cut off. A file that cannot be read is an error: its
+/// bytes may be all right.
+fn has_valid_trailer(pack: &Path) -> std::io::Result<bool> {
+    let Some(length) = pack
+        .file_name()
+        .and_then(|name| parse_hex_id(name.to_str()?.strip_prefix("pack-")?))
+        .map(|id| id.len())
+    else {
+        return Ok(true);
+    };
+    let end = |ending: &str, count: usize| match read_trailer(&pack.with_extension(ending), count) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if is_out_of_reach(&error) => Err(error),
+        read => Ok(Some(read.unwrap_or_default())),
+    };
+
+    // An index ends with the pack's checksum and its own.
+    let (pack, index) = (end("pack", length)?, end("idx", 2 * length)?);
+    let recorded = index
+        .as_ref()
+        .map(|sums| sums.split_at(length.min(sums.len())));
+    let ends = [
+        pack.as_deref(),
+        recorded.map(|(pack, _)| pack),
+        recorded.map(|(_, own)| own),
+    ];
+    let is_lost = |sum: &[u8]| sum.iter().all(|byte| *byte == 0);
+    if ends.iter().flatten().any(|sum| is_lost(sum)) {
+        return Ok(false);
+    }
+
+    Ok(match ends {
+        [Some(pack), Some(recorded), _] => pack == recorded,
+        _ => true,
+    })
+}
+
+fn read_trailer(path: &Path, count: usize) -> std::io::Result<Vec<u8>> {
+    let file = open_regular(path)?;
+    let during = |error| failure("read", path, error);
+    let length = file.metadata().map_err(during)?.len();
+    let start = length
+        .checked_sub(count as u64)
+        .ok_or(ErrorKind::UnexpectedEof)?;
+    let mut bytes = vec![0; count];
+    file.read_exact_at(&mut bytes, start).map_err(during)?;
+    Ok(bytes)
+}
+
+fn parse_hex_id(text: &str) -> Option<Vec<u8>> {
+    gix::ObjectId::from_hex(text.as_bytes())
+        .ok()
+        .map(|id| id.as_slice().to_vec())
+}
+
+/// Result of an attempt to return an object or pack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoreOutcome {
+    /// It is.
+    Restored,
+    /// It stays where it is, and why.
+    Refused(String),
+}
+
+/// Quarantine of packs.
+pub fn quarantined_packs_dir(repository: &Repository) -> PathBuf {
+    repository.teddy_dir().join("undo").join("packs")
+}
+
+/// Quarantine of loose objects.
+pub fn quarantined_objects_dir(repository: &Repository) -> PathBuf {
+    repository.teddy_dir().join("undo").join("objects")
+}
+
+/// Puts a pack back, given by its name without an ending, once git has read all of it. Its index is
+/// made anew.
+pub fn restore_pack(repository: &Repository, name: &str) -> anyhow::Result<RestoreOutcome> {
+    let quarantine = quarantined_packs_dir(repository);
+    let from = quarantine.join(format!("{name}.pack"));
+    let to = keep::pack_dir(repository).join(format!("{name}.pack"));
+    if from.symlink_metadata().is_err() {
+        return Ok(RestoreOutcome::Refused(
+            "only its index was quarantined".to_owned(),
+        ));
+    }
+    if to.symlink_metadata().is_ok() {
+        return Ok(RestoreOutcome::Refused(
+            "there is a pack of this name".to_owned(),
+        ));
+    }
+
+    let index = quarantine.join(format!("{name}.new.idx"));
+    remove_if_exists(&index)?;
+    let output = repository
+        .git()?
+        .args(["-c", "pack.writeReverseIndex=false", "index-pack", "-o"])
+        .args([&index, &from])
+        .output()
+        .context("starting git index-pack")?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Ok(RestoreOutcome::Refused(format!(
+            "it is damaged: {}",
+            stderr.trim()
+        )));
+    }
+
+    // The pack first: git finds one by its index.
+    move_file(&from, &to)?;
+    move_file(&index, &to.with_extension("idx"))?;
+    for ending in ["idx", "keep"] {
+        remove_if_exists(&from.with_extension(ending))?;
+    }
+    Ok(RestoreOutcome::Restored)
+}
+
+/// Puts a loose object back if its bytes have the hash that its name says.
+pub fn restore_object(repository: &Repository, name: &str) -> anyhow::Result<RestoreOutcome> {
+    let from = quarantined_objects_dir(repository).join(name);
+    let objects = repository.gix.objects.store_ref().path();
+    let Some((dir, file_name)) = name.split_at_checked(2) else {
+        return Ok(RestoreOutcome::Refused(
+            "it is not a valid object".to_owned(),
+        ));
+    };
+    let to = objects.join(dir).join(file_name);
+    if to.symlink_metadata().is_ok() {
+        return Ok(RestoreOutcome::Refused("the object is there".to_owned()));
+    }
+    if !matches_object_id(&from, name, repository.gix.object_hash())? {
+        return Ok(RestoreOutcome::Refused("it is damaged".to_owned()));
+    }
+
+    make_dirs(&objects.join(dir)).context("making a directory for the object")?;
+    move_file(&from, &to)?;
+    Ok(RestoreOutcome::Restored)
+}
+
+fn move_file(from: &Path, to: &Path) -> anyhow::Result<()> {
+    std::fs::rename(from, to)
+        .with_context(|| format!("cannot move `{}` to `{}`", from.display(), to.display()))
+}
+
+fn remove_if_exists(path: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing `{}`", path.display()))
+        }
+        _ => Ok(()),
     }
 }
 

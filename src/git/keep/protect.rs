@@ -5,28 +5,32 @@
 //! the `.keep` file is removed. To limit the number of packs, a new pack absorbs older ones
 //! ([`pack_merge`]).
 
-mod pack_merge;
-
-use std::collections::HashSet;
-use std::path::PathBuf;
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::Kind;
+use gix::objs::tree::EntryRef;
 use gix_pack::index::File as Index;
 
 use crate::git::During as _;
 use crate::git::keep::damaged;
-use crate::git::keep::missing;
-use crate::git::keep::pack::keep;
-use crate::git::keep::pack::private_blobs;
-use crate::git::keep::pack::{Pack, deflated, is_own};
-use crate::git::object::absent;
+use crate::git::keep::pack::old::{OldPack, PackedBytes, is_delta};
+use crate::git::keep::pack::private_blobs::{self, private_packs};
+use crate::git::keep::pack::{LIST, Pack, deflated, deflated_delta, is_own, keep};
 use crate::git::object::id::TagId;
-use crate::git::object::large;
-use crate::git::object::staged;
-use crate::git::object::{Commit, CommitId, TreeId};
+use crate::git::object::large::{self, Stored};
+use crate::git::object::tree::{RawEntries, StoredTree};
+use crate::git::object::writer;
+use crate::git::object::writer::NewObject;
+use crate::git::object::{Commit, CommitId, TreeId, absent};
 use crate::git::repository::Repository;
+use crate::host::file::write_cache;
 
 /// Whether to absorb small packs of earlier turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,14 +59,14 @@ pub fn protect_commits(
     policy: MergePolicy,
 ) -> anyhow::Result<Option<ProtectedObjects>> {
     private_blobs::note_stored(repository)?;
-    let staged = staged::staged_objects(repository);
+    let staged = writer::staged_objects(repository);
     let new: HashSet<ObjectId> = staged.iter().map(|(id, ..)| *id).collect();
     let (mut objects, mut missing_trees) = (Vec::new(), Vec::new());
     for &id in commits {
         let Ok(Commit { tree, .. }) = repository.commit(id) else {
             return Ok(None);
         };
-        let new_objects = missing::find_new_objects(repository, tree, complete, &new)?;
+        let new_objects = find_new_objects(repository, tree, complete, &new)?;
         objects.push(id.0);
         objects.extend(new_objects.present);
         missing_trees.extend(new_objects.missing);
@@ -72,11 +76,11 @@ pub fn protect_commits(
     let mut entries = Vec::with_capacity(objects.len());
     // All staged objects, also those that are not reachable from `commits`: another tree refers to
     // them, and they are not on disk yet.
-    let base = pack_merge::newest_large_tree(repository, &new);
+    let base = newest_large_tree(repository, &new);
     for object in staged {
         entries.push((
             object.0,
-            pack_merge::encode_for_pack(repository, &object, base.as_deref())?,
+            encode_for_pack(repository, &object, base.as_deref())?,
         ));
     }
     objects.retain(|id| !new.contains(id));
@@ -118,14 +122,11 @@ pub fn protect_commits(
         .map(|(_, entry)| entry.len() as u64)
         .sum::<u64>()
         + large.iter().map(|stored| stored.size).sum::<u64>()
-        + keeps
-            .iter()
-            .map(|keep| pack_merge::pack_size(keep))
-            .sum::<u64>();
+        + keeps.iter().map(|keep| pack_size(keep)).sum::<u64>();
     let is_alone = entries.is_empty() && large.is_empty();
     let mut replaced = match policy {
         MergePolicy::Separate => Vec::new(),
-        MergePolicy::Merge => pack_merge::merge_packs(repository, &mut entries, &large, size),
+        MergePolicy::Merge => merge_packs(repository, &mut entries, &large, size),
     };
 
     if is_alone && replaced.len() == 1 {
@@ -146,7 +147,7 @@ pub fn protect_commits(
         }
 
         let keep = pack.finish(repository)?;
-        staged::discard_staged(repository);
+        writer::discard_staged(repository);
         replaced.retain(|old| *old != keep.with_extension(""));
         keeps.push(keep);
     }
@@ -178,16 +179,16 @@ pub fn restore_staged(repository: &Repository) -> anyhow::Result<()> {
 
 /// Writes the staged objects as a pack and returns its `.keep` file.
 fn write_staged(repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
-    let staged = staged::staged_objects(repository);
+    let staged = writer::staged_objects(repository);
     if staged.is_empty() || repository.read_only {
         return Ok(None);
     }
     let mut pack = Pack::new(&keep::pack_dir(repository))?;
     for object in staged {
-        pack.push(object.0, &staged::encode_staged(repository, &object)?)?;
+        pack.push(object.0, &writer::encode_staged(repository, &object)?)?;
     }
     let keep = pack.finish(repository)?;
-    staged::discard_staged(repository);
+    writer::discard_staged(repository);
     Ok(Some(keep))
 }
 
@@ -216,7 +217,7 @@ pub fn release_protected(
         .iter()
         .try_for_each(|keep| keep::release(keep))?;
     // Checked again: a `git gc` can have started since the packs were absorbed.
-    if protected.replaced.is_empty() || pack_merge::is_git_packing(repository) {
+    if protected.replaced.is_empty() || is_git_packing(repository) {
         return Ok(());
     }
 
@@ -233,7 +234,7 @@ pub fn release_protected(
         }
     }
 
-    pack_merge::forget_deleted_packs(repository);
+    forget_deleted_packs(repository);
     Ok(())
 }
 
@@ -261,5 +262,345 @@ fn reuse_keeps(repository: &Repository, objects: &mut Vec<ObjectId>) -> Vec<Path
     used
 }
 
+// Absorbs packs of earlier turns into a new one, to limit their number.
+//
+// A new pack absorbs small packs of at most twice its size, so their number grows with the
+// logarithm of the data, up to [`LARGE_PACK`]. The tree of a very large directory is larger than that,
+// and each turn creates a new one. So the pack of the previous turn is absorbed with its tree
+// stored as a delta of the new one.
+
+/// Length of the list of our packs above which deleted ones are removed from it.
+const MAX_LISTED_PACKS: usize = 100;
+
+/// Size in bytes from which a pack is absorbed only if one of its trees becomes a delta.
+const LARGE_PACK: u64 = 1024 * 1024;
+
+/// Number of newest large packs that are considered.
+const MAX_LARGE_PACKS: usize = 2;
+
+/// Number of deltas at which a pack gets no more; git's default depth of delta chains.
+const MAX_DELTAS: usize = 50;
+
+/// A delta must be at most this fraction (1/`WORTH`) of the object's size.
+const DELTA_FRACTION: u64 = 4;
+
+/// git considers an older `gc.pid` stale.
+const STALE_GC: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// Adds objects of older packs of ours to a new pack of the given size, and returns the absorbed
+/// packs.
+///
+/// Small packs are absorbed smallest first, while each is at most twice the size so far. A large
+/// one is absorbed if one of its large trees becomes a delta of a new one. Only trees that this
+/// process has read become deltas.
+fn merge_packs(
+    repository: &Repository,
+    entries: &mut Vec<PackedBytes>,
+    large: &[Stored],
+    mut size: u64,
+) -> Vec<PathBuf> {
+    if is_git_packing(repository) {
+        return Vec::new();
+    }
+
+    // A pack with a `.keep` file is in use.
+    let packs = own_packs(repository).into_iter();
+    let packs = packs.filter(|pack| !pack.with_extension("keep").exists());
+    let private = private_packs(repository);
+    let packs = packs.filter(|pack| !private.contains(pack));
+    let packs = packs.map(|pack| (pack_size(&pack), pack));
+    let (mut small, large_ones): (Vec<_>, Vec<_>) = packs.partition(|(size, _)| *size < LARGE_PACK);
+    small.sort();
+
+    let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
+    inside.extend(large.iter().map(|stored| stored.id));
+    let trees = repository.memory.large_trees();
+    let (new, old): (Vec<_>, Vec<_>) = trees
+        .into_iter()
+        .partition(|tree| entries.iter().any(|(id, _)| *id == tree.id()));
+
+    let (mut absorbed, hash) = (Vec::new(), repository.gix.object_hash());
+    for (length, pack) in small {
+        if length > 2 * size {
+            break;
+        }
+        // An unreadable pack stays.
+        let objects = OldPack::open(&pack, hash).and_then(|pack| {
+            entries_with_deltas(&pack, [&old, &new])
+                .or_else(|| pack.entries_without(&[], LARGE_PACK))
+        });
+        let Some(objects) = objects else {
+            continue;
+        };
+        entries.extend(objects.into_iter().filter(|(id, _)| inside.insert(*id)));
+        size += length;
+        absorbed.push(pack);
+    }
+
+    if new.is_empty() || old.is_empty() {
+        return absorbed;
+    }
+    for (_, pack) in large_ones.into_iter().rev().take(MAX_LARGE_PACKS) {
+        let opened = OldPack::open(&pack, hash);
+        if let Some(objects) = opened.and_then(|pack| entries_with_deltas(&pack, [&old, &new])) {
+            entries.extend(objects.into_iter().filter(|(id, _)| inside.insert(*id)));
+            absorbed.push(pack);
+        }
+    }
+    absorbed
+}
+
+/// Returns the objects of a pack, with its large trees as deltas of new ones. `None` if it has no
+/// such tree, too many deltas, or is large even without the trees.
+fn entries_with_deltas(
+    pack: &OldPack,
+    [older, new]: [&[Arc<StoredTree>]; 2],
+) -> Option<Vec<PackedBytes>> {
+    let mut deltas = Vec::new();
+    for tree in older {
+        if !pack.has(&tree.id()) {
+            continue;
+        }
+        let length = pack.length_of(&tree.id())?;
+        let delta = new.iter().filter_map(|base| delta_of(tree, base, length));
+        deltas.extend(delta.min_by_key(|(_, entry)| entry.len()));
+    }
+    if deltas.is_empty() {
+        return None;
+    }
+
+    let replaced: Vec<ObjectId> = deltas.iter().map(|(id, _)| *id).collect();
+    let mut entries = pack.entries_without(&replaced, LARGE_PACK)?;
+    let is_deep = entries.iter().filter(|(_, entry)| is_delta(entry)).count() >= MAX_DELTAS;
+    entries.extend(deltas);
+    (!is_deep).then_some(entries)
+}
+
+/// Returns a tree as a delta of another one, if it is much shorter than `length`.
+fn delta_of(tree: &StoredTree, base: &StoredTree, length: u64) -> Option<PackedBytes> {
+    let entry = deflated_delta((base.id(), base.data()), tree.data()).ok()?;
+    (entry.len() as u64 <= length / DELTA_FRACTION).then(|| (tree.id(), entry))
+}
+
+fn newest_large_tree(
+    repository: &Repository,
+    objects: &HashSet<ObjectId>,
+) -> Option<Arc<StoredTree>> {
+    let trees = repository.memory.large_trees();
+    trees.into_iter().find(|tree| objects.contains(&tree.id()))
+}
+
+/// Encodes a staged object. Another large tree, for example that of the user's files, becomes a
+/// delta of `base`, which must be in the same pack.
+fn encode_for_pack(
+    repository: &Repository,
+    object: &NewObject,
+    base: Option<&StoredTree>,
+) -> anyhow::Result<Vec<u8>> {
+    let (id, _, bytes) = object;
+    let other = base.filter(|base| base.id() != *id);
+    let tree = other.and_then(|_| repository.memory.large_tree(*id));
+    let delta = other.zip(tree);
+    let delta = delta.and_then(|(base, tree)| delta_of(&tree, base, bytes.len() as u64));
+    match delta {
+        Some((_, entry)) => Ok(entry),
+        None => writer::encode_staged(repository, object),
+    }
+}
+
+/// Returns whether we must not delete packs: a running `git gc` has listed them and would fail, or
+/// a multi-pack index refers to them.
+fn is_git_packing(repository: &Repository) -> bool {
+    let age = |path: &Path| {
+        std::fs::metadata(path)
+            .ok()?
+            .modified()
+            .ok()
+            .map(|time| time.elapsed().unwrap_or_default())
+    };
+    let runs = age(&repository.common_dir().join("gc.pid")).is_some_and(|age| age < STALE_GC);
+    runs || ["multi-pack-index", "multi-pack-index.d"]
+        .iter()
+        .any(|name| keep::pack_dir(repository).join(name).exists())
+}
+
+fn forget_deleted_packs(repository: &Repository) {
+    if keep::listed_packs(repository).len() <= MAX_LISTED_PACKS {
+        return;
+    }
+    // What cannot be listed is not gone.
+    let Ok(existing) = keep::pack_files(repository) else {
+        return;
+    };
+    let names: String = own_among(repository, &existing)
+        .iter()
+        .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
+        .collect();
+    // Nothing depends on the list.
+    let _ = write_cache(&repository.teddy_dir().join(LIST), names.as_bytes());
+}
+
+fn own_packs(repository: &Repository) -> Vec<PathBuf> {
+    let existing = keep::pack_files(repository).unwrap_or_default();
+    own_among(repository, &existing)
+}
+
+/// Returns the packs that were made here and whose index is among some files. Most of those on the
+/// list are gone: the directory is read once instead of asked for each.
+fn own_among(repository: &Repository, existing: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let mut own = keep::listed_packs(repository);
+    own.retain(|pack| existing.contains(&pack.with_extension("idx")));
+    own
+}
+
+fn pack_size(pack: &Path) -> u64 {
+    std::fs::metadata(pack.with_extension("pack")).map_or(0, |metadata| metadata.len())
+}
+
+// Finds the objects of a tree that other, complete trees do not contain. They must be protected
+// before a ref moves, because nothing else is known to reach them.
+
+/// Objects of a tree that are not in others.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct NewObjects {
+    /// Readable trees, and the objects they contain.
+    pub present: Vec<ObjectId>,
+    /// Missing trees, whose contents are unknown.
+    pub missing: Vec<ObjectId>,
+}
+
+/// Returns the objects of a tree that the `whole` trees do not contain at the same path.
+///
+/// A file in `new` is included if the first of the `whole` trees with its directory lacks it; the
+/// others are not searched. Commits of submodules are not included.
+pub fn find_new_objects(
+    repository: &Repository,
+    tree: TreeId,
+    complete: &[TreeId],
+    new: &HashSet<ObjectId>,
+) -> anyhow::Result<NewObjects> {
+    let mut new_objects = NewObjects::default();
+    let mut pairs = vec![(
+        tree.0,
+        complete.iter().map(|tree| tree.0).collect::<Vec<_>>(),
+    )];
+    while let Some((tree, complete)) = pairs.pop() {
+        if complete.contains(&tree) {
+            continue;
+        }
+
+        let Some(entries) = repository.stored_tree_if_present(tree)? else {
+            new_objects.missing.push(tree);
+            continue;
+        };
+
+        new_objects.present.push(tree);
+        let mut cursors: Vec<_> = complete
+            .into_iter()
+            .map(|base| TreeCursor::new(repository, base))
+            .collect();
+
+        let mut entries = entries.entries();
+        while let Some(raw) = entries.peek()? {
+            entries.pass(Some(raw));
+            // Nearly all entries of a large directory equal those of the first other tree.
+            if cursors
+                .first_mut()
+                .is_some_and(|cursor| cursor.skip_equal(raw))
+            {
+                continue;
+            }
+            let entry = entries.decoded(raw)?;
+            let is_new_file = !entry.mode.is_tree() && new.contains(entry.oid);
+            let searched = if is_new_file { 1 } else { cursors.len() };
+            let others = cursors.iter_mut().take(searched).skip(1);
+            if others.into_iter().any(|cursor| cursor.skip_equal(raw)) {
+                continue;
+            }
+            let before: Vec<_> = cursors
+                .iter_mut()
+                .take(searched)
+                .filter_map(|cursor| cursor.find_same_name(&entry))
+                .collect();
+            let oid = entry.oid.to_owned();
+            if before.contains(&oid) || entry.mode.is_commit() {
+                continue;
+            }
+
+            if entry.mode.is_tree() {
+                pairs.push((oid, before));
+            } else {
+                new_objects.present.push(oid);
+            }
+        }
+    }
+
+    Ok(new_objects)
+}
+
+/// Iterates over a tree in step with another one. Both are in git's order, so even a large
+/// directory is read once, and only when needed.
+struct TreeCursor<'r> {
+    repository: &'r Repository,
+    id: ObjectId,
+    /// `None` if the tree is unreadable, for example in a partial clone. It then counts as empty.
+    tree: OnceCell<Option<Arc<StoredTree>>>,
+    /// Number of bytes already passed.
+    passed: usize,
+}
+
+impl<'r> TreeCursor<'r> {
+    fn new(repository: &'r Repository, id: ObjectId) -> TreeCursor<'r> {
+        TreeCursor {
+            repository,
+            id,
+            tree: OnceCell::new(),
+            passed: 0,
+        }
+    }
+
+    fn entries(&self) -> Option<RawEntries<'_>> {
+        let read = || {
+            self.repository
+                .stored_tree_if_present(self.id)
+                .ok()
+                .flatten()
+        };
+        let tree = self.tree.get_or_init(read).as_ref()?;
+        Some(tree.entries_from(self.passed))
+    }
+
+    /// Skips the next entry if it equals `raw`.
+    fn skip_equal(&mut self, raw: &[u8]) -> bool {
+        let is_next = self.entries().is_some_and(|entries| entries.is_next(raw));
+        self.passed += if is_next { raw.len() } else { 0 };
+        is_next
+    }
+
+    /// Returns the object at the place of the other tree's next entry: same name, and both
+    /// directories or both not.
+    fn find_same_name(&mut self, entry: &EntryRef<'_>) -> Option<ObjectId> {
+        loop {
+            let entries = self.entries()?;
+            let raw = entries.peek().ok()??;
+            let candidate = entries.decoded(raw).ok()?;
+            let (order, id, length) = (candidate.cmp(entry), candidate.oid.to_owned(), raw.len());
+            if order == Ordering::Greater {
+                return None;
+            }
+            self.passed += length;
+            if order == Ordering::Equal {
+                return Some(id);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod pack_merge_tests;
+
+#[cfg(test)]
+mod missing_tests;

@@ -6,6 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -14,29 +15,36 @@ use anyhow::Context as _;
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::index;
-use super::links::link_ignored;
-use super::message::{CommitMessage, watch_editor};
 use crate::git::keep::durable::note_written;
 use crate::git::keep::pack::private_blobs;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::git::user_git::{in_checkout, run_checked, run_with_input, silent_git, user_git};
+use crate::host::file::{read_regular, read_regular_text};
 use crate::host::foreground::{self, Foreground};
 use crate::host::process;
+use crate::text::shell_word::shell_word;
 
 /// Held by TeDDy, by git and by all that git starts, as long as one of them lives.
 const LOCK: &str = "lock";
+
 /// The index from which git commits.
 const INDEX_FILE: &str = "index";
+
 /// A copy of it, with what a hook changed in the files.
 const REPAIRED: &str = "repaired";
+
 const MESSAGE_FILE: &str = "message";
+
 /// Ignore rules for the links in the separate directory.
 const RULES: &str = "ignored";
+
 /// The separate directory.
 const FILES: &str = "files";
+
 /// The worktree of a new branch.
 const WORKTREE: &str = "teddy-land";
+
 /// Hooks that git runs for a commit.
 const HOOKS: [&str; 4] = [
     "pre-commit",
@@ -44,6 +52,7 @@ const HOOKS: [&str; 4] = [
     "commit-msg",
     "post-commit",
 ];
+
 /// More commits than this are no work of hooks.
 const MAX_COMMITS: usize = 64;
 
@@ -419,4 +428,158 @@ fn setting(name: &str, path: &Path) -> OsString {
     [OsStr::new(name), OsStr::new("="), path.as_os_str()]
         .into_iter()
         .collect()
+}
+
+// Links the user's ignored files into a scratch worktree, because hooks need `node_modules` or a
+// virtual environment.
+
+// Dependencies of a project are fewer; the rest is build output.
+const MAX_LINKS: usize = 1000;
+
+const MAX_RULE_FILE: u64 = 1 << 20;
+
+/// Links each ignored file or directory whose parent exists in the worktree and whose path is free,
+/// and writes rules by which git ignores the links.
+pub(super) fn link_ignored(
+    repository: &Repository,
+    worktree: &Path,
+    rules: &Path,
+) -> anyhow::Result<()> {
+    let own = repository.global_file("core.excludesFile", "ignore");
+    let mut text = read_regular(&own, MAX_RULE_FILE).unwrap_or_default();
+    for path in ignored_paths(repository)?.iter().take(MAX_LINKS) {
+        let name = OsStr::from_bytes(path);
+        let target = repository.workdir().join(name);
+        // The directory of the sessions' worktrees can be in the project.
+        if worktree.starts_with(&target) {
+            continue;
+        }
+
+        match std::os::unix::fs::symlink(&target, worktree.join(name)) {
+            Ok(()) => text.extend(ignore_rule(path)),
+            // Linked for an earlier commit, tracked, or in an untracked directory.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                text.extend(ignore_rule(path))
+            }
+            Err(_) => {}
+        }
+    }
+
+    Ok(std::fs::write(rules, text)?)
+}
+
+/// Returns the ignored files and directories; a directory covers everything in it.
+fn ignored_paths(repository: &Repository) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut git = in_checkout(silent_git(repository.workdir())?, repository);
+    git.args(["ls-files", "--others", "--ignored", "--exclude-standard"])
+        .args(["--directory", "-z"]);
+    let list = run_checked(&mut git, "list what it ignores")?;
+    let paths = list.split(|byte| *byte == 0);
+    let paths = paths.map(|path| path.strip_suffix(b"/").unwrap_or(path));
+
+    Ok(paths
+        .filter(|path| !path.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect())
+}
+
+fn ignore_rule(path: &[u8]) -> Vec<u8> {
+    let mut rule = b"\n/".to_vec();
+    for byte in path {
+        if b"\\*?[ ".contains(byte) {
+            rule.push(b'\\');
+        }
+        rule.push(*byte);
+    }
+
+    rule.push(b'\n');
+    rule
+}
+
+const EDITOR_SCRIPT: &str = "editor";
+
+/// Trailers that do not count as a message, one per line.
+const TRAILERS_FILE: &str = "trailers";
+
+const MAX_TEMPLATE: u64 = 1 << 20;
+
+/// The message of a commit, as git gets it.
+#[derive(Debug, Clone, Default)]
+pub struct CommitMessage {
+    /// The text, with its trailers.
+    pub text: String,
+    /// The user's editor opens it first.
+    pub edit: bool,
+    /// The comment character, if the user's would remove a line of the draft.
+    pub comment: Option<char>,
+    /// Comments begin with this; `None` if git chooses it.
+    pub comment_prefix: Option<String>,
+    /// Whether git removes comments once the editor has ended.
+    pub strips_comments: bool,
+    /// Trailers of ours. A message of trailers alone is empty.
+    pub trailers: Vec<String>,
+}
+
+/// Makes git take a message for empty from which the user removed everything but our trailers:
+/// the first of them would become the subject.
+pub(super) fn watch_editor(
+    repository: &Repository,
+    dir: &Path,
+    git: &mut Command,
+    message: &CommitMessage,
+) -> anyhow::Result<()> {
+    let Some(comment) = &message.comment_prefix else {
+        return Ok(());
+    };
+    let mut ask = in_checkout(user_git(repository.workdir())?, repository);
+    let editor = run_checked(ask.args(["var", "GIT_EDITOR"]), "name an editor")?;
+    let editor = String::from_utf8_lossy(&editor).trim().to_owned();
+    if editor == ":" {
+        return Ok(());
+    }
+
+    let (script, trailers) = (dir.join(EDITOR_SCRIPT), dir.join(TRAILERS_FILE));
+    std::fs::write(&trailers, message.trailers.join("\n") + "\n")?;
+    let comment: String = comment.chars().map(escape_for_pattern).collect();
+    let uncommented = match message.strips_comments {
+        true => format!("grep -v '^{comment}'"),
+        false => "cat".to_owned(),
+    };
+    let text = format!(
+        "{editor} \"$@\" || exit\n\
+         sed '/^{comment} -* >8 -*$/,$d' \"$1\" | {uncommented} |\n\
+         grep -vxF -f {} | grep -v '^Signed-off-by: ' | grep -q '[^[:space:]]' || : >\"$1\"\n",
+        shell_word(trailers.as_os_str().as_encoded_bytes()),
+    );
+    std::fs::write(&script, text)?;
+    let script = shell_word(script.as_os_str().as_encoded_bytes());
+    git.env("GIT_EDITOR", format!("sh {script}"));
+    Ok(())
+}
+
+/// Returns the user's template of a message, if there is one.
+pub fn message_template(repository: &Repository) -> Option<String> {
+    let snapshot = repository.gix.config_snapshot();
+    let path = snapshot.trusted_path("commit.template").ok().flatten()?;
+    let path = repository.workdir().join(path);
+    read_regular_text(&path, MAX_TEMPLATE).ok()
+}
+
+/// Returns a basic regular expression for a character, within single quotes and slashes.
+fn escape_for_pattern(c: char) -> String {
+    match c {
+        '^' | '\\' | '/' | '$' | '*' | '.' | '[' => format!("\\{c}"),
+        '\'' => "'\\''".to_owned(),
+        c => c.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_for_one_path() {
+        assert_eq!(ignore_rule(b"a b/[c]*"), b"\n/a\\ b/\\[c]\\*\n");
+    }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use gix::ObjectId;
 
-use super::entry::EntryMode;
 use super::id::{BlobId, TreeId};
 use crate::git::During as _;
 use crate::git::object::absent;
+use crate::git::object::id::EntryMode;
 use crate::git::repository::Repository;
 
 /// Maximum size of all files of a small tree.

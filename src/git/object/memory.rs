@@ -2,19 +2,21 @@
 //! compressed. A turn needs the same ones several times.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use gix::ObjectId;
 
-use super::compressing::Compressing;
 use super::id::TreeId;
 use super::tree::{LargeTrees, NewTree, StoredTree};
 use crate::git::diff::change::TreeChange;
 
 const PAIRS: usize = 8;
+
 /// Maximum number of changes in a cached difference.
 const MOST_CHANGES: usize = 1000;
+
 /// Maximum length of all paths in a cached difference.
 const MOST_PATH_BYTES: usize = 1 << 20;
 
@@ -78,6 +80,37 @@ impl ObjectMemory {
             trees,
             changes: changes.to_vec(),
         });
+    }
+}
+
+type Compressed = anyhow::Result<Vec<u8>>;
+
+#[derive(Default)]
+pub(super) struct Compressing(RefCell<HashMap<ObjectId, JoinHandle<Compressed>>>);
+
+impl Compressing {
+    /// Starts to compress an object. Without a new thread, it is compressed later.
+    pub(super) fn begin(&self, id: ObjectId, work: impl FnOnce() -> Compressed + Send + 'static) {
+        if let Ok(thread) = std::thread::Builder::new().spawn(work) {
+            self.0.borrow_mut().insert(id, thread);
+        }
+    }
+
+    /// Takes over the objects that another handle has started to compress.
+    pub(super) fn absorb(&self, others: &Compressing) {
+        let threads = others.0.take();
+        self.0.borrow_mut().extend(threads);
+    }
+
+    /// Waits for an object; `None` if it was not started.
+    pub(super) fn end(&self, id: &ObjectId) -> Option<Compressed> {
+        let thread = self.0.borrow_mut().remove(id)?;
+        thread.join().ok()
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.0.borrow().len()
     }
 }
 

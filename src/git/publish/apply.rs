@@ -7,25 +7,20 @@
 //! Limitation: on a file system without `RENAME_EXCHANGE`, a save between the final comparison and
 //! the rename is lost ([`Publisher::write_without_exchange`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use gix::bstr::ByteSlice as _;
 
 use super::classify::PublishStep;
-use super::durable::Flush;
-use super::finish::DisplacedFile;
-use super::onto::NewBytes;
 use super::{OverlapRule, Publisher, cannot_write};
 use crate::git::path_handle::{FileContents, IfMissing, PathHandle, Trace, WalkResult};
-use crate::git::publish::displaced_files;
-use crate::git::publish::durable;
-use crate::git::publish::finish;
-use crate::git::publish::replaced;
-use crate::git::version;
-use crate::git::version::Mark;
+use crate::git::publish::classify::NewBytes;
+use crate::git::publish::displaced_files::{self, KeptAs};
+use crate::git::publish::{self, Flush};
+use crate::git::version::{self, Mark};
 use crate::host::fault;
 
 /// A new version, written and flushed next to its destination under a temporary name.
@@ -66,9 +61,9 @@ impl Publisher<'_> {
         }
 
         // Even after an error: displaced files must not stay under temporary names.
-        finish::finish_displaced(self)?;
+        finish_displaced(self)?;
         outcome?;
-        durable::flush_names(self)
+        publish::flush_names(self)
     }
 
     /// `prepared` is an out parameter: after an error the caller discards what it still contains.
@@ -80,7 +75,7 @@ impl Publisher<'_> {
     ) -> anyhow::Result<()> {
         let mut deferred = Vec::new();
         // Decided by the total before the work is split among threads.
-        self.flush = durable::choose_flush(self, writes.len());
+        self.flush = publish::choose_flush(self, writes.len());
         let mut failed = None;
         for (staged, outcome) in
             self.run_parallel(writes, step_paths, |part, steps| part.prepare_all(steps))?
@@ -101,7 +96,7 @@ impl Publisher<'_> {
         }
 
         // Before the first swap: a power cut after it must not find an empty file.
-        durable::flush_staged(
+        publish::flush_staged(
             self,
             prepared
                 .iter()
@@ -115,7 +110,7 @@ impl Publisher<'_> {
         }
 
         // Displaced files must leave their directories, otherwise these are not empty.
-        finish::finish_displaced(self)?;
+        finish_displaced(self)?;
         // Each directory once: checking that a directory is empty can make the kernel scan all
         // names that it ever had.
         let emptied: BTreeSet<&[u8]> = deletions
@@ -128,7 +123,7 @@ impl Publisher<'_> {
 
         // These waited until a file freed the name of their directory. The others are flushed
         // already, so these are flushed one by one.
-        self.flush = durable::choose_flush(self, 0);
+        self.flush = publish::choose_flush(self, 0);
         for step in deferred {
             if let Some(step) = self.prepare(step, prepared)? {
                 self.conflict(&step.change.path);
@@ -334,7 +329,7 @@ impl Publisher<'_> {
         if !is_traced
             && version::read_disk(self.repository, temporary)?.mark != displaced_file.old_mark
         {
-            finish::restore_original(self, handle, temporary, &displaced_file)?;
+            restore_original(self, handle, temporary, &displaced_file)?;
             return Ok(false);
         }
 
@@ -362,7 +357,12 @@ impl Publisher<'_> {
         }
 
         if let Some(kept_as) = &staged.step.onto.kept_as {
-            replaced::copy_replaced(self.repository, handle, kept_as, &staged.step.change.path)?;
+            displaced_files::copy_replaced(
+                self.repository,
+                handle,
+                kept_as,
+                &staged.step.change.path,
+            )?;
         }
         temporary
             .replace(handle)
@@ -465,4 +465,129 @@ fn is_refused(error: &std::io::Error) -> bool {
         error.kind(),
         ErrorKind::PermissionDenied | ErrorKind::ResourceBusy
     )
+}
+
+// Compares displaced files a final time, when no process can have them open for writing, and
+// restores those that changed.
+
+/// A replaced or deleted file that a process might still write to.
+pub(super) struct DisplacedFile {
+    pub(super) path: Vec<u8>,
+    pub(super) temporary: Vec<u8>,
+    /// Content when the change was judged.
+    pub(super) old_mark: Mark,
+    /// Content that we put in its place; `Absent` after a deletion.
+    pub(super) new_mark: Mark,
+    /// Open handle, as in `StagedVersion`.
+    pub(super) handle: Option<Arc<PathHandle>>,
+    /// Set if git cannot make its bytes again.
+    pub(super) kept_as: Option<KeptAs>,
+}
+
+/// Moves displaced files to `undo/displaced`. A file that changed, or that a process has open for
+/// writing, gets its name back and becomes a conflict.
+pub(super) fn finish_displaced(publisher: &mut Publisher<'_>) -> anyhow::Result<()> {
+    let displaced_files = std::mem::take(&mut publisher.displaced_files);
+    // Displaced files are compared with their own mark, so the trees are not needed.
+    let results = publisher.run_parallel(
+        displaced_files,
+        |_| Vec::new(),
+        |part, files| {
+            let mut undone = Vec::new();
+            let outcome = finish_each_displaced(part, files, &mut undone);
+            (undone, outcome)
+        },
+    )?;
+    let (undone, outcomes): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+    let undone: HashSet<Vec<u8>> = undone.into_iter().flatten().collect();
+
+    for paths in [
+        &mut publisher.published.deleted,
+        &mut publisher.published.written,
+    ] {
+        paths.retain(|path| !undone.contains(path));
+    }
+
+    outcomes.into_iter().collect()
+}
+
+/// `undone` collects the paths of restored files, also if an error follows.
+fn finish_each_displaced(
+    publisher: &mut Publisher<'_>,
+    all: Vec<DisplacedFile>,
+    undone: &mut Vec<Vec<u8>>,
+) -> anyhow::Result<()> {
+    for file in all {
+        let WalkResult::Handle(handle) = publisher.walk(&file.path, IfMissing::Stop)? else {
+            // Its directory was moved away with it. Bytes that git cannot make again are named.
+            let expected = match &file.kept_as {
+                Some(_) => &Mark::Other,
+                None => &file.old_mark,
+            };
+            file.handle.as_ref().map_or(Ok(()), |lies| {
+                displaced_files::discard_file(publisher, lies, expected, &file.path)
+            })?;
+            continue;
+        };
+
+        let temporary = handle.sibling(&file.temporary);
+        let state = temporary.find()?;
+        // Ask for writers before reading: a process that writes in between is then noticed either
+        // way.
+        let writers = state.writers();
+        if version::read_state(publisher.repository, &state)?.mark == file.old_mark {
+            if !writers.are_present() {
+                let kept_as = file.kept_as.as_ref();
+                displaced_files::move_to_undo(
+                    publisher,
+                    &temporary,
+                    &file.old_mark,
+                    kept_as,
+                    &file.path,
+                )?;
+                continue;
+            }
+            publisher.published.busy.push(file.path.clone());
+        }
+
+        restore_original(publisher, &handle, &temporary, &file)?;
+        publisher.conflict(&file.path);
+        undone.push(file.path);
+    }
+
+    Ok(())
+}
+
+/// Restores the user's file after a swap or deletion of a file that had changed.
+///
+/// A newer save of the user's that has taken the name since keeps it; the file in `temporary` is
+/// then rescued.
+pub(super) fn restore_original(
+    publisher: &mut Publisher<'_>,
+    handle: &PathHandle,
+    temporary: &PathHandle,
+    file: &DisplacedFile,
+) -> anyhow::Result<()> {
+    if file.new_mark == Mark::Absent {
+        return match temporary.move_to(handle) {
+            Ok(()) => Ok(()),
+            // The user saved again: that save keeps the name.
+            Err(_) => {
+                displaced_files::discard_file(publisher, temporary, &Mark::Absent, &file.path)
+            }
+        };
+    }
+
+    let returned = match temporary.exchange(handle) {
+        Ok(returned) => returned,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(error).with_context(|| cannot_write(&file.path)),
+    };
+    if returned && version::read_disk(publisher.repository, temporary)?.mark != file.new_mark {
+        // The user replaced our version after the swap: swap again, so the newer save keeps the
+        // name.
+        let _ = temporary.exchange(handle);
+    }
+
+    displaced_files::discard_file(publisher, temporary, &file.new_mark, &file.path)
 }

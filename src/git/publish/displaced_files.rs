@@ -1,16 +1,25 @@
 //! Names temporary files, and disposes of them without losing bytes of the user's.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
-use super::salvaged;
+use anyhow::Context as _;
+use gix::ObjectId;
+
 use super::{Guard, Publisher, Salvaged};
 use crate::git::diff::TreeChange;
+use crate::git::object::large::{FileReader, LARGE};
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
-use crate::git::path_handle::{FileBody, IfMissing, OnDisk, PathHandle, WalkResult};
-use crate::git::publish::undo_dir;
+use crate::git::parallel::map_parallel;
+use crate::git::path_handle::{FileBody, IfMissing, OnDisk, PathHandle, Top, WalkResult};
 use crate::git::repository::Repository;
-use crate::git::version;
-use crate::git::version::Mark;
+use crate::git::version::{self, Mark};
+use crate::host::file::{make_dirs, read_regular};
+use crate::host::lease::Writers;
 
 /// Prefix of every temporary file in the user's worktree.
 pub const TEMPORARY_PREFIX: &str = ".teddy-tmp-";
@@ -100,7 +109,7 @@ pub(super) fn discard_file(
     }
 
     if mark != *expected || writers.are_present() {
-        let saved_as = salvaged::salvage_file(publisher.repository, temporary, path)?;
+        let saved_as = salvage_file(publisher.repository, temporary, path)?;
         publisher.published.salvaged.push(Salvaged {
             path: path.to_vec(),
             saved_as,
@@ -108,7 +117,7 @@ pub(super) fn discard_file(
         return Ok(());
     }
 
-    undo_dir::move_to_undo(publisher, temporary, &mark, None, path)
+    move_to_undo(publisher, temporary, &mark, None, path)
 }
 
 /// Disposes of one temporary file of an interrupted run.
@@ -175,4 +184,358 @@ fn parent_dirs(path: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|(_, byte)| **byte == b'/')
         .map(|(at, _)| at + 1);
     [0].into_iter().chain(ends).map(|end| &path[..end])
+}
+
+// Keeps replaced and deleted files in `undo/displaced` until the next command.
+//
+// A program that resolved a file's name before the swap can open it after our final comparison and
+// write into the old inode. So the old file is not unlinked but moved. Its new name contains the
+// id of its content; if the content differs when the next command clears the directory, the user
+// wrote to it, and it is rescued instead of deleted.
+
+/// Bytes of the file's own name that its displaced name contains.
+const MAX_DISPLACED_NAME: usize = 120;
+
+pub(super) fn displaced_dir(repository: &Repository) -> PathBuf {
+    repository.teddy_dir().join("undo").join("displaced")
+}
+
+/// Deletes what earlier publications displaced.
+///
+/// A file that was written to since then moves to `undo/rescued` and is returned. A file that a
+/// process still has open for writing stays. The caller holds the repository lock.
+pub fn clear_displaced(repository: &Repository) -> anyhow::Result<Vec<Salvaged>> {
+    let top = match Top::open(&displaced_dir(repository)) {
+        Ok(top) => top,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("cannot read `{}`", displaced_dir(repository).display()));
+        }
+    };
+    let WalkResult::Handle(inside) = top.walk(b"x", IfMissing::Stop)? else {
+        return Ok(Vec::new());
+    };
+
+    let cleared = map_parallel(repository, inside.siblings()?, |repository, _, names| {
+        let mut rescued = Vec::new();
+        for name in names {
+            rescued.extend(clear_displaced_file(repository, &inside.sibling(&name))?);
+        }
+        Ok(rescued)
+    })?;
+    Ok(cleared.into_iter().flatten().collect())
+}
+
+fn clear_displaced_file(
+    repository: &Repository,
+    handle: &PathHandle,
+) -> anyhow::Result<Option<Salvaged>> {
+    let state = handle.find()?;
+    let writers = state.writers();
+    if matches!(writers, Writers::Present) {
+        return Ok(None);
+    }
+
+    let (expected_id, kept_as, path) = parse_displaced_name(handle.name());
+    let mark = version::read_state(repository, &state)?.mark;
+    // Asked a second time: a process can have opened the file while it was hashed.
+    if writers.are_present() {
+        return Ok(None);
+    }
+
+    match mark {
+        Mark::File(id, _) if expected_id == Some(id.to_string().as_str()) => match kept_as {
+            Some(kept_as) => keep_replaced(repository, handle, &KeptAs::parse(kept_as), path)?,
+            None => handle.remove()?,
+        },
+        Mark::File(..) => {
+            return Ok(Some(Salvaged {
+                path: path.to_vec(),
+                saved_as: salvage_file(repository, handle, path)?,
+            }));
+        }
+        // Not ours: only regular files are displaced.
+        _ => {}
+    }
+
+    Ok(None)
+}
+
+/// Puts a file away whose bytes are known; a link, or a file on another file system, is
+/// removed. `kept_as` is for bytes that git cannot make again: they are kept for the time of undo
+/// data.
+pub(super) fn move_to_undo(
+    publisher: &mut Publisher<'_>,
+    temporary: &PathHandle,
+    mark: &Mark,
+    kept_as: Option<&KeptAs>,
+    path: &[u8],
+) -> anyhow::Result<()> {
+    let during = || {
+        format!(
+            "cannot remove a temporary file beside `{}`",
+            String::from_utf8_lossy(path)
+        )
+    };
+    let Mark::File(id, _) = mark else {
+        return temporary.remove().with_context(during);
+    };
+
+    let dir = match publisher.undo_dir.take() {
+        Some(dir) => dir,
+        None => open_or_create_dir(&displaced_dir(publisher.repository))?,
+    };
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    // Most file systems limit names to 255 bytes, and the id and counters come on top.
+    let name = &name[..name.len().min(MAX_DISPLACED_NAME)];
+
+    loop {
+        publisher.undo_count += 1;
+        let suffix = kept_as.map_or_else(String::new, |kept_as| format!("-{}", kept_as.as_str()));
+        let operation = &publisher.guard.operation;
+        let start = format!("{id}{suffix}.{operation}.{}.", publisher.undo_count);
+        let free = dir.sibling(&[start.as_bytes(), name].concat());
+        match temporary.move_over(&free) {
+            Ok(true) => break,
+            Ok(false) => {
+                match kept_as {
+                    Some(kept_as) => keep_replaced(publisher.repository, temporary, kept_as, path)?,
+                    None => temporary.remove().with_context(during)?,
+                }
+                break;
+            }
+            // Left by an interrupted run.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(during),
+        }
+    }
+
+    publisher.undo_dir = Some(dir);
+    Ok(())
+}
+
+/// Opens a directory, creating it if necessary. The name of the returned place is a dummy; callers
+/// use its siblings.
+fn open_or_create_dir(dir: &Path) -> anyhow::Result<PathHandle> {
+    make_dirs(dir)
+        .and_then(|()| Top::open(dir))
+        .and_then(|top| top.handle(b"x"))
+        .with_context(|| format!("cannot make `{}`", dir.display()))
+}
+
+/// Returns the id of the bytes, what they are kept as, and the file's own name, as the name says
+/// them.
+fn parse_displaced_name(name: &[u8]) -> (Option<&str>, Option<&str>, &[u8]) {
+    let mut parts = name.splitn(4, |&byte| byte == b'.');
+    let ids = parts.next().and_then(|ids| str::from_utf8(ids).ok());
+    let ids = ids.map(|ids| {
+        ids.split_once('-')
+            .map_or((ids, None), |(id, as_)| (id, Some(as_)))
+    });
+    let (id, kept_as) = ids.unzip();
+    (id, kept_as.flatten(), parts.nth(2).unwrap_or(name))
+}
+
+// Files that were replaced or deleted and whose bytes git does not store, because a filter drops
+// some of them. They stay in `undo/replaced` until `teddy gc` removes undo data.
+//
+// The name says which entry of a tree the file was a version of, and for which path. If that entry
+// comes back to the path, the file comes back with the bytes that it had.
+
+/// Hexadecimal digits of a path's hash in a name.
+const PATH_DIGITS: usize = 12;
+
+/// Bytes of the file's own name in a name.
+const MAX_REPLACED_NAME: usize = 120;
+
+/// At most this many versions of an entry are kept.
+const MAX_REPLACED_VERSIONS: usize = 100;
+
+/// Of which entry and path a file was a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::git) struct KeptAs(String);
+
+impl KeptAs {
+    pub(in crate::git) fn of(
+        repository: &Repository,
+        entry: ObjectId,
+        path: &[u8],
+    ) -> anyhow::Result<KeptAs> {
+        let hash = repository.blob_id(path)?.to_string();
+        Ok(KeptAs(format!("{entry}-{}", &hash[..PATH_DIGITS])))
+    }
+
+    /// Reads what [`KeptAs::as_str`] returned.
+    pub(super) fn parse(text: &str) -> KeptAs {
+        KeptAs(text.to_owned())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Moves a file to where it is kept.
+pub(super) fn keep_replaced(
+    repository: &Repository,
+    file: &PathHandle,
+    kept_as: &KeptAs,
+    name: &[u8],
+) -> anyhow::Result<()> {
+    let dir = replaced_dir(repository);
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    for number in 1.. {
+        match move_or_copy(file, &dir.join(replaced_file_name(kept_as, number, name))) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            moved => {
+                return moved.with_context(|| format!("cannot keep bytes in `{}`", dir.display()));
+            }
+        }
+    }
+    anyhow::bail!("no free name in `{}`", dir.display())
+}
+
+/// Keeps bytes that a command made and that git does not store, until they are written to the
+/// user's file.
+pub(in crate::git) fn keep_replaced_bytes(
+    repository: &Repository,
+    entry: ObjectId,
+    path: &[u8],
+    bytes: &[u8],
+) -> anyhow::Result<()> {
+    let kept_as = KeptAs::of(repository, entry, path)?;
+    if newest_replaced(repository, &kept_as, path).as_deref() == Some(bytes) {
+        return Ok(());
+    }
+    let dir = replaced_dir(repository);
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    for number in 1..=MAX_REPLACED_VERSIONS {
+        match write_private(
+            &dir.join(replaced_file_name(&kept_as, number, path)),
+            &mut &*bytes,
+        ) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            written => {
+                return written.with_context(|| format!("cannot write in `{}`", dir.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the bytes of the newest version that was kept.
+pub(super) fn newest_replaced(
+    repository: &Repository,
+    kept_as: &KeptAs,
+    path: &[u8],
+) -> Option<Vec<u8>> {
+    let dir = replaced_dir(repository);
+    let files = (1..=MAX_REPLACED_VERSIONS)
+        .map(|number| dir.join(replaced_file_name(kept_as, number, path)));
+    let last = files.take_while(|file| file.exists()).last()?;
+    read_regular(&last, LARGE).ok()
+}
+
+fn replaced_dir(repository: &Repository) -> PathBuf {
+    repository.teddy_dir().join("undo").join("replaced")
+}
+
+fn replaced_file_name(kept_as: &KeptAs, number: usize, path: &[u8]) -> OsString {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    let mut file = format!("{}.{number}.", kept_as.0).into_bytes();
+    file.extend(&name[..name.len().min(MAX_REPLACED_NAME)]);
+    OsString::from_vec(file)
+}
+
+/// Copies a file to where it is kept, for a file system on which it is replaced in place.
+pub(super) fn copy_replaced(
+    repository: &Repository,
+    file: &PathHandle,
+    kept_as: &KeptAs,
+    path: &[u8],
+) -> anyhow::Result<()> {
+    let dir = replaced_dir(repository);
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    let free = (1..).map(|number| dir.join(replaced_file_name(kept_as, number, path)));
+    let is_free = |file: &PathBuf| file.symlink_metadata().is_err();
+    let target = { free }.find(is_free).context("no name is free")?;
+    copy_replaced_to(file, &target)
+}
+
+fn copy_replaced_to(file: &PathHandle, target: &Path) -> anyhow::Result<()> {
+    copy_durably(file, target).with_context(|| format!("cannot write `{}`", target.display()))
+}
+
+pub(super) fn salvage_file(
+    repository: &Repository,
+    file: &PathHandle,
+    path: &[u8],
+) -> anyhow::Result<PathBuf> {
+    let dir = repository.teddy_dir().join("undo").join("rescued");
+    make_dirs(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+    move_to_free_name(&dir, file, path)
+}
+
+/// Moves a file to a free name.
+///
+/// A rename keeps the inode, so what a process still writes to it is kept too. Across file systems
+/// it is a copy, which misses later writes.
+fn move_to_free_name(dir: &Path, temporary: &PathHandle, path: &[u8]) -> anyhow::Result<PathBuf> {
+    let name = OsStr::from_bytes(path.rsplit(|&byte| byte == b'/').next().unwrap_or(path));
+    for number in 1.. {
+        let mut free = OsString::from(format!("{number}-"));
+        free.push(name);
+        let destination = dir.join(free);
+        match move_or_copy(temporary, &destination) {
+            Ok(()) => return Ok(destination),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot keep bytes in `{}`", dir.display()));
+            }
+        }
+    }
+
+    anyhow::bail!("no free name in `{}`", dir.display())
+}
+
+/// Moves a file to a name that is free, or copies it to another file system: makes the copy durable,
+/// and only then removes the original.
+pub(super) fn move_or_copy(file: &PathHandle, destination: &Path) -> std::io::Result<()> {
+    if file.move_out(destination)? {
+        return Ok(());
+    }
+    copy_durably(file, destination)?;
+    file.remove()
+}
+
+/// Copies a file to a name that is free, durably.
+pub(super) fn copy_durably(file: &PathHandle, destination: &Path) -> std::io::Result<()> {
+    match file.read()? {
+        OnDisk::Link(target) => {
+            std::os::unix::fs::symlink(OsStr::from_bytes(&target), destination)?
+        }
+        OnDisk::File { body, .. } => match body {
+            FileBody::Bytes(bytes) => write_private(destination, &mut bytes.as_slice())?,
+            FileBody::Large { file, .. } => {
+                write_private(destination, &mut FileReader::start(&file))?
+            }
+        },
+        OnDisk::Absent | OnDisk::Dir | OnDisk::Other => {
+            return Err(ErrorKind::Unsupported.into());
+        }
+    }
+    Ok(())
+}
+
+/// Writes a new file that only the user can read.
+pub(super) fn write_private(path: &Path, bytes: &mut dyn Read) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    std::io::copy(bytes, &mut file)?;
+    file.sync_all()
 }

@@ -7,22 +7,24 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::readable;
-use super::signed::is_signature_ref;
 use super::store::{Reference, TEDDY_PREFIX};
 use crate::git::keep::damaged;
 use crate::git::keep::store_access::{self, ReadExtent};
-use crate::git::object::absent;
 use crate::git::object::id::{CommitId, TagId};
-use crate::git::object::tag::read_signed_tag;
+use crate::git::object::{absent, read_signed_tag};
 use crate::git::parallel::map_parallel;
+use crate::git::refs::is_signature_ref;
 use crate::git::repository::Repository;
+use crate::host::file::{read_regular_text, write_cache};
+use crate::host::machine;
 
 /// Refs of checkouts, which every turn depends on.
 const OF_CHECKOUTS: [&str; 2] = ["refs/teddy/snapshots/", "refs/teddy/published/"];
+
 /// Number of attempts before a ref counts as broken: while git repacks, an object can be invisible
 /// for a moment.
 const MAX_SCANS: u32 = 4;
+
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A lock file of git's own.
@@ -48,7 +50,7 @@ pub enum RefScan {
 /// cannot be read, because it might contain the object.
 pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<String>> {
     let scan = match scan {
-        RefScan::Quick if readable::is_noted_readable(repository) => RefScan::Quick,
+        RefScan::Quick if is_noted_readable(repository) => RefScan::Quick,
         _ => RefScan::Full,
     };
     let mut broken = seemingly_broken(repository, scan)?;
@@ -90,7 +92,7 @@ fn seemingly_broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Ve
     broken.dedup();
 
     if scan == RefScan::Full && broken.is_empty() {
-        readable::note_readable(repository, count);
+        note_readable(repository, count);
     }
     Ok(broken)
 }
@@ -160,4 +162,36 @@ pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
         .into_iter()
         .filter_map(|path| age(&path).map(|seconds| ForeignLock { path, seconds }))
         .collect()
+}
+
+// Remembers that all of TeDDy's refs were readable, so that thousands of them are not listed and
+// read before every command.
+//
+// The note is valid until the system restarts, because only power loss is expected to damage refs.
+// A full check (`RefScan::Whole`) ignores it.
+
+const READABLE_NOTE: &str = "readable";
+const MAX_NOTE: u64 = 4096;
+
+/// Up to this number, refs are simply read each time.
+const MAX_UNNOTED_REFS: usize = 64;
+
+pub(super) fn is_noted_readable(repository: &Repository) -> bool {
+    let Some(id) = machine::boot_id() else {
+        return false;
+    };
+    let text = read_regular_text(&repository.teddy_dir().join(READABLE_NOTE), MAX_NOTE);
+    text.is_ok_and(|text| text.trim() == id)
+}
+
+/// Writes the note if there are enough refs to make it worthwhile. Ignores errors: the refs are
+/// checked again then.
+pub(super) fn note_readable(repository: &Repository, refs: usize) {
+    let id = machine::boot_id().filter(|_| refs > MAX_UNNOTED_REFS && !repository.read_only);
+    if let Some(id) = id {
+        let _ = write_cache(
+            &repository.teddy_dir().join(READABLE_NOTE),
+            format!("{id}\n").as_bytes(),
+        );
+    }
 }

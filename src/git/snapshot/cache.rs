@@ -5,11 +5,23 @@
 //! checksum. A damaged or outdated file is treated as missing. It is replaced by rename, so several
 //! processes can use it at the same time.
 
-mod name;
-mod write;
+/// Flags of a directory.
+pub(super) mod mark {
+    /// Something in it was left out, so its names must be read each time.
+    pub(in crate::git) const RELIST: u32 = 1;
+    /// Not on disk. It only contains entries of the user's index.
+    pub(in crate::git) const VIRTUAL: u32 = 2;
+    /// A nested repository.
+    pub(in crate::git) const EMBEDDED: u32 = 4;
+    /// Contains `.gitignore` or `.gitattributes`.
+    pub(in crate::git) const RULES: u32 = 8;
+    /// Contains a name that is possibly included only because it was forced, although it is
+    /// ignored.
+    pub(in crate::git) const FORCED: u32 = 16;
+}
 
 use std::cmp::Reverse;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use gix::ObjectId;
@@ -17,23 +29,23 @@ use gix::index::entry::Stat;
 use gix::index::entry::stat::Time;
 use gix::objs::tree::EntryKind;
 
-use super::bytes::{checksum, stat_at, time_at, u32_at, u64_at};
 use crate::git::stat::Stamp;
 use crate::host::file::open_regular;
-
-pub(super) use name::{CacheOrigin, CachedName, FreshName};
-pub(super) use write::{CacheSizes, CacheWriter};
 
 /// Larger than an index of ten million files.
 const MAX_BYTES: u64 = 4 << 30;
 
 /// First bytes of the file. The number changes with the format.
 const MAGIC: &[u8; 8] = b"TeDDyix5";
+
 const HEADER: usize = 144;
+
 /// Length of a directory's record without its tree id.
 const DIR: usize = 44;
+
 /// Length of the times at the end of a directory's record.
 const TIMES: usize = 20;
+
 /// Length of an entry's record without its id.
 const ENTRY: usize = 48;
 
@@ -63,21 +75,6 @@ impl From<&Stat> for Times {
             ino: stat.ino,
         }
     }
-}
-
-/// Flags of a directory.
-pub(super) mod mark {
-    /// Something in it was left out, so its names must be read each time.
-    pub(in crate::git) const RELIST: u32 = 1;
-    /// Not on disk. It only contains entries of the user's index.
-    pub(in crate::git) const VIRTUAL: u32 = 2;
-    /// A nested repository.
-    pub(in crate::git) const EMBEDDED: u32 = 4;
-    /// Contains `.gitignore` or `.gitattributes`.
-    pub(in crate::git) const RULES: u32 = 8;
-    /// Contains a name that is possibly included only because it was forced, although it is
-    /// ignored.
-    pub(in crate::git) const FORCED: u32 = 16;
 }
 
 #[derive(Debug, Clone)]
@@ -378,6 +375,309 @@ impl Cache {
 
     pub(super) fn children(&self, n: usize) -> &[u32] {
         &self.children[self.starts[n] as usize..self.starts[n + 1] as usize]
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CacheOrigin {
+    /// On disk, with this stat.
+    Scanned,
+    /// From the user's index, not compared with the disk.
+    Inherited,
+    /// Not in the tree, but changes matter: an ignored `.gitignore`.
+    Watched,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CachedName<N = Vec<u8>> {
+    pub(super) name: N,
+    pub(super) kind: EntryKind,
+    /// Null if the object is not written yet or not in the tree.
+    pub(super) id: ObjectId,
+    /// Stat when the file was read.
+    pub(super) stat: Stat,
+    /// First bytes of the id in the user's index, or 0: the conversion of line endings depends on
+    /// it.
+    pub(super) basis: u32,
+    pub(super) origin: CacheOrigin,
+}
+
+/// A new or changed entry, with its position in the directory.
+pub(super) type FreshName = (usize, CachedName);
+
+impl CachedName {
+    pub(super) fn borrowed(&self) -> CachedName<&[u8]> {
+        self.with_name(&self.name)
+    }
+}
+
+impl CachedName<&[u8]> {
+    pub(super) fn into_owned(self) -> CachedName {
+        self.with_name(self.name.to_vec())
+    }
+}
+
+impl<N> CachedName<N> {
+    fn with_name<M>(&self, name: M) -> CachedName<M> {
+        CachedName {
+            name,
+            kind: self.kind,
+            id: self.id,
+            stat: self.stat,
+            basis: self.basis,
+            origin: self.origin,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct CacheSizes {
+    pub(in crate::git) dirs: usize,
+    pub(in crate::git) entries: usize,
+    pub(in crate::git) names: usize,
+}
+
+/// A cache under construction. The directories must be added in order of their paths, each followed
+/// by its entries.
+///
+/// A cache can be large, so each record is written to its final position instead of being assembled
+/// from parts.
+pub(super) struct CacheWriter {
+    bytes: Vec<u8>,
+    sizes: CacheSizes,
+    written: CacheSizes,
+    hash: usize,
+}
+
+impl CacheWriter {
+    /// Returns an empty cache of this size, with ids of `hash` bytes.
+    pub(in crate::git) fn new(sizes: CacheSizes, hash: usize) -> CacheWriter {
+        let length =
+            HEADER + sizes.dirs * (DIR + hash) + sizes.entries * (ENTRY + hash) + sizes.names;
+        CacheWriter {
+            bytes: vec![0; length],
+            sizes,
+            written: CacheSizes::default(),
+            hash,
+        }
+    }
+
+    fn dir_at(&self) -> usize {
+        HEADER + self.written.dirs * (DIR + self.hash)
+    }
+
+    fn entry_at(&self) -> usize {
+        let dirs = self.sizes.dirs * (DIR + self.hash);
+        HEADER + dirs + self.written.entries * (ENTRY + self.hash)
+    }
+
+    fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn name(&mut self, name: &[u8]) {
+        let entries = self.sizes.entries * (ENTRY + self.hash);
+        let at = HEADER + self.sizes.dirs * (DIR + self.hash) + entries + self.written.names;
+        self.write(at, name);
+        self.written.names += name.len();
+    }
+
+    /// Adds a directory. `add` adds its entries.
+    pub(in crate::git) fn dir(&mut self, dir: &CachedDir<'_>, add: impl FnOnce(&mut CacheWriter)) {
+        let first = self.written.entries;
+        add(self);
+
+        let mut record = Vec::with_capacity(DIR + self.hash);
+        let numbers = [
+            self.written.names as u32,
+            dir.path.len() as u32,
+            dir.parent,
+            first as u32,
+            (self.written.entries - first) as u32,
+            dir.marks,
+        ];
+        numbers.iter().for_each(|&n| put_u32(&mut record, n));
+        let mut record = encode_times(record, &dir.times);
+        record.extend_from_slice(dir.tree.as_slice());
+
+        self.name(dir.path);
+        self.write(self.dir_at(), &record);
+        self.written.dirs += 1;
+    }
+
+    /// Copies a directory and its entries from an earlier cache, except for the `fresh` entries and
+    /// the flags, times and tree of `now`. If nothing changed, a save costs little more than this.
+    pub(in crate::git) fn copy_cached(
+        &mut self,
+        cache: &Cache,
+        number: usize,
+        now: &CachedDir<'_>,
+        fresh: &[FreshName],
+    ) {
+        let raw = cache.raw(number);
+        let names = self.written.names as u32;
+        let moved = |name: u32| name - raw.names_at + names;
+
+        let (at, length) = (self.entry_at(), ENTRY + self.hash);
+        self.write(at, raw.entries);
+        for entry in self.bytes[at..at + raw.entries.len()].chunks_exact_mut(length) {
+            let name = moved(u32_at(entry, 0));
+            entry[..4].copy_from_slice(&name.to_le_bytes());
+        }
+        for (position, entry) in fresh {
+            let at = at + position * length;
+            let name = u32_at(&self.bytes, at);
+            self.write(at, &self.record(name, &entry.borrowed()));
+        }
+
+        let at = self.dir_at();
+        self.write(at, raw.record);
+        let first = self.written.entries as u32;
+        let (path, times) = (moved(u32_at(raw.record, 0)), Vec::with_capacity(TIMES));
+        for (field, number) in [(0, path), (8, now.parent), (12, first), (20, now.marks)] {
+            self.write(at + field, &number.to_le_bytes());
+        }
+        self.write(at + DIR - TIMES, &encode_times(times, &now.times));
+        self.write(at + DIR, now.tree.as_slice());
+
+        self.name(raw.names);
+        self.written.dirs += 1;
+        self.written.entries += raw.entries.len() / length;
+    }
+
+    pub(in crate::git) fn entry(&mut self, entry: &CachedName<&[u8]>) {
+        let record = self.record(self.written.names as u32, entry);
+        self.name(entry.name);
+        self.write(self.entry_at(), &record);
+        self.written.entries += 1;
+    }
+
+    fn record(&self, name: u32, entry: &CachedName<&[u8]>) -> Vec<u8> {
+        let kind = KINDS.iter().position(|&kind| kind == entry.kind);
+        let mut record = Vec::with_capacity(ENTRY + self.hash);
+        put_u32(&mut record, name);
+        record.extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
+        record.push(kind.unwrap_or_default() as u8);
+        record.push(entry.origin as u8);
+        put_stat(&mut record, &entry.stat);
+        put_u32(&mut record, entry.basis);
+        record.extend_from_slice(entry.id.as_slice());
+        record
+    }
+
+    /// Adds the header. `None` if the contents don't have the announced sizes.
+    pub(in crate::git) fn finish(mut self, basis: &Basis) -> Option<Cache> {
+        let mut head = Vec::with_capacity(HEADER);
+        head.extend_from_slice(MAGIC);
+        head.extend_from_slice(&[0; 8]);
+        head.extend_from_slice(&basis.settings.to_le_bytes());
+        put_stat(&mut head, &basis.index);
+        put_time(&mut head, basis.stamp.0);
+
+        let CacheSizes {
+            dirs,
+            entries,
+            names,
+        } = self.written;
+        [self.hash, dirs, entries, names]
+            .iter()
+            .for_each(|&n| put_u32(&mut head, n as u32));
+        head.extend_from_slice(basis.root.as_slice());
+
+        head.resize(116, 0);
+        head.extend_from_slice(&basis.choice.to_le_bytes());
+        head.extend_from_slice(&basis.tracking.to_le_bytes());
+        head.extend_from_slice(&basis.force.to_le_bytes());
+        self.write(0, &head);
+
+        let sum = checksum(&self.bytes[16..]);
+        self.write(8, &sum.to_le_bytes());
+        (self.written == self.sizes).then(|| Cache::read(self.bytes, self.hash))?
+    }
+}
+
+fn encode_times(mut record: Vec<u8>, times: &Times) -> Vec<u8> {
+    put_time(&mut record, times.mtime);
+    put_time(&mut record, times.ctime);
+    put_u32(&mut record, times.ino);
+    record
+}
+
+impl Cache {
+    pub(in crate::git) fn save(
+        &self,
+        mut file: tempfile::NamedTempFile,
+        path: &Path,
+    ) -> std::io::Result<()> {
+        file.write_all(&self.bytes)?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+// Fixed-size encoding of the private index: numbers, times, stats, and a checksum.
+//
+// The readers are `#[inline(always)]` because every snapshot decodes megabytes with them, also in
+// debug builds.
+
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
+    u64::from(crc32fast::hash(bytes))
+}
+
+pub(super) fn put_u32(to: &mut Vec<u8>, number: u32) {
+    to.extend_from_slice(&number.to_le_bytes());
+}
+
+pub(super) fn put_time(to: &mut Vec<u8>, time: Time) {
+    put_u32(to, time.secs);
+    put_u32(to, time.nsecs);
+}
+
+pub(super) fn put_stat(to: &mut Vec<u8>, s: &Stat) {
+    put_time(to, s.mtime);
+    put_time(to, s.ctime);
+    [s.dev, s.ino, s.uid, s.gid, s.size]
+        .iter()
+        .for_each(|&n| put_u32(to, n));
+}
+
+#[inline(always)]
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(
+        bytes[at..at + 4]
+            .try_into()
+            .expect("four bytes are four bytes"),
+    )
+}
+
+#[inline(always)]
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(
+        bytes[at..at + 8]
+            .try_into()
+            .expect("eight bytes are eight bytes"),
+    )
+}
+
+#[inline(always)]
+pub(super) fn time_at(bytes: &[u8], at: usize) -> Time {
+    Time {
+        secs: u32_at(bytes, at),
+        nsecs: u32_at(bytes, at + 4),
+    }
+}
+
+#[inline(always)]
+pub(super) fn stat_at(bytes: &[u8], at: usize) -> Stat {
+    let n = |offset| u32_at(bytes, at + offset);
+    Stat {
+        mtime: time_at(bytes, at),
+        ctime: time_at(bytes, at + 8),
+        dev: n(16),
+        ino: n(20),
+        uid: n(24),
+        gid: n(28),
+        size: n(32),
     }
 }
 

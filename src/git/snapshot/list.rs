@@ -1,25 +1,30 @@
 //! Lists a directory and classifies each name as tracked, forced, untracked or left out.
 
-mod untracked;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
-use gix::index::entry::Mode;
+use gix::ObjectId;
+use gix::index::entry::stat::Options;
+use gix::index::entry::{Mode, Stat};
 use gix::objs::tree::EntryKind;
+use gix::validate::path::component;
 use rustix::fd::OwnedFd;
 
 use super::cache::{CacheOrigin, CachedDir, CachedName, Times, mark};
 use super::context::ScanContext;
 use super::dir_scan::{DirTask, Listing, Scanned, join_path};
-use super::embedded::{self, Embedded};
-use super::entry::{basis_of, classify_entry, inherited_entry, is_valid_link_name, is_valid_name};
 use super::limits::{LeftOut, Reason, display_path};
-use super::rules::{self, IgnoreRules};
-use super::share::stat_all;
 use super::tracked::{Frozen, Name, Names, Tracked};
+use crate::git::open::plain;
+use crate::git::refs::choose;
+use crate::git::snapshot::context::{self, IgnoreRules};
+use crate::git::snapshot::dir_scan::stat_all;
 use crate::git::stat::{NameKind, NameStat, names, stat_name};
 use crate::text::path::must_be_file;
 
 /// `PATH_MAX` of Linux, with the final NUL.
 const MAX_PATH: usize = 4096;
+
 /// Rule file that gix opens by path in each directory.
 const RULES: &[u8] = b"/.gitignore";
 
@@ -94,7 +99,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
             && self.tracked.is_empty()
             && names.iter().any(|(name, _)| is_git(name))
         {
-            match embedded::detect_embedded(self.scan, &self.task.path) {
+            match detect_embedded(self.scan, &self.task.path) {
                 Embedded::At(id) => return Ok(self.embedded(id)),
                 Embedded::Unborn => {
                     self.leave_out(&self.task.path.clone(), Reason::EmbeddedWithoutCommit);
@@ -153,7 +158,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
                 .map(|(_, kind)| *kind);
             let exists = kind.is_some();
             if let Some(kind) = kind {
-                rules::check_rule_file(dir, &join_path(&self.task.path, rule), kind)?;
+                context::check_rule_file(dir, &join_path(&self.task.path, rule), kind)?;
             }
 
             let cached = self
@@ -212,7 +217,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
     fn visit_dir(&mut self, name: &[u8], path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
         if let Some(file) = &tracked.file {
             if file.mode == Mode::COMMIT {
-                let id = embedded::embedded_commit(self.scan, &path).unwrap_or(file.id);
+                let id = embedded_commit(self.scan, &path).unwrap_or(file.id);
                 let entry = CachedName {
                     origin: CacheOrigin::Scanned,
                     ..inherited_entry(name, EntryKind::Commit, id)
@@ -404,5 +409,194 @@ impl<'a, 'r> DirListing<'a, 'r> {
         self.entries.sort_by(|a, b| a.name.cmp(&b.name));
         self.scanned.listing = Listing::Read(self.entries);
         (self.scanned, self.tasks)
+    }
+}
+
+impl DirListing<'_, '_> {
+    /// Takes an untracked file, if it is not ignored and within the limits.
+    fn visit_untracked(&mut self, listed: &ListedName<'_>) -> anyhow::Result<bool> {
+        let forced = self.scan.forced(&listed.path);
+        if !self.is_forced(forced.is_some())
+            && self.rules.is_ignored(self.scan, &listed.path, false)?
+        {
+            if matches!(listed.name, b".gitignore" | b".gitattributes") {
+                let kind = if listed.name_stat.kind == NameKind::Link {
+                    EntryKind::Link
+                } else {
+                    EntryKind::Blob
+                };
+
+                let null = self.scan.basis.root.kind().null();
+                let entry = inherited_entry(listed.name, kind, null);
+                self.entries.push(CachedName {
+                    stat: listed.name_stat.stat,
+                    origin: CacheOrigin::Watched,
+                    ..entry
+                });
+            }
+
+            return Ok(false);
+        }
+
+        let limits = self.scan.limits;
+        let created = forced.and_then(|forced| forced.created);
+        let is_large = listed.name_stat.kind == NameKind::File
+            && listed.name_stat.size > limits.max_file_size
+            && forced.is_none_or(|_| {
+                created.is_some_and(|created| created.size != listed.name_stat.size)
+            });
+        let reason = match listed.name_stat.kind {
+            NameKind::Special => Some(Reason::Special),
+            _ if !is_valid_name(listed.name) => Some(Reason::Name),
+            NameKind::Link if !is_valid_link_name(listed.name) => Some(Reason::MustNotBeLink),
+            // With a content that is known, reading tells.
+            _ if created.is_none() && limits.is_secret(&listed.path) => Some(Reason::Secret),
+            _ if is_large => Some(Reason::TooLarge(listed.name_stat.size)),
+            _ => None,
+        };
+
+        match reason {
+            None => self.record(listed),
+            Some(reason) => {
+                self.leave_out(&listed.path, reason);
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Returns the entry. Its id is null if the file must be read.
+pub(super) fn classify_entry(
+    scan: &ScanContext<'_>,
+    name: Vec<u8>,
+    name_stat: &NameStat,
+    (tracked, cached): (Option<&Tracked>, Option<&CachedName<&[u8]>>),
+) -> anyhow::Result<CachedName> {
+    let kind = entry_kind(scan, name_stat, tracked.map(|tracked| tracked.mode));
+    let basis = tracked.map_or(0, |tracked| basis_of(&tracked.id));
+    let mut entry = CachedName {
+        name,
+        kind,
+        id: scan.basis.root.kind().null(),
+        stat: name_stat.stat,
+        basis,
+        origin: CacheOrigin::Scanned,
+    };
+
+    // Compare seconds: git without `USE_NSEC`, the usual build, treats an entry of the index's own
+    // second as racy.
+    if let Some(tracked) = tracked
+        && tracked.is_settled
+        && (tracked.mode == Mode::SYMLINK) == (kind == EntryKind::Link)
+        && tracked.stat.matches(&name_stat.stat, scan.options)
+        && !tracked.stat.is_racy(
+            scan.index()?.state.timestamp(),
+            Options {
+                use_nsec: false,
+                ..scan.options
+            },
+        )
+    {
+        entry.id = tracked.id;
+    } else if let Some(cached) = cached
+        && cached.basis == basis
+        && cached.origin == CacheOrigin::Scanned
+        && (cached.kind == EntryKind::Link) == (kind == EntryKind::Link)
+        && cached.stat.matches(&name_stat.stat, scan.options)
+        && scan
+            .cache
+            .as_ref()
+            .is_some_and(|cache| !cache.basis.stamp.is_racy(&name_stat.stat))
+    {
+        entry.id = cached.id;
+    }
+
+    Ok(entry)
+}
+
+pub(super) fn entry_kind(
+    scan: &ScanContext<'_>,
+    name_stat: &NameStat,
+    before: Option<Mode>,
+) -> EntryKind {
+    match (name_stat.kind, before) {
+        (NameKind::Link, _) => EntryKind::Link,
+        (_, Some(Mode::SYMLINK)) if !scan.links => EntryKind::Link,
+        (_, Some(Mode::FILE_EXECUTABLE)) if !scan.file_mode => EntryKind::BlobExecutable,
+        _ if scan.file_mode && name_stat.executable => EntryKind::BlobExecutable,
+        _ => EntryKind::Blob,
+    }
+}
+
+pub(super) fn basis_of(id: &ObjectId) -> u32 {
+    u32::from_le_bytes(id.as_slice()[..4].try_into().expect("an id has four bytes"))
+}
+
+/// Returns an entry that is not compared with the disk.
+pub(super) fn inherited_entry(name: &[u8], kind: EntryKind, id: ObjectId) -> CachedName {
+    CachedName {
+        name: name.to_vec(),
+        kind,
+        id,
+        stat: Stat::default(),
+        basis: 0,
+        origin: CacheOrigin::Inherited,
+    }
+}
+
+pub(super) fn is_valid_name(name: &[u8]) -> bool {
+    gix::validate::path::component(name.into(), None, PROTECTED_NAMES).is_ok()
+}
+
+/// Returns whether git takes a symbolic link of this name into a tree: none that is called `.gitmodules`.
+pub(super) fn is_valid_link_name(name: &[u8]) -> bool {
+    let mode = Some(component::Mode::Symlink);
+    gix::validate::path::component(name.into(), mode, PROTECTED_NAMES).is_ok()
+}
+
+/// Names are refused that any file system takes for one of git's.
+const PROTECTED_NAMES: component::Options = component::Options {
+    protect_windows: false,
+    protect_hfs: true,
+    protect_ntfs: true,
+};
+
+pub(super) enum Embedded {
+    At(ObjectId),
+    /// A repository without a commit, or an unreadable one.
+    Unborn,
+    /// A repository with another hash function, whose ids no tree of this repository can contain.
+    OtherHash,
+    /// Not a repository: `.git` is something else.
+    None,
+}
+
+pub(super) fn detect_embedded(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
+    let top = scan
+        .workdir
+        .join(Path::new(std::ffi::OsStr::from_bytes(path)));
+    let git = top.join(".git");
+    if git.symlink_metadata().is_err() {
+        return Embedded::None;
+    }
+
+    match gix::open_opts(&top, plain()) {
+        Ok(repo) if repo.object_hash() != scan.basis.root.kind() => Embedded::OtherHash,
+        Ok(repo) => embedded_head(&repo).map_or(Embedded::Unborn, Embedded::At),
+        // A repository in an unknown format is still a repository.
+        Err(_) if git.join("HEAD").exists() && git.join("objects").is_dir() => Embedded::Unborn,
+        Err(_) => Embedded::None,
+    }
+}
+
+fn embedded_head(repo: &gix::Repository) -> Option<ObjectId> {
+    let refs = choose::of(repo, repo.common_dir()).ok()?;
+    Some(refs.head().ok()?.commit?.into())
+}
+
+pub(super) fn embedded_commit(scan: &ScanContext<'_>, path: &[u8]) -> Option<ObjectId> {
+    match detect_embedded(scan, path) {
+        Embedded::At(id) => Some(id),
+        Embedded::Unborn | Embedded::OtherHash | Embedded::None => None,
     }
 }

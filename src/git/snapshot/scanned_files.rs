@@ -1,10 +1,21 @@
 //! Converts the result of a walk to a private index.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::cache::{Basis, Cache, CacheSizes, CacheWriter, CachedDir, CachedName, FreshName, mark};
+use gix::ObjectId;
+use gix::objs::tree::{EntryKind, EntryRef};
+
+use super::cache::{
+    Basis, Cache, CacheOrigin, CacheSizes, CacheWriter, CachedDir, CachedName, FreshName, mark,
+};
+use super::context::ScanContext;
 use super::dir_scan::{Listing, Scanned};
-use super::tree::DirTrees;
+use super::limits::display_path;
+use crate::git::object::tree::{NewTree, put_entry};
+use crate::git::object::writer::Sink;
+use crate::git::repository::Repository;
+use crate::git::snapshot::dir_scan::NAMES_PER_THREAD;
 
 pub(super) struct ScannedFiles {
     /// The private index before the walk.
@@ -122,4 +133,222 @@ fn is_as_cached(before: &Cache, dir: &Scanned) -> bool {
                 cached.entries.len() == names.len() && names.iter().enumerate().all(is_known)
             }
         }
+}
+
+pub(super) struct DirTrees {
+    /// Tree of each directory, or null if it is empty.
+    pub(super) ids: Vec<ObjectId>,
+    /// Index of each directory's parent. The first directory has its own index.
+    pub(super) parents: Vec<usize>,
+}
+
+/// Writes the new trees. `folders` must be sorted by path.
+pub(super) fn write_trees(
+    scan: &ScanContext<'_>,
+    repository: &Repository,
+    dirs: &[Scanned],
+    sink: &Sink,
+) -> anyhow::Result<DirTrees> {
+    let mut builder = TreeBuilder {
+        scan,
+        dirs,
+        trees: vec![repository.gix.object_hash().null(); dirs.len()],
+        same: vec![false; dirs.len()],
+        children: vec![Vec::new(); dirs.len()],
+    };
+    let parents = parent_indexes(dirs);
+    for at in (0..dirs.len()).rev() {
+        builder.same[at] = builder.is_same(at);
+        builder.trees[at] = builder.tree(at, repository, sink)?;
+        if at > 0 {
+            builder.children[parents[at]].push(at);
+        }
+    }
+
+    Ok(DirTrees {
+        ids: builder.trees,
+        parents,
+    })
+}
+
+fn parent_indexes(dirs: &[Scanned]) -> Vec<usize> {
+    let mut parents = Vec::with_capacity(dirs.len());
+    for dir in dirs {
+        let end = dir.path.iter().rposition(|&byte| byte == b'/');
+        let path = &dir.path[..end.unwrap_or(0)];
+        // Most directories follow their parent or a sibling.
+        let last = parents.len().saturating_sub(1);
+        let near = [Some(last), parents.last().copied()];
+        let near = near.into_iter().flatten().find(|&at| dirs[at].path == path);
+        parents.push(near.unwrap_or_else(|| {
+            dirs.binary_search_by(|dir| dir.path.as_slice().cmp(path))
+                .expect("a folder is scanned after its parent")
+        }));
+    }
+    parents
+}
+
+struct TreeBuilder<'a> {
+    scan: &'a ScanContext<'a>,
+    dirs: &'a [Scanned],
+    trees: Vec<ObjectId>,
+    /// Whether each directory and all of its subdirectories are unchanged.
+    same: Vec<bool>,
+    /// Subdirectories of each directory, last first.
+    children: Vec<Vec<usize>>,
+}
+
+impl TreeBuilder<'_> {
+    /// Returns whether a directory contains what it did in the last snapshot. Its subdirectories
+    /// must be done.
+    fn is_same(&self, at: usize) -> bool {
+        let (Listing::Cached(number), Some(cache)) = (&self.dirs[at].listing, &self.scan.cache)
+        else {
+            return false;
+        };
+        let children = &self.children[at];
+        let link = self.dirs[at].link;
+
+        children.len() == cache.children(*number).len()
+            && children.iter().all(|&child| self.same[child])
+            && link.is_none_or(|link| link == cache.dir(*number).tree)
+    }
+
+    fn tree(&self, at: usize, repository: &Repository, sink: &Sink) -> anyhow::Result<ObjectId> {
+        let dir = &self.dirs[at];
+        if let Some(link) = dir.link {
+            return Ok(link);
+        }
+
+        let cached = match (&dir.listing, &self.scan.cache) {
+            (Listing::Cached(number) | Listing::Patched(number, _), Some(cache)) => {
+                Some(cache.dir(*number).tree)
+            }
+            (_, cache) => cache
+                .as_ref()
+                .and_then(|cache| Some(cache.dir(cache.find_dir(&dir.path)?).tree)),
+        };
+        if let (true, Some(cached)) = (self.same[at], cached) {
+            return Ok(cached);
+        }
+
+        let cached = cached.filter(|id| !id.is_null());
+        let tree = match self.patch(at, repository) {
+            Some(tree) => tree,
+            None => {
+                let entries = self.entries(at);
+                // git has no empty trees, except the top one.
+                if entries.is_empty() && at > 0 {
+                    return Ok(repository.gix.object_hash().null());
+                }
+                NewTree::of(encode_tree(&entries)?)
+            }
+        };
+        sink.add_tree(&repository.memory, cached, tree)
+    }
+
+    /// Patches the previous tree of a very large directory in which only some files changed; `None`
+    /// if the tree must be encoded from scratch.
+    fn patch(&self, at: usize, repository: &Repository) -> Option<NewTree> {
+        let Listing::Patched(number, fresh) = &self.dirs[at].listing else {
+            return None;
+        };
+        let cache = self.scan.cache.as_deref()?;
+        let (cached, children) = (cache.dir(*number), &self.children[at]);
+        let same_children = children.len() == cache.children(*number).len()
+            && children.iter().all(|&child| self.same[child]);
+        if cached.entries.len() < NAMES_PER_THREAD || !same_children {
+            return None;
+        }
+
+        let mut others = Vec::with_capacity(fresh.len());
+        for (position, name) in fresh {
+            let before = cache.entry(cached.entries.start + position);
+            let is_plain = |origin: CacheOrigin, id: &ObjectId| {
+                !matches!(origin, CacheOrigin::Inherited | CacheOrigin::Watched) && !id.is_null()
+            };
+            if !is_plain(before.origin, &before.id) || !is_plain(name.origin, &name.id) {
+                return None;
+            }
+            others.push((name.name.as_slice(), name.kind.into(), name.id));
+        }
+        repository
+            .stored_tree(cached.tree)
+            .ok()?
+            .with(&others)
+            .ok()?
+    }
+
+    /// Returns the entries of a directory in git's order. A non-empty directory on disk wins over a
+    /// file of the same name that only the index has.
+    fn entries(&self, at: usize) -> Vec<TreeName<'_>> {
+        let skip = if self.dirs[at].path.is_empty() {
+            0
+        } else {
+            self.dirs[at].path.len() + 1
+        };
+
+        let children = self.children[at].iter().copied();
+        let mut entries: Vec<_> = children
+            .filter(|&child| !self.trees[child].is_null())
+            .map(|child| TreeName {
+                kind: if self.dirs[child].link.is_some() {
+                    EntryKind::Commit
+                } else {
+                    EntryKind::Tree
+                },
+                name: &self.dirs[child].path[skip..],
+                id: self.trees[child],
+            })
+            .collect();
+
+        let dirs: HashSet<&[u8]> = entries.iter().map(|dir| dir.name).collect();
+        let cache = self.scan.cache.as_deref();
+        self.dirs[at].listing.each(cache, |entry| {
+            let hidden = entry.origin == CacheOrigin::Inherited && dirs.contains(entry.name);
+            if entry.origin != CacheOrigin::Watched && !entry.id.is_null() && !hidden {
+                let CachedName { name, kind, id, .. } = entry;
+                entries.push(TreeName { kind, name, id });
+            }
+        });
+        entries.sort_by(|a, b| a.as_entry().cmp(&b.as_entry()));
+        entries
+    }
+}
+
+/// An entry of a new tree. Borrows the name, because a tree can have very many.
+struct TreeName<'n> {
+    kind: EntryKind,
+    name: &'n [u8],
+    id: ObjectId,
+}
+
+impl TreeName<'_> {
+    fn as_entry(&self) -> EntryRef<'_> {
+        EntryRef {
+            mode: self.kind.into(),
+            filename: self.name.into(),
+            oid: &self.id,
+        }
+    }
+}
+
+/// Encodes a tree. Fails on a name that no tree can contain: git could neither read the tree nor
+/// repack.
+fn encode_tree(entries: &[TreeName<'_>]) -> anyhow::Result<Vec<u8>> {
+    for entry in entries {
+        let is_sound = !entry.name.is_empty() && !entry.name.contains(&b'/');
+        anyhow::ensure!(
+            is_sound,
+            "`{}` is no name for a tree",
+            display_path(entry.name)
+        );
+    }
+
+    let length = |entry: &TreeName<'_>| 8 + entry.name.len() + entry.id.as_slice().len();
+    let mut data = Vec::with_capacity(entries.iter().map(length).sum());
+    for entry in entries {
+        put_entry(&mut data, entry.kind.into(), entry.name, &entry.id);
+    }
+    Ok(data)
 }

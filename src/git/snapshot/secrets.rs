@@ -27,8 +27,8 @@ use super::cache::{
 use super::create_temporary;
 use super::dir_scan::join_path;
 use super::limits::{SECRET_DIRS, SECRETS, SECRETS_IN, SnapshotLimits, display_path};
-use super::share::{DIRS_PER_THREAD, map_parts};
 use crate::git::repository::Repository;
+use crate::git::snapshot::dir_scan::{DIRS_PER_THREAD, map_parts};
 use crate::git::stat::{NameKind, Stamp, is_absent, names, open_below, stat_fd, stat_name};
 use keys::KeySearch;
 

@@ -8,23 +8,27 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use gix::bstr::ByteSlice;
+use gix::bstr::ByteSlice as _;
 use gix::index::entry::{Flags, Mode as IndexMode, Stat};
-use gix::index::{File, State};
+use gix::index::{Entry, File, State};
 
 use crate::git::During;
-use crate::git::diff;
-use crate::git::diff::TreeChange;
+use crate::git::diff::{self, TreeChange};
+use crate::git::ignore::user_index;
 use crate::git::object::{EntryMode, TreeId};
 use crate::git::repository::Repository;
+use crate::git::sparse::Hidden;
 use crate::host::file::{read_regular_text, write_cache};
 
 /// File with the note, next to the index.
 pub(super) const TREE_NOTE: &str = "tree";
+
 /// Approximate size of an index without entries.
 const BASE_SIZE: usize = 1 << 10;
+
 /// Maximum size of an entry without its path.
 const MAX_ENTRY_SIZE: usize = 96;
+
 /// Upper bound for the note, which is one line.
 const MAX_NOTE: u64 = 4 << 10;
 
@@ -179,4 +183,65 @@ fn identity(repository: &Repository) -> Option<String> {
 
 fn note(repository: &Repository) -> PathBuf {
     repository.gix.index_path().with_file_name(TREE_NOTE)
+}
+
+pub(super) const INDEX_MAGIC: &[u8] = b"DIRC";
+
+/// Offset of the version.
+pub(super) const VERSION_OFFSET: usize = 4;
+
+/// Offset of the number of entries.
+pub(super) const COUNT_OFFSET: usize = 8;
+
+/// Offset of the first entry.
+pub(super) const HEADER_LEN: usize = 12;
+
+/// Bytes of an entry before its id.
+pub(super) const STAT_LEN: usize = 40;
+
+/// Length of the flags after the id.
+pub(super) const FLAGS_LEN: usize = 2;
+
+/// Flag: two more bytes of flags follow.
+pub(super) const EXTENDED_FLAG: u16 = 0x4000;
+
+/// Entries are padded with at least one NUL to a multiple of this, except in version 4.
+pub(super) const ENTRY_ALIGNMENT: usize = 8;
+
+/// Sets `skip-worktree` as in the user's index. Returns whether any entry changed.
+pub(super) fn hide_sparse(user: &Repository, index: &mut State) -> anyhow::Result<bool> {
+    let hidden = Hidden::of(user)?;
+    let mut changed = false;
+    for (entry, path) in index.entries_mut_with_paths() {
+        let hide = hidden.has(path);
+        if hide != entry.flags.contains(Flags::SKIP_WORKTREE) {
+            entry
+                .flags
+                .set(Flags::SKIP_WORKTREE | Flags::EXTENDED, hide);
+            changed = true;
+        }
+    }
+
+    Ok(changed)
+}
+
+/// Returns the directories that exist in the user's sparse checkout.
+pub(super) fn retain_visible_dirs(
+    user: &Repository,
+    mut dirs: Vec<Vec<u8>>,
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let hidden = Hidden::of(user)?;
+    if hidden.is_empty() {
+        return Ok(dirs);
+    }
+
+    let index = &user_index(user)?.state;
+    dirs.retain(|dir| {
+        let dir = [dir, b"/".as_slice()].concat();
+        let entries = index.prefixed_entries(dir.as_bstr());
+        let is_hidden = |entry: &Entry| entry.flags.contains(Flags::SKIP_WORKTREE);
+        let all_hidden = entries.is_some_and(|entries| entries.iter().all(is_hidden));
+        hidden.is_there(&dir) || !all_hidden && !hidden.has(&dir)
+    });
+    Ok(dirs)
 }

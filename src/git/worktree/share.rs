@@ -5,7 +5,7 @@
 //! file does not matter.
 
 use crate::git::filter;
-use crate::git::path_handle::share;
+use crate::git::path_handle;
 use crate::git::version;
 use anyhow::Context as _;
 use gix::index::State;
@@ -95,7 +95,7 @@ impl Switch<'_> {
         }
 
         let source = match user.walk(path, IfMissing::Stop) {
-            Ok(WalkResult::Handle(handle)) => share::open_file_of_size(&handle, size),
+            Ok(WalkResult::Handle(handle)) => path_handle::open_file_of_size(&handle, size),
             _ => None,
         };
         let Some(source) = source else {
@@ -107,7 +107,7 @@ impl Switch<'_> {
         };
         let keeps_bit = version::abilities(self.repository).executable;
         Ok(
-            match share::clone_blocks(&handle, &source, is_executable && keeps_bit) {
+            match path_handle::clone_blocks(&handle, &source, is_executable && keeps_bit) {
                 Ok(()) => ShareAttempt::Created(handle),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     ShareAttempt::Write

@@ -9,7 +9,8 @@ use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::write::{NewContents, Permissions, write_file};
-use super::{FileInfo, Root, failure};
+use super::{FileInfo, Root};
+use crate::host::file::failure;
 use crate::host::lease::Writers;
 
 /// Replaces a file that has exactly the bytes `expected`, or removes it if `new` is `None`. Keeps

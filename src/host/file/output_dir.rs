@@ -13,10 +13,9 @@ use rustix::fs::{CWD, RenameFlags};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use super::{
-    FileMode, Root, TEMPORARY, failure, make_shared_dirs, read_regular, read_regular_text,
-};
+use super::{FileMode, Root, TEMPORARY, make_shared_dirs, read_regular, read_regular_text};
 use super::{uninterrupted, write_cache};
+use crate::host::file::{self, failure};
 
 // In bytes. We never write a larger record.
 const MAX_RECORD: u64 = 64 << 20;
@@ -64,7 +63,7 @@ impl OutputDir {
                     "replace",
                     format!(
                         "`{}` did not come from here, or was changed since",
-                        failure::show_path(&other)
+                        file::show_path(&other)
                     ),
                 ),
             };

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use std::path::PathBuf;
 
-use super::swap::RenameEnd;
 use super::*;
+use crate::host::file::write::{RenameEnd, rename_to_free_name, rename_to_free_name_in_steps};
 
 /// A temporary directory with the root `in` and a secret outside of it.
 struct Scratch {
@@ -217,16 +217,13 @@ fn a_free_name_is_needed_in_one_step_and_in_two() {
         name: name.as_ref(),
     };
 
+    assert_eq!(rename_to_free_name(&end("a"), &end("b")), Err(Errno::EXIST));
     assert_eq!(
-        swap::rename_to_free_name(&end("a"), &end("b")),
+        rename_to_free_name_in_steps(&end("a"), &end("b")),
         Err(Errno::EXIST)
     );
-    assert_eq!(
-        swap::rename_to_free_name_in_steps(&end("a"), &end("b")),
-        Err(Errno::EXIST)
-    );
-    swap::rename_to_free_name_in_steps(&end("a"), &end("c")).unwrap();
-    swap::rename_to_free_name(&end("c"), &end("d")).unwrap();
+    rename_to_free_name_in_steps(&end("a"), &end("c")).unwrap();
+    rename_to_free_name(&end("c"), &end("d")).unwrap();
 
     assert_eq!(s.names(), ["b", "d"]);
 }

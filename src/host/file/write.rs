@@ -1,16 +1,19 @@
 //! Creates and replaces files below a root. A file gets its name only when it is complete.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Mode as Bits, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, Mode as Bits, OFlags, RenameFlags};
 use rustix::io::Errno;
+use tempfile::TempPath;
 
-use super::swap::{RenameEnd, rename_over, rename_to_free_name};
-use super::{FileInfo, FileKind, FileMode, Root, TEMPORARY, beneath, failure, split};
+use super::{FileInfo, FileKind, FileMode, PRIVATE_FILE, Root, TEMPORARY, beneath, split};
+use crate::host::file::failure;
 
 static TEMPORARY_COUNT: AtomicU64 = AtomicU64::new(0);
 
@@ -162,4 +165,359 @@ pub(super) fn rename_temporary(
     }
 
     renamed
+}
+
+// Renames files without overwriting by accident.
+//
+// Uses `renameat2(RENAME_NOREPLACE)`. On file systems without it, a hard link followed by an
+// unlink: the file has two names for a moment. On file systems without hard links, a check
+// followed by a rename: a file created in between is lost.
+
+pub(super) struct RenameEnd<'p> {
+    pub(super) dir: OwnedFd,
+    pub(super) name: &'p OsStr,
+}
+
+/// Replaces `to`.
+pub(super) fn rename_over(from: &RenameEnd<'_>, to: &RenameEnd<'_>) -> rustix::io::Result<()> {
+    rustix::fs::renameat(&from.dir, from.name, &to.dir, to.name)
+}
+
+/// Fails with `EEXIST` if `to` exists.
+pub(super) fn rename_to_free_name(
+    from: &RenameEnd<'_>,
+    to: &RenameEnd<'_>,
+) -> rustix::io::Result<()> {
+    match rustix::fs::renameat_with(
+        &from.dir,
+        from.name,
+        &to.dir,
+        to.name,
+        RenameFlags::NOREPLACE,
+    ) {
+        Err(e) if is_unsupported_call(e) => rename_to_free_name_in_steps(from, to),
+        result => result,
+    }
+}
+
+pub(super) fn rename_to_free_name_in_steps(
+    from: &RenameEnd<'_>,
+    to: &RenameEnd<'_>,
+) -> rustix::io::Result<()> {
+    match rustix::fs::linkat(&from.dir, from.name, &to.dir, to.name, AtFlags::empty()) {
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
+            match rustix::fs::statat(&to.dir, to.name, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => rename_over(from, to),
+                Ok(_) => Err(Errno::EXIST),
+                Err(e) => Err(e),
+            }
+        }
+        linked => {
+            linked?;
+            rustix::fs::unlinkat(&from.dir, from.name, AtFlags::empty())
+        }
+    }
+}
+
+/// Returns whether the kernel or the file system lacks the call.
+fn is_unsupported_call(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY
+    )
+}
+
+/// Returns the target of a link.
+pub fn read_link(root: &Root, path: &Path) -> io::Result<Vec<u8>> {
+    let read = || {
+        let (dir, name) = root.parent(path)?;
+        rustix::fs::readlinkat(&dir, name, Vec::new())
+    };
+    let target = read().map_err(|errno| root.fail("read", path, errno))?;
+    Ok(target.into_bytes())
+}
+
+/// Replaces a file or link by a new file, which gets default permissions. A link is replaced
+/// itself, not followed. Fails if there is neither.
+pub fn replace_entry(root: &Root, path: &Path, bytes: &[u8], mode: FileMode) -> io::Result<()> {
+    require_leaf(root, path)?;
+    let (dir, name) = root.parent(path).map_err(|e| root.fail("write", path, e))?;
+    let temporary = Root::temporary_name();
+    let new = NewContents {
+        bytes,
+        permissions: Permissions::New(mode),
+        durable: false,
+    };
+    write_file(&dir, &temporary, new).map_err(|e| failure("write", path, e))?;
+    rename_temporary(&dir, &temporary, name, rename_over).map_err(|e| root.fail("write", path, e))
+}
+
+/// Creates a link and its parent directories. With `replaces`, replaces a file or link and fails if
+/// there is neither. Otherwise fails with `AlreadyExists` if the path exists.
+pub fn write_link(root: &Root, path: &Path, target: &[u8], replaces: bool) -> io::Result<()> {
+    if replaces {
+        require_leaf(root, path)?;
+    }
+
+    let (dir, name) = root
+        .make_parent(path)
+        .map_err(|e| root.fail("create", path, e))?;
+    let temporary = Root::temporary_name();
+    rustix::fs::symlinkat(std::ffi::OsStr::from_bytes(target), &dir, &temporary)
+        .map_err(|e| root.fail("create", path, e))?;
+    let rename = if replaces {
+        rename_over
+    } else {
+        rename_to_free_name
+    };
+    rename_temporary(&dir, &temporary, name, rename).map_err(|e| root.fail("create", path, e))
+}
+
+/// Removes a file or link. Fails if there is neither.
+pub fn remove_file(root: &Root, path: &Path) -> io::Result<()> {
+    require_leaf(root, path)?;
+    let removed = root
+        .parent(path)
+        .and_then(|(dir, name)| rustix::fs::unlinkat(dir, name, AtFlags::empty()));
+    removed.map_err(|errno| root.fail("remove", path, errno))
+}
+
+/// Removes the parent directories of `path` that are empty, innermost first.
+pub fn remove_empty_above(root: &Root, path: &Path) -> io::Result<()> {
+    for dir in path.ancestors().skip(1) {
+        if dir.as_os_str().is_empty() {
+            break;
+        }
+        let removed = root
+            .parent(dir)
+            .and_then(|(above, name)| rustix::fs::unlinkat(above, name, AtFlags::REMOVEDIR));
+        match removed {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST) => break,
+            Err(errno) => return Err(root.fail("remove", dir, errno)),
+        }
+    }
+    Ok(())
+}
+
+fn require_leaf(root: &Root, path: &Path) -> io::Result<()> {
+    match root.kind(path)? {
+        Some(FileKind::File(_) | FileKind::Link) => Ok(()),
+        _ => {
+            let error = io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "there is neither a file nor a link",
+            );
+            Err(failure("write", path, error))
+        }
+    }
+}
+
+/// Writes a file atomically and durably: temporary file, fsync, rename, fsync of the directory.
+/// Creates missing parents, and keeps the permissions of an existing file.
+///
+/// Follows links in `path`. For our own files only, not for files of a project.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_state(path, bytes, true).map_err(|e| failure("write", path, e))
+}
+
+/// Like [`write_atomic`] without the fsyncs. After a power cut the file can be empty or damaged, so
+/// only use it for data that is rebuilt then.
+pub fn write_cache(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_state(path, bytes, false).map_err(|e| failure("write", path, e))
+}
+
+/// Errors do not name the file.
+fn write_state(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    super::make_dirs(parent)?;
+    let folder = super::openat(
+        CWD,
+        parent,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let temporary = format!(
+        "{TEMPORARY}{}-{}",
+        std::process::id(),
+        name.to_string_lossy()
+    );
+    let temporary = temporary.as_ref();
+
+    // Left by a crashed process with the same id.
+    let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
+    let permissions = match rustix::fs::statat(&folder, name, AtFlags::empty()) {
+        Ok(old) => Permissions::Exactly(FileInfo::from(&old).permissions),
+        Err(_) => Permissions::Exactly(PRIVATE_FILE),
+    };
+    write_file(
+        &folder,
+        temporary,
+        NewContents {
+            bytes,
+            permissions,
+            durable,
+        },
+    )?;
+    rustix::fs::renameat(&folder, temporary, &folder, name)?;
+    if durable {
+        // Otherwise a power cut can undo the rename.
+        rustix::fs::fsync(&folder)?;
+    }
+
+    Ok(())
+}
+
+// Writes a file that gets its name only when it is complete (`O_TMPFILE`). If the process is
+// killed, nothing is left behind.
+//
+// File systems without `O_TMPFILE` get a temporary file next to the destination.
+
+/// A file that is being written. Only the user can read it.
+#[derive(Debug)]
+pub struct UnnamedFile {
+    file: File,
+    dir: PathBuf,
+    /// The temporary file, if there is no `O_TMPFILE`.
+    temporary: Option<TempPath>,
+}
+
+impl UnnamedFile {
+    /// Creates a file in the file system of `folder`, in which it is going to be named.
+    pub fn make(dir: &Path) -> io::Result<UnnamedFile> {
+        let (file, temporary) = match create_unnamed(dir) {
+            Some(file) => (file, None),
+            None => {
+                let mut builder = tempfile::Builder::new();
+                let (file, path) = builder.prefix(TEMPORARY).tempfile_in(dir)?.into_parts();
+                (file, Some(path))
+            }
+        };
+        Ok(UnnamedFile {
+            file,
+            dir: dir.to_owned(),
+            temporary,
+        })
+    }
+
+    /// The open file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the file its name. Fails with `AlreadyExists` if the name is taken.
+    pub fn name(self, path: &Path) -> io::Result<()> {
+        match self.temporary {
+            Some(temporary) => Ok(temporary.persist_noclobber(path)?),
+            None => link_unnamed(&self.file, path),
+        }
+    }
+
+    /// Gives the file its name. Replaces an existing file.
+    pub fn replace(self, path: &Path) -> io::Result<()> {
+        let temporary = match self.temporary {
+            Some(temporary) => temporary,
+            None => match link_unnamed(&self.file, path) {
+                // `linkat` cannot replace a file, so link to a temporary name and rename that.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    let sibling = self.dir.join(Root::temporary_name());
+                    link_unnamed(&self.file, &sibling)?;
+                    TempPath::try_from_path(sibling)?
+                }
+                result => return result,
+            },
+        };
+        Ok(temporary.persist(path)?)
+    }
+}
+
+/// Returns `None` if the system or the file system cannot do this.
+#[cfg(target_os = "linux")]
+fn create_unnamed(dir: &Path) -> Option<File> {
+    use rustix::fs::{CWD, Mode, OFlags};
+
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let file = super::openat(CWD, dir, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    let file = File::from(file);
+    // `link` needs `/proc`.
+    descriptor_path(&file).exists().then_some(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn without_name(_dir: &Path) -> Option<File> {
+    None
+}
+
+fn link_unnamed(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD};
+
+    let from = descriptor_path(file);
+    let flags = AtFlags::SYMLINK_FOLLOW;
+    Ok(rustix::fs::linkat(CWD, &from, CWD, path, flags)?)
+}
+
+fn descriptor_path(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+
+    // `linkat` of the descriptor itself (`AT_EMPTY_PATH`) needs a privilege.
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    fn written(dir: &Path, text: &str, with_name: bool) -> UnnamedFile {
+        let mut unnamed = UnnamedFile::make(dir).unwrap();
+        if with_name {
+            let (file, path) = tempfile::NamedTempFile::new_in(dir).unwrap().into_parts();
+            (unnamed.file, unnamed.temporary) = (file, Some(path));
+        }
+        unnamed.file.write_all(text.as_bytes()).unwrap();
+        unnamed
+    }
+
+    #[test]
+    fn it_has_its_name_once_it_is_whole_and_nothing_else_is_left() {
+        for with_name in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a");
+            let read = || std::fs::read_to_string(&path).unwrap();
+            drop(written(dir.path(), "gone", with_name));
+            written(dir.path(), "one", with_name).name(&path).unwrap();
+            let result = written(dir.path(), "two", with_name).name(&path);
+            assert_eq!(result.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(read(), "one");
+
+            written(dir.path(), "three", with_name)
+                .replace(&path)
+                .unwrap();
+            assert_eq!(read(), "three");
+            assert_eq!(names(dir.path()), ["a"]);
+        }
+    }
+
+    #[test]
+    fn one_that_is_being_written_is_not_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        // Without `O_TMPFILE`, the temporary file is visible.
+        if create_unnamed(dir.path()).is_some() {
+            let _file = written(dir.path(), "half", false);
+            assert_eq!(names(dir.path()), [""; 0]);
+        }
+    }
 }

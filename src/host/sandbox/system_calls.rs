@@ -19,8 +19,8 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
-use super::kernel::{Kernel, SCOPE_ABI, TRUNCATE_ABI};
 use super::{Network, Policy};
+use crate::host::sandbox::{Kernel, SCOPE_ABI, TRUNCATE_ABI};
 
 // Marks the x32 system calls of a 64-bit x86 kernel.
 const X32: c_long = 0x4000_0000;

@@ -21,11 +21,11 @@ use rustix::process::{
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::Adoption;
-use super::order::{CommandEnding, Order, SupervisorMessage};
-use super::tree;
 use super::{GRACE, WORD};
 use crate::host::file::{PRIVATE_FILE, reason};
 use crate::host::raw::RawText;
+use crate::host::supervisor::process_tree;
+use crate::host::supervisor::{CommandEnding, Order, SupervisorMessage};
 use crate::host::{descriptors, fault, process, sandbox};
 
 /// How long to keep killing remaining processes.
@@ -277,19 +277,19 @@ impl Supervised {
 
         // Without a pause, for processes forked during the previous round.
         for _ in 0..MAX_ROUNDS {
-            let processes = tree::descendants(getpid());
+            let processes = process_tree::descendants(getpid());
             if processes.iter().all(|process| process.ended) {
                 break;
             }
 
             self.kill_groups(&processes);
             for process in processes.iter().filter(|process| !process.ended) {
-                tree::signal_process(process, &processes, Signal::KILL);
+                process_tree::signal_process(process, &processes, Signal::KILL);
             }
         }
     }
 
-    fn kill_groups(&self, processes: &[tree::Process]) {
+    fn kill_groups(&self, processes: &[process_tree::Process]) {
         // A process that forks and exits all the time is faster than any list, but cannot escape a
         // signal to its group. Ended children count, too: until they are reaped, their group id is
         // not reused. A group below this process contains no other processes.
@@ -411,10 +411,10 @@ fn ending(status: WaitStatus) -> CommandEnding {
 }
 
 fn survivors() -> Vec<String> {
-    let names: Vec<String> = tree::descendants(getpid())
+    let names: Vec<String> = process_tree::descendants(getpid())
         .into_iter()
         .filter(|process| !process.ended)
-        .map(|process| tree::process_name(process.pid))
+        .map(|process| process_tree::process_name(process.pid))
         .collect();
     if names.is_empty() {
         // The kernel reports a child, but `/proc` does not show it.

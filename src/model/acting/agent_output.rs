@@ -1,5 +1,8 @@
 //! Splits output into lines of bounded length.
 
+use crate::text::sanitize::{sanitize_block, sanitize_line, strip_ansi};
+use crate::text::secret::redact;
+
 /// Maximum length of a line in bytes.
 pub(super) const MAX_LINE: usize = 64 << 20;
 
@@ -41,6 +44,59 @@ impl LineSplitter {
     }
 }
 
+/// Maximum length of a label in characters.
+const MAX_LABEL: usize = 300;
+
+/// Returns one short line without keys or control characters.
+pub(super) fn sanitize_label(text: &str) -> String {
+    // Redact before truncating: a truncated key can't be recognized.
+    let begin: String = text.trim().chars().take(10 * MAX_LABEL).collect();
+    let clean = redact(&begin);
+    let mut short: String = clean.chars().take(MAX_LABEL).collect();
+    if short.len() < clean.len() {
+        short.push('…');
+    }
+    sanitize_line(&short).into_owned()
+}
+
+/// Bytes to keep.
+const MAX_STDERR_TAIL: usize = 4096;
+
+/// Characters to show in an error.
+const MAX_IN_ERROR: usize = 1000;
+
+#[derive(Debug, Default)]
+pub(super) struct Complaints {
+    tail: Vec<u8>,
+}
+
+impl Complaints {
+    pub(super) fn add(&mut self, piece: &[u8]) {
+        self.tail
+            .extend(&piece[piece.len().saturating_sub(MAX_STDERR_TAIL)..]);
+        let surplus = self.tail.len().saturating_sub(MAX_STDERR_TAIL);
+        self.tail.drain(..surplus);
+    }
+
+    /// The text, sanitized for an error message: no ANSI sequences, keys or control characters.
+    pub(super) fn text(&self) -> String {
+        let text = String::from_utf8_lossy(&self.tail);
+        sanitize_block(&redact(&strip_ansi(text.trim()))).into_owned()
+    }
+
+    /// `: ` and the end of the text, or an empty string.
+    pub(super) fn behind_colon(&self) -> String {
+        let text = self.text();
+        if text.is_empty() {
+            return text;
+        }
+
+        let skipped = text.chars().count().saturating_sub(MAX_IN_ERROR);
+        let end: String = text.chars().skip(skipped).collect();
+        format!(": {end}")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +124,34 @@ mod tests {
         let piece = vec![b'x'; 1 << 20];
         let accepted = (0..65).take_while(|_| lines.add(&piece).is_ok()).count();
         assert_eq!((accepted, lines.take()), (64, None));
+    }
+}
+
+#[cfg(test)]
+mod label_tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_short_and_visible() {
+        assert_eq!(sanitize_label(" a\nb\u{202e} "), "a\\u{a}b\\u{202e}");
+        assert_eq!(
+            sanitize_label(&"x".repeat(1000)).chars().count(),
+            MAX_LABEL + 1
+        );
+    }
+}
+
+#[cfg(test)]
+mod complaint_tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_kept_and_made_harmless() {
+        let mut complaints = Complaints::default();
+        assert_eq!(complaints.behind_colon(), "");
+        complaints.add(&vec![b'x'; 1 << 20]);
+        complaints.add(b"\n\x1b[31mno\x07 key\x1b[0m\n");
+        assert!(complaints.text().len() < MAX_STDERR_TAIL + 20);
+        assert!(complaints.behind_colon().ends_with("x\nno\\u{7} key"));
     }
 }

@@ -10,15 +10,15 @@ use serde_json::Value;
 use super::agent::{AgentSettings, private_dir};
 use super::agent_output::{LineSplitter, MAX_LINE};
 use super::clock::{AgentClock, AgentStop, check_survivors, too_much};
-use super::complaint::Complaints;
 use super::facts::{AgentFacts, FactRule, bound, is_id};
-use super::label::sanitize_label;
-use super::record::{Speaker, TranscriptRecorder};
 use super::{
     ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
     AgentResult, AgentTask, StopReason,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};
+use crate::model::acting::agent_output::Complaints;
+use crate::model::acting::agent_output::sanitize_label;
+use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
 use crate::model::{ModelError, TokenUsage};
 use crate::text::sanitize::strip_ansi;
 

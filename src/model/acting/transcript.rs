@@ -4,15 +4,19 @@
 //! so that none of it is interpreted as Markdown. Control characters are made visible, and the size
 //! of the result is bounded.
 
-mod body;
-
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::label::sanitize_label;
+use super::{AgentResult, PermissionDecision, PermissionGiver, PermissionQuestion};
+use crate::host::clock;
 use crate::model::TokenUsage;
-use body::TranscriptBody;
+use crate::model::acting::agent_output::sanitize_label;
+use crate::text::counted;
+use crate::text::fence::fence_for;
+use crate::text::sanitize::sanitize_text;
+use crate::text::secret::{redact, redact_values};
 
 /// Bytes to read of a transcript.
 const MAX_READ: usize = 64 << 20;
@@ -128,6 +132,409 @@ fn string<'v>(value: &'v Value, pointer: &str) -> &'v str {
         .pointer(pointer)
         .and_then(Value::as_str)
         .unwrap_or_default()
+}
+
+/// Size in bytes at which rendering stops. The result exceeds it by up to one message.
+const MAX_RENDERED: usize = 1 << 20;
+
+/// Bytes to show of a message.
+const MAX_MESSAGE: usize = 64 << 10;
+
+/// Maximum number of unfinished tools to remember.
+const MAX_TOOLS: usize = 10_000;
+
+#[derive(Debug, Default)]
+struct TranscriptBody {
+    text: String,
+    /// The current message. Complete once an event of another kind arrives.
+    message: String,
+    has_message: bool,
+    /// `true` if the last thing in `text` is a list item.
+    is_list: bool,
+    /// `true` if something was truncated.
+    is_cut: bool,
+    /// Number of JSON lines that aren't protocol messages.
+    others: usize,
+    /// Title and kind of unfinished tools, by id.
+    tools: BTreeMap<String, [String; 2]>,
+    /// Steps of the latest to-do list.
+    plan: Vec<String>,
+}
+
+impl TranscriptBody {
+    fn take(&mut self, line: &Value) {
+        if self.text.len() > MAX_RENDERED {
+            self.is_cut = true;
+            return;
+        }
+
+        match string(line, "/from") {
+            "agent" => self.agent(line),
+            "teddy" => self.teddy(line),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> String {
+        self.end_message();
+        for [title, kind] in std::mem::take(&mut self.tools).into_values() {
+            self.item(&format!("{}: not finished", tool_line(&title, &kind)));
+        }
+
+        let plan = std::mem::take(&mut self.plan);
+        if !plan.is_empty() {
+            let gap = if self.is_list { "\n" } else { "" };
+            self.text.push_str(&format!("{gap}## Plan\n\n"));
+            plan.iter().for_each(|step| self.item(step));
+        }
+        if self.is_cut {
+            self.text.push_str("\nThe rest is in `transcript.jsonl`.\n");
+        }
+
+        let text = self.text.trim_end();
+        match text {
+            "" => String::new(),
+            text => format!("\n## Course\n\n{text}\n"),
+        }
+    }
+
+    fn agent(&mut self, line: &Value) {
+        if let Some(text) = line.get("text").and_then(Value::as_str) {
+            self.append_text(text);
+            self.append_text("\n");
+        } else if !string(line, "/complaint").is_empty() {
+            self.end_message();
+            self.item("error output:");
+            self.is_list = false;
+            self.text.push('\n');
+            self.block(string(line, "/complaint"));
+        } else if let Some(update) = line.pointer("/message/params/update") {
+            self.update(update);
+        } else if line.pointer("/message/jsonrpc").is_none() && line.get("message").is_some() {
+            self.others += 1;
+        }
+    }
+
+    fn teddy(&mut self, line: &Value) {
+        if let Some(permission) = line.get("permission") {
+            self.end_message();
+            let [title, kind] = ["/title", "/kind"].map(|pointer| string(permission, pointer));
+            let by = match string(permission, "/by") {
+                "" => String::new(),
+                "person" => ", by the person".to_owned(),
+                "sandbox" => ", by the sandbox".to_owned(),
+                "beforehand" => ", by `-y`".to_owned(),
+                "nobody" => ", because no user could be asked".to_owned(),
+                "earlier answer" => ", by an earlier answer".to_owned(),
+                other => format!(", by {}", span(other)),
+            };
+            let decision = match string(permission, "/decision") {
+                known @ ("once" | "always" | "no" | "cancelled") => known.to_owned(),
+                other => span(other),
+            };
+            let detail = permission_details(permission);
+            self.item(&format!(
+                "asked for {}: {decision}{by}{detail}",
+                tool_line(title, kind)
+            ));
+        } else if let Some(note) = line.get("note").and_then(Value::as_str) {
+            self.end_message();
+            self.item(&format!("note: {}", span(note)));
+        } else if let Some(end) = line.get("end") {
+            self.end_message();
+            if self.others > 0 {
+                self.item(&format!("{} of JSON", counted(self.others, "line")));
+            }
+            if !self.has_message {
+                self.append_text(string(end, "/message"));
+                self.end_message();
+            }
+        }
+    }
+
+    fn update(&mut self, update: &Value) {
+        match string(update, "/sessionUpdate") {
+            "agent_message_chunk" => self.append_text(string(update, "/content/text")),
+            "tool_call" | "tool_call_update" => self.tool(update),
+            "plan" => {
+                let steps = update.get("entries").and_then(Value::as_array);
+                let steps = steps.into_iter().flatten().take(100);
+                let step = |step: &Value| {
+                    let [content, status] =
+                        ["/content", "/status"].map(|pointer| string(step, pointer));
+                    format!("{}: {}", span(content), span(status))
+                };
+                self.plan = steps.map(step).collect();
+            }
+            _ => {}
+        }
+    }
+
+    fn tool(&mut self, update: &Value) {
+        self.end_message();
+        let id = string(update, "/toolCallId").to_owned();
+        let mut labels = self.tools.remove(&id).unwrap_or_default();
+        for (pointer, field) in ["/title", "/kind"].iter().zip(&mut labels) {
+            let text = string(update, pointer);
+            if !text.is_empty() {
+                text.clone_into(field);
+            }
+        }
+
+        match string(update, "/status") {
+            status @ ("completed" | "failed") => {
+                self.item(&format!("{}: {status}", tool_line(&labels[0], &labels[1])));
+            }
+            // Rendered once it has finished, or at the end.
+            _ if self.tools.len() < MAX_TOOLS => drop(self.tools.insert(id, labels)),
+            _ => {}
+        }
+    }
+
+    /// Appends a chunk of a message.
+    fn append_text(&mut self, piece: &str) {
+        let capacity = MAX_MESSAGE.saturating_sub(self.message.len());
+        let end = (0..=capacity.min(piece.len()))
+            .rev()
+            .find(|end| piece.is_char_boundary(*end));
+        self.message.push_str(&piece[..end.unwrap_or_default()]);
+        if end != Some(piece.len()) {
+            self.is_cut = true;
+        }
+    }
+
+    /// Renders the current message.
+    fn end_message(&mut self) {
+        let message = std::mem::take(&mut self.message);
+        if message.trim().is_empty() {
+            return;
+        }
+
+        self.has_message = true;
+        if std::mem::take(&mut self.is_list) {
+            self.text.push('\n');
+        }
+        self.block(&message);
+    }
+
+    /// Renders a text as a fenced block.
+    fn block(&mut self, text: &str) {
+        let text = redact(text.trim_end());
+        let text = sanitize_text(&text);
+        let fence = fence_for(&text, 3);
+        write!(self.text, "{fence}text\n{text}\n{fence}\n\n")
+            .expect("writing to a string cannot fail");
+    }
+
+    fn item(&mut self, text: &str) {
+        self.is_list = true;
+        writeln!(self.text, "- {text}").expect("writing to a string cannot fail");
+    }
+}
+
+fn tool_line(title: &str, kind: &str) -> String {
+    let title = match span(title) {
+        title if title.is_empty() => "a tool".to_owned(),
+        title => title,
+    };
+    match span(kind) {
+        kind if kind.is_empty() => title,
+        kind => format!("{title} ({kind})"),
+    }
+}
+
+/// Formats the command and paths of a permission request, with a leading separator. Empty if there
+/// are none.
+fn permission_details(permission: &Value) -> String {
+    let details = permission.get("detail").and_then(Value::as_array);
+    let details = details.into_iter().flatten().take(10);
+    let details: Vec<String> = details.filter_map(Value::as_str).map(span).collect();
+    match details.as_slice() {
+        [] => String::new(),
+        details => format!("; {}", details.join(", ")),
+    }
+}
+
+/// Maximum length of a line in bytes.
+const MAX_RECORD_LINE: usize = 1 << 20;
+
+/// Maximum size of the transcript in bytes.
+const MAX_RECORD_BYTES: usize = 32 << 20;
+
+/// Lists dropped from messages: long and irrelevant to the work.
+const DROPPED_LISTS: [&str; 4] = [
+    "models",
+    "availableModels",
+    "availableCommands",
+    "configOptions",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    Agent,
+    Teddy,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct TranscriptRecorder {
+    lines: Vec<u8>,
+    /// Number of lines dropped because of `MAX_BYTES`.
+    left_out: u64,
+    /// Values to redact.
+    secrets: Vec<String>,
+}
+
+impl TranscriptRecorder {
+    pub(super) fn new(secrets: Vec<String>) -> TranscriptRecorder {
+        TranscriptRecorder {
+            secrets,
+            ..TranscriptRecorder::default()
+        }
+    }
+
+    /// Records a protocol message or any other JSON line.
+    pub(super) fn message(&mut self, from: Speaker, message: &Value) {
+        if let Some(message) = without_lists(message) {
+            self.line(from, "message", message);
+        }
+    }
+
+    /// Records a line that isn't JSON.
+    pub(super) fn text(&mut self, text: &str) {
+        self.line(Speaker::Agent, "text", text.into());
+    }
+
+    /// Records the end of stderr.
+    pub(super) fn complaint(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.line(Speaker::Agent, "complaint", text.into());
+        }
+    }
+
+    /// Records a notice of ours that the agent doesn't get.
+    pub(super) fn note(&mut self, text: &str) {
+        self.line(Speaker::Teddy, "note", text.into());
+    }
+
+    pub(super) fn start(&mut self, argv: &[String], is_confined: bool) {
+        let start = json!({ "run": argv, "confined": is_confined });
+        self.line(Speaker::Teddy, "start", start);
+    }
+
+    /// Records a decision. `by` is `None` if an earlier "always" decided.
+    pub(super) fn permission(
+        &mut self,
+        question: &PermissionQuestion,
+        decision: PermissionDecision,
+        by: Option<PermissionGiver>,
+    ) {
+        let decision = match decision {
+            PermissionDecision::Once => "once",
+            PermissionDecision::Always => "always",
+            PermissionDecision::No => "no",
+            PermissionDecision::Cancelled => "cancelled",
+        };
+        let by = match by {
+            Some(PermissionGiver::Person) => "person",
+            Some(PermissionGiver::Sandbox) => "sandbox",
+            Some(PermissionGiver::Beforehand) => "beforehand",
+            Some(PermissionGiver::Nobody) => "nobody",
+            None => "earlier answer",
+        };
+        let answer = json!({
+            "title": question.title,
+            "kind": question.kind,
+            "detail": question.detail,
+            "decision": decision,
+            "by": by,
+        });
+        self.line(Speaker::Teddy, "permission", answer);
+    }
+
+    pub(super) fn finish(mut self, work: &AgentResult, error: Option<String>) -> Vec<u8> {
+        if self.left_out > 0 {
+            let left_out = self.left_out;
+            self.add("note", &format!("{left_out} lines were left out"));
+        }
+
+        // Recorded beyond the limit as well: `transcript.md` takes the result from it.
+        let end = json!({
+            "message": work.message,
+            "agent": work.agent.as_ref().map(|agent| [&agent.name, &agent.version]),
+            "conversation": work.conversation,
+            "resumed": work.resumed,
+            "tokens": work.usage.is_known().then_some(work.usage),
+            "cost": work.cost,
+            "error": error,
+        });
+        let end = self.entry(Speaker::Teddy, "end", end);
+        self.lines.extend(end.as_bytes());
+        self.lines
+    }
+
+    /// Appends a line within the limits.
+    fn line(&mut self, from: Speaker, key: &str, value: Value) {
+        if self.lines.len() > MAX_RECORD_BYTES {
+            self.left_out += 1;
+            return;
+        }
+
+        let entry = self.entry(from, key, value);
+        if entry.len() > MAX_RECORD_LINE {
+            let size = entry.len();
+            self.add("note", &format!("a line of {size} bytes is left out"));
+        } else {
+            self.lines.extend(entry.as_bytes());
+        }
+    }
+
+    /// Appends a note regardless of the limits.
+    fn add(&mut self, key: &str, text: &str) {
+        let entry = self.entry(Speaker::Teddy, key, text.into());
+        self.lines.extend(entry.as_bytes());
+    }
+
+    /// Formats a line and redacts keys in it.
+    fn entry(&self, from: Speaker, key: &str, value: Value) -> String {
+        let from = match from {
+            Speaker::Agent => "agent",
+            Speaker::Teddy => "teddy",
+        };
+        let entry = json!({ "time": clock::stamp(), "from": from, key: value });
+        let secrets: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
+        let line = entry.to_string();
+        let clean = redact_values(&line, &secrets).text;
+        if serde_json::from_str::<serde::de::IgnoredAny>(&clean).is_ok() {
+            return format!("{clean}\n");
+        }
+
+        // A redacted key can extend beyond the end of a JSON string and break the syntax.
+        let entry = json!({ "time": clock::stamp(), "from": from, "text": clean });
+        format!("{entry}\n")
+    }
+}
+
+/// Removes long lists from a message. `None` if it consists of one.
+fn without_lists(message: &Value) -> Option<Value> {
+    let kind = message
+        .pointer("/params/update/sessionUpdate")
+        .and_then(Value::as_str);
+    if matches!(
+        kind,
+        Some("available_commands_update" | "config_option_update")
+    ) {
+        return None;
+    }
+
+    let mut message = message.clone();
+    for pointer in ["/result", "/params/update"] {
+        if let Some(Value::Object(fields)) = message.pointer_mut(pointer) {
+            DROPPED_LISTS
+                .iter()
+                .for_each(|list| drop(fields.remove(*list)));
+        }
+    }
+    Some(message)
 }
 
 #[cfg(test)]
@@ -271,5 +678,57 @@ mod tests {
         ] {
             assert!(render_transcript(junk).starts_with("# Transcript\n"));
         }
+    }
+}
+
+#[cfg(test)]
+mod record_tests {
+    use super::*;
+
+    /// The recorded line, without its time.
+    fn recorded(message: &Value, secrets: &[&str]) -> Option<Value> {
+        let secrets = secrets.iter().map(|value| (*value).to_owned()).collect();
+        let mut recorder = TranscriptRecorder::new(secrets);
+        recorder.message(Speaker::Agent, message);
+        let mut line: Value = serde_json::from_slice(&recorder.lines).ok()?;
+        line.as_object_mut()?.remove("time");
+        Some(line)
+    }
+
+    #[test]
+    fn tr3_lists_of_models_and_commands_are_dropped() {
+        let answer = json!({ "id": 1, "result": { "sessionId": "a", "models": [1], "modes": 2 } });
+        assert_eq!(
+            recorded(&answer, &[]).unwrap()["message"],
+            json!({ "id": 1, "result": { "sessionId": "a", "modes": 2 } })
+        );
+        let update =
+            json!({ "params": { "update": { "sessionUpdate": "available_commands_update" } } });
+        assert_eq!(recorded(&update, &[]), None);
+    }
+
+    #[test]
+    fn tr4_keys_are_taken_out() {
+        let key = format!("sk-ant-{}", "a1B2".repeat(10));
+        let got = recorded(
+            &json!({ "a": key, "b": "my-own-secret" }),
+            &["my-own-secret"],
+        );
+        assert_eq!(
+            got.unwrap()["message"],
+            json!({ "a": "[redacted anthropic key]", "b": "[redacted key]" })
+        );
+    }
+
+    #[test]
+    fn tr5_a_line_that_is_too_long_is_counted_only() {
+        let got = recorded(&json!("x".repeat(2 << 20)), &[]).unwrap();
+        assert!(got["note"].as_str().unwrap().ends_with("bytes is left out"));
+        let mut recorder = TranscriptRecorder::default();
+        let long = "x".repeat(1 << 19);
+        (0..100).for_each(|_| recorder.text(&long));
+        assert!(recorder.lines.len() < MAX_RECORD_BYTES + MAX_RECORD_LINE);
+        let text = String::from_utf8(recorder.finish(&AgentResult::default(), None)).unwrap();
+        assert!(text.contains("lines were left out"));
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::service;
-use crate::host::{probe, process};
+use crate::host::{helper, process};
 
 /// Time limit for `--version`.
 pub const LIMIT: Duration = Duration::from_secs(2);
@@ -225,7 +225,7 @@ pub(super) fn ask(entry: &'static KnownProgram, path: &Path) -> FoundProgram {
         command.env_remove(variable);
     });
 
-    let output = probe::probe(&mut command, LIMIT);
+    let output = helper::probe(&mut command, LIMIT);
     FoundProgram {
         entry,
         path: path.to_owned(),

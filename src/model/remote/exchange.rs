@@ -1,15 +1,16 @@
 //! One call: sends the request, retries if that can help, and reads the answer within the limits.
 
 use std::cell::RefCell;
+use std::future::Future;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::clock::{CallClock, Stop};
 use super::draft::provider_message;
 use super::key::{is_loopback, origin};
 use super::reader::AnswerReader;
-use super::{Protocol, Remote, anthropic, retry};
+use super::{Protocol, Remote, anthropic};
 use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
 use crate::model::{ModelAnswer, ModelError};
@@ -116,7 +117,7 @@ impl<'a> Call<'a> {
                         .protocol
                         .adapt(&mut body, &failure.error.to_string()) => {}
                 RetryAdvice::After(asked) if repetition < self.remote.limits.retries => {
-                    let pause = retry::retry_pause(
+                    let pause = retry_pause(
                         self.remote.limits.pause,
                         repetition,
                         asked,
@@ -293,9 +294,8 @@ impl<'a> Call<'a> {
             .headers()
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok());
-        let asked = asked.and_then(|value| {
-            retry::parse_retry_after(value, crate::host::clock::now().timestamp())
-        });
+        let asked =
+            asked.and_then(|value| parse_retry_after(value, crate::host::clock::now().timestamp()));
         let mut body = Vec::new();
 
         while body.len() < MAX_REFUSAL {
@@ -380,4 +380,180 @@ pub(super) fn root(error: &dyn std::error::Error) -> String {
         innermost = source;
     }
     innermost.to_string()
+}
+
+/// Longest delay, even if a server asks for more.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
+
+/// Maximum random extension of a delay that a server asked for, as a fraction of it.
+const MAX_RETRY_JITTER: f64 = 0.25;
+
+/// Delay before a retry: what the server asks for, slightly extended, else exponential backoff with
+/// jitter. `chance`, from 0 to 1, spreads clients that were rejected at the same time.
+fn retry_pause(first: Duration, repetition: u32, asked: Option<Duration>, jitter: f64) -> Duration {
+    let pause = match asked {
+        Some(asked) => asked
+            .min(MAX_RETRY_PAUSE)
+            .mul_f64(1.0 + MAX_RETRY_JITTER * jitter),
+        None => first
+            // A shift by 32 or more would overflow.
+            .saturating_mul(1 << repetition.min(16))
+            .min(MAX_RETRY_PAUSE)
+            .mul_f64(0.5 + 0.5 * jitter),
+    };
+    pause.min(MAX_RETRY_PAUSE)
+}
+
+/// Parses a `Retry-After` header: seconds or a date. `now` turns a date into a delay.
+fn parse_retry_after(value: &str, now: jiff::Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds.clamp(0.0, MAX_RETRY_PAUSE.as_secs_f64())).ok();
+    }
+    let date = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+}
+
+/// Polling interval for cancellation.
+const CLOCK_TICK: Duration = Duration::from_millis(25);
+
+/// Time limits of a call.
+struct CallClock<'a> {
+    deadline: Instant,
+    stopped: &'a dyn Fn() -> bool,
+    /// Called every `TICK` while waiting.
+    beat: &'a dyn Fn(),
+}
+
+/// Reason to stop waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// The user cancelled.
+    Interrupted,
+    /// The limit for silence was exceeded.
+    Silent,
+    /// The limit for the whole call was exceeded.
+    Late,
+}
+
+impl<'a> CallClock<'a> {
+    /// Starts the clock.
+    pub fn new(
+        total: Duration,
+        stopped: &'a dyn Fn() -> bool,
+        beat: &'a dyn Fn(),
+    ) -> CallClock<'a> {
+        // `Instant` overflows with huge limits such as `u64::MAX` seconds.
+        let total = total.min(Duration::from_secs(100 * 365 * 86_400));
+        CallClock {
+            deadline: Instant::now() + total,
+            stopped,
+            beat,
+        }
+    }
+
+    /// Waits for a future, at most for `silence` and until the deadline.
+    pub async fn run_with_limits<T>(
+        &self,
+        silence: Duration,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
+        let silent = Instant::now().checked_add(silence).unwrap_or(self.deadline);
+        let (end, stop) = if silent < self.deadline {
+            (silent, Stop::Silent)
+        } else {
+            (self.deadline, Stop::Late)
+        };
+
+        let mut ticks = interval(CLOCK_TICK);
+        // The default would catch up on missed ticks in a burst.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        tokio::pin!(future);
+        loop {
+            tokio::select! {
+                // Poll the future first: data that has arrived counts even if a limit has passed.
+                biased;
+                value = &mut future => return Ok(value),
+                () = sleep_until(end) => return Err(stop),
+                _ = ticks.tick() => {
+                    (self.beat)();
+                    if (self.stopped)() { return Err(Stop::Interrupted) }
+                }
+            }
+        }
+    }
+
+    /// Sleeps. Returns early only if the deadline passes or the user cancels.
+    pub async fn sleep(&self, pause: Duration) -> Result<(), Stop> {
+        match self
+            .run_with_limits(pause, std::future::pending::<()>())
+            .await
+        {
+            Ok(()) | Err(Stop::Silent) => Ok(()),
+            Err(stop) => Err(stop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_pause_doubles_up_to_a_minute() {
+        assert_eq!(
+            [0, 1, 2, 9, 99].map(|n| retry_pause(SECOND, n, None, 1.0).as_secs()),
+            [1, 2, 4, 60, 60]
+        );
+    }
+
+    #[test]
+    fn chance_spreads_the_second_half_of_a_pause() {
+        assert_eq!(
+            [0.0, 0.5, 1.0].map(|jitter| retry_pause(SECOND, 2, None, jitter).as_millis()),
+            [2000, 3000, 4000]
+        );
+    }
+
+    #[test]
+    fn what_a_server_asks_for_is_never_cut_short() {
+        assert_eq!(
+            [0.0, 0.5, 1.0]
+                .map(|jitter| retry_pause(SECOND, 0, Some(4 * SECOND), jitter).as_millis()),
+            [4000, 4500, 5000]
+        );
+        assert_eq!(
+            retry_pause(SECOND, 0, Some(Duration::ZERO), 1.0),
+            Duration::ZERO
+        );
+    }
+
+    #[test]
+    fn a_server_may_ask_for_a_minute_at_most() {
+        assert_eq!(
+            [3, 86_400]
+                .map(|seconds| retry_pause(SECOND, 0, Some(seconds * SECOND), 0.0).as_secs()),
+            [3, 60]
+        );
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = "2026-01-24T10:00:00Z".parse().unwrap();
+        let check = |value: &str, expected: Option<u64>| {
+            assert_eq!(
+                parse_retry_after(value, now).map(|pause| pause.as_secs()),
+                expected,
+                "{value}"
+            )
+        };
+        check("7", Some(7));
+        check("99999999999999999999", Some(60));
+        check("-5", Some(0));
+        check("Sat, 24 Jan 2026 10:00:30 GMT", Some(30));
+        check("Sat, 24 Jan 2026 09:00:00 GMT", Some(0));
+        check("soon", None);
+    }
 }

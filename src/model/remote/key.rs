@@ -8,8 +8,8 @@ use crate::model::ModelError;
 use crate::model::job::{JobEnvironment, ProgramJob};
 use crate::model::model_env::ModelEnv;
 use crate::model::settings::ModelConfig;
-use crate::text::redaction::redact_values;
 use crate::text::sanitize::sanitize_line;
+use crate::text::secret::redact_values;
 
 /// Maximum length of a server's message in an error, in bytes.
 const MAX_DETAIL: usize = 600;

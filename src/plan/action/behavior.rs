@@ -9,7 +9,7 @@ use super::edit::pair::Pair;
 use super::execute::command::Execute;
 use super::{Action, ActionKind, ActionRow};
 use crate::plan::Field;
-use crate::plan::run::error::ActionError;
+use crate::plan::run::ActionError;
 use crate::plan::run::{Outcome, Stage};
 use crate::plan::validate::{Step, Validator};
 use crate::text::diff::Counts;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::heading::{self, Section};
 use super::{ActionRow, field};
 use crate::plan::spelling;
-use crate::text::lines::Lines;
+use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 
 /// A heading that ends the text above it.

@@ -6,16 +6,17 @@ use serde_json::Value;
 
 use super::behavior::{Behavior, Editable, PreviewPart, SummaryItem, UserEdit};
 use super::body::Body;
-use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_block};
 use crate::host::file::{FileKind, FileMode};
 use crate::plan::Field;
+use crate::plan::action::{BodyShape, SummaryGroup};
 use crate::plan::diagnostic::quote;
-use crate::plan::run::error::ActionError;
-use crate::plan::run::write::{self, MAX_COMPARED_TEXT};
+use crate::plan::run;
+use crate::plan::run::ActionError;
+use crate::plan::run::MAX_COMPARED_TEXT;
 use crate::plan::run::{Ending, Outcome, Stage};
 use crate::plan::spelling::key::PATH_KEYS;
-use crate::plan::validate::elision::elision_mistake;
+use crate::plan::validate::elision_mistake;
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::counted;
@@ -168,7 +169,7 @@ impl Behavior for Create {
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
         let root = stage.root;
         let path = Path::new(self.path.as_str());
-        write::no_repository_above(root, &self.path)?;
+        run::no_repository_above(root, &self.path)?;
         let bytes = self.text.as_bytes();
         let existing = root.entry(path).map_err(ActionError::reading)?;
         let verb = match existing.map(|entry| (entry.kind, entry.size)) {
@@ -201,7 +202,7 @@ impl Behavior for Create {
                     Some(Some(text))
                 }),
         };
-        write::write_guarded(|| match existing {
+        run::write_guarded(|| match existing {
             None => root.create_new(path, bytes, FileMode::Plain),
             Some(_) => root.replace(path, bytes),
         })?;
@@ -209,7 +210,7 @@ impl Behavior for Create {
         let lines = counted(self.text.lines().count(), "line");
         Ok(Outcome {
             difference: before.map_or_else(String::new, |before| {
-                write::file_difference(&self.path, before.as_deref(), &self.text)
+                run::file_difference(&self.path, before.as_deref(), &self.text)
             }),
             written: vec![self.path.clone()],
             ..Outcome::of(Ending::Success, format!("{verb}, {lines}"))

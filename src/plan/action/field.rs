@@ -2,7 +2,7 @@
 
 use crate::plan::Field;
 use crate::plan::action::heading;
-use crate::text::lines::Lines;
+use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, Item, columns};
 
 /// Known keys, as the format spells them.

@@ -2,10 +2,10 @@
 
 use super::behavior::{Behavior, PreviewPart};
 use super::body::Body;
-use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_resource};
 use crate::plan::Field;
-use crate::plan::run::error::ActionError;
+use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::run::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::RESOURCE_KEYS;
 use crate::plan::validate::{Mistake, Step, Validator};

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use super::behavior::{Behavior, PreviewPart, ReportPart};
 use super::body::Body;
-use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_resource};
 use crate::host::file::{FileKind, Root};
 use crate::plan::Field;
-use crate::plan::run::error::ActionError;
+use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::run::ActionError;
 use crate::plan::run::{Effect, Outcome, Stage};
 use crate::plan::spelling::key::RESOURCE_KEYS;
-use crate::plan::validate::resource::check_resource_exists;
+use crate::plan::validate::check_resource_exists;
 use crate::plan::validate::{Step, Validator};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;

@@ -6,10 +6,10 @@ use super::behavior::{
     Behavior, Editable, PreviewPart, ReportPart, SummaryItem, UserEdit, first_line,
 };
 use super::body::Body;
-use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow, write_block};
 use crate::plan::Field;
-use crate::plan::run::error::ActionError;
+use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::run::ActionError;
 use crate::plan::run::{Ending, Outcome, STOPPED, Stage, found_line};
 use crate::plan::spelling::key::QUERY;
 use crate::plan::validate::{Mistake, Step, Validator};

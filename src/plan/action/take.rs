@@ -5,25 +5,31 @@
 //! plan records their size and hash and those of the previous version, so that no other bytes are
 //! written and no later change is overwritten.
 
-mod check;
-mod parse;
-mod perform;
 mod show;
+
+use std::io;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::behavior::{Behavior, PreviewPart, SummaryItem};
-use super::shape::{BodyShape, SummaryGroup};
 use super::{Action, ActionKind, ActionRow};
+use crate::host::file::{self, FileKind, FileMode, Root};
 use crate::plan::Field;
-use crate::plan::run::error::ActionError;
-use crate::plan::run::{Outcome, Stage};
+use crate::plan::action::body::Body;
+use crate::plan::action::{BodyShape, SummaryGroup};
+use crate::plan::diagnostic::quote;
+use crate::plan::run;
+use crate::plan::run::ActionError;
+use crate::plan::run::{Ending, Outcome, Stage};
 use crate::plan::spelling::key::PATH_KEYS;
-use crate::plan::state::{Imprint, KnownState, StateMode};
-use crate::plan::validate::{Step, Validator};
+use crate::plan::state::{FileState, Imprint, KnownState, StateMode};
+use crate::plan::validate::simulated_files::Lookup;
+use crate::plan::validate::{Mistake, Step, Validator};
 use crate::text::diff::Counts;
-use crate::text::link;
 use crate::text::path::RepoPath;
+use crate::text::sanitize::sanitize_line;
+use crate::text::{counted, link};
 
 /// Table entry of TAKE.
 pub static ROW: ActionRow = ActionRow {
@@ -36,7 +42,7 @@ pub static ROW: ActionRow = ActionRow {
     group: SummaryGroup::Files,
     unit: ("file", "files"),
     counts_targets: false,
-    read: |body| parse::parse_take(body).map(ActionKind::from),
+    read: |body| parse_take(body).map(ActionKind::from),
     #[cfg(test)]
     sample,
 };
@@ -73,18 +79,12 @@ impl Behavior for TakePath {
         let mut fields = vec![
             Field::new("File Path", link::write_path(self.path.as_str())),
             Field::new("Description", ""),
-            Field::new(
-                "Becomes",
-                parse::state_word(becomes.map(|state| state.mode)),
-            ),
+            Field::new("Becomes", state_word(becomes.map(|state| state.mode))),
         ];
         if let Some(state) = becomes {
-            fields.push(Field::new("Artifact", parse::format_artifact(state)));
+            fields.push(Field::new("Artifact", format_artifact(state)));
         }
-        fields.push(Field::new(
-            "Was",
-            parse::format_state(self.previous.as_ref()),
-        ));
+        fields.push(Field::new("Was", format_state(self.previous.as_ref())));
         fields
     }
 
@@ -106,11 +106,11 @@ impl Behavior for TakePath {
     }
 
     fn check(&self, validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<()> {
-        check::check_take(validator, action, self)
+        check_take(validator, action, self)
     }
 
     fn perform(&self, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
-        perform::perform_take(stage, self)
+        perform_take(stage, self)
     }
 
     fn preview<'a>(&'a self, step: &'a Step) -> Vec<PreviewPart<'a>> {
@@ -161,7 +161,7 @@ impl Behavior for TakePath {
     fn describe(&self) -> String {
         let becomes = self.becomes.as_ref();
         let from = becomes.map_or("-", |state| state.artifact.as_str());
-        let mode = |mode: Option<StateMode>| parse::state_word(mode);
+        let mode = |mode: Option<StateMode>| state_word(mode);
         format!(
             "TAKE {} {} -> {} {from}",
             self.path,
@@ -214,6 +214,339 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
             .into()
         })
         .boxed()
+}
+
+fn check_take(
+    validator: &mut Validator<'_>,
+    action: &Action,
+    take: &TakePath,
+) -> anyhow::Result<()> {
+    let entry = validator.files.look_up(&take.path)?;
+    let current = validator.files.state(&take.path)?;
+    if let Some(mistake) = find_obstacle(take, &entry, current.as_ref()) {
+        validator.refuse_unless_fixable(action, action.line, mistake);
+    }
+
+    let after = match state_after(validator, take) {
+        Ok(after) => after,
+        Err(message) => {
+            // Not `miss`: no command can produce the bytes.
+            validator.refuse(action, action.line, Mistake::new(message, TAKE_HINT));
+            return Ok(());
+        }
+    };
+
+    let collision = take
+        .becomes
+        .as_ref()
+        .and_then(|_| validator.files.case_collisions.add(&take.path));
+    let step = validator.step();
+    step.case_collision = collision.map(|(_, other)| other);
+    step.before = current.map(|state| state.bytes);
+    if !step.wrong {
+        step.after = after.as_ref().map(|state| state.bytes.clone());
+        step.removed = after.is_none();
+    }
+    let is_gone = after.is_none();
+    // Later actions see the result even if this one is rejected, so that they don't report
+    // follow-up errors.
+    validator.files.set_state(&take.path, after);
+    if is_gone {
+        validator.files.forget_name(&take.path)?;
+    }
+    Ok(())
+}
+
+fn find_obstacle(take: &TakePath, entry: &Lookup, current: Option<&FileState>) -> Option<Mistake> {
+    let path = sanitize_line(take.path.as_str());
+    // A link is an obstacle for other actions, but TAKE replaces it as a whole (P40).
+    if let Some(obstacle) = entry.obstacle().filter(|_| current.is_none()) {
+        let hint = "move it out of the way, or leave this action out";
+        return Some(Mistake::new(format!("`{path}` {obstacle}"), hint));
+    }
+
+    let known_state = current.map(FileState::known_state);
+    let change = match (&take.previous, &known_state) {
+        (expected, actual) if expected == actual => return None,
+        (None, _) => "is there now, and was not",
+        (Some(_), None) => "is missing, and existed",
+        (Some(_), Some(_)) => "is not what it was",
+    };
+    let message = format!("`{path}` {change} when this plan was made");
+    let hint = "leave this action out, or restore the file and plan again";
+    Some(Mistake::new(message, hint))
+}
+
+/// Returns the new state, or a message if the bytes are not available.
+fn state_after(validator: &Validator<'_>, take: &TakePath) -> Result<Option<FileState>, String> {
+    let Some(state) = &take.becomes else {
+        return Ok(None);
+    };
+    let bytes = state.load_bytes(&|name| validator.files.facts.taken_bytes(name))?;
+    Ok(Some(FileState {
+        mode: state.mode,
+        bytes,
+    }))
+}
+
+/// A path that does not exist. An empty value is not possible: `nothing` means that a field is
+/// omitted.
+const NO_FILE: &str = "no file";
+
+const ARTIFACT_DIR: &str = "taken/";
+const MAX_NAME_DIGITS: usize = 6;
+
+fn state_word(mode: Option<StateMode>) -> &'static str {
+    mode.map_or(NO_FILE, StateMode::word)
+}
+
+fn format_artifact(state: &TakenState) -> String {
+    format!("{}, {}", state.artifact, format_imprint(&state.imprint))
+}
+
+fn format_state(state: Option<&KnownState>) -> String {
+    state.map_or_else(
+        || NO_FILE.to_owned(),
+        |state| format!("{}, {}", state.mode, format_imprint(&state.imprint)),
+    )
+}
+
+fn format_imprint(of: &Imprint) -> String {
+    format!("{} bytes, sha256:{}", of.size, of.hash)
+}
+
+fn parse_take(body: &mut Body<'_>) -> Option<TakePath> {
+    let path = body.path();
+    let becomes = required_field(body, "Becomes", |value| match value {
+        NO_FILE => Some(None),
+        _ => parse_mode(value).map(Some),
+    });
+    let previous = required_field(body, "Was", |value| match value {
+        NO_FILE => Some(None),
+        _ => {
+            let (mode, imprint) = parse_imprint(value)?;
+            Some(Some(KnownState {
+                mode: self::parse_mode(mode)?,
+                imprint,
+            }))
+        }
+    });
+    let artifact = parse_bytes(body, becomes);
+    body.nothing_below();
+
+    let (becomes, previous) = (becomes?, previous?);
+    if becomes.is_none() && previous.is_none() {
+        let line = body.line;
+        let message = "TAKE makes nothing of nothing";
+        body.report(line, message, "leave the action out");
+        return None;
+    }
+
+    let becomes = match becomes {
+        None => None,
+        Some(mode) => {
+            let (artifact, imprint) = artifact?;
+            Some(TakenState {
+                mode,
+                artifact,
+                imprint,
+            })
+        }
+    };
+    Some(TakePath {
+        path: path?,
+        becomes,
+        previous,
+    })
+}
+
+/// Reads `Artifact`, which is required unless the path is deleted, and forbidden then.
+fn parse_bytes(
+    body: &mut Body<'_>,
+    becomes: Option<Option<StateMode>>,
+) -> Option<(String, Imprint)> {
+    match (becomes, body.field("Artifact").map(|field| field.line)) {
+        (Some(None), None) => None,
+        (Some(None), Some(line)) => {
+            let message = "TAKE has an `Artifact` but nothing is made from the file";
+            body.report(line, message, "leave it out");
+            None
+        }
+        _ => required_field(body, "Artifact", |value| {
+            let (name, imprint) = parse_imprint(value)?;
+            is_artifact_name(name).then(|| (name.to_owned(), imprint))
+        }),
+    }
+}
+
+fn required_field<T>(body: &mut Body<'_>, key: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
+    let Some(Field { line, value, .. }) = body.field(key).cloned() else {
+        let line = body.line;
+        body.report(line, format!("TAKE has no `{key}`"), TAKE_HINT);
+        return None;
+    };
+    let read = parse(value.trim_matches('`'));
+    if read.is_none() {
+        let message = format!("`{key}` cannot be read: \"{}\"", quote(&value));
+        body.report(line, message, TAKE_HINT);
+    }
+    read
+}
+
+/// Hint for a malformed TAKE: a model cannot correct it.
+const TAKE_HINT: &str =
+    "TAKE is written by TeDDy alone; use CREATE or EDIT for text and EXECUTE for everything else";
+
+fn parse_mode(value: &str) -> Option<StateMode> {
+    StateMode::ALL.into_iter().find(|mode| mode.word() == value)
+}
+
+/// Parses `WORD, N bytes, sha256:HASH`.
+fn parse_imprint(value: &str) -> Option<(&str, Imprint)> {
+    let mut parts = value.split(", ");
+    let (word, size, hash) = (parts.next()?, parts.next()?, parts.next()?);
+    let digits = size.strip_suffix(" bytes")?;
+    let hash = hash.strip_prefix("sha256:")?;
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    let is_whole = parts.next().is_none() && hash.len() == 64 && hash.bytes().all(is_hex);
+    let size: u64 = digits.parse().ok()?;
+    let imprint = Imprint {
+        size,
+        hash: hash.to_owned(),
+    };
+    (is_whole && digits == size.to_string()).then_some((word, imprint))
+}
+
+fn is_artifact_name(name: &str) -> bool {
+    let digits = name.strip_prefix(ARTIFACT_DIR).unwrap_or_default();
+    (2..=MAX_NAME_DIGITS).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+// Runs a TAKE in the worktree. Repeats every check of the validation, since a command can have
+// changed the path.
+
+fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, ActionError> {
+    let (root, path) = (stage.root, Path::new(take.path.as_str()));
+    run::no_repository_above(root, &take.path)?;
+    let before = read_current(root, path, take.previous.as_ref())?;
+    if before.as_ref().map(FileState::known_state) != take.previous {
+        return Err(changed_path(take));
+    }
+
+    let after = match &take.becomes {
+        None => None,
+        Some(state) => Some(load_state(stage, state)?),
+    };
+    match &after {
+        None => {
+            run::write_guarded(|| file::remove_file(root, path))?;
+            // Git knows no empty directories, so the agent's deletion includes them (P40).
+            file::remove_empty_above(root, path).map_err(ActionError::writing)?;
+        }
+        Some(state) => run::write_guarded(|| write_state(root, path, (state, before.is_some())))?,
+    }
+
+    Ok(Outcome {
+        difference: state_difference(take, before.as_ref(), after.as_ref()),
+        written: vec![take.path.clone()],
+        ..Outcome::of(
+            Ending::Success,
+            describe_change(before.as_ref(), after.as_ref()),
+        )
+    })
+}
+
+fn changed_path(take: &TakePath) -> ActionError {
+    let path = sanitize_line(take.path.as_str());
+    format!("`{path}` is not what it was when this plan was made; it is as it is").into()
+}
+
+/// Returns the current state of a path. A file larger than the recorded one has changed and is not
+/// read.
+fn read_current(
+    root: &Root,
+    path: &Path,
+    expected: Option<&KnownState>,
+) -> Result<Option<FileState>, ActionError> {
+    let Some(entry) = root.entry(path).map_err(ActionError::reading)? else {
+        return Ok(None);
+    };
+    let limit = expected.map_or(0, |expected| expected.imprint.size);
+    let (mode, bytes) = match entry.kind {
+        FileKind::File(FileMode::Plain) => (StateMode::Plain, root.read(path, limit)),
+        FileKind::File(FileMode::Executable) => (StateMode::Executable, root.read(path, limit)),
+        FileKind::Link => (StateMode::Link, file::read_link(root, path)),
+        FileKind::Dir | FileKind::Other => {
+            let path = sanitize_line(&path.to_string_lossy()).into_owned();
+            return Err(format!("`{path}` exists and is not a file").into());
+        }
+    };
+
+    match bytes {
+        Ok(bytes) => Ok(Some(FileState { mode, bytes })),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            let path = sanitize_line(&path.to_string_lossy()).into_owned();
+            Err(
+                format!("`{path}` is not what it was when this plan was made; it is as it is")
+                    .into(),
+            )
+        }
+        Err(error) => Err(ActionError::reading(error)),
+    }
+}
+
+/// Returns the new state after verifying the hash.
+fn load_state(stage: &Stage<'_>, state: &TakenState) -> Result<FileState, ActionError> {
+    let bytes = state.load_bytes(&|name| stage.tools.taken_bytes(name))?;
+    let mode = state.mode;
+    Ok(FileState { mode, bytes })
+}
+
+/// Writes the new state; `replaces` if the path exists.
+fn write_state(root: &Root, path: &Path, (state, replaces): (&FileState, bool)) -> io::Result<()> {
+    let bytes = &state.bytes;
+    match (state.mode, replaces) {
+        (StateMode::Plain, false) => root.create_new(path, bytes, FileMode::Plain),
+        (StateMode::Executable, false) => root.create_new(path, bytes, FileMode::Executable),
+        (StateMode::Plain, true) => file::replace_entry(root, path, bytes, FileMode::Plain),
+        (StateMode::Executable, true) => {
+            file::replace_entry(root, path, bytes, FileMode::Executable)
+        }
+        (StateMode::Link, _) => file::write_link(root, path, bytes, replaces),
+    }
+}
+
+/// Returns the diff; empty if one side is not text.
+fn state_difference(
+    take: &TakePath,
+    before: Option<&FileState>,
+    after: Option<&FileState>,
+) -> String {
+    let text = |state: Option<&FileState>| match state {
+        None => Some(None),
+        Some(state) => state.text().map(Some).map(|text| text.map(str::to_owned)),
+    };
+    let (Some(before), Some(after)) = (text(before), text(after)) else {
+        return String::new();
+    };
+    match after {
+        Some(after) => run::file_difference(&take.path, before.as_deref(), &after),
+        None => run::removal_difference(&take.path, before.as_deref().unwrap_or_default()),
+    }
+}
+
+fn describe_change(before: Option<&FileState>, after: Option<&FileState>) -> String {
+    let size = |state: &FileState| counted(state.bytes.len() as u64, "byte");
+    match (before, after) {
+        (Some(before), None) => format!("removed, {}", size(before)),
+        (None, Some(after)) => format!("new {}, {}", after.mode, size(after)),
+        (Some(before), Some(after)) if before.mode != after.mode => {
+            format!("{} → {}, {}", before.mode, after.mode, size(after))
+        }
+        (_, Some(after)) => format!("replaced, {}", size(after)),
+        (None, None) => String::new(),
+    }
 }
 
 #[cfg(test)]

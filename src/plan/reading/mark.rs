@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use crate::text::lines::Lines;
 use crate::text::markdown;
+use crate::text::markdown::Lines;
 
 /// Brackets of marks such as `<|eot_id|>`.
 const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];

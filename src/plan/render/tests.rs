@@ -108,7 +108,7 @@ fn p24_no_text_of_a_changed_plan_gets_out_of_its_place() {
 #[test]
 fn the_documents_example_is_valid_and_in_the_formats_own_spelling() {
     let document = include_str!("../../../docs/formats/plan.md");
-    let lines = crate::text::lines::Lines::new(document);
+    let lines = crate::text::markdown::Lines::new(document);
     let blocks = crate::text::markdown::blocks(document);
     let example = crate::text::markdown::fenced(&blocks)
         .into_iter()

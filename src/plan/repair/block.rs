@@ -1,14 +1,14 @@
 //! Steps inside a block: a token is content, an inner fence, or the end of the block.
 
 use super::cost::{self, Cost};
-use super::event::{CloserDeviation, RepairEvent};
-use super::grammar_step::GrammarStep;
 use super::line::{Fence, Info};
 use super::state::{GrammarPosition, GrammarState, Nesting, OpenBlock};
 use super::step::{scope, step_outside};
 use super::token::{Glued, Token, TokenKind};
+use crate::plan::action::BodyShape;
 use crate::plan::action::heading::{Label, Section};
-use crate::plan::action::shape::BodyShape;
+use crate::plan::repair::state::GrammarStep;
+use crate::plan::repair::state::{CloserDeviation, RepairEvent};
 
 /// Plan structure taken as content, as bits of [`OpenBlock::lookalikes`].
 mod lookalike {

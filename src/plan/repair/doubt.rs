@@ -6,26 +6,24 @@
 
 use std::ops::Range;
 
-use super::almost_fence::{self, is_nearly_fence};
-use super::analysis::Analysis;
+use super::Note;
 use super::cost::MARGIN;
 use super::emit::BlockSpan;
-use super::event::{CloserDeviation, FenceScope, RepairEvent};
 use super::line::{self, Fence, Info, LineKind, ReplyLine};
 use super::note::{self, note};
+use super::pass::{BestReadings, ReadingStep};
 use super::state::Nesting;
 use super::token::{Token, TokenKind};
-use super::truncation;
-use super::{Note, check};
-use crate::plan::action::heading::Label;
+use crate::plan::action::heading::{Label, Section};
+use crate::plan::action::{ActionRow, ROWS};
+use crate::plan::repair::pass;
+use crate::plan::repair::state::{CloserDeviation, FenceScope, RepairEvent};
 use crate::plan::spelling;
 
 impl Analysis<'_> {
     /// Returns all doubts, at most one per line.
     pub fn doubts(&self) -> Vec<Note> {
-        let mut doubts: Vec<Note> = truncation::truncation_of_reading(self)
-            .into_iter()
-            .collect();
+        let mut doubts: Vec<Note> = truncation_of_reading(self).into_iter().collect();
         doubts.extend(self.spans.iter().filter_map(|span| self.of_block(span)));
         doubts.extend(self.pairs());
         doubts.extend(
@@ -156,7 +154,7 @@ impl Analysis<'_> {
                 ),
             )),
             (Some(at), CloserDeviation::Trailing)
-                if !almost_fence::is_remark_after_fence(self.lines[at].text) =>
+                if !is_remark_after_fence(self.lines[at].text) =>
             {
                 Some(note(
                     at,
@@ -168,8 +166,7 @@ impl Analysis<'_> {
             (close, _) => {
                 let near = body().find(|&at| is_nearly_fence(self.lines[at].text));
                 let last = || self.last_fence(span).filter(|_| close.is_none());
-                let open =
-                    || almost_fence::unclosed_fence(self.lines, body()).filter(|_| close.is_none());
+                let open = || unclosed_fence(self.lines, body()).filter(|_| close.is_none());
                 let at = near.or_else(last).or_else(open)?;
                 Some(note(
                     at,
@@ -257,8 +254,7 @@ impl Analysis<'_> {
                 continue;
             }
 
-            let open =
-                |span: &BlockSpan| almost_fence::unclosed_fence(self.lines, span.body.clone());
+            let open = |span: &BlockSpan| unclosed_fence(self.lines, span.body.clone());
             let (lone, at) = match (open(find), open(replace)) {
                 (Some(at), None) => (find, at),
                 (None, Some(at)) => (replace, at),
@@ -333,12 +329,12 @@ pub(super) fn longer_closer(lines: &[ReplyLine<'_>], body: &Range<usize>) -> Opt
     let detail = if note::swallowed_action(lines, body).is_some() {
         "an action is between them"
     } else {
-        almost_fence::unclosed_fence(lines, body.clone())?;
+        unclosed_fence(lines, body.clone())?;
         "a fence between them is never closed"
     };
 
     let why = format!("this closing fence is longer than its opener, and {detail}");
-    check::is_closed_longer(lines, body).then(|| note(body.end, &why))
+    pass::is_closed_longer(lines, body).then(|| note(body.end, &why))
 }
 
 /// Reports that a block can end at either of two lines.
@@ -362,4 +358,396 @@ fn two_closers(at: usize, open: usize) -> Note {
             "this closes the block that opens at line {opened}, or a fence inside of it, and the closing fence is missing"
         ),
     )
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Analysis<'a> {
+    pub lines: &'a [ReplyLine<'a>],
+    pub tokens: &'a [Token],
+    pub best: &'a BestReadings,
+    /// Blocks of the best reading.
+    pub spans: &'a [BlockSpan],
+}
+
+// Detects truncated replies: they end inside a block, in the middle of structure, or before an
+// announced end.
+//
+// Not every model reports that it did not finish, and a plan read from a file never does. A block
+// that repair closes at the end of the text could have had more lines, and more actions after it.
+
+/// Lines above a plan that are searched for tags.
+const MAX_TAG_LINES: usize = 100;
+
+/// Prefix of every such note.
+pub(super) const TRUNCATED: &str = "the answer was cut off";
+
+/// Reports that a text without a plan ends inside a block. With structure of a plan inside, a
+/// missing closing fence is more likely.
+pub(super) fn truncation_without_plan(lines: &[ReplyLine<'_>]) -> Option<Note> {
+    let open = unclosed_fence(lines, 0..lines.len())?;
+    let is_structure = |line: &ReplyLine<'_>| {
+        matches!(
+            line.kind,
+            LineKind::Action(_) | LineKind::Section(_) | LineKind::Label(_)
+        )
+    };
+    (!lines[open..].iter().any(is_structure)).then(|| open_block_note(open))
+}
+
+/// Reports that a plan ends where the grammar requires more, in the middle of a line or of a pair.
+pub(super) fn truncation_of_structure(lines: &[ReplyLine<'_>], step: &ReadingStep) -> Option<Note> {
+    let last = last_nonblank(lines)?;
+    let is_half = matches!(lines[last].kind, LineKind::Label(_)) || lines[last].ending.is_empty();
+    if step.line < lines.len() {
+        return truncation_without_plan(lines);
+    }
+
+    truncation_without_plan(lines).or_else(|| {
+        is_half.then(|| {
+            note(
+                last,
+                &format!("{TRUNCATED}: what this line belongs to is not complete"),
+            )
+        })
+    })
+}
+
+/// Reports how the best reading shows that the reply was truncated.
+pub(super) fn truncation_of_reading(analysis: &Analysis<'_>) -> Option<Note> {
+    let (lines, steps) = (analysis.lines, &analysis.best.first.steps);
+    let opened = |at: usize| {
+        let mut before = steps[..at].iter().rev();
+        before
+            .find(|step| matches!(step.event, RepairEvent::Open(..)))
+            .map(|step| step.line)
+    };
+    let ends = steps.iter().rposition(|step| match step.event {
+        RepairEvent::Forgotten(_) => step.line >= lines.len(),
+        RepairEvent::Close(_, CloserDeviation::Proper) => false,
+        RepairEvent::Close(_, how) => {
+            let is_plain = how == CloserDeviation::Trailing
+                && text_after_fence(lines[step.line].text).is_empty();
+            Some(step.line) == last_nonblank(lines) && !is_plain
+        }
+        _ => false,
+    });
+
+    let wrapped = |event: RepairEvent| steps.iter().find(|step| step.event == event);
+    let wrapper = wrapped(RepairEvent::Wrap).filter(|_| wrapped(RepairEvent::Unwrap).is_none());
+    ends.and_then(opened)
+        .map(open_block_note)
+        .or_else(|| wrapper.map(|step| open_block_note(step.line)))
+        .or_else(|| truncation_of_text(lines))
+}
+
+/// Reports a text that ends without an announced closing tag, or in the middle of a line.
+pub(super) fn truncation_of_text(lines: &[ReplyLine<'_>]) -> Option<Note> {
+    unclosed_tag(lines).or_else(|| incomplete_last_line(lines))
+}
+
+/// Reports a tag above the plan that is never closed. Its content, the plan or the model's
+/// thoughts, was truncated.
+fn unclosed_tag(lines: &[ReplyLine<'_>]) -> Option<Note> {
+    let begins = |line: &ReplyLine<'_>| {
+        matches!(
+            line.kind,
+            LineKind::Title { .. } | LineKind::Section(_) | LineKind::Action(_)
+        )
+    };
+    let above = lines.iter().position(begins).unwrap_or(lines.len());
+    let name = |line: &ReplyLine<'_>| {
+        let (name, _) = line.text.trim().strip_prefix('<')?.split_once('>')?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let plain = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        (is_name && plain && !matches!(name, "br" | "hr" | "p")).then(|| format!("</{name}>"))
+    };
+
+    let closes = |closer: &str| lines.iter().any(|line| line.text.contains(closer));
+    let mut tags = lines[..above].iter().enumerate().take(MAX_TAG_LINES);
+    let open = tags.find(|(_, line)| name(line).is_some_and(|closer| !closes(&closer)));
+    open.map(|(at, _)| {
+        note(
+            at,
+            &format!("{TRUNCATED}: the tag that opens here is never closed"),
+        )
+    })
+}
+
+/// Reports a last line that is an incomplete line of the grammar.
+pub(super) fn incomplete_last_line(lines: &[ReplyLine<'_>]) -> Option<Note> {
+    let last = last_nonblank(lines).filter(|&at| !matches!(lines[at].kind, LineKind::Fence(_)))?;
+    let row = lines.iter().rev().find_map(|line| match line.kind {
+        LineKind::Action(row) => Some(row),
+        _ => None,
+    });
+    let text = lines[last].text.trim();
+    let cut = is_part_of_heading(text)
+        || is_part_of_label(text, row)
+        || matches!(text, "`" | "``" | "~" | "~~")
+        || !row.is_some_and(ActionRow::is_message) && is_part_of_item(text)
+        || lines[last].ending.is_empty() && row.is_some_and(|row| is_open_setting(text, row));
+
+    cut.then(|| note(last, &format!("{TRUNCATED}: its last line is not complete")))
+}
+
+fn open_block_note(at: usize) -> Note {
+    note(
+        at,
+        &format!("{TRUNCATED}: it ends inside the block that starts here"),
+    )
+}
+
+fn last_nonblank(lines: &[ReplyLine<'_>]) -> Option<usize> {
+    lines.iter().rposition(|line| line.kind != LineKind::Blank)
+}
+
+/// Returns whether a line is an incomplete heading of the grammar.
+fn is_part_of_heading(text: &str) -> bool {
+    let level = text.bytes().take_while(|&b| b == b'#').count();
+    if level == 0 || level > 3 {
+        return false;
+    }
+
+    let heading = text[level..].trim();
+    let unnumbered = heading.trim_start_matches(|c: char| c.is_ascii_digit());
+    let name = unnumbered.trim_start_matches(['.', ')', ' ', '`', '*']);
+    let sections = [Section::Rationale, Section::Memos, Section::Plan].map(Section::name);
+    let mut names = ROWS.iter().map(|row| row.name).chain(sections);
+    let spelled = |name: &str| name.to_uppercase().replace(' ', "_");
+    let start = spelled(name);
+    let is_part = names
+        .any(|candidate| spelled(candidate).starts_with(&start) && spelled(candidate) != start);
+    let is_unclosed = heading.matches('`').count() == 1 && !heading.ends_with("**");
+
+    heading.is_empty() || level > 1 && (is_part || is_unclosed)
+}
+
+fn is_part_of_label(text: &str, row: Option<&'static ActionRow>) -> bool {
+    let name = text
+        .trim_matches(['`', '*', '#', '_', ' '])
+        .trim_end_matches(':');
+    let is_marked = text.starts_with(['`', '*', '#']);
+    let is_complete = text.ends_with([':', '`', '*']) && name.len() > 3;
+    row.is_some_and(ActionRow::has_labels)
+        && !is_complete
+        && (name.is_empty() && is_marked
+            || !name.is_empty()
+                && ["FIND", "REPLACE"]
+                    .iter()
+                    .any(|label| label.starts_with(name)))
+}
+
+/// Returns whether a line is a setting of an action that writes or runs something, and could be
+/// incomplete: half a directory name is another directory.
+fn is_open_setting(text: &str, row: &'static ActionRow) -> bool {
+    row.shape.takes_effect() && spelling::is_open_setting(text, row)
+}
+
+fn is_part_of_item(text: &str) -> bool {
+    let Some(item) = text.strip_prefix(['-', '*', '+']) else {
+        return false;
+    };
+    let bold = item.trim_start().starts_with("**") && item.matches("**").count() == 1;
+    let link = item.rsplit_once('[').is_some_and(|(_, link)| {
+        !link.contains(']') || link.contains("](") && !link.contains(')') || link.ends_with(']')
+    });
+
+    item.trim().is_empty() || bold || link && item.contains("**")
+}
+
+/// Ends of comments and strings. Text after a fence that contains one of these is not a remark.
+const CODE_ENDS: [&str; 9] = ["*/", "\"\"\"", "'''", "*)", "-}", "]]", "#>", "=#", "\"#"];
+
+/// Returns whether a line that is not a fence in Markdown was probably meant as one: it has a
+/// non-breaking space, one mark too few, an escape, or no line break before it.
+pub(super) fn is_nearly_fence(line: &str) -> bool {
+    if crate::text::fence::read(line).is_some() {
+        return false;
+    }
+
+    let is_visible = |c: &char| !(c.is_whitespace() || c.is_control() || is_zero_width(*c));
+    let text: String = line.chars().filter(is_visible).collect();
+    let bare = text.replace('\\', "");
+    let body = bare.trim_start_matches(['>', '-']);
+    let alone = |mark: char| body.len() >= 2 * mark.len_utf8() && body.chars().all(|c| c == mark);
+    let glued = |mark: &str| {
+        let start = line.trim_end().trim_end_matches(&mark[..1]);
+        line.trim_end().ends_with(mark) && start.ends_with(|c: char| !c.is_whitespace())
+    };
+
+    let starts = line.trim_start().starts_with("```");
+    starts
+        || ['`', '~', '´', '’', '‘', '＇', '\''].into_iter().any(alone)
+        || glued("```")
+        || glued("~~~")
+}
+
+/// Returns whether a character has no width.
+fn is_zero_width(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
+}
+
+/// Returns whether the text after a closing fence is a remark about it or invisible, and not the
+/// end of the content's last line or the language of a block.
+pub(super) fn is_remark_after_fence(closer: &str) -> bool {
+    let text = text_after_fence(closer);
+    let glued = closer
+        .trim_start()
+        .trim_start_matches(['`', '~'])
+        .starts_with(text);
+    let is_code = CODE_ENDS.iter().any(|end| text.contains(end));
+    let is_word = text.chars().all(char::is_alphanumeric);
+    let is_language = is_word
+        && (glued || crate::text::language::is_known(text) || super::line::is_document(text));
+    let says = text
+        .split(|c: char| !c.is_alphabetic())
+        .any(|word| word.chars().count() > 1);
+
+    text.is_empty() || says && !is_code && !is_language
+}
+
+/// Returns the visible text after a closing fence.
+pub(super) fn text_after_fence(closer: &str) -> &str {
+    let text = closer.trim_start().trim_start_matches(['`', '~']);
+    text.trim_matches(|c: char| c.is_whitespace() || is_zero_width(c))
+}
+
+/// Returns the fence that a content leaves open, as Markdown parses it.
+pub(super) fn unclosed_fence(lines: &[ReplyLine<'_>], body: Range<usize>) -> Option<usize> {
+    let mut open: Option<(usize, Fence)> = None;
+    for at in body {
+        let LineKind::Fence(fence) = lines[at].kind else {
+            continue;
+        };
+        match open {
+            None if fence.info != Info::Odd => open = Some((at, fence)),
+            Some((_, outer))
+                if fence.info == Info::Bare
+                    && fence.mark == outer.mark
+                    && fence.len >= outer.len =>
+            {
+                open = None;
+            }
+            _ => {}
+        }
+    }
+
+    open.map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_heading_a_label_or_a_field_is_no_whole_line() {
+        for text in [
+            "#",
+            "##",
+            "###",
+            "## Act",
+            "### `",
+            "### EX",
+            "### `EDIT",
+            "### 2. `CR",
+        ] {
+            assert!(is_part_of_heading(text), "{text:?}");
+        }
+        for text in [
+            "### `EDIT`",
+            "### READ",
+            "### READ**",
+            "## Notes",
+            "#### x",
+            "# T",
+            "### Options",
+        ] {
+            assert!(!is_part_of_heading(text), "{text:?}");
+        }
+        for text in ["`", "`FI", "`FIND", "`REPLACE", "**REPL", "FIN", "#### `F"] {
+            assert!(
+                is_part_of_label(text, Some(&crate::plan::action::edit::ROW)),
+                "{text:?}"
+            );
+        }
+        for text in ["`FIND:`", "REPLACE:", "Fine.", "`FIND`:"] {
+            assert!(
+                !is_part_of_label(text, Some(&crate::plan::action::edit::ROW)),
+                "{text:?}"
+            );
+        }
+        for text in [
+            "-",
+            "- **",
+            "- **Resou",
+            "- **Resource:** [src/a",
+            "- **Resource:** [a](/a",
+        ] {
+            assert!(is_part_of_item(text), "{text:?}");
+        }
+        for text in [
+            "- **Resource:** [a](/a)",
+            "- **Description:** Do it",
+            "- x",
+            "--",
+            "- **a** and **b**",
+        ] {
+            assert!(!is_part_of_item(text), "{text:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod almost_fence_tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_nearly_a_fence_is_known() {
+        for line in [
+            "\u{a0}```",
+            "\u{200b}````",
+            "``",
+            "~~",
+            "cargo test```",
+            "x~~~~",
+            "\\`\\`\\`",
+            "> ```",
+            "- ```",
+            "´´´",
+            "```### `READ`",
+            "’’’",
+        ] {
+            assert!(is_nearly_fence(line), "{line:?}");
+        }
+        for line in [
+            "```", "~~~ sh", "use `x`", "a ``b``", "~~gone~~", "---", "", "'a'",
+        ] {
+            assert!(!is_nearly_fence(line), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_remark_behind_a_closer_is_told_from_code_and_from_a_language() {
+        for line in [
+            "``` (end)",
+            "```<!-- end -->",
+            "~~~ and no more",
+            "``` # done",
+            "```\u{a0}",
+        ] {
+            assert!(is_remark_after_fence(line), "{line:?}");
+        }
+        for line in [
+            "``` */",
+            "``` \"\"\"",
+            "```);",
+            "```rust",
+            "```markdown",
+            "``` */ fn a() {}",
+        ] {
+            assert!(!is_remark_after_fence(line), "{line:?}");
+        }
+    }
 }

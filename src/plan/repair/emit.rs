@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::check::{indent_of, is_indented_like};
-use super::event::{CloserDeviation, FenceScope, RepairEvent};
 use super::line::{LineKind, ReplyLine};
 use super::pass::ReadingStep;
 use super::state::Nesting;
+use crate::plan::repair::pass::{indent_of, is_indented_like};
+use crate::plan::repair::state::{CloserDeviation, FenceScope, RepairEvent};
 use crate::text::fence;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

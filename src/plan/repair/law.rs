@@ -110,7 +110,7 @@ fn actions(text: &str, outside_blocks: bool) -> Vec<&str> {
 
         matches!(l.kind, LineKind::Action(_)) && (open.is_none() || !outside_blocks)
     };
-    super::lines::read_lines(text, super::Spelling::Exact)
+    crate::plan::repair::line::read_lines(text, super::Spelling::Exact)
         .iter()
         .filter(|l| visible(l))
         .map(|l| l.text)

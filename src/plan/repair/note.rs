@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use super::cost::REPAIR;
 use super::emit::BlockSpan;
-use super::event::{CloserDeviation, RepairEvent};
 use super::line::{Info, LineKind, ReplyLine};
 use super::pass::{BestReadings, ReadingStep, RepairReading};
 use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
 use crate::plan::action::heading::Section;
+use crate::plan::repair::state::{CloserDeviation, RepairEvent};
 use crate::plan::spelling;
 
 /// Returns the level of the best reading, given its doubts and whether it changes the text.

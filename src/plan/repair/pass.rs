@@ -3,15 +3,15 @@
 //! The next step depends only on the state. Keeping the two cheapest different readings per state
 //! is therefore exact, up to the beam.
 
+use std::ops::Range;
+
 use super::block::inside;
-use super::cost::Cost;
-use super::event::RepairEvent;
-use super::frontier::Frontier;
-use super::grammar_step::GrammarStep;
-use super::prefix::{BeamEntry, Prefix, ROOT_NODE};
-use super::state::GrammarState;
+use super::cost::{self, Cost};
+use super::line::{Info, LineKind, ReplyLine};
+use super::state::{GrammarPosition, GrammarState, OpenBlock, StateKey};
 use super::step::step_outside;
 use super::token::{Token, TokenKind};
+use crate::plan::repair::state::{FenceScope, GrammarStep, RepairEvent};
 
 /// Stored steps at which unused ones are dropped.
 const MAX_NODES: usize = 1 << 21;
@@ -200,4 +200,322 @@ fn trace_reading(path: Prefix, nodes: &[PassNode]) -> RepairReading {
         steps,
         cost: path.cost,
     }
+}
+
+/// States kept after each token; up to twice as many at equal cost.
+const BEAM_WIDTH: usize = 32;
+
+/// Initial table size; a power of two.
+const INITIAL_SLOTS: usize = 512;
+
+/// States by key in a hash table that is never cleared: a slot is valid only if it has the mark of
+/// the current token. The beam bounds the table, so hostile input cannot fill it.
+pub(super) struct Frontier {
+    entries: Vec<BeamEntry>,
+    slots: Vec<Slot>,
+    /// Mark of the current token.
+    mark: u32,
+    cheapest: Cost,
+    /// Buffer for the costs of the states.
+    costs: Vec<Cost>,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    key: StateKey,
+    /// Mark of the token at which the slot was filled.
+    mark: u32,
+    /// Index into `entries`.
+    index: u32,
+}
+
+/// A slot that was never filled.
+const EMPTY_SLOT: Slot = Slot {
+    key: StateKey([0; 2]),
+    mark: 0,
+    index: 0,
+};
+
+impl Frontier {
+    pub(super) fn new() -> Frontier {
+        Frontier {
+            entries: Vec::new(),
+            slots: vec![EMPTY_SLOT; INITIAL_SLOTS],
+            mark: 1,
+            cheapest: Cost::MAX,
+            costs: Vec::new(),
+        }
+    }
+
+    /// Returns whether a reading of this cost is close enough to the best.
+    #[inline]
+    pub(super) fn admits(&self, cost: Cost) -> bool {
+        cost <= self.cheapest.saturating_add(cost::HOPELESS)
+    }
+
+    /// Adds the readings that end in a state.
+    pub(super) fn add(&mut self, state: GrammarState, best: Prefix, next: Option<Prefix>) {
+        self.cheapest = self.cheapest.min(best.cost);
+        let key = state.key();
+        let slot = self.slot(key);
+        if self.slots[slot].mark == self.mark {
+            let entry = &mut self.entries[self.slots[slot].index as usize];
+            entry.add_path(best);
+            next.into_iter().for_each(|path| entry.add_path(path));
+            return;
+        }
+
+        let index =
+            u32::try_from(self.entries.len()).expect("the beam bounds the states of a token");
+        self.slots[slot] = Slot {
+            key,
+            mark: self.mark,
+            index,
+        };
+        self.entries.push(BeamEntry { state, best, next });
+        if self.entries.len() * 2 > self.slots.len() {
+            self.grow();
+        }
+    }
+
+    /// Returns the slot that contains a key, or a free one.
+    fn slot(&self, key: StateKey) -> usize {
+        let last = self.slots.len() - 1;
+        let mut at = hash_key(key) & last;
+        loop {
+            let slot = &self.slots[at];
+            if slot.mark != self.mark || slot.key == key {
+                return at;
+            }
+            at = (at + 1) & last;
+        }
+    }
+
+    fn grow(&mut self) {
+        let slots = vec![EMPTY_SLOT; self.slots.len() * 2];
+        for slot in std::mem::replace(&mut self.slots, slots) {
+            if slot.mark == self.mark {
+                let at = self.slot(slot.key);
+                self.slots[at] = slot;
+            }
+        }
+    }
+
+    /// Swaps the cheapest states into `others` and starts over with its empty list.
+    pub(super) fn take_entries(&mut self, others: &mut Vec<BeamEntry>) {
+        self.trim();
+        std::mem::swap(&mut self.entries, others);
+        self.entries.clear();
+        self.cheapest = Cost::MAX;
+        self.mark = self.mark.wrapping_add(1);
+
+        // Marks repeat after 2^32 tokens, so older slots must become invalid.
+        if self.mark == 0 {
+            self.slots.fill(EMPTY_SLOT);
+            self.mark = 1;
+        }
+    }
+
+    /// Keeps the cheapest states.
+    fn trim(&mut self) {
+        let limit = self.cheapest.saturating_add(cost::HOPELESS);
+        self.entries.retain(|entry| entry.best.cost <= limit);
+        if self.entries.len() > BEAM_WIDTH {
+            self.costs.clear();
+            self.costs
+                .extend(self.entries.iter().map(|entry| entry.best.cost));
+            let (_, &mut limit, _) = self.costs.select_nth_unstable(BEAM_WIDTH - 1);
+            self.entries.retain(|entry| entry.best.cost <= limit);
+            self.entries.truncate(2 * BEAM_WIDTH);
+        }
+    }
+}
+
+fn hash_key(StateKey([first, second]): StateKey) -> usize {
+    let word = (first.rotate_left(23) ^ second).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    usize::try_from(word >> 32).unwrap_or_default()
+}
+
+/// Marks the first step, which has no previous one.
+pub(super) const ROOT_NODE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Prefix {
+    pub cost: Cost,
+    /// Fingerprint: equal for readings with the same effects.
+    print: u64,
+    /// Last stored step.
+    pub node: u32,
+    /// Effect at the current token, not stored yet.
+    pub event: Option<RepairEvent>,
+}
+
+pub(super) struct BeamEntry {
+    pub state: GrammarState,
+    pub best: Prefix,
+    /// The cheapest with other effects.
+    pub next: Option<Prefix>,
+}
+
+impl Prefix {
+    pub(super) fn start() -> Prefix {
+        Prefix {
+            cost: 0,
+            print: 0,
+            node: ROOT_NODE,
+            event: None,
+        }
+    }
+
+    /// Extends the reading by one step.
+    pub(super) fn then(self, step: GrammarStep, line: usize) -> Prefix {
+        let print = step
+            .event
+            .and_then(fingerprint_of)
+            .map_or(self.print, |event| mix_fingerprint(self.print, event, line));
+        Prefix {
+            cost: self.cost + step.cost,
+            print,
+            node: self.node,
+            event: step.event,
+        }
+    }
+}
+
+impl BeamEntry {
+    pub(super) fn paths(&mut self) -> impl Iterator<Item = &mut Prefix> {
+        std::iter::once(&mut self.best).chain(self.next.as_mut())
+    }
+
+    /// Adds a reading that ends in the same state.
+    pub(super) fn add_path(&mut self, path: Prefix) {
+        if path.print == self.best.print {
+            if path.cost < self.best.cost {
+                self.best = path;
+            }
+        } else if path.cost < self.best.cost {
+            self.next = Some(std::mem::replace(&mut self.best, path));
+        } else if self.next.is_none_or(|next| path.cost < next.cost) {
+            self.next = Some(path);
+        }
+    }
+}
+
+/// Returns the part of an event that distinguishes readings. Ignored are the form of a closing
+/// fence, and the fences of messages and of the rationale, which affect only where those end.
+fn fingerprint_of(event: RepairEvent) -> Option<u64> {
+    match event {
+        RepairEvent::Title => Some(1),
+        RepairEvent::Wrap => Some(2),
+        RepairEvent::Unwrap => Some(3),
+        RepairEvent::Action => Some(4),
+        RepairEvent::Open(FenceScope::Content, _) => Some(5),
+        RepairEvent::Close(FenceScope::Content, _) => Some(6),
+        RepairEvent::Forgotten(FenceScope::Content | FenceScope::Message) => Some(7),
+        RepairEvent::Surplus => Some(8),
+        RepairEvent::SecondPlan => Some(9),
+        RepairEvent::Open(..)
+        | RepairEvent::Close(..)
+        | RepairEvent::Forgotten(_)
+        | RepairEvent::Glued
+        | RepairEvent::Prose
+        | RepairEvent::Broken => None,
+    }
+}
+
+fn mix_fingerprint(print: u64, event: u64, line: usize) -> u64 {
+    let word = (line as u64) << 4 | event;
+    (print.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+// Fast path: accepts a reply if CommonMark's reading fits the grammar and is the only one.
+//
+// That is the case if every step is free, every block is closed, and no line inside a block could
+// close it or open another block of its kind.
+
+/// Returns the contents of all blocks if the reply needs no repair.
+pub(super) fn unambiguous_blocks(
+    lines: &[ReplyLine<'_>],
+    tokens: &[Token],
+) -> Option<Vec<Range<usize>>> {
+    let mut contents = Vec::new();
+    let (mut state, mut at) = (GrammarState::start(), 0);
+    while let Some(token) = tokens.get(at) {
+        let step = only_free_step(state, token)?;
+        (state, at) = (step.state, at + 1);
+        let Some(block) = state.block else { continue };
+        let closer = only_closer(&block, &tokens[at..], state)?;
+        at += closer + 1;
+        let body = token.line + 1..tokens[at - 1].line;
+
+        if block.indent > 0 && !is_indented_like(&lines[body.clone()], lines[token.line].text) {
+            return None;
+        }
+
+        contents.push(body);
+        state = state.after_block(&block);
+    }
+
+    Some(contents)
+}
+
+/// Returns the only free step.
+fn only_free_step(state: GrammarState, token: &Token) -> Option<GrammarStep> {
+    let mut free = None;
+    step_outside(state, token, &mut |step| {
+        let skips_title = matches!(token.kind, TokenKind::Title { .. }) && step.event.is_none();
+        let preamble = state.position == GrammarPosition::Start
+            && !matches!(step.event, Some(RepairEvent::Title));
+        let is_blank = matches!(token.kind, TokenKind::Gap(gap) if !gap.solid);
+        if step.cost == 0 && !skips_title && (!preamble || is_blank) && free.is_none() {
+            free = Some(step);
+        }
+    });
+    free
+}
+
+/// Returns the index of the token that closes a block; `None` if another fence inside could close
+/// it too.
+fn only_closer(block: &OpenBlock, tokens: &[Token], state: GrammarState) -> Option<usize> {
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => {
+                let closes = fence.info == Info::Bare && fence.indent == block.indent;
+                return closes.then_some(at);
+            }
+            // RP8: this is what a missing closing fence in a message looks like.
+            TokenKind::Action(_)
+                if matches!(state.position, GrammarPosition::Message)
+                    && block.info == Info::Code =>
+            {
+                return None;
+            }
+            _ => {}
+        }
+    }
+
+    None
+}
+
+/// Returns whether every non-blank line has the opener's indentation.
+pub(super) fn is_indented_like(body: &[ReplyLine<'_>], opener: &str) -> bool {
+    let indent = indent_of(opener);
+    body.iter()
+        .all(|line| line.text.starts_with(indent) || line.text.trim().is_empty())
+}
+
+pub(super) fn indent_of(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// Returns whether the closing fence is longer than the opening one.
+pub(super) fn is_closed_longer(lines: &[ReplyLine<'_>], body: &Range<usize>) -> bool {
+    let len = |at: usize| {
+        if let LineKind::Fence(fence) = lines[at].kind {
+            fence.len
+        } else {
+            0
+        }
+    };
+    len(body.end) > len(body.start - 1)
 }

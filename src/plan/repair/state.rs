@@ -1,9 +1,10 @@
 //! State of a reading within the plan grammar.
 
+use super::cost::{self, Cost};
 use super::line::{Fence, Info};
-use super::token::FileContent;
+use super::token::{FenceRule, FileContent};
+use crate::plan::action::BodyShape;
 use crate::plan::action::heading::{Label, Section};
-use crate::plan::action::shape::BodyShape;
 
 /// A state of the pass. The possible next steps depend on nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -316,6 +317,103 @@ impl OpenBlock {
             depth,
             inner: self.inner.filter(|_| depth > 0),
             solid: true,
+            ..self
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum RepairEvent {
+    Title,
+    Wrap,
+    Unwrap,
+    Action,
+    Open(FenceScope, Nesting),
+    Close(FenceScope, CloserDeviation),
+    /// The open block ends before this line; its closing fence is missing.
+    Forgotten(FenceScope),
+    /// A fence that belongs to nothing.
+    Surplus,
+    /// A label that needs a blank line before it.
+    Glued,
+    /// Text that does not belong here.
+    Prose,
+    /// A second plan after the fence around the first one.
+    SecondPlan,
+    /// The grammar does not allow this line.
+    Broken,
+}
+
+/// Owner of a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum FenceScope {
+    /// A block that the plan's grammar requires.
+    Content,
+    /// The rationale, which has no effect.
+    Rationale,
+    Message,
+}
+
+/// Deviation of a closing fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum CloserDeviation {
+    /// None, or only longer.
+    Proper,
+    Shorter,
+    /// Text follows the fence.
+    Trailing,
+    OtherMark,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GrammarStep {
+    pub state: GrammarState,
+    pub cost: Cost,
+    /// Effect on the token's line.
+    pub event: Option<RepairEvent>,
+}
+
+impl GrammarStep {
+    pub fn to(state: GrammarState, cost: Cost) -> Self {
+        GrammarStep {
+            state,
+            cost,
+            event: None,
+        }
+    }
+
+    pub fn with_event(event: RepairEvent, state: GrammarState, cost: Cost) -> Self {
+        GrammarStep {
+            state,
+            cost,
+            event: Some(event),
+        }
+    }
+
+    /// Returns the step into a block that is trusted by the fence rule, with its cost.
+    pub fn by_rule(self, rule: FenceRule) -> Self {
+        let Some(block) = self.state.block else {
+            return self;
+        };
+        let price = match (rule, block.document) {
+            (FenceRule::KeptOverAction, true) => cost::LOOK_BY_RULE,
+            (FenceRule::KeptOverAction, false) => cost::LOOK_BY_RULE_IN_CODE,
+            _ => 0,
+        };
+
+        GrammarStep {
+            state: self.state.with(OpenBlock {
+                sure: true,
+                ..block
+            }),
+            ..self
+        }
+        .plus(price)
+    }
+
+    pub fn plus(self, cost: Cost) -> Self {
+        GrammarStep {
+            cost: self.cost + cost,
             ..self
         }
     }

@@ -4,8 +4,8 @@
 //! repaired fences mean the same to any Markdown parser.
 
 use crate::plan::action::ActionRow;
+use crate::plan::action::BodyShape;
 use crate::plan::action::heading::{Label, Section};
-use crate::plan::action::shape::BodyShape;
 use crate::plan::repair::line::{self, LineKind};
 use crate::text::markdown::{self, BlockKind, MarkdownBlock, MarkdownCode};
 

@@ -5,8 +5,9 @@
 
 use super::line::{Fence, Info, LineKind, ReplyLine, is_document, is_markdown};
 use crate::plan::action::ActionRow;
+use crate::plan::action::BodyShape;
 use crate::plan::action::heading::{self, Label, Section};
-use crate::text::language;
+use crate::text::{fence, language};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
@@ -284,4 +285,164 @@ pub(super) fn file_extension(item: &str) -> Option<&str> {
     let name = item.trim_end_matches([')', '>', '`', ' ', '*']);
     let (_, ending) = name.rsplit_once('.')?;
     (!ending.contains(['/', ' ', ']'])).then_some(ending)
+}
+
+// Finds complete blocks: those followed only by text and further complete blocks, up to the next
+// structure.
+
+/// What Markdown finds from a token on.
+#[derive(Clone, Copy)]
+struct FollowingBlocks {
+    /// Whether only text and complete blocks follow, up to the next structure.
+    clear: bool,
+    /// Number of structure lines.
+    structure: u32,
+}
+
+/// Sets [`Token::complete_until`] of each fence.
+pub(super) fn mark_complete_blocks(tokens: &mut [Token]) {
+    let mut closers: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
+    let nothing = FollowingBlocks {
+        clear: true,
+        structure: 0,
+    };
+    let mut following = vec![nothing; tokens.len() + 1];
+
+    for at in (0..tokens.len()).rev() {
+        let next = following[at + 1];
+        following[at] = match tokens[at].kind {
+            TokenKind::Gap(_) | TokenKind::Title { .. } => next,
+            // Markdown treats a fence indented by four columns as text.
+            TokenKind::Fence(fence) if fence.indent > 3 => next,
+            TokenKind::Fence(fence) => {
+                let closer = nearest_closer(&mut closers, fence, at);
+                let closing = closer.filter(|&closer| {
+                    following[closer].structure == next.structure && following[closer + 1].clear
+                });
+                tokens[at].complete_until = closing.map(|closer| tokens[closer].line);
+                FollowingBlocks {
+                    clear: closing.is_some(),
+                    ..next
+                }
+            }
+            _ => FollowingBlocks {
+                clear: true,
+                structure: next.structure + 1,
+            },
+        };
+    }
+}
+
+/// Returns the nearest fence that closes the block, and records this fence for earlier ones. A
+/// longer fence before a shorter one also closes every block that the shorter one could.
+fn nearest_closer(closers: &mut [Vec<(u16, usize)>; 2], fence: Fence, at: usize) -> Option<usize> {
+    let same_mark = &mut closers[usize::from(fence.mark == b'~')];
+    let first = same_mark.partition_point(|&(len, _)| len >= fence.len);
+    let nearest = first.checked_sub(1).map(|last| same_mark[last].1);
+    if fence.info == Info::Bare {
+        same_mark.truncate(first_not_longer(same_mark, fence.len));
+        same_mark.push((fence.len, at));
+    }
+
+    nearest
+}
+
+/// Returns the number of recorded fences, longest first, that are longer than this.
+fn first_not_longer(closers: &[(u16, usize)], len: u16) -> usize {
+    closers.partition_point(|&(other, _)| other > len)
+}
+
+/// Code that an action or a label expects.
+#[derive(Clone, Copy, Default)]
+struct ExpectedCode<'a> {
+    row: Option<&'static ActionRow>,
+    ending: Option<&'a str>,
+    /// Set once its block was seen.
+    opened: bool,
+}
+
+/// Sets [`Token::spanned`] for every fence in an action's code that is inside something that spans
+/// lines. The code is assumed to extend to the next structure.
+pub(super) fn mark_code_spans(lines: &[ReplyLine<'_>], tokens: &mut [Token]) {
+    let mut asked = ExpectedCode::default();
+    for at in 0..tokens.len() {
+        match tokens[at].kind {
+            TokenKind::Action(row) => {
+                asked = ExpectedCode {
+                    row: Some(row),
+                    ..ExpectedCode::default()
+                };
+            }
+            TokenKind::Section(_) | TokenKind::Title { .. } | TokenKind::End => {
+                asked = ExpectedCode::default();
+            }
+            TokenKind::Label(..) => asked.opened = false,
+            TokenKind::Gap(_) if asked.ending.is_none() && !asked.opened => {
+                let mut list = lines[tokens[at].line..tokens[at + 1].line].iter();
+                asked.ending = list.find_map(|line| file_extension(line.text));
+            }
+            TokenKind::Fence(_) if !asked.opened => {
+                asked.opened = true;
+                if let Some(word) = code_language(asked, lines[tokens[at].line].text) {
+                    mark_spans_in(lines, &mut tokens[at..], word);
+                }
+            }
+            TokenKind::Gap(_) | TokenKind::Fence(_) => {}
+        }
+    }
+}
+
+fn code_language<'a>(asked: ExpectedCode<'a>, opener: &'a str) -> Option<&'a str> {
+    let info = fence::read(opener).map_or("", |fence| fence.info);
+    let tag = info.split([' ', '\t', ',']).next();
+    let tag = tag.filter(|word| language::is_known(word));
+    match asked.row?.shape {
+        BodyShape::Script => Some(tag.unwrap_or("sh")),
+        BodyShape::File | BodyShape::Pairs => {
+            asked.ending.filter(|word| language::is_known(word)).or(tag)
+        }
+        _ => None,
+    }
+}
+
+fn mark_spans_in(lines: &[ReplyLine<'_>], tokens: &mut [Token], language: &str) {
+    let first = tokens[0].line + 1;
+    let is_in_code = |token: &Token| {
+        matches!(
+            token.kind,
+            TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. }
+        )
+    };
+    let len = tokens.iter().take_while(|token| is_in_code(token)).count();
+    let end = tokens.get(len).map_or(lines.len(), |token| token.line);
+    let code: Vec<&str> = lines[first..end].iter().map(|line| line.text).collect();
+
+    if len < 2
+        || !tokens[1..len]
+            .iter()
+            .any(|token| matches!(token.kind, TokenKind::Fence(_)))
+    {
+        return;
+    }
+    let spanned = language::spanned(language, &code);
+    for token in &mut tokens[1..len] {
+        token.spanned = matches!(token.kind, TokenKind::Fence(_)) && spanned[token.line - first];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::repair::{Spelling, line, token};
+
+    #[test]
+    fn a_fence_opens_a_block_up_to_an_indentation_of_three_columns() {
+        for (indent, expected) in [("", Some(2)), ("   ", Some(2)), ("    ", None)] {
+            let text = format!("{indent}```sh\nx\n{indent}```\n");
+            let mut tokens = token::tokenize(&line::read_lines(&text, Spelling::Exact));
+            mark_complete_blocks(&mut tokens);
+            let opener = tokens.iter().find(|token| token.line == 0).unwrap();
+            assert_eq!(opener.complete_until, expected, "{text}");
+        }
+    }
 }

@@ -12,12 +12,12 @@ use super::name::{self, ActionHeading};
 use super::passage::{Passage, text_below};
 use super::prose;
 use crate::plan::action::ActionRow;
+use crate::plan::action::BodyShape;
 use crate::plan::action::field::{canonical, is_fence};
 use crate::plan::action::heading::{self, Label, unlisted};
-use crate::plan::action::shape::BodyShape;
 use crate::plan::diagnostic::quote;
-use crate::text::lines::Lines;
 use crate::text::link;
+use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, Item, MarkdownBlock};
 
 /// State while an action is respelled.

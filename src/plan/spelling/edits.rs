@@ -8,7 +8,7 @@ use super::name;
 use super::prose::{is_ended, is_prose};
 use crate::plan::action::field::is_fence;
 use crate::plan::diagnostic::quote;
-use crate::text::lines::Lines;
+use crate::text::markdown::Lines;
 
 const TEXT_PART: &str = "the words";
 /// What is left out that can say something about the action beside it.

@@ -9,12 +9,12 @@ use std::ops::Range;
 use super::edits::LineEdits;
 use super::passage::Passage;
 use crate::plan::action::ActionRow;
+use crate::plan::action::BodyShape;
 use crate::plan::action::field;
-use crate::plan::action::shape::BodyShape;
 use crate::text::fence::{self, fence_for};
 use crate::text::language;
-use crate::text::lines::Lines;
 use crate::text::link;
+use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, MarkdownBlock, MarkdownCode};
 
 /// What the blocks of scripts say that they are.

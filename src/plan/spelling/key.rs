@@ -1,15 +1,16 @@
 //! Parses fields as models spell them: without a bullet, numbered, with other keys.
 
 use super::condition::{is_crossed_out, is_struck_out};
-use super::translation;
 use crate::plan::action::field::{canonical, has_weight};
 use crate::plan::action::heading::unlisted;
 use crate::plan::action::{ActionRow, OtherKeys};
 
 /// Key of a field with a command. Not in the format; its value becomes the block.
 pub const COMMAND: &str = "Command";
+
 /// Key of a field with a query. Not in the format; its value becomes a block.
 pub const QUERY: &str = "Query";
+
 /// Other keys for a path.
 pub const PATH_KEYS: OtherKeys = (
     "File Path",
@@ -26,6 +27,7 @@ pub const PATH_KEYS: OtherKeys = (
         "fullpath",
     ],
 );
+
 /// Other keys for a resource.
 pub const RESOURCE_KEYS: OtherKeys = (
     "Resource",
@@ -41,15 +43,20 @@ pub const RESOURCE_KEYS: OtherKeys = (
         "targetfile",
     ],
 );
+
 /// Other keys for the resources passed along with a message.
 pub const HANDOFF_KEYS: OtherKeys = (
     "Handoff Resources",
     &["resources", "handofffiles", "handoff", "files"],
 );
+
 const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
+
 /// Longest key, in bytes.
 const MAX_KEY: usize = 40;
+
 const MARKS: [char; 3] = ['*', '_', '`'];
+
 /// What separates a marked key from its value.
 const SEPARATORS: [char; 7] = [':', '：', '=', '-', '–', '—', '→'];
 
@@ -137,7 +144,7 @@ pub fn resolve(key: &str, row: Option<&'static ActionRow>) -> Option<&'static st
     let other = row.other_keys.iter();
     let mut same = other.filter(|(_, keys)| keys.contains(&&*plain));
     let translated = || {
-        let entry = translation::TRANSLATED_KEYS
+        let entry = TRANSLATED_KEYS
             .iter()
             .find(|(_, keys)| keys.contains(&&*plain));
         entry
@@ -154,6 +161,172 @@ fn unnumbered(text: &str) -> &str {
         .filter(|_| tail.len() < text.len())
         .map_or(text, str::trim_start)
 }
+
+/// What models write instead of a key, in small letters and without spaces and marks.
+pub(super) const TRANSLATED_KEYS: [OtherKeys; 5] = [
+    (
+        "File Path",
+        &[
+            "dateipfad",
+            "datei",
+            "pfad",
+            "chemindufichier",
+            "cheminfichier",
+            "chemin",
+            "fichier",
+            "rutadelarchivo",
+            "rutadearchivo",
+            "ruta",
+            "archivo",
+            "caminhodoarquivo",
+            "caminho",
+            "arquivo",
+            "percorsodelfile",
+            "percorsofile",
+            "percorso",
+            "bestandspad",
+            "путькфайлу",
+            "путь",
+            "файл",
+            "ファイルパス",
+            "ファイル",
+            "パス",
+            "文件路径",
+            "文件",
+            "路径",
+            "檔案路徑",
+            "檔案",
+            "路徑",
+            "파일경로",
+            "파일",
+            "경로",
+        ],
+    ),
+    (
+        "Resource",
+        &[
+            "ressource",
+            "datei",
+            "dateipfad",
+            "fichier",
+            "recurso",
+            "archivo",
+            "arquivo",
+            "risorsa",
+            "ресурс",
+            "файл",
+            "リソース",
+            "ファイル",
+            "资源",
+            "文件",
+            "資源",
+            "리소스",
+            "파일",
+        ],
+    ),
+    (
+        "Description",
+        &[
+            "beschreibung",
+            "descripción",
+            "descrição",
+            "descrizione",
+            "beschrijving",
+            "описание",
+            "説明",
+            "描述",
+            "说明",
+            "說明",
+            "설명",
+            "purpose",
+            "reason",
+            "why",
+            "rationale",
+            "summary",
+            "title",
+            "goal",
+            "intent",
+            "explanation",
+        ],
+    ),
+    (
+        "Expected Outcome",
+        &[
+            "erwartetesergebnis",
+            "ergebnis",
+            "résultatattendu",
+            "resultadoesperado",
+            "risultatoatteso",
+            "verwachtresultaat",
+            "ожидаемыйрезультат",
+            "期待される結果",
+            "期待結果",
+            "预期结果",
+            "預期結果",
+            "예상결과",
+        ],
+    ),
+    (
+        "Timeout",
+        &["zeitlimit", "タイムアウト", "超时", "타임아웃"],
+    ),
+];
+
+/// Labels of the lines to find, in capitals.
+pub(super) const TRANSLATED_FIND: [&str; 22] = [
+    "SUCHEN",
+    "SUCHE",
+    "FINDEN",
+    "FINDE",
+    "RECHERCHER",
+    "CHERCHER",
+    "TROUVER",
+    "BUSCAR",
+    "ENCONTRAR",
+    "PROCURAR",
+    "CERCA",
+    "TROVA",
+    "ZOEKEN",
+    "НАЙТИ",
+    "ПОИСК",
+    "検索",
+    "探す",
+    "查找",
+    "搜索",
+    "尋找",
+    "찾기",
+    "검색",
+];
+
+/// Labels of the replacement, in capitals.
+pub(super) const TRANSLATED_REPLACE: [&str; 26] = [
+    "ERSETZEN",
+    "ERSETZEN DURCH",
+    "ERSETZE",
+    "ERSETZE DURCH",
+    "REMPLACER",
+    "REMPLACER PAR",
+    "REEMPLAZAR",
+    "REEMPLAZAR POR",
+    "REEMPLAZAR CON",
+    "SUSTITUIR",
+    "SUBSTITUIR",
+    "SUBSTITUIR POR",
+    "SOSTITUIRE",
+    "SOSTITUISCI",
+    "SOSTITUISCI CON",
+    "VERVANGEN",
+    "VERVANGEN DOOR",
+    "ЗАМЕНИТЬ",
+    "ЗАМЕНИТЬ НА",
+    "置換",
+    "置き換え",
+    "替换",
+    "替换为",
+    "取代",
+    "바꾸기",
+    "교체",
+];
 
 #[cfg(test)]
 mod tests {

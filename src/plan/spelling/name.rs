@@ -6,12 +6,12 @@
 
 use super::condition::{is_aside, is_condition, is_crossed_out, is_output};
 use super::key;
-use super::translation;
 use super::value;
+use crate::plan::action::BodyShape;
 use crate::plan::action::field::is_fence;
 use crate::plan::action::heading::{self, Label, Section, unlisted};
-use crate::plan::action::shape::BodyShape;
 use crate::plan::action::{ActionRow, ROWS};
+
 use crate::text::link;
 use crate::text::markdown::heading_text;
 
@@ -159,11 +159,11 @@ fn named_label(line: &str) -> Option<Label> {
         .trim_end_matches(|c: char| !c.is_alphabetic())
         .to_uppercase();
     let label = label.trim();
-    if FIND.contains(&label) || translation::TRANSLATED_FIND.contains(&label) {
+    if FIND.contains(&label) || key::TRANSLATED_FIND.contains(&label) {
         return Some(Label::Find);
     }
 
-    let replace = REPLACE.contains(&label) || translation::TRANSLATED_REPLACE.contains(&label);
+    let replace = REPLACE.contains(&label) || key::TRANSLATED_REPLACE.contains(&label);
     replace.then_some(Label::Replace)
 }
 

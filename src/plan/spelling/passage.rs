@@ -9,7 +9,7 @@ use super::key;
 use super::name::{self, ActionHeading};
 use crate::plan::action::ActionRow;
 use crate::plan::action::heading::{self, Section};
-use crate::text::lines::Lines;
+use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// Part of a plan between two headings.

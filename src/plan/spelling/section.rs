@@ -10,7 +10,7 @@ use super::prose::says_nothing;
 use crate::plan::action::field::{canonical, has_weight, is_fence};
 use crate::plan::action::heading::{self, Section, unlisted};
 use crate::text::fence::fence_for;
-use crate::text::lines::Lines;
+use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, MarkdownBlock};
 
 /// Sections after the actions that have no effect.

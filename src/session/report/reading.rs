@@ -4,7 +4,7 @@
 //! input cannot break the Markdown of a report. Unknown fields of later versions are kept.
 
 use crate::session::artifact::MAX_REPORT;
-use crate::text::lines::Lines;
+use crate::text::markdown::Lines;
 use crate::text::markdown::{self, BlockKind, MarkdownBlock};
 
 /// The parsed report.

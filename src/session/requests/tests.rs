@@ -1,7 +1,7 @@
 //! Tests of request lists.
 
-use super::limit::HEADING_SIZE;
 use super::*;
+use crate::session::requests::HEADING_SIZE;
 
 fn request(turn: u64, text: &str) -> UserRequest {
     UserRequest {

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::closest::{Closest, find_closest};
-use super::{MatchError, MatchPlace, Tier, clue, find};
+use super::{MatchError, MatchPlace, Tier, clue};
+use crate::text::edit;
 use crate::text::sanitize::sanitize_tabbed;
 
 // Of the matches of an ambiguous FIND.
@@ -98,7 +99,7 @@ impl FailedPair<'_> {
 
 /// Lists the matches of an ambiguous FIND, with the line above each to tell them apart.
 fn several(case: &FailedPair<'_>, matches: &[MatchPlace]) -> String {
-    let many = if matches.len() >= find::max_hits(case.find.len()) {
+    let many = if matches.len() >= edit::max_hits(case.find.len()) {
         "at least "
     } else {
         ""
@@ -207,7 +208,7 @@ fn already(case: &FailedPair<'_>) -> Option<usize> {
         return None;
     }
 
-    match find::find_match(case.text, case.replace) {
+    match edit::find_match(case.text, case.replace) {
         Ok(matched) if matched.tier != Tier::Inline => Some(matched.line),
         Err(MatchError::Ambiguous { places })
             if places[0].tier != Tier::Inline && case.replace.lines().count() > 1 =>
@@ -219,7 +220,7 @@ fn already(case: &FailedPair<'_>) -> Option<usize> {
 }
 
 fn at(text: &str, find: &str) -> Option<usize> {
-    match find::find_match(text, find) {
+    match edit::find_match(text, find) {
         Ok(matched) => Some(matched.line),
         Err(MatchError::Ambiguous { places }) => places.first().map(|p| p.line),
         Err(_) => None,

@@ -6,12 +6,17 @@ use ratatui::style::Modifier;
 use ratatui::widgets::Paragraph;
 
 use super::browser::{BrowseSide, Browser};
-use super::panes::{self, BrowsePanes};
-use super::rows;
-use super::tabs::BrowseTab;
+use super::tree::{BrowseTree, TreeItem, TreeRow};
+use crate::git::object::CommitId;
+use crate::session::meta::Status;
+use crate::text::counted;
+use crate::ui::browse::turn_view::BrowseTab;
 use crate::ui::draw::{drawn, key_line, put, text};
 use crate::ui::search::Search;
 use crate::ui::style::{Paint, StyledLine, Tone};
+use crate::ui::turn_text::status_tone;
+use crate::workflow::log::LogRow;
+use crate::workflow::view::timeline::SessionLane;
 
 /// Most important first: a narrow screen omits the rest.
 const KEYS: [(&str, &str); 14] = [
@@ -36,7 +41,7 @@ const FRAME: u16 = 2;
 
 /// Fits the state to a screen size.
 pub fn fit(browser: &mut Browser, area: Rect) {
-    let panes = panes::split_panes(area, browser.side, browser.is_zoomed);
+    let panes = split_panes(area, browser.side, browser.is_zoomed);
     browser.tree.fit(usize::from(panes.tree.height));
     browser.detail.fit(usize::from(panes.detail.height));
     let (width, height) = (usize::from(area.width), area.height.saturating_sub(FRAME));
@@ -53,7 +58,7 @@ pub fn draw(frame: &mut Frame<'_>, browser: &Browser, (title, paint): (&str, Pai
         return text(frame, viewer, paint);
     }
 
-    let panes = panes::split_panes(frame.area(), browser.side, browser.is_zoomed);
+    let panes = split_panes(frame.area(), browser.side, browser.is_zoomed);
     let title = StyledLine::of(Tone::Accent, "▶ ").with(Tone::Strong, title);
     put(frame, panes.title, &[title], paint);
     tree(frame, panes.tree, browser, paint);
@@ -75,7 +80,7 @@ fn tree(frame: &mut Frame<'_>, area: Rect, browser: &Browser, paint: Paint) {
     let lines = browser.tree.visible_rows().map(|(at, row)| {
         let is_here = at == browser.tree.cursor;
         let mark = StyledLine::of(Tone::Accent, if is_here { "›" } else { " " });
-        let line = drawn(mark.append(rows::tree_line(browser, row, width)), paint);
+        let line = drawn(mark.append(tree_line(browser, row, width)), paint);
         match is_here && browser.side == BrowseSide::Tree {
             true => line.patch_style(Modifier::REVERSED),
             false => line,
@@ -144,5 +149,242 @@ fn status(browser: &Browser, panes: &BrowsePanes) -> StyledLine {
     line
 }
 
+/// Minimum width to show tree and turn side by side.
+const MIN_WIDTH_COLUMNS: u16 = 76;
+
+/// Minimum height to stack them on a narrower screen.
+const MIN_HEIGHT_ROWS: u16 = 14;
+
+/// Minimum height to show a title.
+const MIN_HEIGHT_TITLE: u16 = 9;
+
+/// Minimum and maximum width of the tree next to a turn.
+const TREE_WIDTH: (u16, u16) = (30, 64);
+
+/// Areas of the screen. An area that does not fit is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BrowsePanes {
+    /// One line at the top.
+    pub title: Rect,
+    /// The tree.
+    pub tree: Rect,
+    /// Column between tree and turn.
+    pub divider: Rect,
+    /// Names of the tabs.
+    pub tabs: Rect,
+    /// The selected turn.
+    pub detail: Rect,
+    /// The line above the keys.
+    pub status: Rect,
+    /// The last line.
+    pub keys: Rect,
+}
+
+pub(super) fn split_panes(area: Rect, side: BrowseSide, is_zoomed: bool) -> BrowsePanes {
+    let line = |y: u16| Rect::new(area.x, y, area.width, 1).intersection(area);
+    let has_title = area.height >= MIN_HEIGHT_TITLE;
+    let first = area.y + u16::from(has_title);
+    let body = area.height.saturating_sub(2 + u16::from(has_title)).max(1);
+    let body = Rect::new(area.x, first, area.width, body).intersection(area);
+
+    let mut panes = BrowsePanes {
+        title: if has_title {
+            line(area.y)
+        } else {
+            Rect::default()
+        },
+        status: line(area.bottom().saturating_sub(2).max(area.y + 1)),
+        keys: line(area.bottom().saturating_sub(1).max(area.y + 2)),
+        ..BrowsePanes::default()
+    };
+    match (is_zoomed, side) {
+        (false, _) if area.width >= MIN_WIDTH_COLUMNS => split_columns(&mut panes, body),
+        (false, _) if body.height >= MIN_HEIGHT_ROWS => split_rows(&mut panes, body),
+        (false, BrowseSide::Tree) => panes.tree = body,
+        _ => split_detail(&mut panes, body),
+    }
+    panes
+}
+
+fn split_columns(panes: &mut BrowsePanes, body: Rect) {
+    let width = (body.width * 2 / 5).clamp(TREE_WIDTH.0, TREE_WIDTH.1);
+    panes.tree = Rect { width, ..body };
+    panes.divider = Rect {
+        x: body.x + width,
+        width: 1,
+        ..body
+    };
+    let detail_rect = Rect {
+        x: body.x + width + 2,
+        width: body.width - width - 2,
+        ..body
+    };
+    split_detail(panes, detail_rect);
+}
+
+fn split_rows(panes: &mut BrowsePanes, body: Rect) {
+    let height = body.height * 2 / 5;
+    panes.tree = Rect { height, ..body };
+    let lower = Rect {
+        y: body.y + height,
+        height: body.height - height,
+        ..body
+    };
+    split_detail(panes, lower);
+}
+
+fn split_detail(panes: &mut BrowsePanes, area: Rect) {
+    panes.tabs = Rect { height: 1, ..area }.intersection(area);
+    panes.detail = Rect {
+        y: area.y + 1,
+        height: area.height.saturating_sub(1),
+        ..area
+    };
+}
+
+/// Deeper branches are indented no further.
+const MAX_INDENT: usize = 6;
+
+/// Minimum width of the tree to show file counts.
+const MIN_WIDTH_FILE_COUNT: usize = 44;
+
+pub(super) fn tree_line(browser: &Browser, row: &TreeRow, width: usize) -> StyledLine {
+    let tree = &browser.tree;
+    let lane = tree.lane(row);
+    let start = StyledLine::default().blanks(2 * row.depth.min(MAX_INDENT));
+    let line = match row.item {
+        TreeItem::Session => session_line(start, tree, row),
+        TreeItem::Damaged => {
+            let why = lane.ailing.as_deref().unwrap_or_default();
+            start.with(Tone::Warning, &format!("  ! {why}"))
+        }
+        TreeItem::Restores(at, count) => {
+            let text = format!(" {} ", lane.rows[at].number);
+            start
+                .with(Tone::Faint, &format!("{text:>6}"))
+                .with(Tone::Faint, &format!("▸ ↶ {}", counted(count, "restore")))
+        }
+        TreeItem::Turn(at) => {
+            let is_marked = |commit: CommitId| {
+                let mut marks = browser.marks.iter();
+                marks.any(|(other, _)| *other == commit)
+            };
+            let row = &lane.rows[at];
+            turn_line(start, row, (is_marked(row.commit), width))
+        }
+    };
+    line.cut(width)
+}
+
+fn session_line(start: StyledLine, tree: &BrowseTree, row: &TreeRow) -> StyledLine {
+    let lane = tree.lane(row);
+    let is_open = tree.is_open(row.lane);
+    let line = start
+        .with(Tone::Accent, if is_open { "▾ " } else { "▸ " })
+        .with(Tone::Strong, lane.name.as_str());
+    let line = match lane.in_use {
+        true => line.with(Tone::Added, " (in use)"),
+        false => line,
+    };
+    line.with(Tone::Faint, &lane_summary(lane, is_open))
+}
+
+fn lane_summary(lane: &SessionLane, is_open: bool) -> String {
+    let from = lane.parent.as_ref();
+    let from = from.map_or(String::new(), |(name, turn)| format!(" from {name}:{turn}"));
+    let count = lane.turns();
+    match (is_open, lane.rows.first()) {
+        (false, Some(row)) => format!(" {}{from}: {}", counted(count, "turn"), row.title),
+        (_, None) => format!("{from}, no turns of its own"),
+        _ => from,
+    }
+}
+
+fn turn_line(start: StyledLine, row: &LogRow, (is_marked, width): (bool, usize)) -> StyledLine {
+    let mark = if is_marked { "*" } else { " " };
+    let line = start
+        .with(Tone::Warning, mark)
+        .with(Tone::Strong, &format!("{:>4} ", row.number))
+        .with(
+            status_tone(row.status),
+            &format!("{} ", status_sign(row.status)),
+        )
+        .blanks(2 * row.depth.min(MAX_INDENT));
+    let facts = match row.files.len() {
+        0 if row.too_many_files && width >= MIN_WIDTH_FILE_COUNT => {
+            " (too many files to list)".to_owned()
+        }
+        0 => String::new(),
+        _ if width < MIN_WIDTH_FILE_COUNT => String::new(),
+        count => format!(" ({})", counted(count, "file")),
+    };
+
+    let max_width = width.saturating_sub(line.width() + facts.len()).max(1);
+    let tone = match row.status {
+        Status::Restored => Tone::Faint,
+        Status::Landed => Tone::Accent,
+        _ => Tone::Plain,
+    };
+    let title = StyledLine::of(tone, &row.title).cut(max_width);
+    line.append(title).with(Tone::Faint, &facts)
+}
+
+/// Status is shown by color and sign, so it can be read without colors.
+fn status_sign(status: Status) -> &'static str {
+    match status {
+        Status::Executed => "✓",
+        Status::Failed | Status::Rejected => "✗",
+        Status::Interrupted => "!",
+        Status::Declined => "-",
+        Status::Restored => "↶",
+        Status::Landed => "⚑",
+        Status::Picked => "+",
+        Status::Recorded => "●",
+        Status::Started | Status::Ready | Status::Planned => "○",
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod panes_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(size: (u16, u16), side: BrowseSide, expected: [(u16, u16); 2]) {
+        let area = Rect::new(0, 0, size.0, size.1);
+        let panes = split_panes(area, side, false);
+        let sizes = [panes.tree, panes.detail].map(|pane| (pane.width, pane.height));
+        assert_eq!(sizes, expected, "{size:?}");
+        let all = [
+            panes.title,
+            panes.tree,
+            panes.tabs,
+            panes.detail,
+            panes.status,
+            panes.keys,
+        ];
+        for pane in all {
+            assert_eq!(pane.intersection(area), pane, "{size:?}");
+        }
+    }
+
+    #[test]
+    fn a_screen_of_any_size_is_divided() {
+        check((120, 40), BrowseSide::Tree, [(48, 37), (70, 36)]);
+        check((80, 24), BrowseSide::Tree, [(32, 21), (46, 20)]);
+        check((60, 20), BrowseSide::Tree, [(60, 6), (60, 10)]);
+        check((60, 12), BrowseSide::Tree, [(60, 9), (0, 0)]);
+        check((60, 12), BrowseSide::Detail, [(0, 0), (60, 8)]);
+        check((20, 5), BrowseSide::Tree, [(20, 3), (0, 0)]);
+        check((20, 5), BrowseSide::Detail, [(0, 0), (20, 2)]);
+        for (width, height) in [(1, 1), (0, 0), (3, 2), (200, 1), (76, 3)] {
+            let area = Rect::new(0, 0, width, height);
+            for side in [BrowseSide::Tree, BrowseSide::Detail] {
+                let panes = split_panes(area, side, false);
+                assert_eq!(panes.keys.intersection(area), panes.keys);
+            }
+        }
+    }
+}

@@ -2,19 +2,16 @@
 //!
 //! It needs neither a full screen nor a movable cursor.
 
-mod command;
-
 use std::io::{self, BufRead, Write};
 
-use command::{COMMAND_HELP, LinearCommand};
-
-use super::action::{BrowseAction, BrowseActions, TurnAddress};
 use super::source::{compared, find_turns};
-use super::tabs::{self, BrowseTab};
 use super::turn_view::{self, TurnView};
 use crate::git::object::CommitId;
 use crate::session::name::SessionName;
 use crate::text::counted;
+
+use crate::ui::browse::turn_view::BrowseTab;
+use crate::ui::browse::{BrowseAction, BrowseActions, TurnAddress};
 use crate::ui::style::{self, Paint, StyledLine, Tone};
 use crate::ui::turn_text;
 use crate::ui::viewer::key_lines;
@@ -22,8 +19,10 @@ use crate::workflow::project::Project;
 use crate::workflow::view::timeline::{SessionLane, Timeline, TimelineMark, mark, timeline};
 
 const PAGE: usize = 20;
+
 /// In columns. The output can be a pipe without a width.
 const WIDTH: usize = 72;
+
 /// Where the line-based browser reads its commands.
 pub struct LinearInput<'a> {
     /// One command per line.
@@ -232,8 +231,8 @@ impl<'a> LinearBrowser<'a> {
     fn show(&mut self, tab: BrowseTab) -> anyhow::Result<()> {
         let turn_view = self.turn_view()?;
         // Unfold every file: there is no key for it here.
-        let is_few = tabs::are_files_open(&turn_view);
-        let lines = tabs::tab_lines(&turn_view, tab, WIDTH, &|_| !is_few).into_iter();
+        let is_few = turn_view::are_files_open(&turn_view);
+        let lines = turn_view::tab_lines(&turn_view, tab, WIDTH, &|_| !is_few).into_iter();
         let lines: Vec<StyledLine> = lines.map(|line| line.line).collect();
         Ok(self.print(&lines)?)
     }
@@ -359,5 +358,124 @@ fn about(lane: &SessionLane) -> StyledLine {
     match &lane.ailing {
         Some(why) => line.with(Tone::Warning, &format!("; damaged: {why}")),
         None => line,
+    }
+}
+
+const COMMAND_HELP: [(&str, &str); 14] = [
+    ("3, demo:3", "read a turn of the session, or of another one"),
+    (
+        "list, more",
+        "the sessions and the newest turns; older ones",
+    ),
+    ("next, back", "the turn before this one, the one after it"),
+    ("turn", "the request and the answer, as 3 does"),
+    ("diff", "what it changed"),
+    ("outputs", "what commands printed, and its report"),
+    ("input", "what the model was given, with its tokens"),
+    ("meta", "its facts"),
+    ("find TEXT", "the turns of all sessions with a text"),
+    ("compare A B", "how two turns differ"),
+    (
+        "open PATH",
+        "a file in the editor, as it was after the turn",
+    ),
+    (
+        "branch, undo",
+        "a new session here; undo what came after it",
+    ),
+    ("restore, land", "take the files back to it; commit turns"),
+    ("copy, quit", "copy its id; leave"),
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum LinearCommand {
+    List,
+    More,
+    Turn(String),
+    /// Goes back by this many turns, or forward if negative.
+    Step(isize),
+    Tab(BrowseTab),
+    Find(String),
+    Compare([String; 2]),
+    Open(String),
+    /// An action on the turn, by its key on the full screen.
+    Do(char),
+    Copy,
+    Help,
+    Quit,
+    Unknown(String),
+}
+
+impl LinearCommand {
+    /// Parses a line. The keys of the full screen work here as well. Returns `None` for an empty
+    /// line.
+    fn read(line: &str) -> Option<LinearCommand> {
+        let line = line.trim();
+        if let Some(text) = line.strip_prefix('/') {
+            return Some(LinearCommand::Find(text.trim().to_owned()));
+        }
+
+        let (word, arguments) = line.split_once(' ').unwrap_or((line, ""));
+        let args: Vec<&str> = arguments.split_whitespace().collect();
+        Some(match (word, args.as_slice()) {
+            ("", _) => return None,
+            ("list", []) => LinearCommand::List,
+            ("more", []) => LinearCommand::More,
+            ("next" | "j", []) => LinearCommand::Step(1),
+            ("back" | "k", []) => LinearCommand::Step(-1),
+            ("turn", []) => LinearCommand::Tab(BrowseTab::Conversation),
+            ("turn", [name]) => LinearCommand::Turn((*name).to_owned()),
+            ("diff" | "d", []) => LinearCommand::Tab(BrowseTab::Difference),
+            ("outputs", []) => LinearCommand::Tab(BrowseTab::Outputs),
+            ("input", []) => LinearCommand::Tab(BrowseTab::Input),
+            ("meta", []) => LinearCommand::Tab(BrowseTab::Meta),
+            ("find", [_, ..]) => LinearCommand::Find(arguments.trim().to_owned()),
+            ("compare" | "c", [one, other]) => {
+                LinearCommand::Compare([(*one).to_owned(), (*other).to_owned()])
+            }
+            ("open" | "e", _) => LinearCommand::Open(arguments.trim().to_owned()),
+            ("branch" | "b", []) => LinearCommand::Do('b'),
+            ("undo" | "u", []) => LinearCommand::Do('u'),
+            ("restore" | "r", []) => LinearCommand::Do('r'),
+            ("land" | "l", []) => LinearCommand::Do('l'),
+            ("copy" | "y", []) => LinearCommand::Copy,
+            ("help" | "?", []) => LinearCommand::Help,
+            ("quit" | "exit" | "q", []) => LinearCommand::Quit,
+            (name, []) if is_turn_number(name) => LinearCommand::Turn(name.to_owned()),
+            _ => LinearCommand::Unknown(line.to_owned()),
+        })
+    }
+}
+
+fn is_turn_number(word: &str) -> bool {
+    let number = word.rsplit_once(':').map_or(word, |(_, number)| number);
+    number.parse::<u64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: Option<LinearCommand>) {
+        assert_eq!(LinearCommand::read(line), expected, "{line}");
+    }
+
+    #[test]
+    fn a_command_is_a_word_or_a_key() {
+        let turn = |name: &str| Some(LinearCommand::Turn(name.to_owned()));
+        let find = |text: &str| Some(LinearCommand::Find(text.to_owned()));
+        check(" 3 \n", turn("3"));
+        check("demo:3", turn("demo:3"));
+        check("", None);
+        check("j", Some(LinearCommand::Step(1)));
+        check("find two words", find("two words"));
+        check("/two words", find("two words"));
+        check("d", Some(LinearCommand::Tab(BrowseTab::Difference)));
+        let names = ["1", "x:2"].map(str::to_owned);
+        check("compare 1 x:2", Some(LinearCommand::Compare(names)));
+        let unknown = |line: &str| Some(LinearCommand::Unknown(line.to_owned()));
+        check("compare 1", unknown("compare 1"));
+        check("quit now", unknown("quit now"));
     }
 }

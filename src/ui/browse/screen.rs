@@ -4,16 +4,21 @@
 use std::io;
 use std::time::Duration;
 
-use super::action::{BrowseAction, BrowseActions};
-use super::browser::Browser;
+use super::browser::{BrowseSide, Browser};
 use super::draw;
-use super::keys::BrowseCommand;
-use super::source::BrowseSource;
+use super::source::{BrowseRequest, BrowseSource};
+use super::tree::TreeItem;
+use crate::ui::browse::turn_view::BrowseTab;
+use crate::ui::browse::{BrowseAction, BrowseActions};
+use crate::ui::key::Key;
+use crate::ui::search::{Search, SearchDirection};
 use crate::ui::style::Paint;
 use crate::ui::terminal::{self, Full};
+use crate::ui::viewer::{Viewer, ViewerCommand, key_lines};
 
 /// How long to wait for the first turns before the first draw.
 const FIRST: Duration = Duration::from_millis(150);
+
 /// How long to wait for a key before checking for data.
 const TICK: Duration = Duration::from_millis(40);
 
@@ -89,4 +94,273 @@ fn carry_out(
     let message = terminal::lend(|| actions.carry_out(action))?;
     full.renew()?;
     Ok(message)
+}
+
+const KEY_HELP: [(&str, &str); 26] = [
+    ("↑ ↓  k j", "up and down: in the tree, or in the turn"),
+    ("PgUp PgDn", "by a page, as do ctrl-b and ctrl-f"),
+    ("home end  g G", "to the start, to the end"),
+    ("enter  →", "open what is folded; go into the turn"),
+    ("←  h  esc", "back to the tree; fold a session"),
+    ("space", "open or fold a session, restores, a file"),
+    ("tab, 1-5", "the tabs: turn, diff, outputs, input, meta"),
+    ("J K", "scroll the turn while the keys go to the tree"),
+    ("d", "the difference; enter opens a file, o all files"),
+    ("z", "give the turn the whole screen, and back"),
+    ("/", "in the tree: search requests, plans, reports, outputs"),
+    ("", "of all sessions; in the turn: search its text"),
+    ("n N", "to the next match, to the one before"),
+    ("m", "mark a turn; two can be compared"),
+    ("c", "compare the two marked turns, or one with this"),
+    ("e", "open a file in the editor as it was after the turn"),
+    ("y", "copy the id of the turn"),
+    ("b", "start a new session at this turn"),
+    ("u", "undo all turns after this one"),
+    ("r", "take the files back to this turn"),
+    ("l", "land: commit what turns did to your branch"),
+    ("", "u, r and l show what would change, and ask"),
+    ("ctrl-l", "draw the screen anew"),
+    ("ctrl-z", "suspend; fg comes back here"),
+    ("?", "this help"),
+    ("q, ctrl-c", "back to the tree, then leave; leave at once"),
+];
+
+/// Command that a key returns to the caller.
+#[derive(Debug)]
+pub enum BrowseCommand {
+    /// Leave the browser.
+    Quit,
+    /// Redraw the whole screen.
+    Renew,
+    /// Suspend the program.
+    Suspend,
+    /// Read data.
+    Read(BrowseRequest),
+    /// Run an action.
+    Do(BrowseAction),
+}
+
+impl Browser {
+    /// Handles a key.
+    pub fn press(&mut self, key: &Key) -> Option<BrowseCommand> {
+        match key {
+            Key::Terminate => return Some(BrowseCommand::Quit),
+            Key::Ctrl('z') => return Some(BrowseCommand::Suspend),
+            Key::Ctrl('l') | Key::Resize(..) | Key::Continued => return Some(BrowseCommand::Renew),
+            _ => {}
+        }
+        if let Some(text) = self.text.take() {
+            self.text = press_viewer(text, key);
+            return None;
+        }
+        if self.search.is_some() {
+            return self.type_search(key);
+        }
+        if self.detail.open_search().is_some() {
+            let missing = self.detail.type_in(key);
+            self.say_missing(missing);
+            return None;
+        }
+
+        self.notice = None;
+        match key {
+            Key::Ctrl('c' | 'd') => return Some(BrowseCommand::Quit),
+            Key::Char('q') if self.side == BrowseSide::Tree && !self.is_zoomed => {
+                return Some(BrowseCommand::Quit);
+            }
+            Key::Char('q' | 'h') | Key::Esc | Key::Left => self.back(key),
+            _ if self.moves(key) || self.turns_to(key) => {}
+            Key::Char(c) => return self.command_for(*c),
+            _ => {}
+        }
+        None
+    }
+
+    fn back(&mut self, key: &Key) {
+        if self.side == BrowseSide::Detail || self.is_zoomed {
+            self.side = BrowseSide::Tree;
+            self.is_zoomed = false;
+        } else if matches!(key, Key::Left | Key::Char('h')) {
+            self.tree.fold(Some(false));
+        }
+    }
+
+    fn moves(&mut self, key: &Key) -> bool {
+        let page = match self.side {
+            BrowseSide::Tree => self.tree.page(),
+            BrowseSide::Detail => self.detail.page(),
+        };
+        let by = match key {
+            Key::Char('j') | Key::Down => 1,
+            Key::Char('k') | Key::Up => -1,
+            Key::PageDown | Key::Ctrl('f') => page,
+            Key::PageUp | Key::Ctrl('b') => -page,
+            Key::Char('g') | Key::Home => isize::MIN / 2,
+            Key::Char('G') | Key::End => isize::MAX / 2,
+            Key::Char('J') => {
+                self.detail.scroll(1);
+                return true;
+            }
+            Key::Char('K') => {
+                self.detail.scroll(-1);
+                return true;
+            }
+            _ => return false,
+        };
+
+        match self.side {
+            BrowseSide::Tree => self.tree.step(by),
+            BrowseSide::Detail if self.has_cursor() => self.detail.step(by),
+            BrowseSide::Detail => self.detail.scroll(by),
+        }
+        true
+    }
+
+    fn turns_to(&mut self, key: &Key) -> bool {
+        match key {
+            Key::Tab => self.tab = self.tab.neighbor(1),
+            Key::BackTab => self.tab = self.tab.neighbor(-1),
+            Key::Char(c @ '1'..='5') => self.tab = BrowseTab::ALL[*c as usize - '1' as usize],
+            Key::Char('d') => {
+                self.tab = BrowseTab::Difference;
+                self.side = BrowseSide::Detail;
+            }
+            Key::Char('z') => {
+                self.is_zoomed = !self.is_zoomed;
+                self.side = BrowseSide::Detail;
+            }
+            Key::Enter | Key::Right | Key::Char(' ') => self.open(key),
+            Key::Char('o') => self.toggle_files(true),
+            Key::Char('n') => self.next_found(1),
+            Key::Char('N') => self.next_found(-1),
+            Key::Char('?') => self.text = Some(Viewer::new("Keys", key_lines(&KEY_HELP))),
+            _ => return false,
+        }
+        true
+    }
+
+    fn open(&mut self, key: &Key) {
+        if self.side == BrowseSide::Detail {
+            match key {
+                Key::Char(' ') if !self.has_cursor() => self.detail.scroll(self.detail.page()),
+                _ if self.has_cursor() => self.toggle_files(false),
+                _ => {}
+            }
+            return;
+        }
+
+        let row = self.tree.rows().get(self.tree.cursor);
+        let is_turn = row.is_some_and(|row| matches!(row.item, TreeItem::Turn(_)));
+        let open = (*key == Key::Right).then_some(true);
+        let is_folded = self.tree.fold(open);
+        if !is_folded && (is_turn || *key == Key::Right) && *key != Key::Char(' ') {
+            self.side = BrowseSide::Detail;
+        }
+    }
+
+    fn next_found(&mut self, by: isize) {
+        if self.side == BrowseSide::Tree {
+            return self.go_to_found(by);
+        }
+        let step = if by > 0 {
+            SearchDirection::Next
+        } else {
+            SearchDirection::Previous
+        };
+        let missing = self.detail.find(step);
+        self.say_missing(missing);
+    }
+
+    fn say_missing(&mut self, missing: Option<String>) {
+        self.notice = missing.map(|text| format!("`{text}` is not in the text"));
+    }
+
+    fn type_search(&mut self, key: &Key) -> Option<BrowseCommand> {
+        self.search = self.search.take().and_then(|search| search.press(key));
+        if let Some(Search::Submitted(text)) = &self.search {
+            let text = text.clone();
+            self.search = None;
+            return Some(BrowseCommand::Read(self.seek(&text)));
+        }
+        None
+    }
+
+    fn command_for(&mut self, key: char) -> Option<BrowseCommand> {
+        match (key, self.side) {
+            ('/', BrowseSide::Tree) => self.search = Some(Search::begin()),
+            ('/', BrowseSide::Detail) => self.detail.begin_search(),
+            ('m', _) => self.mark(),
+            ('c', _) => return self.compare(),
+            ('e', _) => return self.open_file(),
+            ('y', _) => {
+                let id = self.commit()?.to_string();
+                return Some(BrowseCommand::Do(BrowseAction::Copy(id)));
+            }
+            ('b' | 'u' | 'r' | 'l', _) => return self.action_for(key).map(BrowseCommand::Do),
+            _ => {}
+        }
+        None
+    }
+
+    fn action_for(&mut self, key: char) -> Option<BrowseAction> {
+        let mut address = self.address()?;
+        // A turn before the branch point belongs to the session in use, too. Address it there.
+        let is_on_the_way = self.tree.is_before_in_use(&address.session, address.number);
+        if let Some(in_use) = self.tree.in_use().filter(|_| is_on_the_way) {
+            address.session = in_use.clone();
+        }
+        let verb = match key {
+            'b' => return Some(BrowseAction::Branch(address)),
+            'r' => return Some(BrowseAction::Restore(address)),
+            'u' if is_on_the_way => return Some(BrowseAction::Undo(address)),
+            'l' if is_on_the_way => return Some(BrowseAction::Land(address)),
+            'u' => "undone in it; r restores to any turn",
+            _ => "landed; `teddy switch` goes to another session",
+        };
+        self.notice = Some(format!(
+            "turn {address} is not one of the session in use: only its turns can be {verb}"
+        ));
+        None
+    }
+
+    fn compare(&mut self) -> Option<BrowseCommand> {
+        let here = self.address();
+        let names = match (self.marks.as_slice(), here) {
+            ([(_, one), (_, other)], _) => [one.to_string(), other.to_string()],
+            ([(_, one)], Some(here)) if *one != here => [one.to_string(), here.to_string()],
+            _ => {
+                self.notice = Some("mark a turn with m, and go to another one".to_owned());
+                return None;
+            }
+        };
+        self.notice = Some(format!("comparing {} and {}…", names[0], names[1]));
+        Some(BrowseCommand::Read(BrowseRequest::Compare(names)))
+    }
+
+    fn open_file(&mut self) -> Option<BrowseCommand> {
+        if let Some(file) = self.file() {
+            let file = Box::new(file.file.clone());
+            return Some(BrowseCommand::Do(BrowseAction::Open(file)));
+        }
+
+        let has_some = self
+            .turn_view()
+            .is_some_and(|turn_view| !turn_view.files.is_empty());
+        self.notice = Some(match has_some {
+            true => {
+                self.tab = BrowseTab::Difference;
+                self.side = BrowseSide::Detail;
+                "go to a file, and press e again".to_owned()
+            }
+            false => "the turn changed no file".to_owned(),
+        });
+        None
+    }
+}
+
+fn press_viewer(text: Viewer, key: &Key) -> Option<Viewer> {
+    match text.press(key) {
+        (_, Some(ViewerCommand::Close)) => None,
+        (text, _) => Some(text),
+    }
 }

@@ -11,7 +11,7 @@ use super::turn_view::{self, TurnView};
 use crate::git::diff;
 use crate::git::object::CommitId;
 use crate::session::name::SessionName;
-use crate::text::redaction::redact;
+use crate::text::secret::redact;
 use crate::ui::comparison::table;
 use crate::ui::flag_user::{Approval, FlagUser};
 use crate::ui::progress::OutputStyle;

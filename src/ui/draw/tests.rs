@@ -19,7 +19,7 @@ fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
             list.press(key).0
         });
     draft.validate(&mut list, &proposal).unwrap();
-    let panes = panes::split_panes(Rect::new(0, 0, size.0, size.1), list.rows().len());
+    let panes = split_panes(Rect::new(0, 0, size.0, size.1), list.rows().len());
     let lines = list
         .row()
         .map(|row| preview::lines(&draft, &list, row))
@@ -176,7 +176,7 @@ fn of_a_long_list_only_what_is_on_the_screen_is_made() {
     let list = Checklist::new(EditedPlan::new(&sample.proposal()).items()).fit(20, 0);
     for key in [Key::Home, Key::PageDown, Key::End] {
         let list = list.clone().press(&key).0;
-        let rows = rows::visible_rows(&list, 80, 20);
+        let rows = visible_rows(&list, 80, 20);
         assert_eq!(
             (
                 rows.len(),

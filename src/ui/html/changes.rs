@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::fragments::visible_line;
 use crate::text::diff::{self, DiffLine, Difference, Hunk, LineChange};
 use crate::text::sanitize::sanitize_tabbed;
 use crate::text::sized;
+use crate::ui::html::layout::visible_line;
 use crate::workflow::view::turn_page::{ChangedFile, FileView, PathChange};
 
 /// Per file.
@@ -57,7 +57,7 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
 
     html! {
         p.facts {
-            span { (super::fragments::file_count(changes.files.len() + changes.left_out)) }
+            span { (crate::ui::html::layout::file_count(changes.files.len() + changes.left_out)) }
             (counts(added, removed))
         }
         @if drawn.len() > 1 {
@@ -72,7 +72,7 @@ pub fn changes(changes: &Changes<'_>) -> Markup {
         }
         @for (at, file) in drawn.iter().enumerate() { (file.markup(at)) }
         @if changes.left_out > 0 {
-            p.cut { "… and " (super::fragments::file_count(changes.left_out)) " more." }
+            p.cut { "… and " (crate::ui::html::layout::file_count(changes.left_out)) " more." }
         }
     }
 }

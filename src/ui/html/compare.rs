@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::changes::{Changes, changes};
-use super::fragments::{dollars, grouped_number, status_badge, visible_line};
 use super::layout::{PageLocation, PageParts, page};
+use crate::ui::html::layout::{dollars, grouped_number, status_badge, visible_line};
 use crate::workflow::compare::Side;
 
 /// Data of the page.

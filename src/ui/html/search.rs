@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::fragments::visible_line;
 use super::layout::{PageLocation, PageParts, page, turn_page};
 use crate::text::sanitize::{sanitize_block, sanitize_line};
+use crate::ui::html::layout::visible_line;
 use crate::workflow::find::{FindResult, LinePattern, Match, TurnPart};
 
 /// Matches shown.

@@ -1,15 +1,17 @@
 //! Page of a session: usage, and turns with their branches.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
-use super::chart::chart;
-use super::fragments::{dollars, grouped_number, status_badge, turn_facts, visible_line};
-use super::graph::{Branching, graph, graph_width};
 use super::layout::{PageLocation, PageParts, page, session_page, turn_page};
 use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_block;
+use crate::ui::html::layout::{
+    dollars, grouped_number, short_number, status_badge, status_class, turn_facts, visible_line,
+};
 use crate::workflow::log::LogRow;
-use crate::workflow::view::session_page::SessionPage;
+use crate::workflow::view::timeline::SessionPage;
 
 /// Returns the page.
 pub fn session(location: PageLocation, project: &str, contents: &SessionPage) -> String {
@@ -150,4 +152,254 @@ fn turn(
             }
         }
     }
+}
+
+/// Width and height in SVG units.
+const CHART_SIZE: (f64, f64) = (960.0, 200.0);
+
+/// Margins for labels: left, top, right, bottom.
+const CHART_MARGINS: [f64; 4] = [52.0, 12.0, 60.0, 22.0];
+
+/// With more turns than this, each bar stands for several.
+const MOST_BARS: usize = 160;
+
+/// Consecutive turns, shown as one bar.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Bar {
+    first: u64,
+    last: u64,
+    read: u64,
+    written: u64,
+    /// In dollars, including all earlier turns.
+    cost: f64,
+}
+
+/// Returns the chart of turns that are given newest first. Empty if no model reported tokens.
+fn chart(rows: &[LogRow]) -> Markup {
+    let bars = group_into_bars(rows);
+    let most = bars
+        .iter()
+        .map(|bar| bar.read.saturating_add(bar.written))
+        .max();
+    let most = most.unwrap_or_default();
+    if most == 0 {
+        return html! {};
+    }
+
+    let cost = bars.last().map_or(0.0, |bar| bar.cost);
+    let (first, last) = (bars[0].first, bars[bars.len() - 1].last);
+    let (read, written) = (
+        sum_bars(&bars, |bar| bar.read),
+        sum_bars(&bars, |bar| bar.written),
+    );
+    let summary = format!(
+        "Turns {first} to {last}: {} tokens read, {} written, {} in all",
+        grouped_number(read),
+        grouped_number(written),
+        dollars(cost)
+    );
+    html! {
+        figure.chart {
+            svg viewBox={ "0 0 " (CHART_SIZE.0) " " (CHART_SIZE.1) } role="img" aria-label=(summary) {
+                (draw_axes(most, cost, (first, last)))
+                @for (at, bar) in bars.iter().enumerate() { (draw_bar(bar, at, bars.len(), most)) }
+                @if cost > 0.0 { polyline.cost points=(cost_points(&bars, cost)) {} }
+            }
+            figcaption {
+                span.key.read { "read" } " " span.key.written { "written" }
+                @if cost > 0.0 { " " span.key.sum { "cost so far" } }
+                " · " (summary)
+            }
+        }
+    }
+}
+
+/// Groups turns into bars, oldest first.
+fn group_into_bars(rows: &[LogRow]) -> Vec<Bar> {
+    // Turn 0 only starts the session.
+    let rows: Vec<&LogRow> = rows.iter().rev().filter(|row| row.number > 0).collect();
+    let group = rows.len().div_ceil(MOST_BARS).max(1);
+    let mut cost = 0.0;
+    let bar = |rows: &[&LogRow]| {
+        let sum = |part: fn(&LogRow) -> Option<u64>| {
+            let numbers = rows.iter().filter_map(|row| part(row));
+            numbers.fold(0, u64::saturating_add)
+        };
+        let costs = rows.iter().filter_map(|row| row.cost);
+        cost += costs
+            // A record from elsewhere can contain `.nan` or a negative cost.
+            .filter(|cost| cost.is_finite() && *cost > 0.0)
+            .sum::<f64>();
+        Bar {
+            first: rows.first().map_or(0, |row| row.number),
+            last: rows.last().map_or(0, |row| row.number),
+            read: sum(|row| row.tokens_in),
+            written: sum(|row| row.tokens_out),
+            cost,
+        }
+    };
+    rows.chunks(group).map(bar).collect()
+}
+
+fn sum_bars(bars: &[Bar], part: fn(&Bar) -> u64) -> u64 {
+    bars.iter().map(part).fold(0, u64::saturating_add)
+}
+
+fn bar_slot(at: usize, count: usize) -> (f64, f64) {
+    let width = (CHART_SIZE.0 - CHART_MARGINS[0] - CHART_MARGINS[2]) / count.max(1) as f64;
+    (CHART_MARGINS[0] + width * at as f64, width)
+}
+
+fn bar_height(part: f64, total: f64) -> f64 {
+    (CHART_SIZE.1 - CHART_MARGINS[1] - CHART_MARGINS[3]) * (part / total).clamp(0.0, 1.0)
+}
+
+/// One decimal is enough and keeps the page small.
+fn svg_number(number: f64) -> String {
+    format!("{number:.1}")
+}
+
+fn draw_bar(bar: &Bar, at: usize, count: usize, most: u64) -> Markup {
+    let (start, width) = bar_slot(at, count);
+    let wide = (width * 0.72).clamp(0.8, 36.0);
+    let x = start + (width - wide) / 2.0;
+    let foot = CHART_SIZE.1 - CHART_MARGINS[3];
+    let [read, written] = [bar.read, bar.written].map(|n| bar_height(n as f64, most as f64));
+    let turns = match bar.first == bar.last {
+        true => format!("turn {}", bar.first),
+        false => format!("turns {} to {}", bar.first, bar.last),
+    };
+    html! {
+        g {
+            title {
+                (turns) ": " (grouped_number(bar.read)) " read, " (grouped_number(bar.written)) " written"
+            }
+            rect.read x=(svg_number(x)) y=(svg_number(foot - read)) width=(svg_number(wide)) height=(svg_number(read)) {}
+            rect.written x=(svg_number(x)) y=(svg_number(foot - read - written)) width=(svg_number(wide))
+                height=(svg_number(written)) {}
+        }
+    }
+}
+
+fn draw_axes(most: u64, cost: f64, (first, last): (u64, u64)) -> Markup {
+    let (foot, right_edge) = (
+        CHART_SIZE.1 - CHART_MARGINS[3],
+        CHART_SIZE.0 - CHART_MARGINS[2],
+    );
+    html! {
+        @for part in [0.0, 0.5, 1.0] {
+            @let y = foot - bar_height(part, 1.0);
+            line.grid x1=(svg_number(CHART_MARGINS[0])) x2=(svg_number(right_edge)) y1=(svg_number(y)) y2=(svg_number(y)) {}
+            text.axis x=(svg_number(CHART_MARGINS[0] - 8.0)) y=(svg_number(y + 4.0)) text-anchor="end" {
+                (short_number((most as f64 * part) as u64))
+            }
+            @if cost > 0.0 {
+                text.axis x=(svg_number(right_edge + 8.0)) y=(svg_number(y + 4.0)) { (dollars(cost * part)) }
+            }
+        }
+        text.axis x=(svg_number(CHART_MARGINS[0])) y=(svg_number(CHART_SIZE.1 - 4.0)) { "turn " (first) }
+        @if last > first {
+            text.axis x=(svg_number(right_edge)) y=(svg_number(CHART_SIZE.1 - 4.0)) text-anchor="end" { "turn " (last) }
+        }
+    }
+}
+
+fn cost_points(bars: &[Bar], cost: f64) -> String {
+    let point = |(at, bar): (usize, &Bar)| {
+        let (start, width) = bar_slot(at, bars.len());
+        let y = CHART_SIZE.1 - CHART_MARGINS[3] - bar_height(bar.cost, cost);
+        format!("{},{}", svg_number(start + width / 2.0), svg_number(y))
+    };
+    let points: Vec<String> = bars.iter().enumerate().map(point).collect();
+    points.join(" ")
+}
+
+/// Height of a row in SVG units, 16 to a `rem`. `style.css` contains the same height.
+const ROW_HEIGHT: usize = 60;
+
+const LANE_WIDTH: usize = 18;
+
+/// Horizontal position of the session's own line.
+const OWN_LANE_X: usize = 28;
+
+/// Branches drawn next to each other. The row of the turn lists all of them.
+const MOST_LANES: usize = 3;
+
+/// In rows. A longer line of a restore is not drawn.
+const MOST_BACK: usize = 40;
+
+/// Branches and restores of a session.
+#[derive(Debug, Clone, Default)]
+struct Branching {
+    /// Sessions that branch off, by the last turn that they share.
+    pub forks: BTreeMap<u64, Vec<SessionName>>,
+    /// Target of each restore, by the number of the restoring turn.
+    pub back: BTreeMap<u64, u64>,
+}
+
+/// Draws the line next to `rows`, which are newest first.
+fn graph(rows: &[LogRow], branching: &Branching) -> Markup {
+    if rows.is_empty() {
+        return html! {};
+    }
+
+    let lanes = branching
+        .forks
+        .values()
+        .map(Vec::len)
+        .max()
+        .unwrap_or(0)
+        .min(MOST_LANES);
+    let (width, height) = (
+        OWN_LANE_X + 14 + LANE_WIDTH * lanes,
+        ROW_HEIGHT * rows.len(),
+    );
+    let rem = |units: usize| format!("{}rem", units as f64 / 16.0);
+    html! {
+        svg.graph viewBox={ "0 0 " (width) " " (height) } width=(rem(width)) height=(rem(height))
+            aria-hidden="true" {
+            line.own x1=(OWN_LANE_X) x2=(OWN_LANE_X) y1=(row_middle(0)) y2=(row_middle(rows.len() - 1)) {}
+            @for (at, row) in rows.iter().enumerate() {
+                @if let Some(target) = branching.back.get(&row.number) { (draw_back_edge(rows, at, *target)) }
+                @let forks = branching.forks.get(&row.number).map_or(0, Vec::len);
+                @for lane in 1..=forks.min(MOST_LANES) { (draw_fork(at, lane)) }
+            }
+            @for (at, row) in rows.iter().enumerate() {
+                circle class={ "dot " (status_class(row.status)) } cx=(OWN_LANE_X) cy=(row_middle(at)) r="5.5" {}
+            }
+        }
+    }
+}
+
+/// Returns the width of the drawing in SVG units.
+fn graph_width(branching: &Branching) -> usize {
+    let lanes = branching.forks.values().map(Vec::len).max().unwrap_or(0);
+    OWN_LANE_X + 14 + LANE_WIDTH * lanes.min(MOST_LANES)
+}
+
+fn row_middle(row: usize) -> usize {
+    row * ROW_HEIGHT + ROW_HEIGHT / 2
+}
+
+fn draw_fork(at: usize, lane: usize) -> Markup {
+    let (y, x) = (row_middle(at), OWN_LANE_X + LANE_WIDTH * lane);
+    let end = y.saturating_sub(ROW_HEIGHT / 2 + 4);
+    let path = format!("M{OWN_LANE_X} {y} C{x} {y} {x} {y} {x} {end}");
+    html! {
+        path.fork d=(path) {}
+        circle.fork cx=(x) cy=(end) r="3" {}
+    }
+}
+
+/// Draws the line from a restore to its target, on the left.
+fn draw_back_edge(rows: &[LogRow], at: usize, target: u64) -> Markup {
+    let later = rows.iter().enumerate().skip(at).take(MOST_BACK);
+    let Some((to, _)) = later.into_iter().find(|(_, row)| row.number == target) else {
+        return html! {};
+    };
+    let (from, to, x) = (row_middle(at), row_middle(to), OWN_LANE_X - 20);
+    let (a, b) = (from + 16, to.saturating_sub(16).max(from + 16));
+    let start = OWN_LANE_X - 6;
+    let path = format!("M{start} {from} Q{x} {from} {x} {a} L{x} {b} Q{x} {to} {start} {to}");
+    html! { path.back d=(path) {} }
 }

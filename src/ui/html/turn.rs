@@ -1,16 +1,16 @@
 //! Page of a turn.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::changes::{Changes, Loading, changes};
-use super::fragments::{dollars, grouped_number, local_time, status_badge, visible_line};
 use super::layout::{PageLocation, PageParts, page, session_page};
-use super::prose;
-use crate::session::input::summary::ResourceTokens;
+use crate::session::input::ResourceTokens;
 use crate::session::name::SessionName;
-use crate::text::sanitize::sanitize_block;
+use crate::text::markdown::render_html as rendered;
+use crate::text::sanitize::{sanitize_block, sanitize_text, strip_ansi};
 use crate::text::sized;
-use crate::ui::turn_header::message_label;
+use crate::ui::html::layout::{dollars, grouped_number, local_time, status_badge, visible_line};
+use crate::ui::turn_text::message_label;
 use crate::workflow::log::LogRow;
 use crate::workflow::view::turn_page::{OutputText, TurnPage};
 
@@ -51,7 +51,7 @@ pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
             (section("changes", "Changes", changes(&changed)))
         }
         @if !turn.outputs.is_empty() { (section("output", "Output", outputs(turn))) }
-        @if let Some(report) = &turn.report { (section("report", "Report", prose::render_markdown(report))) }
+        @if let Some(report) = &turn.report { (section("report", "Report", render_markdown(report))) }
         (folded(turn))
     };
     let above = [
@@ -124,10 +124,10 @@ fn conversation(turn: &TurnPage) -> Markup {
         @if turn.message.is_some() || reply.is_some() {
             div.conversation {
                 @if let Some(message) = &turn.message {
-                    (section("request", message_label(turn.origin), prose::render_message(message)))
+                    (section("request", message_label(turn.origin), render_message(message)))
                 }
                 @if let Some(reply) = reply {
-                    (section("answer", "Answer", prose::render_markdown(reply)))
+                    (section("answer", "Answer", render_markdown(reply)))
                 }
             }
         }
@@ -142,7 +142,7 @@ fn outputs(turn: &TurnPage) -> Markup {
                 summary {
                     span.path { (visible_line(&output.name)) } " " span.quiet { (sized(output.bytes)) }
                 }
-                (prose::render_output(&output.text))
+                (render_output(&output.text))
                 @if output.is_cut {
                     p.cut {
                         "Cut here: " (sized(output.bytes)) " in all. "
@@ -160,12 +160,12 @@ fn folded(turn: &TurnPage) -> Markup {
         html! { details.part id=(id) { summary { h2 { (title) } } (body) } }
     };
     html! {
-        @if let Some(plan) = &turn.plan { (part("plan", "Plan", prose::render_markdown(plan))) }
+        @if let Some(plan) = &turn.plan { (part("plan", "Plan", render_markdown(plan))) }
         @if let Some(answer) = turn.answer.as_ref().filter(|_| turn.plan.is_some()) {
-            (part("reply", "Raw answer", prose::render_plain(answer)))
+            (part("reply", "Raw answer", render_plain(answer)))
         }
         @if !turn.input.is_empty() { (part("input", "Input", input(&turn.input))) }
-        @if !turn.meta.is_empty() { (part("meta", "Facts", prose::render_plain(&turn.meta))) }
+        @if !turn.meta.is_empty() { (part("meta", "Facts", render_plain(&turn.meta))) }
     }
 }
 
@@ -200,4 +200,31 @@ fn input(resources: &[ResourceTokens]) -> Markup {
             }
         }
     }
+}
+
+/// Headings of a text start at this level, below those of the page.
+const HEADING_LEVEL: u8 = 3;
+
+/// Renders Markdown, or plain text if it cannot be rendered.
+fn render_markdown(text: &str) -> Markup {
+    // Safe to embed: the renderer turns raw HTML into text and allows only safe links.
+    match rendered(&sanitize_text(text), HEADING_LEVEL) {
+        Some(rendered) => html! { div.prose { (PreEscaped(rendered)) } },
+        None => render_plain(text),
+    }
+}
+
+/// Renders a text verbatim.
+fn render_plain(text: &str) -> Markup {
+    html! { pre.plain tabindex="0" { code { (sanitize_text(text)) } } }
+}
+
+/// Renders command output without its escape sequences.
+fn render_output(text: &str) -> Markup {
+    render_plain(&strip_ansi(text))
+}
+
+/// Renders a typed message, keeping its line breaks.
+fn render_message(text: &str) -> Markup {
+    html! { p.message { (sanitize_text(text.trim_end())) } }
 }

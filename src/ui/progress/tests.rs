@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::workflow::notice::Notice;
+use crate::workflow::user::Notice;
 use crate::workspace::notice::FilesNotice;
 
 fn render(width: fn() -> Option<usize>, is_quiet: bool, events: &[Event<'_>]) -> String {

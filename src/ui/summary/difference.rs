@@ -8,8 +8,8 @@ use crate::plan::action::edit::Pair;
 use crate::plan::validate::Simulation;
 use crate::text::diff::Counts;
 use crate::ui::diff::{self, FileVersions, replaced};
+use crate::ui::style::TextArea;
 use crate::ui::style::{StyledLine, Tone};
-use crate::ui::text_area::TextArea;
 
 /// Diff lines in a summary, for all files together.
 pub(super) const MAX_LINES: usize = 40;

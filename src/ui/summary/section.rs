@@ -1,8 +1,8 @@
 //! Sections of a summary, and how they share the screen.
 
 use super::difference::{self, FileDifference};
+use crate::ui::style::TextArea;
 use crate::ui::style::{StyledLine, Tone, wrap_all};
-use crate::ui::text_area::TextArea;
 
 /// Weight of the changes, relative to any other section.
 const WEIGHT_OF_CHANGES: usize = 4;

@@ -9,8 +9,8 @@ use crate::ui::html::sessions::{self, Overview};
 use crate::ui::html::turn::{self, ShownTurn};
 use crate::workflow::log::{self, LogRow};
 use crate::workflow::project::Project;
-use crate::workflow::view::session_page::{SessionPage, session_page};
 use crate::workflow::view::timeline::Timeline;
+use crate::workflow::view::timeline::{SessionPage, session_page};
 use crate::workflow::view::turn_page::{ChangedFile, plain_turn_page};
 
 /// Writes a file, given its path below the output directory and its contents.

@@ -2,7 +2,6 @@
 
 use anyhow::Context as _;
 
-use super::address::WebSearch;
 use crate::git::diff;
 use crate::session::name::SessionName;
 use crate::ui::html::changes::Changes;
@@ -13,11 +12,10 @@ use crate::ui::html::session;
 use crate::ui::html::sessions::{self, Overview};
 use crate::ui::html::turn::{self, ShownTurn};
 use crate::workflow::compare::sides;
-use crate::workflow::find::{LinePattern, Query, find};
+use crate::workflow::find::{LinePattern, Query, TurnPart, find};
 use crate::workflow::history::remote_rows;
 use crate::workflow::project::Project;
-use crate::workflow::view::session_page::session_page;
-use crate::workflow::view::timeline::timeline;
+use crate::workflow::view::timeline::{session_page, timeline};
 use crate::workflow::view::turn_page::{ChangedFile, turn_page};
 
 /// Files in the comparison of two turns.
@@ -138,5 +136,185 @@ impl ProjectPages<'_> {
         let results = find(self.project, &query)?;
         searched.result = Some(Ok((&results, &query.pattern)));
         Ok(search::search(location, &searched))
+    }
+}
+
+/// In characters.
+const MAX_PATTERN: usize = 1000;
+
+/// A page or a file of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WebPage {
+    /// List of all sessions.
+    Sessions,
+    /// A session.
+    Session(SessionName),
+    /// A turn of a session.
+    Turn(SessionName, u64),
+    /// Comparison of turns.
+    Compare(Vec<String>),
+    /// Search.
+    Search(WebSearch),
+    /// Digest of the current state, which the script polls.
+    State,
+    /// Style sheet.
+    Style,
+    /// Script.
+    Script,
+    /// Icon.
+    Icon,
+}
+
+/// A search request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSearch {
+    /// The pattern.
+    pub text: String,
+    /// Parts of a turn to search.
+    pub parts: Vec<TurnPart>,
+    /// Whether the search is case-sensitive.
+    pub has_case: bool,
+}
+
+/// Parses an address below the secret path. Returns `None` if it is not valid.
+pub fn parse_page(path: &str, query: &str) -> Option<WebPage> {
+    match path {
+        "" | "index.html" => return Some(WebPage::Sessions),
+        "state" => return Some(WebPage::State),
+        "style.css" => return Some(WebPage::Style),
+        "live.js" => return Some(WebPage::Script),
+        "icon.svg" => return Some(WebPage::Icon),
+        "find.html" => return Some(WebPage::Search(parse_search(query))),
+        "compare.html" => {
+            let turns = query_fields(query)
+                .into_iter()
+                .filter(|(name, _)| name == "t");
+            return Some(WebPage::Compare(turns.map(|(_, value)| value).collect()));
+        }
+        _ => {}
+    }
+
+    let path = percent_decode(path.strip_prefix("s/")?, false)?;
+    let (session, page) = path.rsplit_once('/')?;
+    // Also rejects `..`: the name must be a valid session name.
+    let session = SessionName::from_address(session).ok()?;
+    match page {
+        "" | "index.html" => Some(WebPage::Session(session)),
+        page => Some(WebPage::Turn(
+            session,
+            page.strip_suffix(".html")?.parse().ok()?,
+        )),
+    }
+}
+
+fn parse_search(query: &str) -> WebSearch {
+    let fields = query_fields(query);
+    let value = |name: &str| {
+        fields
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
+    };
+    let is_asked = |name: &str| {
+        fields
+            .iter()
+            .any(|(key, value)| key == "in" && value == name)
+    };
+    let parts = search::PARTS.iter().filter(|(_, name)| is_asked(name));
+    let mut parts: Vec<TurnPart> = parts.map(|(part, _)| *part).collect();
+    if parts.is_empty() {
+        // A form without a checked box searches the default parts.
+        parts = search::DEFAULT.to_vec();
+    }
+
+    let text = value("q").map_or("", String::as_str);
+    WebSearch {
+        text: text.chars().take(MAX_PATTERN).collect(),
+        parts,
+        has_case: value("case").is_some(),
+    }
+}
+
+fn query_fields(query: &str) -> Vec<(String, String)> {
+    let pair = |part: &str| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        Some((percent_decode(name, true)?, percent_decode(value, true)?))
+    };
+    query.split('&').filter_map(pair).collect()
+}
+
+/// Percent-decodes text. `None` if the result is not valid UTF-8. In a form, `+` is a space.
+fn percent_decode(text: &str, is_form: bool) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut input = text.bytes();
+    while let Some(byte) = input.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [input.next()?, input.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            b'+' if is_form => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expected: Option<WebPage>) {
+        assert_eq!(parse_page(path, ""), expected, "{path}");
+    }
+
+    #[test]
+    fn an_address_means_a_page_or_nothing() {
+        let name = |text| SessionName::from_address(text).unwrap();
+        check("", Some(WebPage::Sessions));
+        check("s/demo/", Some(WebPage::Session(name("demo"))));
+        check("s/demo/index.html", Some(WebPage::Session(name("demo"))));
+        check(
+            "s/change/a-b/12.html",
+            Some(WebPage::Turn(name("change/a-b"), 12)),
+        );
+        check(
+            "s/o%22x/demo/0.html",
+            Some(WebPage::Turn(name("o\"x/demo"), 0)),
+        );
+        for nothing in [
+            "s/demo",
+            "s/",
+            "s//1.html",
+            "s/../1.html",
+            "s/demo/x.html",
+            "s/demo/-1.html",
+            "s/demo/1",
+            "../style.css",
+            "s/%ff/1.html",
+            "s/%2/1.html",
+            "s/DEMO/1.html",
+            "s/demo/99999999999999999999.html",
+        ] {
+            check(nothing, None);
+        }
+    }
+
+    #[test]
+    fn a_form_says_what_is_searched_for() {
+        let Some(WebPage::Search(search)) =
+            parse_page("find.html", "q=a+%2B%C3%A9&in=plan&in=x&case=1")
+        else {
+            panic!("it is a search")
+        };
+        assert_eq!(search.text, "a +é");
+        assert_eq!(
+            (search.parts, search.has_case),
+            (vec![TurnPart::Plan], true)
+        );
+        let compared = parse_page("compare.html", "t=a%3A1&t=a%3A2&x=y&t=%zz");
+        let names = ["a:1", "a:2"].map(str::to_owned).to_vec();
+        assert_eq!(compared, Some(WebPage::Compare(names)));
     }
 }

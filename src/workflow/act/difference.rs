@@ -22,8 +22,8 @@ use crate::text::path::{RepoPath, lossy};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::execute::stage::WorktreeResult;
 use crate::workflow::hint::error_with_hint;
-use crate::workflow::notice::Notice;
 use crate::workflow::user::Event;
+use crate::workflow::user::Notice;
 
 /// Both sides of a change are read into memory.
 const MAX_FILE: u64 = 100 << 20;

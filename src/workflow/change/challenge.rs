@@ -5,21 +5,19 @@ use serde::Serialize;
 
 use super::ask::{Role, RoleClient, RoleQuestion};
 use super::{ChangeOptions, ChangeStep, allow, now};
-use crate::change::document::Documents;
-use crate::change::entry::ChangeEntry;
-use crate::change::error::ChangeError;
+use crate::change::document::{self, Documents};
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
 use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
-use crate::change::review::{self, ChangeReview, Issues};
-use crate::change::store::Change;
-use crate::change::verdict::{self, ReviewVerdict};
-use crate::change::{answer, proposal, section};
-use crate::workflow::change;
-use crate::workflow::change::material::render_material;
-use crate::workflow::change::open_change;
-use crate::workflow::notice::Notice;
+use crate::change::review::{self, ChangeReview, Issues, ReviewVerdict};
+use crate::change::state::ChangeEntry;
+use crate::change::store::{Change, ChangeError};
+use crate::change::{proposal, section, tasks};
+use crate::workflow::change::ask::render_material;
+use crate::workflow::change::{self, open_change};
+use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 
 const CHALLENGER: &str = include_str!("../../../prompts/change/challenger.md");
@@ -152,8 +150,8 @@ pub(super) fn require_usable(
 }
 
 pub(super) fn parse_challenge(text: &str) -> Result<(String, ReviewVerdict), Vec<String>> {
-    let body = answer::review_text(text);
-    match verdict::read_verdict(&body) {
+    let body = document::review_text(text);
+    match review::read_verdict(&body) {
         Ok(verdict) => Ok((body, verdict)),
         Err(error) => Err(vec![format!("the verdict is unknown: {error}")]),
     }
@@ -196,4 +194,72 @@ pub(super) fn titles(body: &str) -> Vec<String> {
         .filter(|issue| issue.level == 3)
         .map(line)
         .collect()
+}
+
+/// Approves a change despite its verdict, or without one.
+pub fn approve(
+    project: &Project,
+    id: &ChangeId,
+    reason: &str,
+    user: &mut dyn User,
+) -> anyhow::Result<Change> {
+    let reason = reason.trim();
+    let _lock = change::lock_change(project, id, "approve")?;
+    project.recover(user)?;
+    let mut change = open_change(project, id)?;
+    allow(&change, Happened::Approve, "approve")?;
+
+    if reason.is_empty() {
+        return Err(error_with_hint(
+            "an approval against a verdict needs a reason",
+            format!("`teddy change approve {id} --reason '<why>'` says it"),
+        ));
+    }
+
+    require_usable(id, &change.documents, user)?;
+    if change.state.phase == ChangePhase::Implementing {
+        let open = tasks::read(change.documents.text(tasks::FILE))
+            .iter()
+            .filter(|task| !task.is_done)
+            .count();
+        anyhow::ensure!(
+            open == 0,
+            ChangeError::OpenTasks {
+                id: id.clone(),
+                open
+            }
+        );
+    }
+
+    change.state.seal(&change.documents, &now());
+    let about = if change.state.phase == ChangePhase::Implementing {
+        "review"
+    } else {
+        "challenge"
+    };
+
+    let reason = crate::text::secret::redact(reason).into_owned();
+    let lines = reason.lines().map(str::to_owned).collect();
+    let entry = ChangeEntry {
+        about: Some(about.to_owned()),
+        reason: Some(reason.clone()),
+        ..ChangeEntry::of("approve", &now())
+    };
+    let title = format!(
+        "Approve in place of the {about}: {}",
+        reason.lines().next().unwrap_or_default()
+    );
+
+    change::save(
+        project,
+        &mut change,
+        ChangeStep {
+            event: Happened::Approve,
+            command: "approve",
+            entry,
+            title,
+            lines,
+        },
+    )?;
+    Ok(change)
 }

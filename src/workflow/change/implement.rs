@@ -6,22 +6,22 @@ use super::challenge::require_usable;
 use super::review::{last_review, review_locked};
 use super::work::{Work, WorkStop, Worked};
 use super::{ChangeOptions, ChangeStep, allow, now};
-use crate::change::entry::ChangeEntry;
-use crate::change::error::next_step;
 use crate::change::id::ChangeId;
 use crate::change::phase::{ChangeEvent as Happened, ChangePhase};
 use crate::change::review::Issues;
+use crate::change::review::ReviewVerdict;
+use crate::change::state::ChangeEntry;
+use crate::change::state::StepUsage;
 use crate::change::store::Change;
+use crate::change::store::next_step;
 use crate::change::tasks;
-use crate::change::usage::StepUsage;
-use crate::change::verdict::ReviewVerdict;
 use crate::workflow::change;
 use crate::workflow::change::open_change;
 use crate::workflow::change::work;
 use crate::workflow::change::work::work;
 use crate::workflow::context::message::keep_message;
-use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 
 /// Result of an implementation.

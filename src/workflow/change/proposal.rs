@@ -6,17 +6,17 @@
 use super::ask::{Role, RoleClient, RoleQuestion, expand_template};
 use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::{Documents, MissingDocument};
-use crate::change::entry::ChangeEntry;
-use crate::change::error::ChangeError;
 use crate::change::finding::{Finding, Severity};
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangeEvent as Happened;
+use crate::change::state::ChangeEntry;
 use crate::change::state::{Base, ChangeState};
 use crate::change::store::Change;
-use crate::change::{answer, proposal, review, spec, tasks};
+use crate::change::store::ChangeError;
+use crate::change::{document, proposal, review, spec, tasks};
 use crate::git::refs;
 use crate::workflow::change;
-use crate::workflow::change::material::render_material;
+use crate::workflow::change::ask::render_material;
 use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
@@ -97,7 +97,7 @@ fn open_or_start_change(
         commit: refs::head(&project.repository)?,
         specs,
     };
-    let description = crate::text::redaction::redact(description);
+    let description = crate::text::secret::redact(description);
     let state = ChangeState::new(id, &description, base, &now());
 
     Ok(Change {
@@ -167,7 +167,7 @@ pub(super) fn read_document(
     path: &str,
     answer: &str,
 ) -> Result<String, Vec<String>> {
-    let text = answer::unwrap_answer(answer);
+    let text = document::unwrap_answer(answer);
     // Authors sometimes copy or invent reviews. Only reviews that we record count.
     let text = if path == proposal::FILE {
         format!("{}\n", review::split(&text).0.trim_end())

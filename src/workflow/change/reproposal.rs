@@ -4,13 +4,13 @@ use super::ask::{Role, RoleClient, RoleQuestion, expand_template};
 use super::proposal::{AUTHOR_PROMPT, read_document, write_missing_documents};
 use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::Documents;
-use crate::change::entry::ChangeEntry;
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangeEvent as Happened;
+use crate::change::state::ChangeEntry;
 use crate::change::store::Change;
-use crate::change::{answer, proposal, review, spec, tasks};
+use crate::change::{document, proposal, review, spec, tasks};
 use crate::workflow::change;
-use crate::workflow::change::material::render_material;
+use crate::workflow::change::ask::render_material;
 use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
@@ -102,7 +102,7 @@ pub(super) fn revise_proposal_locked(
 }
 
 fn parse_revision(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>> {
-    let files = answer::files_in_answer(&answer::unwrap_answer(text));
+    let files = document::files_in_answer(&document::unwrap_answer(text));
     if files.is_empty() {
         return Err(vec!["it has no `<file path=\"...\">` block".to_owned()]);
     }

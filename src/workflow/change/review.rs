@@ -3,16 +3,15 @@
 
 use super::ask::{Role, RoleClient, RoleQuestion};
 use super::challenge::{Judgement, block, parse_challenge, titles};
-use super::material::push_block as fenced;
 use super::work::require_done;
 use super::{ChangeOptions, ChangeStep, allow, now};
 use crate::change::document::REVIEW;
-use crate::change::entry::ChangeEntry;
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangeEvent as Happened;
 use crate::change::review;
+use crate::change::review::ReviewVerdict;
+use crate::change::state::ChangeEntry;
 use crate::change::store::Change;
-use crate::change::verdict::ReviewVerdict;
 use crate::git::diff;
 use crate::git::object::TreeId;
 use crate::git::object::read;
@@ -20,7 +19,8 @@ use crate::git::refs;
 use crate::text::diff::unified;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::change;
-use crate::workflow::change::material::render_material;
+use crate::workflow::change::ask::push_block as fenced;
+use crate::workflow::change::ask::render_material;
 use crate::workflow::change::open_change;
 use crate::workflow::project::Project;
 use crate::workflow::sum::sum;
@@ -62,7 +62,7 @@ pub(super) fn review_locked(
     fenced(
         &mut input,
         "diff",
-        &crate::text::redaction::redact(&done_so_far(project, &id)?),
+        &crate::text::secret::redact(&done_so_far(project, &id)?),
     );
     let message =
         format!("Review the implementation of the change `{id}` now; this is review {number}.");

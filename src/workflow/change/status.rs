@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::change::document::REVIEW;
-use crate::change::error::next_step;
 use crate::change::finding::Finding;
 use crate::change::id::ChangeId;
 use crate::change::phase::ChangePhase;
 use crate::change::review::{self, Issues};
+use crate::change::state::ChangeUsage;
 use crate::change::store::Change;
-use crate::change::usage::ChangeUsage;
+use crate::change::store::next_step;
 use crate::change::{proposal, tasks};
 use crate::git::object::CommitId;
 use crate::git::refs;

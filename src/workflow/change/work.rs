@@ -6,11 +6,10 @@
 
 use super::ChangeOptions;
 use super::ask::{Role, expand_template};
-use super::material::render_documents;
-use crate::change::error::ChangeError;
+use crate::change::state::StepUsage;
 use crate::change::store::Change;
+use crate::change::store::ChangeError;
 use crate::change::tasks::{self, Task};
-use crate::change::usage::StepUsage;
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::session::artifact;
@@ -19,12 +18,13 @@ use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::text::resource::Resource;
 use crate::workflow::change::ask;
+use crate::workflow::change::ask::render_documents;
 use crate::workflow::context::message::{MessageCancelled, Unanswered, ask_for_answer};
 use crate::workflow::context::requests;
 use crate::workflow::execute::result::{DeclineReply, RecordedTurn, ReviewedPlan, TurnEnding};
 use crate::workflow::execute::{ExecuteOptions, execute};
+use crate::workflow::lifecycle::create_session;
 use crate::workflow::model::agents;
-use crate::workflow::new::create_session;
 use crate::workflow::plan::{self, Start};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;

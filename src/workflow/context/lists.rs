@@ -8,10 +8,13 @@ use crate::host::file::Root;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
 use crate::session::input::ListScope;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
 use crate::text::context_list::{self, BadLine, ContextList, PathPattern};
 use crate::text::path::RepoPath;
-use crate::text::resource::Resource;
+use crate::text::resource::{Artifact, Resource};
 use crate::workflow::context::teddy_files;
+use crate::workflow::project::Project;
 
 /// The three lists.
 #[derive(Debug, Clone, Default)]
@@ -153,6 +156,46 @@ impl ListedResource {
             _ => false,
         }
     }
+}
+
+/// Returns the content of an artifact.
+pub fn read_artifact(
+    project: &Project,
+    tip: &Turn,
+    artifact: &Artifact,
+) -> anyhow::Result<Option<Vec<u8>>> {
+    match find_artifact_turn(project, tip, artifact)? {
+        Some(turn) => project.repository.file(turn.tree, &artifact.name),
+        None => Ok(None),
+    }
+}
+
+/// Returns the turn of an artifact. `None` if it does not exist any more.
+pub fn find_artifact_turn(
+    project: &Project,
+    tip: &Turn,
+    artifact: &Artifact,
+) -> anyhow::Result<Option<Turn>> {
+    let Ok(session) = SessionName::from_ref(&artifact.session) else {
+        return Ok(None);
+    };
+    // A branch shares the turns of the session that it came from, so its own chain can contain the
+    // turn. That session might be deleted.
+    let own = project
+        .store()
+        .turn(&tip.session, &artifact.turn.to_string())
+        .ok();
+    Ok(match own {
+        Some(turn)
+            if session == tip.session || turn.recorded_session(&project.repository)? == session =>
+        {
+            Some(turn)
+        }
+        _ => project
+            .store()
+            .turn(&session, &artifact.turn.to_string())
+            .ok(),
+    })
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
-use crate::text::redaction::redact_values;
-use crate::workflow::notice::Notice;
+use crate::text::secret::redact_values;
 use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, NobodyToAsk, Question, User};
 
 const MAX_NAMED: usize = 80;

@@ -1,13 +1,13 @@
 //! The user's requests of a session: the list that each turn carries, extended by the draft.
 
-use crate::git::revision;
+use crate::git::history;
 use uuid::Uuid;
 
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, Restored};
-use crate::session::requests::limit::MAX_LIST_SIZE;
+use crate::session::requests::MAX_LIST_SIZE;
 use crate::session::requests::{RequestState, Requests, UserRequest};
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::project::Project;
@@ -171,7 +171,7 @@ fn first_request(
 ) -> anyhow::Result<Option<UserRequest>> {
     for number in 1..end.min(FIRST_TURNS) {
         let back = from.number().saturating_sub(number);
-        let commit = revision::first_parent(repository, from.commit, back)?;
+        let commit = history::first_parent(repository, from.commit, back)?;
         let turn = Turn::read(repository, &from.session, commit)?;
         if let Some(request) = request_of_turn(repository, &turn, u64::MAX)? {
             return Ok(Some(request));

@@ -27,7 +27,7 @@ pub fn is_own_global(repository: &Repository) -> bool {
 /// Parses the memos.
 pub fn memos(root: &Root) -> anyhow::Result<Vec<String>> {
     match memos_text(root) {
-        Some(text) => memo::file::parse_file(&text).with_context(|| format!("reading `{MEMOS}`")),
+        Some(text) => memo::parse_file(&text).with_context(|| format!("reading `{MEMOS}`")),
         None => Ok(Vec::new()),
     }
 }

@@ -9,7 +9,7 @@ use crate::host::process;
 use crate::model::ModelError;
 use crate::model::acting::open::{is_acting, program_of};
 use crate::model::model_env::ModelEnv;
-use crate::model::remote::source::{KeySource, ModelSource, check_reachable, model_source};
+use crate::model::remote::{KeySource, ModelSource, check_reachable, model_source};
 use crate::model::settings::{ModelConfig, ModelKind};
 use crate::session::name::SessionName;
 use crate::text::sanitize::sanitize_line;

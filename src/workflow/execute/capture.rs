@@ -13,20 +13,20 @@ use std::path::Path;
 
 use crate::git::diff;
 use crate::git::diff::TreeChange;
-use crate::git::keep::corrupt::FsTime;
+use crate::git::keep::damaged::FsTime;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::private_files::PrivateFiles;
 use crate::git::repository::Repository;
 use crate::git::snapshot;
+
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, LeftOut, Reason, display_path};
-use crate::git::snapshot::paths;
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::layer::LayerScan;
 use crate::git::worktree::moved::{Before, Moved};
 use crate::session::meta::NotCaptured;
 use crate::text::sanitize::sanitize_line;
-use crate::workflow::execute::run_env::RunEnv;
+use crate::workflow::execute::prepare::RunEnv;
 use crate::workflow::project::Project;
 use crate::workspace::snapshot::not_captured;
 
@@ -164,7 +164,7 @@ fn add_written(
 
     let mut paths = written.to_vec();
     paths.retain(|path| secret.contains(&display_path(path)));
-    snapshot.tree = paths::snapshot_paths(repository, snapshot.tree, &paths)?.tree;
+    snapshot.tree = snapshot::snapshot_paths(repository, snapshot.tree, &paths)?.tree;
     Ok(())
 }
 
@@ -238,7 +238,7 @@ fn take_moved(
 
     let paths: Vec<Vec<u8>> = readable_moves.into_iter().map(|moved| moved.to).collect();
     if !paths.is_empty() {
-        captured.tree = paths::snapshot_paths(repository, captured.tree, &paths)?.tree;
+        captured.tree = snapshot::snapshot_paths(repository, captured.tree, &paths)?.tree;
         let names: HashSet<String> = paths.iter().map(|path| display_path(path)).collect();
         captured
             .not_captured

@@ -1,30 +1,33 @@
 //! Runs an approved plan and records its turn, or records that it was declined.
 
-use super::case::PlanInReview;
-use super::interrupted;
 use super::result::{DeclineReply, RecordedTurn, TurnEnding};
-use super::run::FinishedRun;
-use super::run_env::{Reach, RunEnv};
-use super::stage::perform;
+use super::stage::{RunResult, perform};
 use super::turn::{EndedTurn, finish};
 use crate::config::settings::OnFailure;
-use crate::git::diff;
-use crate::git::object::TreeId;
-use crate::git::refs;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::{diff, refs};
 use crate::host::interrupt;
 use crate::host::lock::LockError;
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
 use crate::session::artifact;
-use crate::session::meta::{NotCaptured, Workspace};
-use crate::session::transition::{self, Agent, Next, Others};
+use crate::session::draft::Draft;
+use crate::session::meta::{ModelUse, NotCaptured, Status, Workspace};
+use crate::session::requests::Requests;
+use crate::session::transition::{self, Agent, Caller, Current, Next, Others};
+use crate::session::turn::{self, Turn};
+use crate::text::context_list;
 use crate::text::path::lossy_paths;
+use crate::workflow::context::lists::ContextLists;
+use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::model::agents;
-use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
 use crate::workflow::user::{Approved, Event, User};
+use crate::workflow::validation::ValidatedPlan;
 use crate::workflow::validation::review_content::{modifications, render_as_run};
+use crate::workspace::drift::Drift;
 use crate::workspace::fit::{Fit, fit};
-use crate::workspace::snapshot::newly_left_out;
+use crate::workspace::snapshot::{self, RecordedFiles, newly_left_out};
 use crate::workspace::transaction::Transaction;
 
 const MAX_WAITS: u32 = 20;
@@ -72,7 +75,7 @@ pub(super) fn run_and_record(
         run.result.ran.interruption = Some(Interruption::User);
     }
 
-    interrupted::record_interrupted(&transaction, project, run, user)
+    record_interrupted(&transaction, project, run, user)
 }
 
 fn is_recorded(project: &Project, case: &PlanInReview<'_>) -> anyhow::Result<bool> {
@@ -257,4 +260,189 @@ fn next_state(
             caller: case.caller.clone(),
         },
     ))
+}
+
+/// A validated plan with everything that its review and run need.
+pub(super) struct PlanInReview<'a> {
+    pub(super) tip: &'a Turn,
+    pub(super) draft: Draft,
+    pub(super) recorded: RecordedFiles,
+    pub(super) lists: ContextLists,
+    /// The turn that handed over to this agent.
+    pub(super) caller: Option<Caller>,
+    /// The model's question that this turn answers.
+    pub(super) question: Option<String>,
+    pub(super) requests: Requests,
+    pub(super) validated: ValidatedPlan,
+    /// Difference between the user's files and the newest turn.
+    pub(super) drift: Drift,
+    /// The earlier decision, if the user's files changed during the review.
+    pub(super) earlier: Option<Approved>,
+}
+
+impl PlanInReview<'_> {
+    pub(super) fn current<'a>(
+        &'a self,
+        context: &'a [context_list::ListEntry],
+        prompt: &'a str,
+    ) -> Current<'a> {
+        Current {
+            session: &self.tip.session,
+            number: self.draft.meta.number,
+            turn_id: self.draft.meta.turn_id,
+            caller_turn_id: self.draft.meta.caller_turn_id,
+            agent: &self.draft.meta.agent,
+            system_prompt: prompt,
+            context,
+            // Task text reaches the model only together with the user's answer to its question. A
+            // question by the user does not count as an answer.
+            is_asked: (self.draft.is_asked_by_user() && !self.draft.meta.question)
+                || self.draft.meta.work.is_some(),
+            question: self.question.as_deref(),
+            requests: &self.requests,
+        }
+    }
+
+    /// System prompt for the next turn. A question has a prompt of its own, which must not be
+    /// carried over.
+    pub(super) fn prompt(&self, project: &Project) -> anyhow::Result<String> {
+        let meta = &self.draft.meta;
+        if meta.question {
+            return agents::standing_prompt(project, self.tip, &meta.agent);
+        }
+        Ok(self.draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT))
+    }
+
+    /// The workspace record of a turn that changes nothing.
+    pub(super) fn unchanged_workspace(&self, project: &Project) -> Workspace {
+        let commit = self.recorded.commit;
+        Workspace {
+            worktree: project.repository.worktree_name(),
+            branch: refs::branch_or_head(&project.repository).ok(),
+            before: commit,
+            after: commit,
+            synced: true,
+            overlaps: Vec::new(),
+        }
+    }
+}
+
+pub(super) struct FinishedRun<'a> {
+    pub case: PlanInReview<'a>,
+    pub approved: Approved,
+    pub result: RunResult,
+}
+
+impl FinishedRun<'_> {
+    pub(super) fn commit(
+        &self,
+        project: &Project,
+        base: CommitId,
+        tree: TreeId,
+    ) -> anyhow::Result<CommitId> {
+        let title = turn::commit_subject(&self.approved.plan.title);
+        let text = format!(
+            "{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n",
+            self.case.tip.session, self.case.draft.meta.number
+        );
+        snapshot::advance(&project.repository, base, tree, &text)
+    }
+}
+
+// Records an interrupted run: the turn reports what ran, the user's files stay unchanged, and the
+// plan becomes the next draft.
+
+/// Artifacts that the next draft needs to run the plan again.
+const REUSED_ARTIFACTS: [&str; 4] = [
+    artifact::INPUT,
+    artifact::USER_PROMPT,
+    artifact::REPLY,
+    artifact::PLAN,
+];
+
+pub(super) fn record_interrupted(
+    transaction: &Transaction,
+    project: &Project,
+    mut run: FinishedRun<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<RecordedTurn> {
+    // The result itself might be what cannot be written, for example on a full disk. Record at
+    // least that the plan ran.
+    let commit = run.commit(project, run.result.worktree.base, run.result.worktree.tree);
+    let after = commit.or_else(|error| {
+        run.result.ran.cut_short(&error);
+        run.commit(project, run.case.recorded.commit, run.case.recorded.tree)
+    })?;
+    let FinishedRun {
+        case,
+        approved,
+        result,
+    } = &run;
+    let (context, prompt) = (case.lists.turn(), case.prompt(project)?);
+    let writing = EndedTurn {
+        ending: TurnEnding::Interrupted {
+            outcomes: result.ran.outcomes.clone(),
+            cause: result
+                .ran
+                .interruption
+                .clone()
+                .unwrap_or(Interruption::User),
+        },
+        plan: &approved.plan,
+        approved: render_as_run(&case.validated.plan, approved),
+        memos: &[],
+        modifications: &modifications(&case.validated.plan, approved, &case.validated.simulation),
+        next: transition::without_effects(&case.current(&context, &prompt)),
+        workspace: Workspace {
+            worktree: project.repository.worktree_name(),
+            branch: refs::branch_or_head(&project.repository).ok(),
+            before: case.recorded.commit,
+            after,
+            synced: false,
+            overlaps: Vec::new(),
+        },
+        repository_changes: result.worktree.repository_changes.clone(),
+        not_captured: case.recorded.not_captured.clone(),
+    };
+
+    let recorded = finish(transaction, project, case, writing, None)?;
+
+    if let Err(error) = restore_draft(project, &run) {
+        user.report(Event::Notice(Notice::PlanNotKept(format!("{error:#}"))));
+    }
+
+    Ok(recorded)
+}
+
+fn restore_draft(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()> {
+    let old = &run.case.draft;
+    let tip = project.store().tip(&run.case.tip.session)?;
+    let mut draft = project.store().draft(&tip)?;
+    let is_kept = |name: &str| {
+        REUSED_ARTIFACTS.contains(&name)
+            || name.starts_with(artifact::STEPS)
+            || name.starts_with(artifact::TAKEN_FILES)
+            || name.starts_with(artifact::PAGES)
+    };
+
+    for (name, contents) in old.artifacts.0.iter().filter(|(name, _)| is_kept(name)) {
+        draft.artifacts.insert(name, contents.as_slice());
+    }
+
+    draft.meta.status = Status::Planned;
+    draft.meta.origin = old.meta.origin;
+    draft.meta.replans = old.meta.replans;
+    draft.meta.made = old.meta.made;
+    draft.meta.pipeline.clone_from(&old.meta.pipeline);
+    draft.meta.repair.clone_from(&old.meta.repair);
+
+    // The interrupted turn has already accounted for the cost.
+    draft.meta.model = old.meta.model.as_ref().map(|model| ModelUse {
+        asked: model.asked.clone(),
+        answered: model.answered.clone(),
+        cost: model.cost.map(|_| 0.0),
+        ..ModelUse::default()
+    });
+    draft.begin();
+    project.store().save_draft(&tip, &mut draft)
 }

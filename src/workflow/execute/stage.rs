@@ -1,39 +1,41 @@
 //! Runs a plan in the session's worktree and collects the result.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use anyhow::Context as _;
 
 use super::capture::{CapturedWorktree, UsedWorktree, capture};
 use super::prepare::{PreparedWorktree, prepare};
-use super::run_env::{Reach, RunEnv};
-use crate::git::fingerprint;
-use crate::git::fingerprint::Fingerprint;
-use crate::git::keep::corrupt;
-use crate::git::keep::corrupt::FsTime;
-use crate::git::object::{CommitId, TreeId, staged};
-use crate::git::snapshot::paths;
-use crate::git::worktree::moved::Before;
+use crate::config::settings;
+use crate::git::fingerprint::{self, Fingerprint};
+use crate::git::keep::damaged::{self, FsTime};
+use crate::git::object::{CommitId, TreeId, writer};
+use crate::git::snapshot;
+use crate::git::worktree::moved::{Before, keep_unstored};
 use crate::git::worktree::private::ImportedCommits;
-use crate::git::worktree::unstored::keep_unstored;
 use crate::git::worktree::{Extent, SessionWorktree};
-use crate::host::fault;
 use crate::host::file::{FileMode, Root};
 use crate::host::sandbox::Network;
+use crate::host::shell::{self, Script};
 use crate::host::supervisor::Launcher;
+use crate::host::{fault, interrupt};
+use crate::plan::action::Action;
+use crate::plan::action::execute::Execute;
 use crate::plan::memo::{self, MemoChange};
-use crate::plan::run::{Ran, Stage, run};
+use crate::plan::run::{Executed, Outcome, Ran, Stage, Tools, run};
+use crate::session::artifact::Artifacts;
 use crate::session::meta::NotCaptured;
+use crate::text::path_alias::PathAliases;
 use crate::text::resource::Artifact;
 use crate::workflow::confine;
-use crate::workflow::context::artifacts;
-use crate::workflow::context::pages::Pages;
-use crate::workflow::context::pages::pages;
+use crate::workflow::context::lists;
+use crate::workflow::context::pages::{Pages, pages};
 use crate::workflow::context::teddy_files::MEMOS;
-use crate::workflow::execute::tools::PlanTools;
+use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::project::Project;
-use crate::workflow::user::{Approved, User};
+use crate::workflow::user::{Approved, Event, User};
 use crate::workspace::snapshot::not_captured;
 
 pub(in crate::workflow) struct RunResult {
@@ -169,7 +171,7 @@ fn run_in(
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
     let artifacts = |artifact: &Artifact| {
-        artifacts::read_artifact(project, env.tip, artifact)
+        lists::read_artifact(project, env.tip, artifact)
             .ok()
             .flatten()
             .is_some()
@@ -240,9 +242,9 @@ fn take(
 ) -> anyhow::Result<WorktreeResult> {
     let worktree = &prepared.worktree;
     let Some(began) = began else {
-        let snapshot = paths::snapshot_paths(&worktree.repository, env.tree, &written)
+        let snapshot = snapshot::snapshot_paths(&worktree.repository, env.tree, &written)
             .context("recording what the plan did")?;
-        staged::transfer_staged(&project.repository, &worktree.repository)?;
+        writer::transfer_staged(&project.repository, &worktree.repository)?;
         worktree.keep_recorded([env.tree, snapshot.tree])?;
         fault::point("after-run-snapshot")?;
         return Ok(WorktreeResult {
@@ -271,7 +273,7 @@ fn take(
 
     let CapturedWorktree { tree, not_captured } =
         capture(project, env, &opened).context("recording what the plan did")?;
-    staged::transfer_staged(&project.repository, &worktree.repository)?;
+    writer::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;
     worktree.keep_recorded([env.tree, tree])?;
     fault::point("after-run-snapshot")?;
@@ -306,7 +308,7 @@ impl RunBaseline {
 
         Ok(RunBaseline {
             unconfined,
-            objects: corrupt::fs_now(repository)?,
+            objects: damaged::fs_now(repository)?,
             files: Before::of(&prepared.worktree)?,
         })
     }
@@ -318,7 +320,7 @@ impl RunBaseline {
             return Ok(Vec::new());
         }
 
-        let names = corrupt::quarantine_false_objects(&project.repository, self.objects)?;
+        let names = damaged::quarantine_false_objects(&project.repository, self.objects)?;
         Ok(names
             .iter()
             .map(|name| format!("object {name} did not match its id and was quarantined"))
@@ -350,14 +352,14 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     match root.kind(path)? {
         None => Ok(root.create_new(
             path,
-            memo::file::apply_to_file("", &changes).as_bytes(),
+            memo::apply_to_file("", &changes).as_bytes(),
             FileMode::Plain,
         )?),
         Some(_) => {
-            let old = root.read(path, memo::file::MAX_MEMO_FILE as u64)?;
+            let old = root.read(path, memo::MAX_MEMO_FILE as u64)?;
             Ok(root.replace(
                 path,
-                memo::file::apply_to_file(&String::from_utf8_lossy(&old), &changes).as_bytes(),
+                memo::apply_to_file(&String::from_utf8_lossy(&old), &changes).as_bytes(),
             )?)
         }
     }
@@ -387,4 +389,86 @@ fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
     }
 
     unique.into_keys().collect()
+}
+
+const MAX_CAPTURED: usize = 4 << 20;
+
+struct PlanTools<'a> {
+    pub worktree: &'a Path,
+    pub settings: &'a settings::ExecuteSettings,
+    pub launcher: Launcher,
+    /// Names for the directories of the run in the output of commands.
+    pub aliases: PathAliases,
+    /// Environment variables of all commands; the plan's own override them.
+    pub variables: Vec<(String, String)>,
+    pub pages: Pages,
+    pub artifacts: &'a dyn Fn(&Artifact) -> bool,
+    /// Artifacts of the plan's own turn.
+    pub own: &'a Artifacts,
+    pub user: &'a mut dyn User,
+    /// Processes that could not be ended. Once there is one, no further action runs.
+    pub surviving: Vec<String>,
+}
+
+impl Tools for PlanTools<'_> {
+    fn execute(&mut self, execute: &Execute) -> io::Result<Executed> {
+        let cwd = execute.cwd.as_ref().map_or_else(
+            || self.worktree.to_owned(),
+            |cwd| self.worktree.join(cwd.as_str()),
+        );
+        let script = Script {
+            env: self.variables.iter().chain(&execute.env).cloned().collect(),
+            shell: shlex::split(&self.settings.shell).unwrap_or_else(|| vec!["sh".to_owned()]),
+            timeout: Some(execute.timeout.unwrap_or(self.settings.timeout())),
+            capture: MAX_CAPTURED,
+            keep_env: self.settings.keep_env.clone(),
+            aliases: self.aliases.clone(),
+            launcher: Some(self.launcher.clone()),
+            ..Script::new(execute.command.as_str(), cwd)
+        };
+
+        let finished = shell::run(&script, &mut |bytes| {
+            self.user.report(Event::Output { bytes })
+        })?;
+        self.surviving.extend(finished.survivors.iter().cloned());
+        let policy = self.launcher.policy.as_ref();
+        let hint = policy.and_then(|policy| {
+            confine::explain_refusal(policy, finished.end.code(), &finished.output.joined())
+        });
+
+        Ok(Executed { finished, hint })
+    }
+
+    fn fetch(&mut self, url: &str) -> Result<(), String> {
+        self.pages.get(url).map(|_| ())
+    }
+
+    fn search(&mut self, query: &str) -> Result<String, String> {
+        self.pages.search(query)
+    }
+
+    fn has_artifact(&self, artifact: &Artifact) -> bool {
+        (self.artifacts)(artifact)
+    }
+
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {
+        self.own.0.get(name).cloned()
+    }
+
+    // No action runs next to a process that could not be ended.
+    fn interrupted(&self) -> bool {
+        interrupt::requested() || !self.surviving.is_empty()
+    }
+
+    fn started(&mut self, index: usize, action: &Action) {
+        let label = format!("{} {}", action.kind.name(), action.kind.target());
+        self.user.report(Event::Started {
+            index,
+            label: &label,
+        });
+    }
+
+    fn finished(&mut self, index: usize, outcome: &Outcome) {
+        self.user.report(Event::Finished { index, outcome });
+    }
 }

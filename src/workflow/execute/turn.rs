@@ -12,10 +12,8 @@ use crate::plan::Plan;
 use crate::plan::run::{Ending, Outcome};
 use crate::session::artifact::{self, Artifacts, MAX_MODEL_MESSAGE};
 use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
-use crate::session::report::action::{
-    bounded_difference, difference_name, output_name, proposed_name,
-};
 use crate::session::report::{Modification, Report};
+use crate::session::report::{bounded_difference, difference_name, output_name, proposed_name};
 use crate::session::store::NewTurn;
 use crate::session::transition::Next;
 use crate::text::beginning;
@@ -24,7 +22,7 @@ use crate::text::path::{lossy, lossy_paths};
 use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
 use crate::workspace::complete::{Completed, SessionMove};
-use crate::workspace::file_move::FileMove;
+use crate::workspace::fit::FileMove;
 use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
@@ -209,7 +207,7 @@ fn report(
         output_limit: project.settings.execute.output_limit,
     }
     .render();
-    crate::text::redaction::redact(&text).into_owned()
+    crate::text::secret::redact(&text).into_owned()
 }
 
 fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
@@ -221,7 +219,7 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
         let text = String::from_utf8_lossy(&outcome.output);
         artifacts.insert(
             &output_name(index),
-            crate::text::redaction::redact(&text).into_owned(),
+            crate::text::secret::redact(&text).into_owned(),
         );
     }
 }
@@ -235,7 +233,7 @@ fn changes(artifacts: &mut Artifacts, writing: &EndedTurn<'_>, limit: usize) {
     });
 
     for (name, change) in ran.chain(proposed) {
-        let change = crate::text::redaction::redact(change);
+        let change = crate::text::secret::redact(change);
         // Only if the report truncates it.
         if bounded_difference(&change, limit).is_some() {
             artifacts.insert(&name, change.into_owned());

@@ -6,11 +6,20 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 
-use super::DAY;
+use super::{DAY, GcOptions, RemovedWorktree};
+use crate::git::keep::durable;
+use crate::git::keep::protect::{self, MergePolicy};
+use crate::git::object::{CommitId, NewCommit};
+use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
-use crate::host::clock;
-use crate::host::file::Root;
-use crate::host::file::remove_below;
+use crate::git::worktree::{self, RecordedWorktree};
+use crate::host::file::{Root, remove_below};
+use crate::host::lock::Lock;
+use crate::host::{clock, fault};
+use crate::session::name::SessionName;
+use crate::workflow::project::Project;
+use crate::workspace::recover;
+use crate::workspace::snapshot::KEEPER;
 
 /// Prefixes of temporary files: state files, indexes, clock probes, and loose objects by gix.
 const TEMPORARY: [&str; 4] = [
@@ -19,6 +28,7 @@ const TEMPORARY: [&str; 4] = [
     "moment-",
     ".tmp",
 ];
+
 /// Directories whose file names are session names.
 const SESSION_DIRS: [&str; 7] = [
     "tips",
@@ -146,4 +156,206 @@ pub(super) fn total_size(files: &[PathBuf]) -> u64 {
         .iter()
         .filter_map(|path| Some(std::fs::symlink_metadata(path).ok()?.len()))
         .sum()
+}
+
+const PUBLISHED_LINKED: &str = "refs/teddy/published/linked-";
+
+#[derive(Default)]
+pub(super) struct IdleWorktrees {
+    pub(super) idle: Vec<(RemovedWorktree, Lock)>,
+    /// Sessions of idle worktrees that a process is using.
+    pub(super) in_use: Vec<String>,
+}
+
+/// Finds worktrees that are idle or whose session was deleted, and locks them.
+pub(super) fn find_idle_worktrees(
+    project: &Project,
+    options: &GcOptions,
+) -> anyhow::Result<IdleWorktrees> {
+    let mut result = IdleWorktrees::default();
+    let going: Vec<String> = options.sessions.iter().map(SessionName::dir_name).collect();
+    for listed in worktree::session_worktrees(&project.repository) {
+        // The worktree of a session to delete is removed with it.
+        if going.contains(&listed.session) || !is_idle_worktree(project, &listed, options)? {
+            continue;
+        }
+
+        match recover::try_lock_worktree(&project.checkout(), &listed.session, "gc") {
+            Some(lock) => {
+                let bytes = dir_size(&listed.path) + dir_size(&listed.layer);
+                let session = listed.session;
+                result.idle.push((RemovedWorktree { session, bytes }, lock));
+            }
+            None => result.in_use.push(listed.session),
+        }
+    }
+
+    Ok(result)
+}
+
+fn is_idle_worktree(
+    project: &Project,
+    listed: &RecordedWorktree,
+    options: &GcOptions,
+) -> anyhow::Result<bool> {
+    let session = SessionName::from_dir_name(&listed.session);
+    let exists = match &session {
+        Some(session) => refs::read(&project.repository, &session.reference())?.is_some(),
+        None => false,
+    };
+    let used = age(&listed.used);
+    Ok(!exists || used.is_none_or(|age| age >= DAY * options.idle_days))
+}
+
+/// Removes a worktree and its index. `folder` is the directory name of its session.
+pub(super) fn remove_worktree(project: &Project, dir_name: &str) -> anyhow::Result<bool> {
+    let removed = worktree::remove_session_worktree(&project.repository, dir_name)?;
+    let _ = std::fs::remove_file(project.index(&format!("session-{dir_name}")));
+    Ok(removed)
+}
+
+/// Published refs of deleted linked worktrees, with the name of the worktree.
+pub(super) fn missing_checkouts(project: &Project) -> anyhow::Result<Vec<(String, Reference)>> {
+    let repository = &project.repository;
+    let linked = repository.common_dir().join("worktrees");
+    let all = refs::list(repository, "refs/teddy/published/")?;
+    let mut missing = Vec::new();
+    for reference in all {
+        let Some(name) = reference
+            .name
+            .strip_prefix(PUBLISHED_LINKED)
+            .map(str::to_owned)
+        else {
+            continue;
+        };
+        // What cannot be read is not gone.
+        let path = linked.join(&name);
+        let is_there = path.try_exists();
+        if !is_there.with_context(|| format!("cannot read `{}`", path.display()))? {
+            missing.push((name, reference));
+        }
+    }
+    Ok(missing)
+}
+
+pub(super) fn forget_checkouts(
+    project: &Project,
+    missing: &[(String, Reference)],
+) -> anyhow::Result<()> {
+    for (_, reference) in missing {
+        let expected = Expected::At(reference.target);
+        refs::delete(&project.repository, &reference.name, expected)?;
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+pub(super) struct AgedSnapshots {
+    reference: Reference,
+    /// Remaining snapshots, newest first.
+    retained: Vec<CommitId>,
+    pub(super) old: usize,
+}
+
+pub(super) fn find_aged_snapshots(
+    repository: &Repository,
+    days: u32,
+) -> anyhow::Result<Vec<AgedSnapshots>> {
+    let oldest = clock::now().timestamp().as_second() - i64::from(days) * 24 * 60 * 60;
+    let mut snapshots = Vec::new();
+    for reference in refs::list(repository, "refs/teddy/snapshots/")? {
+        let mut retained: Vec<CommitId> = Vec::new();
+        let (mut at, mut old) = (Some(reference.target), 0);
+        while let Some(id) = at {
+            let commit = repository.commit(id)?;
+            let keeper = commit.message.trim_end() == KEEPER;
+            // The newest snapshot is the last recorded state of the files, whatever its age.
+            let stays = retained.is_empty() || commit.seconds >= oldest;
+            if stays {
+                retained.extend(if keeper {
+                    commit.parents.first().copied()
+                } else {
+                    Some(id)
+                })
+            } else {
+                old += 1
+            }
+
+            at = commit.parents.get(1).copied().filter(|_| keeper);
+        }
+
+        if old > 0 {
+            snapshots.push(AgedSnapshots {
+                reference,
+                retained,
+                old,
+            });
+        }
+    }
+
+    Ok(snapshots)
+}
+
+pub(super) fn forget_snapshots(
+    repository: &Repository,
+    aged: &[AgedSnapshots],
+) -> anyhow::Result<()> {
+    aged.iter().try_for_each(|one| {
+        move_snapshot_ref(
+            repository,
+            &one.reference,
+            &rebuild_chain(repository, &one.retained)?,
+        )
+    })
+}
+
+/// Rebuilds the chain of keeper commits from the remaining snapshots, given newest first.
+fn rebuild_chain(repository: &Repository, retained: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
+    let (mut remaining, message) = (retained.iter().rev(), format!("{KEEPER}\n"));
+    let mut tip = *remaining
+        .next()
+        .context("the newest snapshot is always kept")?;
+    let mut commits = vec![tip];
+    for &commit in remaining {
+        let tree = repository.commit(commit)?.tree;
+        tip = repository.stage_commit(&NewCommit {
+            tree,
+            parents: &[commit, tip],
+            message: &message,
+            time: &clock::now(),
+        })?;
+        commits.push(tip);
+    }
+
+    Ok(commits)
+}
+
+fn move_snapshot_ref(
+    repository: &Repository,
+    reference: &Reference,
+    commits: &[CommitId],
+) -> anyhow::Result<()> {
+    let trees = commits
+        .iter()
+        .map(|&commit| Ok(repository.commit(commit)?.tree))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let protected = protect::protect_commits(repository, commits, &trees, MergePolicy::Separate)?;
+    let protected = protected.context(
+        "`git gc` removed objects while they were written; nothing was forgotten, try again",
+    )?;
+
+    // Moving the ref makes the old commits unreachable, so the new ones must be durable first.
+    durable::flush(repository)?;
+    fault::point("before-snapshot-ref")?;
+    let tip = *commits
+        .last()
+        .context("the newest snapshot is always kept")?;
+    refs::move_to(
+        repository,
+        (&reference.name, Expected::At(reference.target)),
+        tip,
+        "teddy: gc",
+    )?;
+
+    protect::release_protected(repository, &protected)
 }

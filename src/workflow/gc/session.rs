@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::worktrees::remove_worktree;
 use crate::git::history;
 use crate::git::keep::store_access::{self, ReadExtent};
 use crate::git::object::CommitId;
@@ -15,10 +14,11 @@ use crate::session::name::SessionName;
 use crate::session::record::record_reference;
 use crate::session::turn::Turn;
 use crate::session::verify::check;
-use crate::workflow::archive::export::{Drafts, Existing, collect_sessions};
+use crate::workflow::archive::{Drafts, Existing, collect_sessions};
+use crate::workflow::gc::expired::remove_worktree;
 use crate::workflow::hint::with_hint;
 use crate::workflow::log;
-use crate::workflow::model::spending::forget_spent;
+use crate::workflow::model::budget::forget_spent;
 use crate::workflow::project::Project;
 use crate::workspace::stack::is_patch;
 

@@ -4,20 +4,26 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
 use super::event::{HookEvent, HookTrigger};
-use super::state::{self, Conversation, OpenPrompt};
 use super::{HookedAgent, hooks_dir};
+use crate::git::object::CommitId;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::env;
-use crate::host::file::{Root, read_end};
+use crate::host::file::{Root, make_dirs, read_end, read_regular, write_atomic};
 use crate::session::meta::Recorded;
 use crate::session::name::SessionName;
-use crate::text::redaction::redact;
+use crate::text::digest;
+use crate::text::secret::redact;
+use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
-use crate::workflow::new;
 use crate::workflow::project::Project;
 use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, transcript};
-use crate::workflow::record::{self, NothingToRecord, RecordOptions, begin, exists, record_since};
+use crate::workflow::record::{
+    self, NothingToRecord, RecordOptions, RecordStart, begin, exists, record_since,
+};
 use crate::workflow::user::User;
 
 /// Handles an event in the project of its directory.
@@ -31,7 +37,7 @@ pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> an
     // The agent does not report the end of an interrupted prompt, so the next event ends it.
     if let Some(prompt) = conversation.prompt.take() {
         let finished = finish(project, event, Some(&prompt), user);
-        state::write_conversation(&hooks, event, &conversation)?;
+        write_conversation(&hooks, event, &conversation)?;
         finished?;
     } else if event.moment != HookTrigger::Prompt {
         finish(project, event, None, user)?;
@@ -45,7 +51,7 @@ pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> an
             published: start.published,
             transcript_from: transcript_size(project, event),
         });
-        state::write_conversation(&hooks, event, &conversation)?;
+        write_conversation(&hooks, event, &conversation)?;
     }
 
     Ok(())
@@ -59,7 +65,7 @@ fn open_conversation(
     event: &HookEvent,
     user: &mut dyn User,
 ) -> anyhow::Result<Option<Conversation>> {
-    if let Some(conversation) = state::read_conversation(hooks, event)
+    if let Some(conversation) = read_conversation(hooks, event)
         && let Ok(name) = SessionName::from_ref(&conversation.session)
         && exists(project, &name)?
     {
@@ -72,12 +78,12 @@ fn open_conversation(
     let name = project.free_name(SessionName::from_title(&event.session()))?;
     let agent = agents::agent(project, &project.settings.agent)?;
     let transaction = project.enter("hook", user)?;
-    new::create_session(&transaction, project, &name, &agent)?;
+    lifecycle::create_session(&transaction, project, &name, &agent)?;
     let conversation = Conversation {
         session: name.to_string(),
         prompt: None,
     };
-    state::write_conversation(hooks, event, &conversation)?;
+    write_conversation(hooks, event, &conversation)?;
     Ok(Some(conversation))
 }
 
@@ -179,4 +185,64 @@ fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, 
     let is_allowed = below.components().all(is_plain) && agent.is_transcript(&below) && !is_secret;
     // `Root` follows no symlink below the directory.
     is_allowed.then_some((Root::open(dir).ok()?, below))
+}
+
+const MAX_CONVERSATION: u64 = 4 << 20;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Conversation {
+    pub session: String,
+    #[serde(default)]
+    pub prompt: Option<OpenPrompt>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OpenPrompt {
+    pub words: String,
+    /// Workspace commit when the prompt arrived.
+    pub files: CommitId,
+    /// Last publication at that time.
+    #[serde(default)]
+    pub published: Option<CommitId>,
+    /// Length of the transcript at that time.
+    #[serde(default)]
+    pub transcript_from: u64,
+}
+
+impl OpenPrompt {
+    pub(super) fn start(&self) -> RecordStart {
+        RecordStart {
+            files: self.files,
+            published: self.published,
+        }
+    }
+}
+
+/// `None` for a new conversation.
+pub(super) fn read_conversation(hooks: &Path, event: &HookEvent) -> Option<Conversation> {
+    let bytes = read_regular(&conversation_file(hooks, event), MAX_CONVERSATION).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+pub(super) fn write_conversation(
+    hooks: &Path,
+    event: &HookEvent,
+    conversation: &Conversation,
+) -> anyhow::Result<()> {
+    let path = conversation_file(hooks, event);
+    let dir = path.parent().expect("the file has a folder");
+    let text = serde_json::to_string(conversation)?;
+    make_dirs(dir)
+        .and_then(|()| write_atomic(&path, text.as_bytes()))
+        .with_context(|| format!("writing `{}`", path.display()))
+}
+
+fn conversation_file(hooks: &Path, event: &HookEvent) -> PathBuf {
+    let name = format!(
+        "{}-{}.json",
+        event.agent.name(),
+        // The id is the agent's and could contain a path.
+        digest(&event.conversation)
+    );
+    hooks.join("conversations").join(name)
 }

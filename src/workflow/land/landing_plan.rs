@@ -1,17 +1,27 @@
 //! Plans the commits of a landing.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use uuid::Uuid;
+
 use super::error::LandError;
 use super::message::{self, Comments, TurnSummary, draft, summarize_turn, with_lines};
-use super::range::{Landing, SelectedTurns};
 use super::{LandOptions, MessageSource};
+use crate::git::diff::{self, TreeChange};
 use crate::git::land::branch::Target;
-use crate::git::land::message::{CommitMessage, message_template};
-use crate::git::merge;
-use crate::git::merge::Merged;
-use crate::git::object::TreeId;
+use crate::git::land::commit::{CommitMessage, message_template};
+use crate::git::merge::{self, Merged};
+use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
-use crate::session::meta::LandedTurn;
+use crate::git::{history, ignore, submodules};
+use crate::session::meta::{LandedTurn, RestoreCommand, Workspace};
+use crate::session::publication::Stack;
+use crate::session::store::StoreError;
+use crate::session::turn::Turn;
 use crate::workflow::project::Project;
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 /// A planned commit.
 #[derive(Debug)]
@@ -187,4 +197,360 @@ pub(super) fn landed_turn(landing: &Landing) -> LandedTurn {
         number: landing.turn.number(),
         turn_id: landing.turn.meta.turn_id,
     }
+}
+
+/// A turn that lands.
+#[derive(Debug, Clone)]
+pub(super) struct Landing {
+    /// The turn.
+    pub turn: Turn,
+    /// The files before it.
+    pub before: TreeId,
+    /// The files after it, as far as it is in effect and git does not ignore them.
+    pub after: TreeId,
+}
+
+/// The turns that land.
+#[derive(Debug, Default)]
+pub(super) struct SelectedTurns {
+    /// They, oldest first.
+    pub landings: Vec<Landing>,
+    /// Files of theirs that git ignores.
+    pub ignored: Vec<Vec<u8>>,
+    /// Nested repositories that are not submodules.
+    pub repositories: Vec<Vec<u8>>,
+}
+
+/// Returns the turns of a session that land on a branch: those that are named, or those in effect
+/// that have not landed.
+pub(super) fn select_turns(
+    project: &Project,
+    tip: &Turn,
+    range: Option<&str>,
+    target: &Target,
+) -> anyhow::Result<SelectedTurns> {
+    let span = range
+        .map(|range| parse_range(project, tip, range))
+        .transpose()?;
+    let stacks = Stacks::new(&project.repository);
+    let in_effect = InEffect::new(&stacks, stacks.after(tip)?);
+    let in_files = match target.is_current && stacks.are_known()? {
+        true => Some(InEffect::new(&stacks, stacks.current(tip)?)),
+        false => None,
+    };
+    let candidates = candidates(project, tip, span.as_ref())?;
+
+    let mut selected = SelectedTurns::default();
+    for turn in candidates {
+        let changes = in_effect.of(project, &turn)?;
+        if changes.is_empty() {
+            if span.as_ref().is_some_and(|(from, to)| from == to) {
+                return Err(LandError::NotInEffect(turn.number()).into());
+            }
+            continue;
+        }
+
+        if let Some(in_files) = &in_files
+            && in_files.of(project, &turn)?.len() < changes.len()
+        {
+            return Err(LandError::NotInFiles(turn.number()).into());
+        }
+        selected.take(project, turn, changes, target)?;
+    }
+
+    if selected.landings.is_empty() && selected.ignored.is_empty() {
+        return Err(match selected.repositories.is_empty() {
+            true => LandError::Nothing(tip.session.to_string()),
+            false => LandError::Repositories,
+        }
+        .into());
+    }
+
+    for paths in [&mut selected.ignored, &mut selected.repositories] {
+        paths.sort();
+        paths.dedup();
+    }
+    Ok(selected)
+}
+
+/// Returns the numbers of the first and the last turn that are named.
+fn parse_range(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64)> {
+    let number = |name: &str| -> anyhow::Result<u64> {
+        let result = project.store().turn(&tip.session, name);
+        let turn = result.map_err(|error| about_session(error, name))?;
+        let is_own = turn.session == tip.session
+            && history::is_ancestor(&project.repository, turn.commit, tip.commit)?;
+        anyhow::ensure!(
+            is_own,
+            "`{name}` is not a turn of session `{}`; `-s <session>` names another session",
+            tip.session
+        );
+
+        Ok(turn.number())
+    };
+    let Some((from, to)) = range.split_once("..") else {
+        let number = number(range)?;
+        return Ok((number, number));
+    };
+
+    let from = if from.is_empty() { 0 } else { number(from)? };
+    let to = if to.is_empty() {
+        tip.number()
+    } else {
+        number(to)?
+    };
+
+    if from > to {
+        return Err(LandError::Range(range.to_owned()).into());
+    }
+
+    Ok((from, to))
+}
+
+/// Explains that a session was given instead of a turn.
+fn about_session(error: anyhow::Error, name: &str) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(StoreError::NoTurn {
+            has_session: true, ..
+        }) => LandError::Session(name.to_owned()).into(),
+        _ => error,
+    }
+}
+
+/// Returns the turns that could land, oldest first. A turn that is named may land once more.
+fn candidates(
+    project: &Project,
+    tip: &Turn,
+    span: Option<&(u64, u64)>,
+) -> anyhow::Result<Vec<Turn>> {
+    let (mut candidates, mut landed) = (Vec::new(), HashSet::<Uuid>::new());
+    let mut undone = UndoneTurns::default();
+    for turn in project.store().history(tip.clone()) {
+        let turn = turn?;
+        let number = turn.number();
+        undone.add_restore(&turn);
+        if let Some(landing) = &turn.meta.landed {
+            let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
+            landed.extend(turns.map(|turn| turn.turn_id));
+        }
+
+        let is_wanted = match span {
+            Some((from, to)) => (from..=to).contains(&&number),
+            None => !landed.contains(&turn.meta.turn_id),
+        };
+        let is_own = turn.meta.restored.is_none() && turn.meta.landed.is_none();
+        if is_wanted && undone.has(number) {
+            if span == Some(&(number, number)) {
+                return Err(LandError::NotInEffect(number).into());
+            }
+        } else if is_wanted && is_own && is_patch(&turn) {
+            candidates.push(turn);
+        } else if span == Some(&(number, number)) {
+            return Err(LandError::Unchanged(number).into());
+        }
+    }
+
+    candidates.reverse();
+    Ok(candidates)
+}
+
+/// The turns that an undo took back and no redo did again. Where the user's side was kept, what they
+/// did is still below it in the files, but it is the user's by now.
+#[derive(Default)]
+struct UndoneTurns {
+    /// What the newest undo or redo says of a turn: whether it is taken back.
+    states: HashMap<u64, bool>,
+    /// A restore replaced the state of older turns, so the files show what remains.
+    is_over: bool,
+}
+
+impl UndoneTurns {
+    /// Looks at a turn; they come newest first.
+    fn add_restore(&mut self, turn: &Turn) {
+        let workspace = turn.meta.workspace.as_ref();
+        let Some(restored) = &turn.meta.restored else {
+            return;
+        };
+        if self.is_over || workspace.is_some_and(|workspace| !workspace.synced) {
+            return;
+        }
+        self.is_over = restored.by == RestoreCommand::Restore;
+        // A redo goes to the last turn that it goes over, an undo to one before them.
+        let is_undo = restored.over.iter().all(|number| *number > restored.turn);
+        for number in &restored.over {
+            self.states.entry(*number).or_insert(is_undo);
+        }
+    }
+
+    /// Returns whether a turn is taken back.
+    fn has(&self, number: u64) -> bool {
+        self.states.get(&number).copied().unwrap_or_default()
+    }
+}
+
+impl SelectedTurns {
+    /// Takes a turn with some of its changes. Left out are files that git ignores and HEAD does not
+    /// have, and repositories within that `.gitmodules` does not name: another clone gets no content
+    /// for them.
+    fn take(
+        &mut self,
+        project: &Project,
+        turn: Turn,
+        changes: Vec<TreeChange>,
+        target: &Target,
+    ) -> anyhow::Result<()> {
+        let repository = &project.repository;
+        let paths: Vec<&[u8]> = changes
+            .iter()
+            .map(|change| change.path.as_slice())
+            .collect();
+        let statuses = ignore::ignore_status(repository, &paths)?;
+        let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = BTreeMap::new();
+
+        let registered = submodule_paths(project, &turn, &changes, target)?;
+        for (change, status) in changes.into_iter().zip(statuses) {
+            if changes_repository(&change) && !registered.contains(&change.path) {
+                self.repositories.push(change.path);
+                continue;
+            }
+            let is_in_head = repository.entry(target.tree, &change.path)?.is_some();
+            if status.ignored && !status.tracked && !is_in_head {
+                self.ignored.push(change.path);
+            } else {
+                edits.insert(change.path, change.new);
+            }
+        }
+
+        if !edits.is_empty() {
+            let [before, _] = trees_of(project, workspace_of(&turn)?)?;
+            self.landings.push(Landing {
+                after: diff::tree_with(repository, before, &edits)?,
+                before,
+                turn,
+            });
+        }
+
+        Ok(())
+    }
+}
+
+/// Returns whether a change adds, moves or removes a repository within.
+fn changes_repository(change: &TreeChange) -> bool {
+    let entries = [&change.old, &change.new];
+    entries
+        .into_iter()
+        .flatten()
+        .any(|entry| entry.mode == EntryMode::Gitlink)
+}
+
+/// Returns the submodules of the branch and of a turn that changes some.
+fn submodule_paths(
+    project: &Project,
+    turn: &Turn,
+    changes: &[TreeChange],
+    target: &Target,
+) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+    let mut registered = BTreeSet::new();
+    if changes.iter().any(changes_repository) {
+        let [_, after] = trees_of(project, workspace_of(turn)?)?;
+        for tree in [target.tree, after] {
+            registered.extend(submodules::list_submodules(&project.repository, tree)?);
+        }
+        // A gitlink that is committed without `.gitmodules` is intended.
+        for change in changes.iter().filter(|change| changes_repository(change)) {
+            let entry = project.repository.entry(target.tree, &change.path)?;
+            if entry.is_some_and(|entry| entry.mode == EntryMode::Gitlink) {
+                registered.insert(change.path.clone());
+            }
+        }
+    }
+    Ok(registered)
+}
+
+/// The changes that are in a stack of turns.
+struct InEffect<'a> {
+    /// What reads patches.
+    stacks: &'a Stacks<'a>,
+    /// The stack.
+    stack: Stack<PatchId>,
+    /// What is in it, by path; where no path is set apart, all paths are the empty one.
+    cache: RefCell<BTreeMap<Vec<u8>, Rc<PathSeries>>>,
+}
+
+/// What is in the files at a path.
+struct PathSeries {
+    /// The commits that name the changes.
+    changes: HashSet<CommitId>,
+    /// Whether it is the same everywhere.
+    is_whole: bool,
+}
+
+impl<'a> InEffect<'a> {
+    /// Looks at nothing yet.
+    fn new(stacks: &'a Stacks<'a>, stack: Stack<PatchId>) -> InEffect<'a> {
+        InEffect {
+            stacks,
+            stack,
+            cache: RefCell::default(),
+        }
+    }
+
+    /// Returns those changes of a turn that are in effect.
+    fn of(&self, project: &Project, turn: &Turn) -> anyhow::Result<Vec<TreeChange>> {
+        let workspace = workspace_of(turn)?;
+        let [before, after] = trees_of(project, workspace)?;
+        let mut changes = Vec::new();
+        for change in diff::changes(&project.repository, before, after)? {
+            if self.at(&change.path)?.changes.contains(&workspace.after) {
+                changes.push(change);
+            }
+        }
+
+        Ok(changes)
+    }
+
+    /// Returns what is in the files at a path.
+    fn at(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
+        let root = self.series(b"")?;
+        if root.is_whole {
+            return Ok(root);
+        }
+        self.series(path)
+    }
+
+    /// Reads what is in the files at a path, once.
+    fn series(&self, path: &[u8]) -> anyhow::Result<Rc<PathSeries>> {
+        if let Some(cached) = self.cache.borrow().get(path) {
+            return Ok(Rc::clone(cached));
+        }
+
+        let mut series = PathSeries {
+            changes: HashSet::new(),
+            is_whole: self.stack.apart.is_empty(),
+        };
+        let mut next = self.stack.at(path);
+        while let Some(id) = next {
+            let patch = self.stacks.patch(id)?;
+            series.changes.insert(patch.change.after);
+            series.is_whole &= patch.base.apart.is_empty();
+            next = patch.base.at(path);
+        }
+
+        let series = Rc::new(series);
+        let mut cache = self.cache.borrow_mut();
+        cache.insert(path.to_vec(), Rc::clone(&series));
+        Ok(series)
+    }
+}
+
+/// Returns the workspace of a turn that changed files.
+fn workspace_of(turn: &Turn) -> anyhow::Result<&Workspace> {
+    let workspace = turn.meta.workspace.as_ref();
+    workspace.ok_or_else(|| LandError::Unchanged(turn.number()).into())
+}
+
+/// Returns the files before and after a turn.
+fn trees_of(project: &Project, workspace: &Workspace) -> anyhow::Result<[TreeId; 2]> {
+    let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);
+    Ok([tree(workspace.before)?, tree(workspace.after)?])
 }

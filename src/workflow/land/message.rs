@@ -2,12 +2,12 @@
 //! the trailers that lead back to them.
 
 use super::error::LandError;
-use crate::git::land::message::CommitMessage;
+use crate::git::land::commit::CommitMessage;
 use crate::git::repository::Repository;
 use crate::session::artifact;
-use crate::session::message::commit_subject;
 use crate::session::meta::MessageOrigin;
 use crate::session::turn::Turn;
+use crate::session::turn::commit_subject;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 

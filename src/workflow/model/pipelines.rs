@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::config::trust;
 use crate::model::ModelError;
-use crate::model::pipeline::parse::{KnownNames, parse};
+use crate::model::pipeline::{KnownNames, parse};
 use crate::model::pipeline::{Pipeline, PipelineStep};
 use crate::session::turn::Turn;
 use crate::workflow::hint::error_with_hint;

@@ -6,23 +6,26 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::config::settings::Price;
+use crate::git::diff;
+use crate::git::object::TreeId;
 use crate::host::fault;
-use crate::model::pipeline::run::{self, PipelineEvent as StepEvent, run, step_dir};
+use crate::model::pipeline;
+use crate::model::pipeline::{PipelineEvent as StepEvent, run, step_dir};
 use crate::model::{Finish, Model, ModelAnswer, ModelError, ModelRequest, TokenUsage, price};
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
+use crate::text::path::lossy;
 use crate::workflow::act::{SharedUser, WorktreeEnv};
-use crate::workflow::model::budget;
-use crate::workflow::model::budget::{ActingEnv, CostBudget, MeteredModel, TokenEstimate};
+use crate::workflow::model::budget::{self, ActingEnv, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::{Notes, PricedModel};
 use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::model::source::PlanSource;
-use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
-use crate::workspace::snapshot::RecordedFiles;
+use crate::workspace::snapshot::{RecordedFiles, snapshot};
 
 /// A request for a plan.
 pub struct PlanRequest<'a> {
@@ -260,7 +263,7 @@ fn ask_steps(
     }
 }
 
-fn keep_step(draft: &mut Draft, position: usize, ran: &run::StepRun, model: ModelUse) {
+fn keep_step(draft: &mut Draft, position: usize, ran: &pipeline::StepRun, model: ModelUse) {
     let dir = step_dir(position, &ran.name);
     let meta = StepMeta {
         schema: SCHEMA,
@@ -391,4 +394,43 @@ fn keep(
         Some(during) => error.context(during),
         None => error,
     })
+}
+
+// Reports if the user's files changed while a program was asked for a plan. Such a program can do
+// more than answer.
+
+/// Like [`ask`]. `before` is the tree of the user's files before the request.
+pub fn ask_watching(
+    project: &Project,
+    before: TreeId,
+    plan_request: PlanRequest<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<String> {
+    let program = asked_program(&plan_request.source);
+    let answer = ask(project, plan_request, user);
+    if let Some(model) = program {
+        // If the snapshot fails, the next command that takes one reports why.
+        let paths = changed_paths(project, before).unwrap_or_default();
+        if !paths.is_empty() {
+            user.report(Event::Notice(Notice::FilesTouched { model, paths }));
+        }
+    }
+
+    answer
+}
+
+fn asked_program(source: &PlanSource) -> Option<String> {
+    match source {
+        PlanSource::Model(model) => model.is_program.then(|| model.model.name().to_owned()),
+        PlanSource::Pipeline(pipeline) => {
+            let mut programs = pipeline.models.values().filter(|model| model.is_program);
+            programs.next().map(|model| model.model.name().to_owned())
+        }
+    }
+}
+
+fn changed_paths(project: &Project, before: TreeId) -> anyhow::Result<Vec<String>> {
+    let now = snapshot(&project.checkout(), &[])?.tree;
+    let changes = diff::changes(&project.repository, before, now)?;
+    Ok(changes.iter().map(|change| lossy(&change.path)).collect())
 }

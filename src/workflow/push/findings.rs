@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
+use crate::git::object::batch::{read_blob_within, read_message};
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::rewrite::{read_blob_within, read_message};
 use crate::git::object::{BlobId, CommitId, EntryMode};
 use crate::git::remote::missing_on_remote::MissingFile;
 use crate::git::repository::Repository;

@@ -2,26 +2,26 @@
 
 use serde::Serialize;
 
-use crate::config::settings::PushMode;
-use crate::git::object::CommitId;
-use crate::git::object::batch::Batch;
+use super::error::PushError;
+use super::findings::{LeakFinding, LeakSearch};
+use super::remote_state::{RemoteDiff, RemoteState, diff_remote};
+use crate::config::settings::{PushMode, Settings};
+use crate::git::object::batch::{Batch, begin_batch};
+use crate::git::object::id::TagId;
+use crate::git::object::{CommitId, read_signed_tag};
+use crate::git::refs;
 use crate::git::remote::RemoteName;
 use crate::git::remote::missing_on_remote::{
     MissingFile, MissingOnRemote, count_missing, list_missing_files, paths_in_no_branch,
 };
-use crate::git::remote::send::{RefUpdate, SentRef};
+use crate::git::remote::transfer::{RefUpdate, SentRef};
+use crate::git::repository::Repository;
 use crate::session::name::SessionName;
-use crate::session::record::{Record, record_reference, turns_to};
+use crate::session::record::{Record, Redaction, record, record_reference, redacted, turns_to};
 use crate::session::turn::Turn;
 use crate::text::leak::{LeakKind, LeakKinds};
 use crate::text::path::lossy;
 use crate::workflow::project::Project;
-
-use super::error::PushError;
-use super::findings::{LeakFinding, LeakSearch};
-use super::options::PushOptions;
-use super::remote_state::{RemoteDiff, RemoteState, diff_remote};
-use super::signature::{self, SignatureAtHand};
 
 const MOST_FILES: usize = 20;
 
@@ -246,7 +246,7 @@ impl<'a> Sender<'a, '_> {
         let signature = match &chosen {
             // It signs the turns as they are here.
             Some(_) => SignatureAtHand::Nothing,
-            None => signature::choose_signature(repository, names, &own, remote_state.signature)?,
+            None => choose_signature(repository, names, &own, remote_state.signature)?,
         };
         if redacted.is_some() {
             let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";
@@ -403,5 +403,219 @@ impl<'a> Sender<'a, '_> {
             finding.allowed = self.options.allows(&self.project.settings, finding);
         }
         Ok(())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SignatureAtHand {
+    /// No signature, or the remote has it.
+    Nothing,
+    /// Push it.
+    Goes(RefUpdate),
+    /// Don't push it, for this reason.
+    Stays(&'static str),
+}
+
+/// Decides about the signature. It covers the session's name, so it is not pushed under another
+/// one. The remote's signature is replaced only by one of a later turn.
+pub(super) fn choose_signature(
+    repository: &Repository,
+    (session, target): (&SessionName, &SessionName),
+    own: &[CommitId],
+    remote_tag: Option<CommitId>,
+) -> anyhow::Result<SignatureAtHand> {
+    let Some(tag) = refs::read_tag(repository, &session.signed_reference())? else {
+        return Ok(SignatureAtHand::Nothing);
+    };
+    if target != session {
+        let why = "the signature is for another name and stays here";
+        return Ok(SignatureAtHand::Stays(why));
+    }
+
+    let turn_of = |tag: TagId| {
+        let commit = read_signed_tag(repository, tag).ok()?.commit;
+        own.iter().position(|id| *id == commit)
+    };
+    let Some(turn) = turn_of(tag) else {
+        let why = "the signature is not of a turn of this session and stays here";
+        return Ok(SignatureAtHand::Stays(why));
+    };
+
+    let hex = tag.to_string();
+    match remote_tag.map(|id| id.to_string()) {
+        Some(remote_hex) if remote_hex == hex => Ok(SignatureAtHand::Nothing),
+        Some(remote_hex) if turn_of(remote_hex.parse()?).is_none_or(|position| position > turn) => {
+            let why = "the remote has another signature, which stays there";
+            Ok(SignatureAtHand::Stays(why))
+        }
+        _ => Ok(SignatureAtHand::Goes(RefUpdate {
+            name: target.signed_reference(),
+            to: SentRef::Object(hex),
+        })),
+    }
+}
+
+pub(super) struct ChosenRecord<'a> {
+    pub(super) record: Record,
+    pub(super) batch: Batch<'a>,
+    pub(super) redacted: Option<LeakKinds>,
+}
+
+impl<'a> Sender<'a, '_> {
+    /// Returns the record that continues the remote's, or the requested one if the remote has none.
+    /// Fails if redaction is requested and the remote has the unredacted record.
+    pub(super) fn choose(
+        &self,
+        turns: &[Turn],
+        remote_tip: Option<CommitId>,
+    ) -> anyhow::Result<ChosenRecord<'a>> {
+        let Some(remote_tip) = remote_tip else {
+            return self.build_record(turns, self.redact);
+        };
+        if self.redact.is_some() {
+            let chosen = self.build_record(turns, self.redact)?;
+            let is_plain =
+                || Ok::<_, anyhow::Error>(self.build_record(turns, None)?.has(remote_tip));
+            if !chosen.has(remote_tip) && is_plain()? {
+                return Err(PushError::Unredacted {
+                    remote: self.remote.clone(),
+                    name: self.target(&turns[0].session),
+                }
+                .into());
+            }
+            return Ok(chosen);
+        }
+
+        let existing = self.holding(turns, remote_tip)?;
+        existing.map_or_else(|| self.build_record(turns, None), Ok)
+    }
+
+    /// Like [`Sender::choose`], for turns with their code. `None` if the session goes as it is.
+    pub(super) fn choose_code(
+        &self,
+        turns: &[Turn],
+        remote_tip: Option<CommitId>,
+    ) -> anyhow::Result<Option<ChosenRecord<'a>>> {
+        let is_plain =
+            remote_tip.is_some_and(|remote_tip| turns.iter().any(|turn| turn.commit == remote_tip));
+        if self.redact.is_some() && is_plain {
+            return Err(PushError::Unredacted {
+                remote: self.remote.clone(),
+                name: self.target(&turns[0].session),
+            }
+            .into());
+        }
+        if let Some(kinds) = self.redact {
+            return self.made_with(turns, kinds, true).map(Some);
+        }
+
+        let Some(remote_tip) = remote_tip.filter(|_| !is_plain) else {
+            return Ok(None);
+        };
+        for kinds in variants() {
+            let record = self.made_with(turns, kinds, true)?;
+            if record.has(remote_tip) {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the variant of the record that contains a commit, trying all redactions.
+    pub(super) fn holding(
+        &self,
+        turns: &[Turn],
+        commit: CommitId,
+    ) -> anyhow::Result<Option<ChosenRecord<'a>>> {
+        for kinds in std::iter::once(None).chain(variants().map(Some)) {
+            let candidate = self.build_record(turns, kinds)?;
+            if candidate.has(commit) {
+                return Ok(Some(candidate));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn build_record(
+        &self,
+        turns: &[Turn],
+        kinds: Option<LeakKinds>,
+    ) -> anyhow::Result<ChosenRecord<'a>> {
+        match kinds {
+            None => Ok(ChosenRecord {
+                record: record(&self.project.repository, turns)?,
+                batch: begin_batch(&self.project.repository),
+                redacted: None,
+            }),
+            Some(kinds) => self.made_with(turns, kinds, false),
+        }
+    }
+
+    fn made_with(
+        &self,
+        turns: &[Turn],
+        kinds: LeakKinds,
+        keeps_code: bool,
+    ) -> anyhow::Result<ChosenRecord<'a>> {
+        let repository = &self.project.repository;
+        let batch = begin_batch(repository);
+        let redaction = Redaction {
+            kinds,
+            home: self.home.clone(),
+            keeps_code,
+        };
+        Ok(ChosenRecord {
+            record: redacted(repository, turns, &redaction, &batch)?,
+            batch,
+            redacted: Some(kinds),
+        })
+    }
+}
+
+/// Returns what a redaction can cover.
+fn variants() -> impl Iterator<Item = LeakKinds> {
+    let only = |keys| LeakKinds { keys, paths: !keys };
+    [LeakKinds::ALL, only(true), only(false)].into_iter()
+}
+
+impl ChosenRecord<'_> {
+    fn has(&self, commit: CommitId) -> bool {
+        self.record.number_of(commit).is_some()
+    }
+}
+
+/// Options of a push.
+#[derive(Debug, Clone, Default)]
+pub struct PushOptions {
+    /// Sessions; empty for the current one.
+    pub sessions: Vec<SessionName>,
+    /// The remote.
+    pub remote: Option<String>,
+    /// Record, or with code.
+    pub mode: Option<PushMode>,
+    /// Allowed findings: names, prefixes of names, or kinds.
+    pub allow: Vec<String>,
+    /// Redact findings in the pushed copy.
+    pub redact: bool,
+    /// Name on the remote.
+    pub target: Option<SessionName>,
+}
+
+impl PushOptions {
+    pub(super) fn allows(&self, settings: &Settings, finding: &LeakFinding) -> bool {
+        let kinds = settings.push.allow.iter().map(|kind| kind.name());
+        let mut names = self.allow.iter().map(String::as_str).chain(kinds);
+        names.any(|name| finding.is_named(name))
+    }
+
+    /// The kinds to redact; `None` if redaction is not requested.
+    pub(super) fn redacted(&self, settings: &Settings) -> Option<LeakKinds> {
+        let is_allowed = |kind: LeakKind| {
+            settings.push.allow.contains(&kind) || self.allow.iter().any(|name| name == kind.name())
+        };
+        self.redact.then(|| LeakKinds {
+            keys: !is_allowed(LeakKind::Keys),
+            paths: !is_allowed(LeakKind::Paths),
+        })
     }
 }

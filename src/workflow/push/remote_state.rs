@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::git::object::CommitId;
-use crate::git::object::rewrite::read_author;
+use crate::git::object::batch::read_author;
 use crate::git::remote::transfer::{WantedRef, receive_refs};
 use crate::git::remote::{self, FetchProgress, RemoteName};
 use crate::git::repository::Repository;

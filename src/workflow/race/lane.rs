@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::session::artifact;
 use crate::text::diff::counts;
 use crate::workflow::dry_run::{DryRun, dry_run_at};
-use crate::workflow::execute::run_env::{Reach, RunEnv};
+use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::project::Project;

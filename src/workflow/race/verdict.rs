@@ -12,7 +12,7 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::beginning;
 use crate::text::fence::fence_for;
-use crate::text::redaction::redact;
+use crate::text::secret::redact;
 use crate::workflow::model::budget::{self, CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::PricedModel;
 use crate::workflow::model::request::{announce, report_progress};

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::host::file::{FileEnd, Root, read_end};
-use crate::text::redaction::redact;
+use crate::text::secret::redact;
 
 /// In bytes. Of a longer transcript, the end is kept.
 pub const MAX_TRANSCRIPT: u64 = 2 << 20;

@@ -1,8 +1,24 @@
 //! Notes of a restore besides its changed files; `ui` formats them.
 
-use crate::git::object::CommitId;
-use crate::workspace::drift::TurnName;
+use std::collections::BTreeSet;
+
+use super::apply::apply_plan;
+use super::record::RestoreTurn;
+use super::restore_plan::Planner;
+use super::{OnOverlap, RestoreOptions, RestoreResult, RestoreTarget};
+use crate::git::object::{CommitId, TreeId};
+use crate::git::publish::Published;
+use crate::git::{diff, refs};
+use crate::session::publication::Stack;
+use crate::session::store::back::TurnsBack;
+use crate::session::turn::Turn;
+use crate::text::path::{lossy, lossy_paths};
+use crate::workflow::project::Project;
+use crate::workspace::drift::find_missing_changes;
+use crate::workspace::drift::{TurnName, taken_from_others, taken_of};
+use crate::workspace::landing::landed_as;
 use crate::workspace::notice::FileObstacle;
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 /// A note for the user after a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,4 +57,169 @@ pub struct UndoneCommit {
     pub branch: String,
     /// Whether it is checked out.
     pub is_current: bool,
+}
+
+/// Returns which of some turns of a session have landed with commits that are on their branch still.
+pub(super) fn still_landed(
+    project: &Project,
+    turns: &TurnsBack<'_>,
+    undone: &[u64],
+) -> anyhow::Result<Vec<UndoneCommit>> {
+    let Some(oldest) = undone.iter().min() else {
+        return Ok(Vec::new());
+    };
+    let current = refs::branch_or_head(&project.repository)?;
+    let mut landed_commits = Vec::new();
+    // A turn lands after it was recorded.
+    for turn in turns.landings_after(*oldest)? {
+        let Some(landed) = turn.meta.landed else {
+            continue;
+        };
+        for commit in landed.commits {
+            let numbers = commit.turns.iter().map(|turn| turn.number);
+            let turns: Vec<u64> = numbers.filter(|number| undone.contains(number)).collect();
+            if turns.is_empty() {
+                continue;
+            }
+            if let Some(id) = landed_as(&project.repository, &landed.branch, &commit)? {
+                landed_commits.push(UndoneCommit {
+                    commit: id,
+                    turns,
+                    branch: landed.branch.clone(),
+                    is_current: landed.branch == current,
+                });
+            }
+        }
+    }
+
+    Ok(landed_commits)
+}
+
+impl RestoreResult {
+    /// Replaces the planned changes with the real ones if some files could not be written.
+    pub(super) fn add_unapplied(&mut self, published: &Published) {
+        self.overlaps = lossy_paths(&published.conflicts);
+        self.written = lossy_paths(&published.written);
+        self.deleted = lossy_paths(&published.deleted);
+        self.conflicts.retain(|path| self.written.contains(path));
+        self.kept.clear();
+        self.missing.clear();
+        self.same_turns = false;
+        if !self.is_applied() {
+            self.over.clear();
+        }
+    }
+
+    /// Returns whether a file was written or deleted.
+    pub fn is_applied(&self) -> bool {
+        !(self.written.is_empty() && self.deleted.is_empty())
+    }
+}
+
+/// Lists written, deleted and kept files, and kept files that lack something of a turn.
+pub(super) fn add_changes(
+    project: &Project,
+    writing: &RestoreTurn<'_>,
+    tip: &Turn,
+    target: TreeId,
+    result: &mut RestoreResult,
+) -> anyhow::Result<()> {
+    let RestoreTurn {
+        goal,
+        files,
+        options,
+        ..
+    } = writing;
+    for change in diff::changes(&project.repository, files.from, files.to)? {
+        let path = lossy(&change.path);
+        if change.new.is_some() {
+            result.written.push(path)
+        } else {
+            result.deleted.push(path)
+        }
+    }
+
+    // Turns that are not in the target can be applied. Their changes are not the user's.
+    let unedited = match result.same_turns {
+        true => target,
+        false => target_with_turns(project, goal, options, target).unwrap_or(target),
+    };
+    let own = diff::changes(&project.repository, unedited, files.to)?;
+    let own_paths = own.iter().map(|change| lossy(&change.path));
+    result.kept = own_paths
+        .filter(|path| !result.deleted.contains(path))
+        .collect();
+    if result.same_turns {
+        result.missing = find_missing_changes(
+            &project.checkout(),
+            tip,
+            goal.planner.stacks,
+            (&goal.stack, &own),
+        )?;
+    }
+
+    Ok(())
+}
+
+/// Returns the files of the target plus all turns that remain applied.
+fn target_with_turns(
+    project: &Project,
+    goal: &RestoreTarget<'_>,
+    options: &RestoreOptions,
+    target: TreeId,
+) -> anyhow::Result<TreeId> {
+    let mut end = Stack::default();
+    for (path, top) in goal.plan.ends() {
+        end.set(path, top);
+    }
+    let planner = Planner {
+        current: &goal.stack,
+        ..goal.planner
+    };
+    let plan = planner.plan_to(&end, &options.paths)?;
+    let restored = apply_plan(project, target, &plan, OnOverlap::Ours, &BTreeSet::new())?;
+    Ok(restored.tree)
+}
+
+/// Notes reverted turns of other sessions, and own turns that are still on a branch. `tip` was the
+/// newest turn before.
+pub(super) fn summarize_turns(
+    project: &Project,
+    tip: &Turn,
+    goal: &RestoreTarget<'_>,
+) -> anyhow::Result<Vec<RestoreNote>> {
+    let before = goal.planner.current;
+    let stacks = Stacks::new(&project.repository);
+    let now = stacks.after(&project.store().tip(&tip.session)?)?;
+    let own = taken_of(&stacks, &tip.session, [before, &now])?;
+    let landed = still_landed(project, goal.turns, &own)?;
+    let mut others = taken_from_others(&stacks, &tip.session, &[], [before, &now])?;
+    if !others.is_empty() {
+        let later = turns_after(project, &stacks, tip, goal.turn)?;
+        others = taken_from_others(&stacks, &tip.session, &later, [before, &now])?;
+    }
+
+    let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
+    let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
+    Ok(landed.into_iter().chain(others).collect())
+}
+
+/// Returns the changes of all turns after one of a session's turns.
+fn turns_after(
+    project: &Project,
+    stacks: &Stacks<'_>,
+    tip: &Turn,
+    turn: &Turn,
+) -> anyhow::Result<Vec<PatchId>> {
+    let mut patches = Vec::new();
+    for later in project.store().history(tip.clone()) {
+        let later = later?;
+        if later.number() <= turn.number() {
+            break;
+        }
+        if is_patch(&later) {
+            patches.push(stacks.id(&later)?);
+        }
+    }
+    Ok(patches)
 }

@@ -4,12 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::RestoreOptions;
-use crate::git::object::{CommitId, TreeId};
+use crate::git::diff;
+use crate::git::object::{CommitId, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
-use crate::workspace::stack::series::{PathStacks, Series};
+use crate::text::path::lossy;
+use crate::text::sanitize::sanitize_line;
 use crate::workspace::stack::{PatchId, Stacks};
+use crate::workspace::stack::{PathStacks, Series};
 
 /// Difference that some consecutive turns made to the files, without edits of the user in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -290,6 +293,63 @@ pub(super) fn is_below(path: &[u8], dirs: &[String]) -> bool {
         let dir = dir.trim_end_matches('/').as_bytes();
         path == dir || (path.starts_with(dir) && path.get(dir.len()) == Some(&b'/'))
     })
+}
+
+/// Refuses paths that are nowhere.
+pub(super) fn check_paths(
+    repository: &Repository,
+    turn: &Turn,
+    options: &RestoreOptions,
+    trees: [TreeId; 2],
+) -> anyhow::Result<()> {
+    for path in &options.paths {
+        let mut is_there = false;
+        for tree in trees {
+            is_there |= repository.entry(tree, path.as_bytes())?.is_some();
+        }
+
+        let (name, number) = (sanitize_line(path), turn.number());
+        anyhow::ensure!(
+            is_there,
+            "`{name}` is neither in turn {number} nor in a snapshot of your files"
+        );
+    }
+
+    Ok(())
+}
+
+/// Returns `tree` as far as the paths go, and `elsewhere` for all others; and the files of `elsewhere`
+/// that are in the way of a directory on these paths. They are not on the paths, so they stay.
+pub(super) fn restrict_to_paths(
+    repository: &Repository,
+    elsewhere: TreeId,
+    tree: TreeId,
+    paths: &[String],
+) -> anyhow::Result<(TreeId, Vec<Vec<u8>>)> {
+    if paths.is_empty() {
+        return Ok((tree, Vec::new()));
+    }
+
+    let changes = diff::changes(repository, elsewhere, tree)?;
+    let mut edits: BTreeMap<Vec<u8>, Option<TreeEntry>> = changes
+        .into_iter()
+        .filter(|change| is_below(&change.path, paths))
+        .map(|change| (change.path, change.new))
+        .collect();
+    let restricted = diff::tree_with(repository, elsewhere, &edits)?;
+    let changed = diff::changes(repository, elsewhere, restricted)?.into_iter();
+    let changed = changed.map(|change| change.path);
+    let outside_paths: Vec<Vec<u8>> = changed.filter(|path| !is_below(path, paths)).collect();
+    if outside_paths.is_empty() {
+        return Ok((restricted, outside_paths));
+    }
+
+    let in_the_way: Vec<String> = outside_paths.iter().map(|path| lossy(path)).collect();
+    edits.retain(|path, _| !is_below(path, &in_the_way));
+    Ok((
+        diff::tree_with(repository, elsewhere, &edits)?,
+        outside_paths,
+    ))
 }
 
 #[cfg(test)]

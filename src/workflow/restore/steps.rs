@@ -4,24 +4,27 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
+use serde::Serialize;
 
 use super::apply::apply_plan;
-use super::locked::{LockedSession, newest_applied};
 use super::restore_plan::{CrossedTurn, Planner};
-use super::walk::UndoWalk;
-pub use super::walk::{PassedOver, WhyPassedOver};
 use super::{
     OnOverlap, RestoreOptions, RestoreResult, RestoreTarget, carry_out, find_target_stack,
 };
 use crate::git::object::TreeId;
+use crate::host::lock::Lock;
 use crate::session::meta::{RestoreCommand, Restored};
 use crate::session::publication::Stack;
+use crate::session::store::back::TurnsBack;
 use crate::session::turn::Turn;
+use crate::text::counted;
 use crate::workflow::hint::{error_with_hint, with_hint};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::drift::NO_RECORD;
-use crate::workspace::stack::PatchId;
+use crate::workspace::stack::StackChanges;
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
+use crate::workspace::transaction::Transaction;
 
 /// Number of turns that a title lists one by one.
 const MAX_NAMED: usize = 4;
@@ -298,4 +301,200 @@ fn title(verb: &str, crossed: &[&Turn]) -> String {
         [one] => format!("{verb} {}: {}", one.number(), one.title),
         _ => format!("{verb} {}", numbers.join(", ")),
     }
+}
+
+/// The current session, locked against turns of other processes.
+pub(super) struct LockedSession<'a> {
+    /// The project.
+    pub(super) project: &'a Project,
+    /// The newest turn.
+    pub(super) tip: Turn,
+    /// The turns from there back.
+    pub(super) turns: TurnsBack<'a>,
+    /// The newest turn that is in the user's files.
+    pub(super) newest: Turn,
+    /// What is in the files.
+    pub(super) stacks: Stacks<'a>,
+    /// What moves refs and files; ended before the session's lock is given back.
+    pub(super) transaction: Transaction,
+    /// The session's lock.
+    _session: Lock,
+}
+
+impl<'a> LockedSession<'a> {
+    /// Locks the session in use, and finishes what a crash interrupted.
+    pub(super) fn enter(
+        project: &'a Project,
+        command: &str,
+        user: &mut dyn User,
+    ) -> anyhow::Result<LockedSession<'a>> {
+        let session = project.session()?;
+        let session_lock = project.lock_session(&session, command)?;
+        let transaction = project.enter(command, user)?;
+        let tip = project.store().tip(&session)?;
+        Ok(LockedSession {
+            project,
+            newest: newest_applied(&project.store().back_from(tip.clone()), tip.number())?,
+            stacks: Stacks::new(&project.repository),
+            turns: project.store().back_from(tip.clone()),
+            tip,
+            transaction,
+            _session: session_lock,
+        })
+    }
+}
+
+/// Returns the turn with a number, or the newest one before it that is not a restore which never reached
+/// the user's files: such a restore leaves the session where it was.
+pub(super) fn newest_applied(turns: &TurnsBack<'_>, mut number: u64) -> anyhow::Result<Turn> {
+    loop {
+        let turn = turns.turn(number)?;
+        let workspace = turn.meta.workspace.as_ref();
+        let is_synced = workspace.is_none_or(|workspace| workspace.synced);
+        if turn.meta.restored.is_none() || is_synced {
+            return Ok(turn);
+        }
+        number = number
+            .checked_sub(1)
+            .context("a session begins with no restore")?;
+    }
+}
+
+/// A turn that an undo or redo skipped, because the files have nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PassedOver {
+    pub turn: u64,
+    pub why: WhyPassedOver,
+}
+
+/// Reason that a turn was skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhyPassedOver {
+    Unchanged,
+    /// It only committed what other turns did.
+    Landed,
+    /// Conflicted with the user's edits and was not applied.
+    NotBrought,
+    /// Reverted by a turn of another session.
+    TakenBack,
+}
+
+/// Finds the turns that an undo reverts.
+pub(super) struct UndoWalk<'a> {
+    session: &'a LockedSession<'a>,
+    on_overlap: OnOverlap,
+    /// Current turn of the session.
+    pub(super) at: u64,
+    /// Applied patches once the turns found so far are reverted.
+    current: StackChanges<'a>,
+    /// The turns by steps. A landing whose hooks changed files shares the step of the turn before it.
+    pub(super) steps: Vec<Vec<Turn>>,
+    pub(super) passed: Vec<PassedOver>,
+}
+
+impl<'a> UndoWalk<'a> {
+    pub(super) fn new(
+        session: &'a LockedSession<'a>,
+        current: &Stack<PatchId>,
+        on_overlap: OnOverlap,
+    ) -> anyhow::Result<UndoWalk<'a>> {
+        Ok(UndoWalk {
+            session,
+            on_overlap,
+            at: session.newest.position(),
+            current: StackChanges::of(&session.stacks, current),
+            steps: vec![Vec::new()],
+            passed: Vec::new(),
+        })
+    }
+
+    pub(super) fn counted(&self) -> usize {
+        let turns = self.steps.iter().flatten();
+        turns.filter(|turn| turn.meta.landed.is_none()).count()
+    }
+
+    /// Goes back by one step.
+    pub(super) fn step(&mut self) -> anyhow::Result<()> {
+        if self.steps.last().is_none_or(|step| !step.is_empty()) {
+            self.steps.push(Vec::new());
+        }
+        while !self.back()? {}
+
+        let LockedSession {
+            project,
+            stacks,
+            turns,
+            ..
+        } = self.session;
+        if self.on_overlap == OnOverlap::Exact {
+            let current = find_target_stack(project, stacks, &turns.turn(self.at)?)?;
+            self.current = StackChanges::of(stacks, &current);
+        }
+        Ok(())
+    }
+
+    /// Goes back by one turn; returns whether it is a step.
+    pub(super) fn back(&mut self) -> anyhow::Result<bool> {
+        let LockedSession { stacks, turns, .. } = self.session;
+        let at = self.at;
+        let count = self.counted();
+        if at == 0 && count > 0 {
+            return Err(error_with_hint(
+                format!("only {} can be undone", counted(count, "turn")),
+                format!("`teddy undo {count}` goes back to the start"),
+            ));
+        }
+
+        if at == 0 {
+            return Err(error_with_hint(
+                "there is nothing to undo: no turn of this session that changed files is in them",
+                "`teddy log` lists the turns; `teddy restore <turn>` goes back to one",
+            ));
+        }
+
+        let turn = turns.turn(at)?;
+        self.at = newest_applied(turns, at - 1)?.position();
+
+        let counts = turn.meta.landed.is_none();
+        match why_passed(stacks, &mut self.current, &turn)? {
+            Some(why) => {
+                self.passed.push(PassedOver { turn: at, why });
+                Ok(false)
+            }
+            None => {
+                self.current = StackChanges::of(stacks, &stacks.base_of(&turn)?);
+                let step = self.steps.last_mut().expect("there is one from the start");
+                step.push(turn);
+                Ok(counts)
+            }
+        }
+    }
+}
+
+/// Returns why a turn needs no revert if these patches are applied.
+fn why_passed(
+    stacks: &Stacks<'_>,
+    current: &mut StackChanges<'_>,
+    turn: &Turn,
+) -> anyhow::Result<Option<WhyPassedOver>> {
+    let why = why_never_there(turn)?;
+    if why.is_some() || turn.meta.restored.is_some() {
+        return Ok(why);
+    }
+    let change = stacks.patch(stacks.id(turn)?)?.change;
+    Ok((!current.has(change.after)?).then_some(WhyPassedOver::TakenBack))
+}
+
+fn why_never_there(turn: &Turn) -> anyhow::Result<Option<WhyPassedOver>> {
+    let workspace = turn.meta.workspace.as_ref();
+    Ok(if !is_patch(turn) && turn.meta.landed.is_some() {
+        Some(WhyPassedOver::Landed)
+    } else if !is_patch(turn) {
+        Some(WhyPassedOver::Unchanged)
+    } else if workspace.is_some_and(|workspace| !workspace.synced) {
+        Some(WhyPassedOver::NotBrought)
+    } else {
+        None
+    })
 }

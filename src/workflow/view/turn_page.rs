@@ -4,12 +4,13 @@
 //! parts are named in [`TurnPage::errors`].
 
 use crate::git::diff;
+use crate::git::object::batch::read_blob_within;
 use crate::git::object::leaves::TreeLimit;
-use crate::git::object::rewrite::read_blob_within;
 use crate::git::object::{BlobId, EntryMode, Leaf, TreeEntry};
 use crate::git::repository::Repository;
 use crate::session::artifact;
-use crate::session::input::summary::{self, ResourceTokens};
+use crate::session::input;
+use crate::session::input::ResourceTokens;
 use crate::session::meta::MessageOrigin;
 use crate::session::record::Redaction;
 use crate::session::turn::{Turn, in_next};
@@ -250,7 +251,7 @@ impl Parts<'_> {
 
     fn input(&mut self) -> Vec<ResourceTokens> {
         let input = self.bytes(artifact::INPUT, MAX_INPUT);
-        let input = input.map(|bytes| summary::read_summary(&String::from_utf8_lossy(&bytes)));
+        let input = input.map(|bytes| input::read_summary(&String::from_utf8_lossy(&bytes)));
         input.unwrap_or_default()
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 
-use super::series::{PathStacks, Series};
 use super::{PatchId, Stacks};
 use crate::git::object::batch;
 use crate::git::object::{CommitId, NewCommit, TreeId};
@@ -13,7 +12,8 @@ use crate::host::clock;
 use crate::session::meta::Workspace;
 use crate::session::publication::{Delta, Publication, SCHEMA, Stack};
 use crate::session::turn::Turn;
-use crate::workspace::marks::find_conflict_markers;
+use crate::workspace::fit::find_conflict_markers;
+use crate::workspace::stack::{PathStacks, Series};
 
 /// A written publication.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

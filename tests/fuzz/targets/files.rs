@@ -7,7 +7,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use teddy::change::{proposal, spec, state, tasks, verdict};
+use teddy::change::{proposal, spec, state, tasks, review};
 use teddy::config::layer::{Layer, merge};
 use teddy::plan::memo;
 use teddy::session::meta::{self, Meta, NextMeta};
@@ -29,7 +29,7 @@ fuzz_target!(|text: &str| {
     if let Ok(read) = state::read(text) {
         assert!(state::read(&state::write(&read)).is_ok(), "a state is written that is not read");
     }
-    let _ = verdict::read(text);
+    let _ = review::read(text);
     tasks::read(text);
     tasks::check(text);
     spec::check("specs/a.md", text);

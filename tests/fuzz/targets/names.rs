@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use teddy::host::web::address;
+use teddy::host::web;
 use teddy::text::link;
 use teddy::text::path::{RepoPath, is_deceptive};
 use teddy::text::resource::Resource;
@@ -30,7 +30,7 @@ fuzz_target!(|text: &str| {
             assert_eq!(link::read(&link::write_url(url)).as_deref(), Ok(url.as_str()), "a link is read as another address");
         }
     }
-    if let Ok(url) = address::parse(text) {
+    if let Ok(url) = web::parse(text) {
         assert!(matches!(url.scheme(), "http" | "https"), "{url}");
         assert!(url.username().is_empty() && url.password().is_none(), "{url}");
     }

@@ -9,7 +9,7 @@
 use libfuzzer_sys::fuzz_target;
 use teddy::plan::action::Action;
 use teddy::plan::repair::{Level, repair};
-use teddy::plan::{Plan, outline, parse, render};
+use teddy::plan::{Plan, reading, parse, render};
 
 fuzz_target!(|bytes: &[u8]| {
     let reply = String::from_utf8_lossy(bytes);

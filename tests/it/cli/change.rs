@@ -1125,14 +1125,14 @@ fn a29_the_examples_of_the_prompts_are_documents_without_a_mistake() {
         documents.insert(path, example(name));
     }
     assert_eq!(documents.check(&id), []);
-    let files = teddy::change::answer::files_in_answer(&example("revision"));
+    let files = teddy::change::document::files_in_answer(&example("revision"));
     assert_eq!(files.len(), 1);
     assert_eq!(Documents::check_one(&id, &files[0].0, &files[0].1), []);
     for (name, high) in [("challenger", 0), ("reviewer", 1)] {
-        let body = teddy::change::answer::review_text(&example(name));
+        let body = teddy::change::document::review_text(&example(name));
         assert_eq!(
-            teddy::change::verdict::read_verdict(&body),
-            Ok(teddy::change::verdict::ReviewVerdict::NeedsRevision),
+            teddy::change::review::read_verdict(&body),
+            Ok(teddy::change::review::ReviewVerdict::NeedsRevision),
             "{name}"
         );
         assert_eq!(teddy::change::review::issues(&body).high, high, "{name}");

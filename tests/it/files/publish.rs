@@ -7,7 +7,7 @@ use crate::support::TestRepo;
 use teddy::git::object::TreeId;
 use teddy::git::publish;
 use teddy::git::publish::displaced_files;
-use teddy::git::publish::undo_dir;
+
 use teddy::git::publish::{Guard, OverlapRule, Published};
 
 fn guard(overlap: OverlapRule) -> Guard {
@@ -273,7 +273,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
         },
     );
     // Remove what `trees` displaced.
-    undo_dir::clear_displaced(&repo.open()).unwrap();
+    displaced_files::clear_displaced(&repo.open()).unwrap();
     publish(&repo, from, to);
     let folder = repo.path().join(".git/teddy/undo/displaced");
     let away = |end: &str| {
@@ -292,7 +292,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
     open(".late").write_all(b" save").unwrap();
     open(".deleted").write_all(b" save").unwrap();
     let writer = open(".open");
-    let mut rescued = undo_dir::clear_displaced(&repo.open()).unwrap();
+    let mut rescued = displaced_files::clear_displaced(&repo.open()).unwrap();
     rescued.sort_by(|a, b| a.path.cmp(&b.path));
     let kept: Vec<_> = rescued
         .iter()
@@ -317,7 +317,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
         "what somebody may still write to stays"
     );
     drop(writer);
-    assert_eq!(undo_dir::clear_displaced(&repo.open()).unwrap(), []);
+    assert_eq!(displaced_files::clear_displaced(&repo.open()).unwrap(), []);
     assert!(away(".open").is_none());
 }
 
@@ -588,7 +588,7 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
             });
         },
     );
-    undo_dir::clear_displaced(&repo.open()).unwrap();
+    displaced_files::clear_displaced(&repo.open()).unwrap();
     // A conflict in each part of the parallel work, and a file that is open for writing.
     repo.write(&path(1), "mine");
     repo.write(&path(1_298), "mine");
@@ -635,6 +635,6 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
     let away = repo.path().join(".git/teddy/undo/displaced");
     let count = || std::fs::read_dir(&away).unwrap().count();
     assert_eq!(count(), of(0..=8).len(), "what was replaced is put away");
-    assert_eq!(undo_dir::clear_displaced(&repo.open()).unwrap(), []);
+    assert_eq!(displaced_files::clear_displaced(&repo.open()).unwrap(), []);
     assert_eq!(count(), 0);
 }

@@ -10,7 +10,7 @@ use teddy::git::object::TreeId;
 use teddy::git::object::batch;
 use teddy::git::publish;
 use teddy::git::publish::displaced_files;
-use teddy::git::publish::undo_dir;
+
 use teddy::git::publish::{Guard, OverlapRule};
 
 /// Saves during a publication.
@@ -82,7 +82,7 @@ fn round(repo: &TestRepo, (number, (from, to)): (u64, (TreeId, TreeId)), longest
         publish::publish(&repository, from, to, &guard(OverlapRule::Stop)).unwrap()
     });
     // The next command finds a save to a displaced file.
-    let late = undo_dir::clear_displaced(&repository).unwrap();
+    let late = displaced_files::clear_displaced(&repository).unwrap();
     let rescued = published
         .salvaged
         .iter()

@@ -7,16 +7,16 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::support::TestRepo;
-use teddy::git::keep::missing;
 use teddy::git::keep::pack::keep;
+use teddy::git::keep::protect;
 use teddy::git::object::Leaf;
 use teddy::git::repository::Repository;
 use teddy::git::snapshot;
+
 use teddy::git::snapshot::Snapshot;
+use teddy::git::snapshot::known_files::count_untracked;
 use teddy::git::snapshot::known_files::{KnownFile, KnownTree, each_known_file};
 use teddy::git::snapshot::limits::{CreatedFile, Forced, LeftOut, Reason, SnapshotLimits};
-use teddy::git::snapshot::paths;
-use teddy::git::snapshot::untracked::count_untracked;
 
 #[track_caller]
 fn take(top: &Path, limits: &SnapshotLimits, force: &[&str]) -> Snapshot {
@@ -1064,7 +1064,7 @@ fn a_few_paths_can_be_read_again() {
         "never/there",
     ];
     let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
-    let snapshot = paths::snapshot_paths(&opened, base, &paths).unwrap();
+    let snapshot = snapshot::snapshot_paths(&opened, base, &paths).unwrap();
     std::fs::remove_file(repo.path().join("not asked for")).unwrap();
     assert_eq!(snapshot.tree, check(&repo).tree);
 }
@@ -1082,7 +1082,7 @@ fn what_a_tree_lacks_is_found() {
     repo.git(&["add", "-A"]);
     let tree = repo.git(&["write-tree"]).parse().unwrap();
     let missing = || {
-        missing::find_new_objects(&opened, tree, &[whole], &HashSet::new())
+        protect::find_new_objects(&opened, tree, &[whole], &HashSet::new())
             .unwrap()
             .present
             .into_iter()
@@ -1109,7 +1109,7 @@ fn what_a_tree_lacks_is_found() {
     let lost = repo.git(&["rev-parse", &format!("{tree}:new")]);
     let objects = repo.path().join(".git/objects");
     std::fs::remove_file(objects.join(&lost[..2]).join(&lost[2..])).unwrap();
-    let beyond = missing::find_new_objects(&repo.open(), tree, &[whole], &HashSet::new());
+    let beyond = protect::find_new_objects(&repo.open(), tree, &[whole], &HashSet::new());
     let gone = beyond.unwrap().missing;
     let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
     assert_eq!(gone, [lost]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teddy::change::id::ChangeId;
 use teddy::change::phase::ChangePhase;
-use teddy::change::verdict::ReviewVerdict;
+use teddy::change::review::ReviewVerdict;
 use teddy::workflow::change::implement::ImplementStop;
 use teddy::workflow::change::proposal::Idea;
 use teddy::workflow::change::work::WorkStop;
@@ -91,7 +91,7 @@ impl Workflow<'_> {
     /// Overrides a verdict.
     pub fn approve(&self, id: &str, reason: &str) -> Reply {
         self.change(id, |project, id, user| {
-            let change = change::approve::approve(project, id, reason, user)?;
+            let change = change::challenge::approve(project, id, reason, user)?;
             Ok((json!({ "phase": change.state.phase }), true))
         })
     }

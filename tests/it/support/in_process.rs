@@ -22,20 +22,19 @@ use teddy::session::input::{ListScope, ResourceBody};
 use teddy::session::name::SessionName;
 use teddy::session::turn::Turn;
 use teddy::ui::style::{self, Paint};
-use teddy::ui::{mistakes, notice, restore_note};
-use teddy::workflow::adopt::adopt_session;
+use teddy::ui::{mistakes, notice};
 use teddy::workflow::ask::{AskOptions, ask};
 use teddy::workflow::context::edit::{self, ListEdit};
-use teddy::workflow::execute::decline::execute_or_plan;
+use teddy::workflow::execute::execute_or_plan;
 use teddy::workflow::execute::result::{
     DeclineReply, ExecuteResult, RecordedTurn, ReviewedPlan, TurnEnding,
 };
 use teddy::workflow::execute::{ExecuteOptions, PlanFile};
 use teddy::workflow::history;
+use teddy::workflow::lifecycle::start_session;
 use teddy::workflow::lifecycle::{branch_session, switch_session};
 use teddy::workflow::log;
 use teddy::workflow::model::agents;
-use teddy::workflow::new::start_session;
 use teddy::workflow::paths;
 use teddy::workflow::pick::{PickOptions, pick};
 use teddy::workflow::plan::{PlanOptions, WaitingPlan, plan_next_turn};
@@ -46,6 +45,7 @@ use teddy::workflow::restore::steps::{redo, undo};
 use teddy::workflow::restore::{RestoreOptions, RestoreResult, restore};
 use teddy::workflow::resume::{Console, Ended, ResumeOptions, Typed, resume};
 use teddy::workflow::retry::{RetryOptions, retry};
+use teddy::workflow::trust::adopt_session;
 use teddy::workflow::user::User;
 use teddy::workflow::verify::verify_sessions;
 
@@ -763,7 +763,7 @@ fn show_restore(out: &mut dyn Write, result: &RestoreResult) -> anyhow::Result<b
         writeln!(out, "  missing in {}: {:?}", missing.path, missing.why)?;
     }
     for note in &result.notes {
-        writeln!(out, "  {}", restore_note::restore_note(note))?;
+        writeln!(out, "  {}", notice::restore_note(note))?;
     }
     Ok(result.overlaps.is_empty())
 }

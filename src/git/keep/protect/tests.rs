@@ -1,8 +1,8 @@
 //! Protection, absorption and release of packs.
 
-use crate::git::keep::missing;
 use crate::git::keep::pack::keep;
 use crate::git::keep::protect;
+
 use crate::git::object::batch;
 use gix::objs::{Kind, Write as _, WriteTo as _};
 
@@ -37,7 +37,7 @@ fn commit(repository: &Repository, text: &str) -> CommitId {
 
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
     let tree = repository.commit(id).unwrap().tree;
-    let new_objects = missing::find_new_objects(repository, tree, &[], &HashSet::new()).unwrap();
+    let new_objects = protect::find_new_objects(repository, tree, &[], &HashSet::new()).unwrap();
     let is_there = |&id: &ObjectId| repository.has(id);
     new_objects.missing.is_empty() && new_objects.present.iter().all(is_there)
 }
@@ -176,7 +176,7 @@ fn no_pack_goes_while_git_collects() {
         protect::release_protected(&repository, &protected).unwrap();
     }
 
-    assert_eq!(pack_merge::own_packs(&repository).len(), 4);
+    assert_eq!(own_packs(&repository).len(), 4);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_pack_that_was_taken_in_stays_if_git_starts_to_collect() {
     assert_eq!(protected.replaced.len(), 1);
     std::fs::write(repository.common_dir().join("gc.pid"), "1 here").unwrap();
     protect::release_protected(&repository, &protected).unwrap();
-    assert_eq!(pack_merge::own_packs(&repository).len(), 2);
+    assert_eq!(own_packs(&repository).len(), 2);
 }
 
 #[test]
@@ -204,9 +204,7 @@ fn a_damaged_pack_is_not_taken_in() {
         .unwrap()
         .expect("all is there");
     protect::release_protected(&repository, &protected).unwrap();
-    let [small] = pack_merge::own_packs(&repository)
-        .try_into()
-        .expect("one pack");
+    let [small] = own_packs(&repository).try_into().expect("one pack");
     let (path, mut bytes) = (
         small.with_extension("pack"),
         std::fs::read(small.with_extension("pack")).unwrap(),
@@ -235,9 +233,7 @@ fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
         .unwrap()
         .expect("all is there");
     protect::release_protected(&repository, &protected).unwrap();
-    let [old] = pack_merge::own_packs(&repository)
-        .try_into()
-        .expect("one pack");
+    let [old] = own_packs(&repository).try_into().expect("one pack");
 
     std::fs::write(
         old.with_extension("keep"),

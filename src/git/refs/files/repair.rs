@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::lock::LockedRef;
 use super::{FileRefs, MAX_LOG};
 use crate::git::object::id::CommitId;
-use crate::git::refs::backup::{free_backup_file, free_backup_log};
-use crate::git::refs::stale::is_stale_lock;
+use crate::git::refs::files::LockedRef;
+use crate::git::refs::store::is_stale_lock;
 use crate::git::refs::store::{Expected, RefStore as _, Reference, TEDDY_PREFIX};
+use crate::git::refs::store::{free_backup_file, free_backup_log};
 use crate::host::file::{is_out_of_reach, make_dirs, read_regular, write_atomic};
 
 const MAX_REF: u64 = 8 << 10;

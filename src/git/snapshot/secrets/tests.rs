@@ -83,7 +83,7 @@ fn a_folder_that_did_not_change_is_not_listed_again() {
     let at = text.windows(4).position(|part| part == b".env").unwrap();
     let mut other = text.clone();
     other[at..at + 4].copy_from_slice(b".abc");
-    let sum = crate::git::snapshot::bytes::checksum(&other[16..]);
+    let sum = crate::git::snapshot::cache::checksum(&other[16..]);
     other[8..16].copy_from_slice(&sum.to_le_bytes());
     std::fs::write(&cache_path, &other).unwrap();
     assert_eq!(project.secrets(false).unwrap(), ["a/.abc"]);

@@ -10,7 +10,6 @@ use gix::bstr::ByteSlice as _;
 use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stat};
 
-use super::changes::{LayerEntry, is_whiteout, list_layer_dir};
 use super::{child_path, path_in};
 use crate::git::diff;
 use crate::git::ignore::LazyRules;
@@ -20,9 +19,10 @@ use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, SnapshotLimits, display_path};
 use crate::git::worktree::SessionWorktree;
+use crate::git::worktree::index::hide_sparse;
 use crate::git::worktree::index::mode as index_mode;
+use crate::git::worktree::layer::{LayerEntry, is_whiteout, list_layer_dir};
 use crate::git::worktree::root::GIT;
-use crate::git::worktree::sparse::hide_sparse;
 use crate::host::file::{FileMode, Root, remove_file};
 
 const RULES: [&str; 2] = [".gitignore", ".gitattributes"];

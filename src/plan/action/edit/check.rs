@@ -5,7 +5,7 @@ use super::Edit;
 use super::pair::Pair;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::MAX_MISTAKES;
-use crate::plan::validate::elision::elision_mistake;
+use crate::plan::validate::elision_mistake;
 use crate::plan::validate::simulated_files::Lookup;
 use crate::plan::validate::{Mistake, Validator};
 use crate::text::edit::{FailedPair, MatchError, apply, explain, explain_shortly, find_match};

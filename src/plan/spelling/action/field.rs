@@ -1,9 +1,9 @@
 //! Respells the fields and the heading of an action, and moves texts from fields into blocks.
 
 use super::Speller;
+use crate::plan::action::BodyShape;
 use crate::plan::action::field::{self, is_fence};
 use crate::plan::action::heading::unlisted;
-use crate::plan::action::shape::BodyShape;
 use crate::plan::spelling::key::{self, COMMAND, KeyedLine, QUERY};
 use crate::plan::spelling::name::ActionHeading;
 use crate::plan::spelling::passage::{self, Passage};

@@ -3,9 +3,9 @@
 use super::*;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
-use crate::ui::browse::action::BrowseAction;
-use crate::ui::browse::keys::BrowseCommand;
+use crate::ui::browse::BrowseAction;
 use crate::ui::browse::sample::{lane, numbered, row};
+use crate::ui::browse::screen::BrowseCommand;
 use crate::ui::key::Key;
 use crate::workflow::view::timeline::{SessionLane, Timeline};
 

@@ -1,0 +1,430 @@
+//! The command line. One file per command: arguments, one call into `workflow`, output.
+#![allow(
+    clippy::missing_docs_in_private_items,
+    reason = "clap shows the comment of a field as help, and a flattened one has none"
+)]
+
+mod acp;
+mod adopt;
+mod app;
+mod ask;
+mod begin;
+mod bisect;
+mod blame;
+mod branch;
+mod browse;
+mod change;
+mod compare;
+mod complete;
+mod completions;
+mod context;
+mod demo;
+mod diff;
+mod difference;
+mod doctor;
+mod du;
+mod execute;
+mod exit;
+mod expand;
+mod export;
+mod failure;
+mod fetch;
+mod find;
+mod gc;
+mod get_prompt;
+mod global;
+mod hooks;
+mod import;
+mod in_use;
+mod init;
+mod kind;
+mod land;
+mod log;
+mod man;
+mod mistyped;
+mod model_setup;
+mod new;
+mod number;
+mod overview;
+mod parse_error;
+mod pick;
+mod plan;
+mod preprocess;
+mod prompt;
+mod push;
+mod race;
+mod record;
+mod recover;
+mod redo;
+mod replay;
+mod request;
+mod restore;
+mod resume;
+mod retry;
+mod run;
+mod sessions;
+mod setup;
+mod show;
+mod sign;
+mod source;
+mod start;
+mod status;
+mod switch;
+mod trust;
+mod undo;
+mod verify;
+mod version;
+mod web;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use app::App;
+use expand::{expand, with_json_moved};
+use global::Global;
+use hooks::hook;
+use parse_error::{asks_for_json, explain, print_version, printed};
+use race::lane;
+
+use crate::host::{overlay, supervisor};
+use crate::workflow::project::Project;
+
+/// Git-native sessions for AI-assisted coding
+///
+/// A session is a chain of turns, and each turn is a commit: the model's input and answer, the
+/// plan, the report, and the code before and after. Plans run in an isolated worktree; your files
+/// move from one recorded state to the next, or not at all.
+#[derive(Parser)]
+#[command(name = "teddy", version = version::line(), max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+}
+
+/// Examples for beginners.
+const EXAMPLES: &str = "\
+Examples:
+  teddy demo                                a complete session with recorded answers
+  teddy setup                               find a model and try it
+  teddy start 'add a login form' src/       plan it, review it, run it, record it
+  teddy 'now validate the password'         go on
+  teddy ask 'where are sessions stored?'    a question; nothing is changed
+  teddy undo                                undo the last turn
+  teddy land                                commit what the turns did to your branch";
+
+/// Generates the enum of commands, with the match arms for each row.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $name:literal $variant:ident => $module:ident,)*) => {
+        // Not a doc comment: clap would use it as the description of the program.
+        #[derive(Subcommand)]
+        enum Command {
+            $(#[command(name = $name)] $(#[$attribute])* $variant($module::Args),)*
+        }
+
+        impl Command {
+            /// Adds only this command to the program; `None` if there is no command with exactly
+            /// this name.
+            fn alone(program: clap::Command, name: &str) -> Option<clap::Command> {
+                let command = match name {
+                    $($name => $module::Args::augment_args(clap::Command::new($name)),)*
+                    _ => return None,
+                };
+                Some(program.subcommand(command))
+            }
+
+            fn names() -> &'static [&'static str] {
+                &[$($name),*]
+            }
+
+            fn run(self, app: &mut App) -> anyhow::Result<ExitCode> {
+                match self {
+                    $(Command::$variant(args) => $module::run(args, app),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    "setup" Setup => setup,
+    "init" Init => init,
+    "new" New => new,
+    "start" Start => start,
+    "plan" Plan => plan,
+    "ask" Ask => ask,
+    "race" Race => race,
+    "execute" Execute => execute,
+    #[command(visible_alias = "continue")]
+    "resume" Resume => resume,
+    "context" Context => context,
+    "status" Status => status,
+    "log" Log => log,
+    "show" Show => show,
+    "diff" Diff => diff,
+    "find" Find => find,
+    "browse" Browse => browse,
+    "restore" Restore => restore,
+    "undo" Undo => undo,
+    "redo" Redo => redo,
+    "land" Land => land,
+    "pick" Pick => pick,
+    "record" Record => record,
+    "run" Run => run,
+    "hooks" Hooks => hooks,
+    #[command(hide = true)]
+    "hook" Hook => hook,
+    "acp" Acp => acp,
+    "retry" Retry => retry,
+    "replay" Replay => replay,
+    "branch" Branch => branch,
+    "switch" Switch => switch,
+    "sessions" Sessions => sessions,
+    "fetch" Fetch => fetch,
+    "web" Web => web,
+    "export" Export => export,
+    "import" Import => import,
+    "preprocess" Preprocess => preprocess,
+    "get-prompt" GetPrompt => get_prompt,
+    "change" Change => change,
+    "trust" Trust => trust,
+    "adopt" Adopt => adopt,
+    "blame" Blame => blame,
+    "compare" Compare => compare,
+    "bisect" Bisect => bisect,
+    "verify" Verify => verify,
+    "sign" Sign => sign,
+    "push" Push => push,
+    "doctor" Doctor => doctor,
+    "recover" Recover => recover,
+    "gc" Gc => gc,
+    "du" Du => du,
+    "demo" Demo => demo,
+    "completions" Completions => completions,
+    "man" Man => man,
+    #[command(hide = true)]
+    "__lane" Lane => lane,
+}
+
+/// Returns an error as [`main`] would report it on stderr: its message, the model's question and the
+/// hint. The last line has the exit code.
+pub fn error_report(error: &anyhow::Error) -> String {
+    let diagnosis = failure::classify(error);
+    let question = failure::question(error).map(|question| format!("{question}\n"));
+    let hint = diagnosis.hint.map(|hint| format!("hint: {hint}\n"));
+    format!(
+        "error: {error:#}\n{}{}exit code {}\n",
+        question.unwrap_or_default(),
+        hint.unwrap_or_default(),
+        diagnosis.code.0
+    )
+}
+
+/// Runs the program and returns its exit code.
+pub fn main() -> ExitCode {
+    crate::host::panic::install();
+    #[cfg(all(feature = "failpoints", debug_assertions))]
+    let _armed = crate::host::fault::arm();
+    let arguments = crate::host::env::args();
+    let helper = supervisor::serve_if_asked(&arguments);
+    if let Some(code) = helper.or_else(|| overlay::serve_if_asked(&arguments)) {
+        return code;
+    }
+
+    complete::answer(project_of);
+    // Building the parser for all commands takes longer than printing the version.
+    if version::is_all(&crate::host::env::args()) {
+        let line = format!("teddy {}\n", version::line());
+        return printed(crate::host::output::write_stdout(line));
+    }
+
+    let arguments = expand(crate::host::env::args());
+    let is_json = asks_for_json(&arguments);
+    let is_verbose = version::asks_for_details(&arguments);
+    let (global, command) = match parse(arguments.clone()) {
+        Ok(parsed) => parsed,
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {
+            return print_version(&error, is_json, is_verbose);
+        }
+        Err(error) => return explain(error, &arguments, is_json),
+    };
+
+    // Without handlers, ctrl-c kills the process, and recovery handles the rest.
+    let _ = crate::host::interrupt::install();
+    // The output of a hook is read by a program, and `browse` owns the screen.
+    if !global.quiet && !matches!(command, Some(Command::Hook(_) | Command::Browse(_))) {
+        crate::host::lock::report_waits(|holder| {
+            let _ = writeln!(std::io::stderr(), "Waiting for {holder}...");
+        });
+    }
+
+    let mut app = App::new(global);
+    let result = match command {
+        Some(command) => command.run(&mut app),
+        None => overview::run(&mut app),
+    };
+    app.note_time();
+
+    match result {
+        // The command completed, but the exit code must reflect that the user wanted to stop.
+        Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
+        Ok(code) => code,
+        Err(error) => app.fail(error),
+    }
+}
+
+/// Parses the command line. Clap detects conflicts of `--json` only if it follows the command.
+fn parse(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
+    let reordered = with_json_moved(&arguments);
+    let parsed = parse_as_typed(arguments)?;
+    match reordered.map(parse_as_typed) {
+        Some(Err(error)) if error.kind() == ErrorKind::ArgumentConflict => Err(error),
+        _ => Ok(parsed),
+    }
+}
+
+/// Parses the command line as typed. If started by git, usage and hints say `git teddy`. The
+/// command is `None` if the line has none.
+fn parse_as_typed(arguments: Vec<OsString>) -> Result<(Global, Option<Command>), clap::Error> {
+    let is_git = arguments
+        .first()
+        .is_some_and(|program| Path::new(program).file_name() == Some(OsStr::new("git-teddy")));
+    let mut parser = parser_of(&arguments);
+    if is_git {
+        parser = parser.bin_name("git teddy");
+    }
+
+    let matches = parser.try_get_matches_from_mut(arguments)?;
+    let command = || match matches.subcommand_name() {
+        Some(_) => Command::from_arg_matches(&matches).map(Some),
+        None => Ok(None),
+    };
+    let parsed = Global::from_arg_matches(&matches).and_then(|global| Ok((global, command()?)));
+    parsed.map_err(|error| error.format(&mut parser))
+}
+
+/// Runs a command that was typed while the program runs with other options.
+fn run_nested(app: &App, args: Vec<String>) -> anyhow::Result<ExitCode> {
+    let line = ["teddy".to_owned()].into_iter().chain(args);
+    match parse(line.map(OsString::from).collect()) {
+        Ok((_, None)) => Ok(ExitCode::SUCCESS),
+        Ok((typed, Some(command))) => command.run(&mut App::new(app.global.merge(typed))),
+        Err(error) => {
+            // If stderr is closed, there is no way to report this.
+            let _ = error.print();
+            Ok(exit::USAGE.into())
+        }
+    }
+}
+
+/// Opens the project of an incomplete command line.
+fn project_of(line: Vec<OsString>) -> Option<Project> {
+    let matches = parser_of(&line)
+        .ignore_errors(true)
+        .try_get_matches_from(line)
+        .ok()?;
+    App::new(Global::from_arg_matches(&matches).ok()?)
+        .open()
+        .ok()
+}
+
+/// Returns the parser with all commands, for completions and the manual.
+fn parser() -> clap::Command {
+    Command::augment_subcommands(Cli::command())
+}
+
+/// Returns the parser for a command line. If the line starts with a command, only that command is
+/// built: building all of them dominates the run time of a short call.
+fn parser_of(line: &[OsString]) -> clap::Command {
+    let name = line.get(1).and_then(|name| name.to_str());
+    name.and_then(|name| Command::alone(Cli::command(), name))
+        .unwrap_or_else(parser)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the subcommands whose help has no example.
+    fn without_example(command: &clap::Command, path: &str) -> Vec<String> {
+        let own = |command: &clap::Command| format!("{path} {}", command.get_name());
+        let shows = |command: &clap::Command| {
+            let line = format!("  {}", own(command));
+            command
+                .get_after_help()
+                .is_some_and(|help| help.to_string().contains(&line))
+        };
+        let subcommands = command
+            .get_subcommands()
+            .filter(|command| command.get_name() != "help" && !command.is_hide_set());
+        subcommands
+            .flat_map(|command| {
+                let missing = (!shows(command)).then(|| own(command));
+                missing
+                    .into_iter()
+                    .chain(without_example(command, &own(command)))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_help_of_every_command_has_an_example_of_it() {
+        assert_eq!(without_example(&parser(), "teddy"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn usage_is_what_was_typed() {
+        let check = |program: &str, expected: &str| {
+            let error = parse([program, "restore"].map(OsString::from).to_vec())
+                .err()
+                .unwrap()
+                .to_string();
+            assert!(
+                error.contains(&format!("Usage: {expected} restore")),
+                "{error}"
+            );
+        };
+        check("teddy", "teddy");
+        check("/usr/lib/git-core/git-teddy", "git teddy");
+    }
+
+    #[test]
+    fn the_parser_is_consistent() {
+        parser().debug_assert();
+    }
+
+    fn error_text(parser: clap::Command, line: &[OsString]) -> String {
+        let error = parser.try_get_matches_from(line).unwrap_err();
+        error.render().to_string()
+    }
+
+    #[test]
+    fn promise_d6_a_command_is_the_same_without_the_others() {
+        let commands = parser();
+        // Hidden commands, called only by programs, accept any word.
+        let typed = commands
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set());
+        for command in typed {
+            let name = command.get_name();
+            for word in ["--help", "-h", "--no-such", "-s"] {
+                let line = ["teddy", name, word].map(OsString::from);
+                let alone = parser_of(&line);
+                let names: Vec<&str> = alone
+                    .get_subcommands()
+                    .map(clap::Command::get_name)
+                    .collect();
+                assert_eq!(names, [name]);
+                assert_eq!(
+                    error_text(alone, &line),
+                    error_text(parser(), &line),
+                    "{line:?}"
+                );
+            }
+        }
+    }
+}

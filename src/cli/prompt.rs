@@ -1,0 +1,362 @@
+//! The prompt of a loop: `/` for commands, `!` for the shell, `@` for files.
+
+mod line;
+
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::rc::Rc;
+
+use rustix::process::Signal;
+
+use line::{COMMANDS, PromptAct, PromptCommand, PromptLine, mentions};
+
+use super::app::App;
+use super::execute::{json, show};
+use super::global::Global;
+use super::request::{add_files, is_file};
+use super::source;
+use crate::host::shell::Capture;
+use crate::host::{foreground, interrupt, process};
+use crate::session::artifact;
+use crate::session::input::ListScope;
+use crate::text::fence::fence_for;
+use crate::text::sanitize::sanitize_line;
+use crate::ui::ask::{self, Reply};
+use crate::ui::prompt::PromptHelp;
+use crate::ui::style::{StyledLine, Tone};
+use crate::ui::terminal;
+use crate::workflow::execute::result::RecordedTurn;
+use crate::workflow::history;
+use crate::workflow::lifecycle::hand_to_agent;
+use crate::workflow::model::{agents, choose};
+use crate::workflow::project::Project;
+use crate::workflow::resume::{Console, Typed};
+
+/// Messages in the history.
+const MAX_HISTORY: usize = 100;
+
+/// Console of a loop at a terminal.
+pub(super) struct LoopConsole<'a> {
+    app: &'a App,
+    /// Recorded turns, if they are printed at the end.
+    pub(super) turns: Vec<serde_json::Value>,
+    /// Shell output to send with the next message.
+    attached: Vec<String>,
+}
+
+impl LoopConsole<'_> {
+    pub(super) fn new(app: &App) -> LoopConsole<'_> {
+        LoopConsole {
+            app,
+            turns: Vec::new(),
+            attached: Vec::new(),
+        }
+    }
+
+    fn command(
+        &mut self,
+        project: &Project,
+        command: PromptCommand,
+        arguments: &str,
+    ) -> anyhow::Result<Typed> {
+        match command.act {
+            PromptAct::Quit => return Ok(Typed::Leave),
+            PromptAct::Help => self.help(),
+            PromptAct::Run(args) => self.run(args, arguments),
+            PromptAct::Plan if arguments.is_empty() => self.plan(project)?,
+            PromptAct::Plan => return Ok(self.message(project, arguments.to_owned())),
+            PromptAct::Model if arguments.is_empty() => self.models(project),
+            PromptAct::Model => match choose::model_settings(project, arguments) {
+                Ok(_) => {
+                    self.app.note(&format!(
+                        "{} answers from now on.",
+                        sanitize_line(arguments)
+                    ));
+                    return Ok(Typed::Model(arguments.to_owned()));
+                }
+                Err(error) => self.failed(error),
+            },
+            PromptAct::Agent if arguments.is_empty() => self.agents(project),
+            PromptAct::Agent => {
+                let mut user = self.app.user(project, false);
+                match hand_to_agent(project, arguments, user.as_mut()) {
+                    Ok(name) => self
+                        .app
+                        .note(&format!("The agent {name} plans from now on.")),
+                    Err(error) => self.failed(error),
+                }
+            }
+        }
+
+        Ok(Typed::Done)
+    }
+
+    /// Runs a command line. An error is reported, and the prompt returns.
+    fn run(&self, args: &[&str], arguments: &str) {
+        let Some(more) = shlex::split(arguments) else {
+            self.app.warn("a quote is not closed");
+            return;
+        };
+
+        let args = args.iter().map(|word| (*word).to_owned());
+        let args = args.chain(more).collect();
+        if let Err(error) = super::run_nested(self.app, args) {
+            self.failed(error);
+        }
+    }
+
+    fn failed(&self, error: anyhow::Error) {
+        self.app.fail(error);
+    }
+
+    fn plan(&self, project: &Project) -> anyhow::Result<()> {
+        let tip = project.store().tip(&project.session()?)?;
+        for turn in project.store().history(tip) {
+            let turn = turn?;
+            if turn.text(&project.repository, artifact::PLAN)?.is_some() {
+                self.run(&["show"], &format!("{} plan.md", turn.number()));
+                return Ok(());
+            }
+        }
+
+        self.app.note("There is no plan yet.");
+        Ok(())
+    }
+
+    fn help(&self) {
+        let usage = |command: &PromptCommand| format!("/{} {}", command.name, command.arguments);
+        let widest = COMMANDS.iter().map(|command| usage(command).len()).max();
+        let width = widest.unwrap_or_default();
+        for command in COMMANDS {
+            self.app
+                .note(&format!("  {:width$}  {}", usage(command), command.about));
+        }
+        self.app.note(&format!(
+            "  {:width$}  run a command in your files, and show the model what it says",
+            "!COMMAND"
+        ));
+        self.app.note(&format!(
+            "  {:width$}  show the model a file; the tab key completes its name",
+            "@FILE"
+        ));
+        self.app.note(
+            "Anything else is a message for the model. A space before a / or ! makes it one.",
+        );
+    }
+
+    fn models(&self, project: &Project) {
+        let usual = project.settings.model.as_deref().unwrap_or("none");
+        self.app.note(&format!("Configured: {usual}"));
+        for name in project.settings.models.keys() {
+            self.app.note(&format!("  {}", sanitize_line(name)));
+        }
+        self.app
+            .note("Anything that `--model` takes can be named, such as `/model openai:gpt-5`.");
+    }
+
+    fn agents(&self, project: &Project) {
+        for prompt in agents::prompts(project).all() {
+            self.app.note(&format!(
+                "  {:12}  {}",
+                sanitize_line(&prompt.name),
+                sanitize_line(&prompt.description)
+            ));
+        }
+    }
+
+    /// Adds the files that a message mentions to the context, and returns the message with the
+    /// attached output.
+    fn message(&mut self, project: &Project, text: String) -> Typed {
+        let (files, others): (Vec<String>, Vec<String>) = mentions(&text)
+            .map(str::to_owned)
+            .partition(|name| is_file(self.app, project, name));
+        for name in others {
+            if let Some(near) = source::near(self.app, &name) {
+                let name = sanitize_line(&name);
+                self.app.warn(&format!(
+                    "there is no file `{name}`; did you mean `@{near}`?"
+                ));
+            }
+        }
+        if !files.is_empty()
+            && let Err(error) = add_files(self.app, project, &files, ListScope::Turn)
+        {
+            self.failed(error);
+            return Typed::Done;
+        }
+
+        let attached = std::mem::take(&mut self.attached);
+        let parts = [text].into_iter().chain(attached);
+        Typed::Message(parts.collect::<Vec<_>>().join("\n\n"))
+    }
+}
+
+impl Console for LoopConsole<'_> {
+    fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()> {
+        if self.app.global.json {
+            self.turns.push(json(turn));
+            return Ok(());
+        }
+        show(self.app, turn)
+    }
+
+    fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed> {
+        let typed = self.take(project, text)?;
+        // Interrupting one of our commands also leaves the loop.
+        Ok(if interrupt::requested() {
+            Typed::Leave
+        } else {
+            typed
+        })
+    }
+}
+
+impl LoopConsole<'_> {
+    fn take(&mut self, project: &Project, text: String) -> anyhow::Result<Typed> {
+        match PromptLine::read(&text) {
+            PromptLine::Message(_) => Ok(self.message(project, text)),
+            PromptLine::Command(command, arguments) => self.command(project, command, arguments),
+            PromptLine::Shell(command) => {
+                let end = run_shell(self.app, project, command)?;
+                self.attached.extend(end.attached);
+                match end.next {
+                    Some(text) => self.take(project, text),
+                    None => Ok(Typed::Done),
+                }
+            }
+            PromptLine::Unknown(word, near) => {
+                let near = near.map_or_else(
+                    || "`/help` lists the commands".to_owned(),
+                    |near| format!("did you mean `/{near}`?"),
+                );
+                let word = sanitize_line(word);
+                self.app
+                    .warn(&format!("there is no command `/{word}`; {near}"));
+                Ok(Typed::Done)
+            }
+        }
+    }
+}
+
+/// Returns history and completion for writing messages. The project is opened only when they are
+/// used.
+pub(super) fn help(global: &Global) -> PromptHelp {
+    let (one, other) = (App::new(global.clone()), App::new(global.clone()));
+    PromptHelp {
+        history: Rc::new(move || {
+            let project = one.open().ok();
+            project
+                .and_then(|project| history::messages(&project, MAX_HISTORY).ok())
+                .unwrap_or_default()
+        }),
+        candidates: Rc::new(move |before| {
+            let (Ok(project), Ok(dir)) = (other.open(), other.dir()) else {
+                return Vec::new();
+            };
+            line::candidates(&project, &dir, before)
+        }),
+    }
+}
+
+/// Bytes of output sent to the model.
+const MAX_SHELL_OUTPUT: usize = 32 * 1024;
+
+const SHOW_QUESTION: &str = "Show this to the model with your next message? [y/N]";
+
+/// Result of a shell command.
+#[derive(Debug, Default)]
+struct ShellEnd {
+    /// Output to send with the next message.
+    pub attached: Option<String>,
+    /// Text typed instead of an answer to the question.
+    pub next: Option<String>,
+}
+
+/// Runs a command in the current directory, shows its output, and returns it if the user wants to
+/// send it with the next message.
+fn run_shell(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEnd> {
+    if text.is_empty() {
+        app.note("`!` runs a command in your files, as in `!make test`.");
+        return Ok(ShellEnd::default());
+    }
+
+    let shell = &project.settings.execute.shell;
+    let argv = shlex::split(shell).filter(|argv| !argv.is_empty());
+    let argv = argv.unwrap_or_else(|| vec!["sh".to_owned()]);
+    let mut command = process::command(&argv[0]);
+    command.args(&argv[1..]).arg("-c").arg(text);
+    command.current_dir(app.dir()?);
+
+    let mut capture = Capture::new(MAX_SHELL_OUTPUT);
+    let status = match foreground::run_captured(&mut command, &mut |bytes| capture.add(bytes)) {
+        Ok(status) => status,
+        Err(error) => {
+            app.warn(&format!("`{text}` did not run: {error}"));
+            return Ok(ShellEnd::default());
+        }
+    };
+
+    if !status.success() {
+        app.note(&match status.code() {
+            Some(code) => format!("`{text}` exited with {code}."),
+            None if status.signal() == Some(Signal::INT.as_raw()) => {
+                format!("`{text}` was interrupted (SIGINT).")
+            }
+            None => format!("`{text}` was ended: {status}."),
+        });
+    }
+    let output = capture.finish().joined();
+    // Our next line must not continue the command's last one.
+    let end = if output.is_empty() || output.ends_with(b"\n") {
+        ""
+    } else {
+        "\n"
+    };
+    let _ = write!(std::io::stderr().lock(), "{end}\x1b[0m");
+    if output.is_empty() && status.success() {
+        return Ok(ShellEnd::default());
+    }
+
+    // Requires a line, not a key: keys typed while the command ran are not an answer.
+    terminal::forget_typed()?;
+    let show = |line| ask::show(&[line], app.paint(true));
+    show(StyledLine::of(Tone::Strong, SHOW_QUESTION));
+    let reply = match ask::text("", app.paint(true))? {
+        Reply::Text(reply) | Reply::Editor(reply) => reply,
+        Reply::Quit(_) => String::new(),
+    };
+    let reply = reply.trim();
+    if ["y", "yes"].contains(&reply.to_lowercase().as_str()) {
+        let output = String::from_utf8_lossy(&output);
+        return Ok(ShellEnd {
+            attached: Some(attachment(text, &status.to_string(), &output)),
+            next: None,
+        });
+    }
+
+    let is_no = ["", "n", "no"].contains(&reply.to_lowercase().as_str());
+    Ok(ShellEnd {
+        attached: None,
+        next: (!is_no).then(|| reply.to_owned()),
+    })
+}
+
+/// Returns a command and its output as part of a message.
+fn attachment(command: &str, status: &str, output: &str) -> String {
+    let fence = fence_for(output, 4);
+    let output = output.trim_end();
+    format!("I ran `{command}` ({status}):\n\n{fence}text\n{output}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_output_gets_out_of_its_fence() {
+        assert_eq!(
+            attachment("cat a.md", "exit status: 0", "````\nhi\n````\n"),
+            "I ran `cat a.md` (exit status: 0):\n\n`````text\n````\nhi\n````\n`````"
+        );
+    }
+}

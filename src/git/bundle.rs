@@ -1,0 +1,661 @@
+//! Bundles: refs with everything they reach, in a file that git can read anywhere.
+//!
+//! git creates and unpacks them in a scratch repository next to the user's, so no ref of the user's
+//! is needed. The contents of a bundle are checked there like an untrusted push. No object enters
+//! the user's repository before all checks have passed.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix::objs::FindHeader as _;
+
+use crate::git::command::git_in;
+use crate::git::incoming::MAX_OBJECT;
+use crate::git::incoming::quarantine::run_check;
+use crate::git::incoming::quarantine::{in_list, incoming_dir};
+use crate::git::keep::pack::{Sealed, keep};
+use crate::git::object::CommitId;
+use crate::git::open::{OpenError, plain};
+use crate::git::refs::{self, Expected, RefMove};
+use crate::git::repository::{Repository, alternates_line};
+use crate::git::user_git::run_with_input;
+use crate::git::{During as _, bundle};
+use crate::host::fault;
+use crate::host::file::make_dirs;
+use crate::host::file::temporary_dir;
+
+/// Contents of a new bundle.
+#[derive(Debug)]
+pub struct BundleContents<'a> {
+    /// Refs and their objects.
+    pub refs: &'a [(String, CommitId)],
+    /// Name of an additional ref, which points at a commit with one file.
+    pub about: &'a str,
+    /// Name of the file in that commit.
+    pub file: &'a str,
+    /// Content of the file.
+    pub text: &'a str,
+    /// Time of the commit in seconds since 1970.
+    pub seconds: i64,
+}
+
+/// Reason why a bundle cannot be created or used.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// Not a bundle.
+    #[error("it is not a git bundle")]
+    NoBundle,
+    /// The file is truncated.
+    #[error("it is cut off")]
+    Cut,
+    /// The header is malformed.
+    #[error("its head is malformed")]
+    Malformed,
+    /// A version or capability that this TeDDy doesn't know.
+    #[error("it needs a newer TeDDy: it has {0}")]
+    Newer(String),
+    /// The bundle was created with an object filter.
+    #[error("files are missing from it: it was made with a filter")]
+    Filtered,
+    /// Another hash function: the bundle's, and the repository's.
+    #[error("its object ids are {0}, and those of this repository {1}")]
+    OtherIds(String, String),
+    /// Prerequisites are missing.
+    #[error("it builds on {0}, which this repository does not have")]
+    Lacks(String),
+    /// Larger than this limit in GiB.
+    #[error("it is larger than {0} GiB")]
+    TooLarge(u64),
+    /// An object is too large: id, size and limit in MiB.
+    #[error("object {0} in it has {1} MiB, and at most {2} are accepted")]
+    LargeObject(String, u64, u64),
+    /// git's checks failed.
+    #[error("it is damaged or not sound: {0}")]
+    Unsound(String),
+    /// The file is unreadable.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The repository is a shallow clone.
+    #[error("this clone is shallow: the beginning of its history is missing")]
+    Shallow,
+    /// git could not create the bundle.
+    #[error("git made no bundle: {0}")]
+    NotMade(String),
+}
+
+impl BundleError {
+    /// Returns a hint for the user.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            BundleError::Cut | BundleError::Unsound(_) => {
+                Some("copy or download it again; `git bundle verify FILE` is git's own check")
+            }
+            BundleError::NoBundle | BundleError::Malformed => {
+                Some("`teddy export --bundle FILE` makes one")
+            }
+            BundleError::Lacks(_) => Some("fetch what it builds on first, then try again"),
+            BundleError::TooLarge(_) | BundleError::LargeObject(..) => {
+                Some("`--large` accepts it if you know where it comes from")
+            }
+            BundleError::Filtered => Some("make it again without `--filter`"),
+            BundleError::Shallow => Some("`git fetch --unshallow` gets the rest"),
+            BundleError::NotMade(_) => {
+                Some("in a partial clone, `git fetch --refetch --no-filter` gets what is missing")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Writes a bundle to an open file. Fails with [`BundleError`].
+pub fn write(
+    repository: &Repository,
+    contents: &BundleContents<'_>,
+    out: File,
+) -> anyhow::Result<()> {
+    let is_shallow = repository.gix.is_shallow();
+    anyhow::ensure!(
+        !is_shallow.during("reading `shallow`")?,
+        BundleError::Shallow
+    );
+    let dir = temporary_dir()?;
+    let scratch = BorrowingRepository::make(repository, dir)?;
+    let about = write_about_commit(&scratch, contents)?;
+    let about = [(contents.about.to_owned(), about)];
+    scratch.put_refs(&[contents.refs, &about].concat())?;
+
+    // `--all` is safe: the scratch repository has no other refs.
+    let mut git = scratch.git()?;
+    git.args(["bundle", "create", "--quiet", "-", "--all"]);
+    match run_check(git, out.into(), None)? {
+        None => Ok(()),
+        Some(why) => Err(BundleError::NotMade(why).into()),
+    }
+}
+
+fn write_about_commit(
+    scratch: &BorrowingRepository,
+    contents: &BundleContents<'_>,
+) -> anyhow::Result<CommitId> {
+    let blob = scratch.write("blob", contents.text.as_bytes())?;
+    let mut tree = format!("100644 {}\0", contents.file).into_bytes();
+    tree.extend_from_slice(blob.0.as_slice());
+    let tree = scratch.write("tree", &tree)?;
+
+    let seconds = contents.seconds;
+    let identity = format!("TeDDy <teddy@localhost> {seconds} +0000");
+    let commit =
+        format!("tree {tree}\nauthor {identity}\ncommitter {identity}\n\nWhat this bundle has\n");
+    scratch.write("commit", commit.as_bytes())
+}
+
+// An empty scratch repository that borrows the user's objects. New objects and refs in it are
+// invisible to the user's repository.
+
+/// The scratch repository. Dropping it deletes it.
+struct BorrowingRepository {
+    dir: tempfile::TempDir,
+}
+
+impl BorrowingRepository {
+    fn make(
+        repository: &Repository,
+        dir: tempfile::TempDir,
+    ) -> anyhow::Result<BorrowingRepository> {
+        let scratch = BorrowingRepository { dir };
+        let mut git = git_in(scratch.dir.path())?;
+        let hash = repository.gix.object_hash();
+        git.args(["init", "--quiet", "--bare", "--template="])
+            .arg(format!("--object-format={hash}"))
+            .arg(scratch.path());
+        run_with_input(&mut git, &[], "make a scratch repository")?;
+
+        // Not with GIT_ALTERNATE_OBJECT_DIRECTORIES, which splits paths at colons.
+        let store = repository.gix.objects.store_ref().path();
+        let objects = alternates_line(&store.canonicalize()?);
+        let info = scratch.objects().join("info");
+        make_dirs(&info)?;
+        std::fs::write(info.join("alternates"), objects)?;
+
+        Ok(scratch)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("git")
+    }
+
+    fn objects(&self) -> PathBuf {
+        self.path().join("objects")
+    }
+
+    fn git(&self) -> anyhow::Result<Command> {
+        let path = self.path();
+        let mut git = git_in(&path)?;
+        git.arg("--git-dir").arg(path);
+        Ok(git)
+    }
+
+    fn write(&self, kind: &str, bytes: &[u8]) -> anyhow::Result<CommitId> {
+        let mut git = self.git()?;
+        git.args(["hash-object", "-w", "--stdin", "-t", kind]);
+        let id = run_with_input(&mut git, bytes, "write an object")?;
+        String::from_utf8_lossy(&id).trim().parse()
+    }
+
+    fn put_refs(&self, refs: &[(String, CommitId)]) -> anyhow::Result<()> {
+        let lines = refs
+            .iter()
+            .map(|(name, to)| format!("create {name} {to}\n"));
+        let mut git = self.git()?;
+        git.args(["update-ref", "--stdin"]);
+        run_with_input(&mut git, lines.collect::<String>().as_bytes(), "name them")?;
+        Ok(())
+    }
+
+    /// Opens it read-only.
+    fn open(&self) -> anyhow::Result<Repository> {
+        let path = self.path().canonicalize()?;
+        let opened = gix::open_opts(&path, plain());
+        let gix = opened.during("opening a scratch repository")?;
+
+        Repository::of(gix, (path.clone(), path.clone()), true)
+            .map_err(|format| OpenError::RefFormat(path, format).into())
+    }
+}
+
+fn create_scratch_dir(all: &Path) -> anyhow::Result<tempfile::TempDir> {
+    let created = make_dirs(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
+    created.with_context(|| format!("cannot write in `{}`", all.display()))
+}
+
+/// Upper bound for a header, enough for half a million refs.
+const MAX_HEADER: u64 = 64 << 20;
+
+const MAX_HEADER_LINE: usize = 8 << 10;
+const HEADER_SIGNATURE: (&str, &str) = ("# v", " git bundle");
+
+/// A ref in a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundledRef {
+    /// Name of the ref; not validated.
+    pub name: Vec<u8>,
+    /// Object of the ref, possibly a tag.
+    pub target: CommitId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct BundleHead {
+    /// Prerequisites: commits that the receiving repository must have.
+    needs: Vec<CommitId>,
+    refs: Vec<BundledRef>,
+    /// Offset of the pack.
+    length: u64,
+}
+
+fn read_header(
+    source: &mut impl BufRead,
+    hash: gix::hash::Kind,
+) -> Result<BundleHead, BundleError> {
+    let mut lines = HeadLines {
+        source: source.take(MAX_HEADER),
+        read: 0,
+    };
+    let version = lines.version()?;
+    let mut head = BundleHead {
+        needs: Vec::new(),
+        refs: Vec::new(),
+        length: 0,
+    };
+
+    // Version 2 has no capabilities and always uses SHA-1.
+    let mut ids = gix::hash::Kind::Sha1;
+    loop {
+        let line = lines.next()?;
+        match line.first() {
+            None => break,
+            Some(b'@') if version >= 3 => ids = parse_capability(&line, ids)?,
+            Some(b'-') => {
+                let id = line[1..].split(|&byte| byte == b' ').next();
+                head.needs.push(parse_id(id.unwrap_or_default(), ids)?);
+            }
+            Some(_) => head.refs.push(parse_ref(&line, ids)?),
+        }
+    }
+
+    if ids != hash {
+        return Err(BundleError::OtherIds(ids.to_string(), hash.to_string()));
+    }
+
+    head.length = lines.read;
+    Ok(head)
+}
+
+struct HeadLines<R> {
+    source: std::io::Take<R>,
+    read: u64,
+}
+
+impl<R: BufRead> HeadLines<R> {
+    fn version(&mut self) -> Result<u32, BundleError> {
+        let line = self.next().map_err(|_| BundleError::NoBundle)?;
+        let text = String::from_utf8(line).map_err(|_| BundleError::NoBundle)?;
+        let version = text
+            .strip_prefix(HEADER_SIGNATURE.0)
+            .and_then(|tail| tail.strip_suffix(HEADER_SIGNATURE.1))
+            .and_then(|number| number.parse().ok())
+            .ok_or(BundleError::NoBundle)?;
+
+        match version {
+            2 | 3 => Ok(version),
+            _ => Err(BundleError::Newer(format!("version {version}"))),
+        }
+    }
+
+    fn next(&mut self) -> Result<Vec<u8>, BundleError> {
+        let mut line = Vec::new();
+        let mut bounded = (&mut self.source).take(MAX_HEADER_LINE as u64);
+        let read = bounded.read_until(b'\n', &mut line);
+
+        self.read += read.map_err(|error| BundleError::Unreadable(error.to_string()))? as u64;
+        match line.pop() {
+            Some(b'\n') => Ok(line),
+            Some(_) if line.len() + 1 >= MAX_HEADER_LINE || self.read >= MAX_HEADER => {
+                Err(BundleError::Malformed)
+            }
+            _ => Err(BundleError::Cut),
+        }
+    }
+}
+
+fn parse_capability(line: &[u8], ids: gix::hash::Kind) -> Result<gix::hash::Kind, BundleError> {
+    let text = String::from_utf8_lossy(&line[1..]).into_owned();
+    match text.split_once('=') {
+        Some(("object-format", "sha1")) => Ok(gix::hash::Kind::Sha1),
+        Some(("object-format", "sha256")) => Ok(gix::hash::Kind::Sha256),
+        Some(("filter", _)) => Err(BundleError::Filtered),
+        _ if text.is_empty() => Ok(ids),
+        _ => Err(BundleError::Newer(format!("`{text}`"))),
+    }
+}
+
+fn parse_ref(line: &[u8], ids: gix::hash::Kind) -> Result<BundledRef, BundleError> {
+    let at = line.iter().position(|&byte| byte == b' ');
+    let (id, name) = line.split_at(at.ok_or(BundleError::Malformed)?);
+    Ok(BundledRef {
+        name: name[1..].to_vec(),
+        target: parse_id(id, ids)?,
+    })
+}
+
+fn parse_id(text: &[u8], ids: gix::hash::Kind) -> Result<CommitId, BundleError> {
+    match ObjectId::from_hex(text) {
+        Ok(id) if id.kind() == ids => Ok(CommitId(id)),
+        _ => Err(BundleError::Malformed),
+    }
+}
+
+// Imports a bundle. Its objects are checked in a scratch repository, then enter the user's
+// repository as packs together with the refs, or not at all.
+
+/// Maximum size of a bundle, unless the user accepts a larger one.
+const MAX_BUNDLE: u64 = 4 << 30;
+
+/// git's object checks, except harmless ones that old histories fail.
+const FSCK_RULES: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeEmail=ignore,\
+                     missingNameBeforeEmail=ignore,badTimezone=ignore,missingSpaceBeforeDate=ignore";
+
+const MAX_NAMED_MISSING: usize = 3;
+
+/// Size limit for a bundle and its objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeLimit {
+    /// The usual limit.
+    Usual,
+    /// No limit.
+    None,
+}
+
+/// A bundle with a parsed header.
+#[derive(Debug)]
+pub struct OpenedBundle {
+    file: File,
+    head: BundleHead,
+    limit: SizeLimit,
+}
+
+/// A bundle whose objects passed all checks.
+pub struct ReceivedBundle<'r> {
+    repository: &'r Repository,
+    scratch: BorrowingRepository,
+    /// The scratch repository, open: sees the user's objects and the bundle's.
+    pub combined: Repository,
+}
+
+/// Parses the header of a bundle and checks size and prerequisites. Fails with [`BundleError`].
+pub fn open(
+    repository: &Repository,
+    mut file: File,
+    limit: SizeLimit,
+) -> anyhow::Result<OpenedBundle> {
+    let hash = repository.gix.object_hash();
+    let head = bundle::read_header(&mut BufReader::new(&mut file), hash)?;
+    let length = file.metadata()?.len();
+    anyhow::ensure!(
+        limit == SizeLimit::None || length <= MAX_BUNDLE,
+        BundleError::TooLarge(MAX_BUNDLE >> 30)
+    );
+
+    let lacks = |id: &&CommitId| repository.commit(**id).is_err();
+    let lacking: Vec<String> = head
+        .needs
+        .iter()
+        .filter(lacks)
+        .map(|id| format!("commit {id}"))
+        .collect();
+    if let Some((first, others)) = lacking.split_first() {
+        let listed = [
+            std::slice::from_ref(first),
+            &others[..others.len().min(MAX_NAMED_MISSING - 1)],
+        ];
+        let mut text = listed.concat().join(", ");
+        if lacking.len() > MAX_NAMED_MISSING {
+            text.push_str(&format!(" and {} more", lacking.len() - MAX_NAMED_MISSING));
+        }
+        anyhow::bail!(BundleError::Lacks(text));
+    }
+
+    Ok(OpenedBundle { file, head, limit })
+}
+
+impl OpenedBundle {
+    /// Returns the refs of the bundle.
+    pub fn refs(&self) -> &[BundledRef] {
+        &self.head.refs
+    }
+
+    /// Unpacks the bundle into a scratch repository with some of its refs and checks it. Fails with
+    /// [`BundleError`].
+    pub fn receive<'r>(
+        &self,
+        repository: &'r Repository,
+        targets: &[(String, CommitId)],
+    ) -> anyhow::Result<ReceivedBundle<'r>> {
+        let dir = create_scratch_dir(&incoming_dir(repository))?;
+        let scratch = BorrowingRepository::make(repository, dir)?;
+        self.unpack(&scratch)?;
+        scratch
+            .put_refs(targets)
+            .map_err(|error| BundleError::Unsound(format!("{error:#}")))?;
+        let received = ReceivedBundle {
+            combined: scratch.open()?,
+            scratch,
+            repository,
+        };
+
+        received.check_sizes(self.limit)?;
+        received.check_links(targets)?;
+        Ok(received)
+    }
+
+    fn unpack(&self, scratch: &BorrowingRepository) -> anyhow::Result<()> {
+        let mut file = self.file.try_clone()?;
+        file.seek(SeekFrom::Start(self.head.length))?;
+        let mut git = scratch.git()?;
+        git.args(["-c", "pack.writeReverseIndex=false"])
+            .args(["index-pack", "--stdin", "--fix-thin", FSCK_RULES])
+            .stdin(Stdio::from(file));
+        if self.limit == SizeLimit::Usual {
+            git.arg(format!("--max-input-size={MAX_BUNDLE}"))
+                // A few compressed bytes must not expand to all memory.
+                .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());
+        }
+
+        match run_check(git, Stdio::null(), None)? {
+            None => Ok(()),
+            Some(why) if why.contains("early EOF") => Err(BundleError::Cut.into()),
+            Some(why) => Err(BundleError::Unsound(why).into()),
+        }
+    }
+}
+
+impl ReceivedBundle<'_> {
+    fn packs(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let dir = self.scratch.objects().join("pack");
+        let files = std::fs::read_dir(dir).context("reading what came")?;
+        let paths = files.filter_map(|file| Some(file.ok()?.path()));
+        Ok(paths
+            .filter(|path| path.extension().is_some_and(|ending| ending == "pack"))
+            .collect())
+    }
+
+    fn check_sizes(&self, limit: SizeLimit) -> anyhow::Result<()> {
+        if limit == SizeLimit::None {
+            return Ok(());
+        }
+
+        let hash = self.repository.gix.object_hash();
+        for pack in self.packs()? {
+            let index = gix_pack::index::File::at(pack.with_extension("idx"), hash);
+            for entry in index.during("reading the index of a pack")?.iter() {
+                let result = self.combined.gix.objects.try_header(&entry.oid);
+                let size = result.ok().flatten().map_or(0, |header| header.size);
+                // The user already has it.
+                anyhow::ensure!(
+                    size <= MAX_OBJECT || self.repository.has(entry.oid),
+                    BundleError::LargeObject(entry.oid.to_string(), size >> 20, MAX_OBJECT >> 20)
+                );
+            }
+        }
+
+        Ok(())
+    }
+
+    /// Lets git check that no object is missing below the refs, except those that the user's refs
+    /// reach.
+    fn check_links(&self, targets: &[(String, CommitId)]) -> anyhow::Result<()> {
+        let mut git = self.repository.git()?;
+        git.args(["rev-list", "--objects", "--quiet"]);
+        if self.repository.is_partial() {
+            git.arg("--exclude-promisor-objects");
+        }
+
+        let tips = targets.iter().map(|(_, to)| format!("{to}\n"));
+        let tips = tips.collect::<String>();
+        let mut input = tempfile::tempfile()?;
+        std::io::Write::write_all(&mut input, tips.as_bytes())?;
+        input.rewind()?;
+        // A broken ref of the user's must not fail the check.
+        git.args(["--ignore-missing", "--stdin", "--single-worktree"])
+            .args(["--not", "--all"])
+            .env(
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+                in_list(&self.scratch.objects()),
+            )
+            .env("GIT_GRAFT_FILE", "/dev/null")
+            .stdin(Stdio::from(input));
+
+        match run_check(git, Stdio::null(), None)? {
+            None => Ok(()),
+            Some(why) => Err(BundleError::Unsound(why).into()),
+        }
+    }
+
+    /// Copies the objects into the repository and creates refs for them, none of which can exist
+    /// yet. All or nothing. Fails with [`MoveError`](refs::MoveError) if a ref exists.
+    pub fn keep(self, targets: &[(String, CommitId)], log: &str) -> anyhow::Result<()> {
+        let mut keeps = Vec::new();
+        for pack in self.packs()? {
+            keeps.push(Sealed::copied(self.repository, &pack)?.finish(self.repository)?);
+        }
+
+        let moves: Vec<_> = targets
+            .iter()
+            .map(|(name, to)| RefMove {
+                name,
+                expected: Expected::Absent,
+                to: *to,
+            })
+            .collect();
+        let moved = fault::point("before-snapshot-ref")
+            .and_then(|()| Ok(refs::apply(self.repository, &moves, log)?));
+        let holds = |(name, to): &(String, CommitId)| {
+            // A ref that cannot be read may need the objects.
+            refs::read_unpeeled(self.repository, name).map_or(true, |held| held == Some(*to))
+        };
+        if moved.is_err() && !targets.iter().any(holds) {
+            for keep in &keeps {
+                // The index goes first: git does not use a pack without one.
+                let _ = std::fs::remove_file(keep.with_extension("idx"));
+                let _ = std::fs::remove_file(keep.with_extension("pack"));
+            }
+        }
+
+        // Also after a failure, so `git gc` can delete what no ref reaches.
+        keeps.iter().try_for_each(|keep| keep::release(keep))?;
+        moved?;
+        targets
+            .iter()
+            .try_for_each(|(name, _)| refs::sync(self.repository, name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "1465b844761618fe5910618bbc86deda6df5f057";
+    const TWO: &str = "d5469a7a606e61c2b795d0131e4ce3a8c527500a";
+
+    type ExpectedHead<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)]);
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<ExpectedHead<'_>, &str>) {
+        let actual = read_header(&mut text.as_bytes(), gix::hash::Kind::Sha1);
+        let actual = actual.map_err(|error| error.to_string());
+        let actual = actual.map(|head| {
+            assert_eq!(&text.as_bytes()[head.length as usize..], b"PACK");
+            let needs: Vec<String> = head.needs.iter().map(ToString::to_string).collect();
+            let refs = head.refs.into_iter();
+            let refs: Vec<_> = refs
+                .map(|it| (String::from_utf8(it.name).unwrap(), it.target.to_string()))
+                .collect();
+            (needs, refs)
+        });
+
+        let own = |text: &&str| (*text).to_owned();
+        let expected = expected.map_err(str::to_owned).map(|(needs, refs)| {
+            let refs = refs.iter().map(|(name, id)| (own(name), own(id)));
+            (needs.iter().map(own).collect(), refs.collect())
+        });
+        assert_eq!(actual, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_head_names_refs_and_what_the_bundle_builds_on() {
+        check(
+            &format!("# v2 git bundle\n{ONE} refs/teddy/sessions/a\n\nPACK"),
+            Ok((&[], &[("refs/teddy/sessions/a", ONE)])),
+        );
+        check(
+            &format!("# v3 git bundle\n@object-format=sha1\n-{ONE} On top\n{TWO} a b\n\nPACK"),
+            Ok((&[ONE], &[("a b", TWO)])),
+        );
+        check("# v2 git bundle\n\nPACK", Ok((&[], &[])));
+    }
+
+    #[test]
+    fn what_is_no_head_is_refused() {
+        for text in ["", "PACK", "# v2 git bundle", "# vx git bundle\n", "\n"] {
+            check(text, Err("it is not a git bundle"));
+        }
+        check(
+            "# v4 git bundle\n",
+            Err("it needs a newer TeDDy: it has version 4"),
+        );
+        check(
+            "# v3 git bundle\n@new=1\n\n",
+            Err("it needs a newer TeDDy: it has `new=1`"),
+        );
+        check(
+            "# v3 git bundle\n@filter=blob:none\n\n",
+            Err("files are missing from it: it was made with a filter"),
+        );
+        check(
+            "# v3 git bundle\n@object-format=sha256\n\n",
+            Err("its object ids are sha256, and those of this repository sha1"),
+        );
+        for line in ["zzz refs/x", ONE, "-12", &"x".repeat(MAX_HEADER_LINE + 1)] {
+            check(
+                &format!("# v2 git bundle\n{line}\n\n"),
+                Err("its head is malformed"),
+            );
+        }
+        for end in ["", ONE, &format!("{ONE} refs/x\n")] {
+            check(&format!("# v2 git bundle\n{end}"), Err("it is cut off"));
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Records the user's files as a git tree, as `git add -A && git write-tree` would.
+//!
+//! The user's index determines what is tracked; it is read and never written. Untracked files are
+//! included unless git ignores them or [`limits`] leaves them out. Nested repositories are recorded
+//! as submodules, by their HEAD. A private index remembers the stats, so the next snapshot reads
+//! only files that changed.
+//!
+//! New objects are staged in memory, or written as a kept pack if there are many. No ref is updated
+//! here.
+
+mod cache;
+mod contents;
+mod context;
+mod dir_scan;
+pub mod known_files;
+pub mod limits;
+mod list;
+pub(in crate::git) mod loaded;
+mod scanned_files;
+pub mod secrets;
+pub(in crate::git) mod tracked;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::index::entry::Mode;
+use gix::objs::tree::EntryKind;
+use gix::objs::{Kind as ObjectKind, TreeRef, WriteTo as _};
+use rustix::fs::OFlags;
+
+use self::cache::Cache;
+use self::context::ScanContext;
+use self::limits::{Forced, LeftOut, SnapshotLimits};
+use self::scanned_files::ScannedFiles;
+use contents::{ContentReader, ReadOutcome};
+use limits::{Reason, display_path};
+
+use super::repository::Repository;
+use crate::git::During;
+use crate::git::keep::durable;
+use crate::git::object::writer::Sink;
+use crate::git::object::{EntryMode, TreeEntry, TreeId, absent};
+use crate::git::snapshot::list::entry_kind;
+use crate::git::stat::{self, NameKind, Stamp, is_absent};
+use crate::host::file::make_dirs;
+
+/// The user's files at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The recorded tree.
+    pub tree: TreeId,
+    /// Paths that are not included, sorted.
+    pub left_out: Vec<LeftOut>,
+    /// `.keep` file of the written pack, if there were new objects. Pass it to `keep::release`
+    /// once a ref reaches the tree.
+    pub keep: Option<PathBuf>,
+}
+
+/// Records the files of this worktree.
+///
+/// `index` is the path of the worktree's private index, created or replaced as needed. Paths in
+/// `force` are included even if they are ignored or too large. A file that cannot be read is left
+/// out.
+pub fn take_snapshot(
+    repository: &Repository,
+    index: &Path,
+    limits: &SnapshotLimits,
+    force: &[Forced],
+) -> anyhow::Result<Snapshot> {
+    take(repository, index, (limits, force), Sink::finish)
+}
+
+/// Like [`take_snapshot`], but only stages a small number of new objects. The caller makes a ref reach
+/// the tree.
+pub fn staged_snapshot(
+    repository: &Repository,
+    index: &Path,
+    limits: &SnapshotLimits,
+    force: &[Forced],
+) -> anyhow::Result<Snapshot> {
+    take(repository, index, (limits, force), Sink::stage)
+}
+
+fn take(
+    repository: &Repository,
+    index: &Path,
+    (limits, force): (&SnapshotLimits, &[Forced]),
+    store: impl FnOnce(Sink, &Repository) -> anyhow::Result<Option<PathBuf>>,
+) -> anyhow::Result<Snapshot> {
+    // git can have written existing objects of the tree moments ago without flushing them.
+    durable::note_written();
+
+    let dir = index.parent().context("the private index has no folder")?;
+    let file = if repository.read_only {
+        None
+    } else {
+        Some(create_temporary(dir)?)
+    };
+
+    // Taken before any file is read: a file that changes later counts as racy.
+    let stamp = file
+        .as_ref()
+        .map(|file| stat::stat_fd(file.as_file()))
+        .transpose()?
+        .map(|name_stat| name_stat.stat.mtime);
+    let cache = repository
+        .loaded
+        .private_index(index, repository.gix.object_hash())
+        .filter(|cache| is_whole(repository, cache));
+    let scan = ScanContext::new(repository, limits, force)?
+        .with_cache(cache, Stamp(stamp.unwrap_or_default()));
+
+    let mut dirs = walk::walk_worktree(&scan)?;
+    let sink = Sink::new(repository);
+    contents::read_all(&scan, &mut dirs, &sink)?;
+    let trees = scanned_files::write_trees(&scan, repository, &dirs, &sink)?;
+    let keep = store(sink, repository)?;
+    let root = *trees.ids.first().context("the walk found no top folder")?;
+    let mut basis = scan.basis;
+
+    basis.root = root;
+    basis.tracking = scan.tracking()?;
+    let lists = dirs.iter_mut().map(|dir| std::mem::take(&mut dir.left_out));
+    let mut left_out: Vec<LeftOut> = lists.flatten().collect();
+    let scanned = ScannedFiles {
+        is_valid: scan.names_are_valid() && scan.index_is_valid(),
+        before: scan.cache.clone(),
+        dirs,
+        trees,
+        basis,
+    };
+    // The private index only saves time: a full disk is no reason to fail.
+    if let Some(file) = file.filter(|_| !scanned.is_as_saved()) {
+        let (names, make) = (scanned.size(), move || scanned.into_cache());
+        repository.loaded.save((names, make), file, index);
+    }
+    scan.keep_index(repository);
+
+    left_out.sort();
+    Ok(Snapshot {
+        tree: TreeId(root),
+        left_out,
+        keep,
+    })
+}
+
+/// Returns whether the objects in a private index still exist. It is not a root for `git gc`, which
+/// keeps all objects of a tree or none.
+fn is_whole(repository: &Repository, cache: &Cache) -> bool {
+    cache.basis.root == repository.gix.empty_tree().id || repository.has(cache.basis.root)
+}
+
+/// Creates the temporary file of the private index. Its mtime comes from the file system's clock
+/// and precedes every stat of this snapshot.
+fn create_temporary(dir: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
+    make_dirs(dir).with_context(|| format!("making `{}`", dir.display()))?;
+    let file = tempfile::Builder::new()
+        .prefix("tmp-index-")
+        .tempfile_in(dir);
+    file.with_context(|| format!("writing into `{}`", dir.display()))
+}
+
+/// Starts to read a large private index in the background, for a snapshot that follows soon.
+pub fn expect_snapshot(repository: &Repository, index: &Path) {
+    let hash = repository.gix.object_hash();
+    repository.loaded.read_ahead(index, hash);
+}
+
+/// Deletes a private index, so the next snapshot reads every file.
+pub fn forget_snapshot(repository: &Repository, index: &Path) {
+    repository.loaded.forget_private_index();
+    let _ = std::fs::remove_file(index);
+}
+
+/// A file whose content git refuses in a tree.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot record `{path}`: {reason}")]
+struct RefusedContent {
+    path: String,
+    reason: Reason,
+}
+
+/// Path, kind and object of a file or symlink on disk.
+type FileEntry<'p> = (&'p [u8], (EntryKind, ObjectId));
+
+/// Returns a copy of `base` in which these paths are as on disk: files and symlinks are recorded,
+/// missing paths removed.
+///
+/// Ignore rules and limits do not apply. A directory on disk replaces a file only if `paths` also
+/// contains a path below it. New objects are staged.
+pub fn snapshot_paths(
+    repository: &Repository,
+    base: TreeId,
+    paths: &[Vec<u8>],
+) -> anyhow::Result<Snapshot> {
+    let limits = SnapshotLimits::none();
+    let scan = ScanContext::new(repository, &limits, &[])?;
+    let sink = Sink::new(repository);
+    let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
+    let recorded = repository.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
+    let (mut present, mut missing) = (Vec::new(), Vec::new());
+    for path in paths {
+        let before = recorded.get(path.as_slice());
+        match read_path(&mut reader, &scan, path, before)? {
+            Some(entry) => present.push((path.as_slice(), entry)),
+            None => missing.push(path),
+        }
+    }
+
+    // If no name is added or removed, large trees can be patched instead of decoded.
+    if missing.is_empty()
+        && let Some(tree) = replace_entries(repository, base.0, 0, &present, &sink)?
+    {
+        return Ok(Snapshot {
+            tree: TreeId(tree),
+            left_out: Vec::new(),
+            keep: sink.stage(repository)?,
+        });
+    }
+
+    let root = absent::find(|| repository.gix.find_tree(base.0)).during("reading a tree")?;
+    let root = TreeRef::from_bytes(&root.data, repository.gix.object_hash())
+        .during("reading a tree")?
+        .into_owned();
+    let mut editor =
+        gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
+
+    // Removals first: the name of a removed file can become a directory.
+    for path in missing {
+        let removed = editor.remove_if_leaf(path_parts(path));
+        removed.during("editing a tree")?;
+    }
+    for (path, (kind, id)) in present {
+        editor
+            .upsert(path_parts(path), kind, id)
+            .during("editing a tree")?;
+    }
+
+    let tree = editor.write(|tree| {
+        let mut data = Vec::new();
+        tree.write_to(&mut data)?;
+        sink.add(ObjectKind::Tree, data)
+    })?;
+    Ok(Snapshot {
+        tree: TreeId(tree),
+        left_out: Vec::new(),
+        keep: sink.stage(repository)?,
+    })
+}
+
+/// Returns a copy of the tree `base` with these files replaced; `None` if one is not a file in it,
+/// or `files` is not sorted. `start` is the length of the tree's own path with its slash.
+fn replace_entries(
+    repository: &Repository,
+    base: ObjectId,
+    start: usize,
+    files: &[FileEntry<'_>],
+    sink: &Sink,
+) -> anyhow::Result<Option<ObjectId>> {
+    if !files.is_sorted_by(|(a, _), (b, _)| a < b) {
+        return Ok(None);
+    }
+
+    let tree = repository.stored_tree(base)?;
+    let name_of = |path: &[u8]| {
+        let tail = &path[start..];
+        start..start + tail.find_byte(b'/').unwrap_or(tail.len())
+    };
+    let mut others = Vec::new();
+    for group in files.chunk_by(|(a, _), (b, _)| a[name_of(a)] == b[name_of(b)]) {
+        let (path, (kind, id)) = group[0];
+        let name = name_of(path);
+        let is_file = name.end == path.len();
+        let entry = tree.bisect(&path[name.clone()])?;
+        let Some(before) = entry.filter(|before| before.mode.is_tree() != is_file) else {
+            return Ok(None);
+        };
+        let (mode, id) = match (is_file, group.len()) {
+            (true, 1) => (kind.into(), id),
+            (true, _) => return Ok(None),
+            (false, _) => {
+                let (mode, dir) = (before.mode, before.oid.to_owned());
+                match replace_entries(repository, dir, name.end + 1, group, sink)? {
+                    Some(tree) => (mode, tree),
+                    None => return Ok(None),
+                }
+            }
+        };
+        others.push((&path[name], mode, id));
+    }
+
+    let new_tree = tree.with(&others)?;
+    let written = new_tree.map(|tree| sink.add_tree(&repository.memory, Some(base), tree));
+    written.transpose()
+}
+
+/// Returns whether the files at these paths equal the tree's. Does not descend into directories.
+pub fn are_paths_unchanged(
+    repository: &Repository,
+    tree: TreeId,
+    paths: &[Vec<u8>],
+) -> anyhow::Result<bool> {
+    let limits = SnapshotLimits::none();
+    let scan = ScanContext::new(repository, &limits, &[])?;
+    // Its objects are dropped.
+    let sink = Sink::new(repository);
+    let mut reader = ContentReader::new(&scan, &repository.gix, &sink);
+    let recorded = repository.entries_at(tree, &paths.iter().map(Vec::as_slice).collect())?;
+    for path in paths {
+        let before = recorded.get(path.as_slice());
+        let now = match read_path(&mut reader, &scan, path, before) {
+            // No tree has it.
+            Err(error) if error.is::<RefusedContent>() => return Ok(false),
+            now => now?,
+        };
+        let old = before.filter(|entry| entry.mode != EntryMode::Tree);
+        let is_same = match (now, old) {
+            (Some((kind, id)), Some(old)) => id == old.id && EntryMode::from(kind) == old.mode,
+            (now, old) => now.is_none() && old.is_none(),
+        };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+
+    Ok(true)
+}
+
+/// Returns the kind and object of a path on disk; `None` if it is not a file, symlink or
+/// repository.
+fn read_path(
+    reader: &mut ContentReader<'_, '_>,
+    scan: &ScanContext<'_>,
+    path: &[u8],
+    before: Option<&TreeEntry>,
+) -> anyhow::Result<Option<(EntryKind, ObjectId)>> {
+    let (dir, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+    let name_stat = scan
+        .open(dir, OFlags::RDONLY | OFlags::DIRECTORY)
+        .and_then(|dir| stat::stat_name(dir, name));
+    let name_stat = match name_stat {
+        Ok(name_stat) => name_stat,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => anyhow::bail!("cannot read `{}`: {}", display_path(path), error.kind()),
+    };
+
+    match name_stat.kind {
+        NameKind::Dir => Ok(list::embedded_commit(scan, path).map(|id| (EntryKind::Commit, id))),
+        NameKind::Special => anyhow::bail!(
+            "cannot record `{}`: it is not a file, directory or link",
+            display_path(path)
+        ),
+        NameKind::File | NameKind::Link => {
+            let before = before.map(|entry| match entry.mode {
+                EntryMode::Executable => Mode::FILE_EXECUTABLE,
+                EntryMode::Link => Mode::SYMLINK,
+                _ => Mode::FILE,
+            });
+            let kind = entry_kind(scan, &name_stat, before);
+            match reader.read(path, kind, true)? {
+                ReadOutcome::Read(id, _) => Ok(Some((kind, id))),
+                ReadOutcome::LeftOut(Reason::Unreadable(why)) => {
+                    anyhow::bail!("cannot read `{}`: {why}", display_path(path))
+                }
+                ReadOutcome::LeftOut(reason @ Reason::Refused(_)) => {
+                    let path = display_path(path);
+                    Err(RefusedContent { path, reason }.into())
+                }
+                ReadOutcome::Missing | ReadOutcome::LeftOut(_) => Ok(None),
+            }
+        }
+    }
+}
+
+fn path_parts(path: &[u8]) -> impl Iterator<Item = &gix::bstr::BStr> {
+    path.split(|&byte| byte == b'/').map(|part| part.as_bstr())
+}

@@ -1,0 +1,413 @@
+//! Session worktrees: directories in which plans run, apart from the user's files.
+//!
+//! There is one for each session, outside the repository. It is kept between turns, so a switch
+//! writes only what differs, and ignored files such as build caches stay. Until a command needs all
+//! files, it contains only some of them. A lost or damaged worktree is created again. If that
+//! fails, it is an error; a plan never runs in the user's files instead.
+//!
+//! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write. Between turns a worktree
+//! is registered with git ([`registered`]). While commands run it is not, and has a `.git` of its own
+//! ([`private`]).
+//! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
+
+mod git_record;
+mod index;
+
+pub mod layer;
+
+pub mod legacy;
+pub mod moved;
+
+pub mod private;
+pub mod progress;
+pub mod provision;
+mod record;
+pub mod registered;
+mod root;
+mod scan;
+mod share;
+
+mod switch;
+
+mod to_commit;
+
+mod visible;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use self::progress::ProgressWatch;
+use self::record::WorktreeRecord;
+use self::root::{WorktreeRoot, is_plain};
+use super::repository::Repository;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::worktree::layer::LayerIndex;
+use crate::host::file::{FileKind, Root, open_up_below, read_regular};
+use crate::host::interrupt;
+
+const MAX_INDEX: u64 = 256 << 20;
+
+/// Which files of a worktree must equal its commit.
+#[derive(Debug, Clone, Copy)]
+pub enum Extent<'a> {
+    /// All files, because a command can read each of them.
+    All,
+    /// Only these paths. In an incomplete worktree no other path is checked or written. A complete
+    /// one stays complete: it also gets everything that differs from the previous commit.
+    Paths(&'a [Vec<u8>]),
+}
+
+/// Target of a switch.
+#[derive(Clone, Copy)]
+pub struct WorktreeTarget<'a> {
+    /// The commit.
+    pub at: CommitId,
+    /// The files that must be up to date.
+    pub extent: Extent<'a>,
+    /// Receives progress.
+    pub watch: ProgressWatch<'a>,
+}
+
+impl<'a> WorktreeTarget<'a> {
+    /// Returns a target without progress reports.
+    pub fn unwatched(at: CommitId, extent: Extent<'a>) -> WorktreeTarget<'a> {
+        let watch: ProgressWatch<'_> = &|_| ();
+        WorktreeTarget { at, extent, watch }
+    }
+}
+
+/// A worktree in which the plans of a session run.
+pub struct SessionWorktree {
+    /// The repository with this worktree and its own index.
+    pub repository: Repository,
+    /// Top directory, as commands see it.
+    pub path: PathBuf,
+    /// Directory with the files: the same, or the overlay's upper directory.
+    files: PathBuf,
+    /// Lower directory of the overlay. `None` for a copy.
+    lower: Option<LowerDir>,
+    /// Whether the worktree was just created, so it contains no ignored files.
+    pub fresh: bool,
+    /// Name of the session, also of its directory.
+    session: String,
+    root: WorktreeRoot,
+    record: WorktreeRecord,
+}
+
+struct LowerDir {
+    files: PathBuf,
+    /// The index with which commands start.
+    index: Arc<LayerIndex>,
+}
+
+/// A worktree with a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedWorktree {
+    /// Name of the session.
+    pub session: String,
+    /// Top directory, which is possibly missing.
+    pub path: PathBuf,
+    /// Directory of the session's layer, which is possibly missing.
+    pub layer: PathBuf,
+    /// File whose mtime is the time of the last use.
+    pub used: PathBuf,
+}
+
+/// Returns the session's worktree below `root`, creating it if necessary. The files selected by
+/// `aim` then equal its commit, and other files that git does not ignore are removed. The caller
+/// holds the session's lock.
+pub fn session_worktree(
+    repository: &Repository,
+    root: &Path,
+    session: &str,
+    target: WorktreeTarget<'_>,
+) -> anyhow::Result<SessionWorktree> {
+    is_plain_session(session)?;
+    let root = WorktreeRoot::make(root, &repository.common_dir())?;
+    let path = root.worktree_path(session);
+    let during = || {
+        format!(
+            "the worktree of session `{session}` at `{}`",
+            path.display()
+        )
+    };
+
+    legacy::adopt(repository, &root, session).with_context(during)?;
+    let record = record::worktree_record(repository, session);
+    remove_unknown(&root, &record, session).with_context(during)?;
+    let state = prepare_path(&root, session)?;
+    root.clear(session).with_context(during)?;
+
+    // Left by an interrupted run.
+    root.remove_git_dir(session).with_context(during)?;
+    root.worktree(session).with_context(during)?;
+    record.check_index();
+    let mut worktree = SessionWorktree {
+        repository: repository.with_worktree(&path, &record.index())?,
+        record,
+        fresh: state == PathState::Nothing,
+        session: session.to_owned(),
+        path: path.clone(),
+        files: path.clone(),
+        lower: None,
+        root,
+    };
+
+    worktree
+        .apply_target(repository, target)
+        .with_context(during)?;
+    Ok(worktree)
+}
+
+/// Returns the recorded worktrees, sorted by session.
+pub fn session_worktrees(repository: &Repository) -> Vec<RecordedWorktree> {
+    let listed = |session: String| {
+        let record = record::worktree_record(repository, &session);
+        let root = record.root()?;
+        Some(RecordedWorktree {
+            path: root.join(&session),
+            layer: root::layer_path(&root, &session),
+            used: record.used(),
+            session,
+        })
+    };
+    let sessions = record::recorded_worktrees(repository).into_iter();
+    sessions.filter_map(listed).collect()
+}
+
+/// Returns the directories that contain worktrees: `current`, those in the records, which an earlier
+/// `worktree.root` can have named, and next to each of them those of other repositories.
+pub fn worktree_dirs(repository: &Repository, current: &Path) -> Vec<PathBuf> {
+    let sessions = record::recorded_worktrees(repository).into_iter();
+    let recorded =
+        sessions.filter_map(|session| record::worktree_record(repository, &session).root());
+    let own: BTreeSet<PathBuf> = recorded.chain([current.to_owned()]).collect();
+
+    let parents: BTreeSet<&Path> = own.iter().filter_map(|dir| dir.parent()).collect();
+    let listed = parents.into_iter().filter_map(|dir| dir.read_dir().ok());
+    let paths = listed.flatten().flatten().map(|entry| entry.path());
+    let others: Vec<PathBuf> = paths.filter(|path| root::is_root(path)).collect();
+    own.into_iter().chain(others).collect()
+}
+
+/// Removes the worktree of a session and its record. Returns `false` if there is none. The caller
+/// holds the session's lock.
+pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
+    registered::discard_record(repository, session)?;
+    let record = record::worktree_record(repository, session);
+    let Some(path) = record.root() else {
+        return Ok(false);
+    };
+
+    // Keep worktrees of another repository, for example the one that this is a copy of.
+    let root = own_root(repository, &path).filter(|root| root.is_ours(session));
+    if let Some(root) = root {
+        let during = || format!("removing `{}`", root.worktree_path(session).display());
+        root.remove_worktree(session).with_context(during)?;
+        match root.forget(session) {
+            // Something is mounted in it. Leave it for a later attempt.
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => return Ok(true),
+            forgotten => forgotten.with_context(during)?,
+        }
+    }
+
+    // Last, so an interrupted removal is found and completed later.
+    record.remove()?;
+    Ok(true)
+}
+
+/// Cleans up after a command or a crash in a session's worktree. Returns whether there was anything
+/// to do. The caller holds the session's lock.
+pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
+    let record = record::worktree_record(repository, session);
+    visible::remove_visible_store(&record.visible())?;
+    let root = record.root().and_then(|path| own_root(repository, &path));
+    let Some(root) = root.filter(|root| root.is_ours(session)) else {
+        return Ok(false);
+    };
+    let has_leftovers = root.has_leftovers(session);
+
+    if has_leftovers {
+        root.remove_git_dir(session)?;
+        root.clear(session)?;
+    }
+
+    Ok(has_leftovers)
+}
+
+/// Checks that a session's name can be the name of a directory.
+fn is_plain_session(session: &str) -> anyhow::Result<()> {
+    anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
+    Ok(())
+}
+
+/// Opens the directory of worktrees that a record names.
+fn own_root(repository: &Repository, path: &Path) -> Option<WorktreeRoot> {
+    WorktreeRoot::open(path, &repository.common_dir())
+}
+
+/// Removes a worktree and layer without a record, left by an earlier repository at this path with a
+/// session of the same name. Its ignored files belong to another project.
+fn remove_unknown(
+    root: &WorktreeRoot,
+    record: &WorktreeRecord,
+    session: &str,
+) -> anyhow::Result<()> {
+    let is_known = record.root().as_deref() == Some(root.path());
+    if root.is_ours(session) && !is_known {
+        root.remove_worktree(session)?;
+        root.remove_layer(session)?;
+        record.forget_layer();
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PathState {
+    /// Nothing, or an empty directory.
+    Nothing,
+    Worktree,
+}
+
+/// Checks that the path of a session's worktree can be used. Fails if something of another owner is
+/// there.
+fn prepare_path(root: &WorktreeRoot, session: &str) -> anyhow::Result<PathState> {
+    let (kind, is_ours) = (root.kind(session)?, root.is_ours(session));
+    let foreign = match kind {
+        None => return Ok(PathState::Nothing),
+        Some(FileKind::Dir) if is_ours => return Ok(PathState::Worktree),
+        // Only an unconfined command can have replaced the directory.
+        Some(_) if is_ours => {
+            root.remove_worktree(session)?;
+            return Ok(PathState::Nothing);
+        }
+        Some(FileKind::Dir) if root.worktree(session)?.names()?.is_empty() => {
+            return Ok(PathState::Nothing);
+        }
+        Some(FileKind::Dir) => "it is not a worktree of this repository",
+        Some(_) => "it is not a directory",
+    };
+    anyhow::bail!(
+        "`{}` is in the way: {foreign}; move it away, or set `worktree.root`",
+        root.worktree_path(session).display()
+    )
+}
+
+impl SessionWorktree {
+    /// Switches to a commit. If that fails, for example in a damaged worktree, the worktree is
+    /// created again.
+    fn apply_target(
+        &mut self,
+        user: &Repository,
+        target: WorktreeTarget<'_>,
+    ) -> anyhow::Result<()> {
+        self.keep_record()?;
+        if self.fresh {
+            self.record.forget_files();
+            return to_commit::switch(self, user, target);
+        }
+
+        match to_commit::switch(self, user, target) {
+            Ok(()) => Ok(()),
+            // Ctrl-c is not damage.
+            Err(error) if interrupt::requested() => Err(error),
+            Err(_) => {
+                self.open_up();
+                match to_commit::switch(self, user, target) {
+                    Err(_) if !interrupt::requested() => self.recreate(user, target),
+                    switched => switched,
+                }
+            }
+        }
+    }
+
+    /// Makes everything in a copy readable and removable for its owner, whatever permissions
+    /// commands gave it. git records no such permissions.
+    pub fn open_up(&self) {
+        if self.is_layered() {
+            return;
+        }
+        if let Ok(top) = self.root.open_up(&self.session) {
+            open_up_below(&top);
+        }
+    }
+
+    /// Deletes the worktree and creates it again.
+    pub fn recreate(
+        &mut self,
+        user: &Repository,
+        target: WorktreeTarget<'_>,
+    ) -> anyhow::Result<()> {
+        self.root.remove_worktree(&self.session)?;
+        self.record.forget_files();
+        self.root.worktree(&self.session)?;
+        self.keep_record()?;
+        self.fresh = true;
+        to_commit::switch(self, user, target)
+    }
+
+    /// Restores the files that a set-up command changed.
+    pub fn repair(&self, user: &Repository, target: WorktreeTarget<'_>) -> anyhow::Result<()> {
+        to_commit::switch(self, user, target)
+    }
+
+    /// Returns whether the worktree is an overlay layer.
+    pub fn is_layered(&self) -> bool {
+        self.lower.is_some()
+    }
+
+    /// Returns whether this set-up command has run.
+    pub fn is_set_up(&self, setup: &str) -> bool {
+        self.record.setup(self.is_layered()).as_deref() == Some(setup)
+    }
+
+    /// Records that a set-up command has run.
+    pub fn keep_setup(&self, setup: &str) -> anyhow::Result<()> {
+        Ok(self.record.keep_setup(self.is_layered(), setup)?)
+    }
+
+    /// Records the trees of a turn. Files in them are not build output: they are removed here when
+    /// they disappear from the user's files, even if git ignores them by then.
+    pub fn keep_recorded(&self, [before, after]: [TreeId; 2]) -> anyhow::Result<()> {
+        let layered = self.is_layered();
+        // A copy has an index, which contains the tree before the turn.
+        let trees = if layered {
+            &[after, before][..]
+        } else {
+            &[after]
+        };
+        Ok(self.record.keep_recorded(layered, trees)?)
+    }
+
+    /// Returns the trees of the last recorded turn, except `now` and trees that a killed run did
+    /// not store.
+    fn recorded(&self, now: TreeId) -> Vec<TreeId> {
+        let mut trees = self.record.recorded(self.is_layered());
+        trees.retain(|tree| *tree != now && self.repository.has(tree.0));
+        trees
+    }
+
+    fn top(&self) -> std::io::Result<Root> {
+        match self.is_layered() {
+            true => Root::open_strictly(&self.files),
+            false => self.root.worktree(&self.session),
+        }
+    }
+
+    fn index(&self) -> std::io::Result<Cow<'_, [u8]>> {
+        match &self.lower {
+            Some(lower) => Ok(Cow::Borrowed(&lower.index.bytes)),
+            None => read_regular(&self.record.index(), MAX_INDEX).map(Cow::Owned),
+        }
+    }
+
+    /// Records that the worktree is ours, and the time of use.
+    fn keep_record(&self) -> anyhow::Result<()> {
+        Ok(self.record.keep_root(self.root.path())?)
+    }
+}

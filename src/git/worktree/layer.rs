@@ -1,0 +1,578 @@
+//! The overlay layer of a session: the changes that its commands made on top of the user's files.
+//!
+//! Only ignored files, such as build output, stay in the layer between turns. All other changes are
+//! recorded in a turn and come back from the lower directory once they are applied there. Confined
+//! commands write to the layer only through the overlay. Its contents are untrusted: they determine
+//! a plan's result and nothing else.
+
+mod pinning;
+mod result;
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::index::State;
+use gix::index::entry::{Mode, Stat};
+use rustix::fs::{AtFlags, CWD, FileType};
+
+pub use pinning::{open_dirs, pin};
+pub use result::LayerScan;
+
+use super::root::{GIT, WorktreeRoot};
+use super::{LowerDir, SessionWorktree, is_plain_session, legacy, record};
+use crate::git::During;
+use crate::git::ignore::{LazyRules, TextRules};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
+use crate::git::repository::Repository;
+use crate::git::snapshot::known_files::{KnownFile, each_known_file};
+use crate::git::snapshot::limits::SnapshotLimits;
+use crate::git::snapshot::secrets::FoundSecrets;
+use crate::git::sparse::Hidden;
+use crate::git::worktree::index::{
+    COUNT_OFFSET, ENTRY_ALIGNMENT, EXTENDED_FLAG, INDEX_MAGIC, STAT_LEN,
+};
+use crate::host::file::{Root, make_writable, remove_below};
+use crate::host::interrupt;
+use crate::host::overlay::{self, clear_opaque, is_opaque};
+use crate::host::sandbox::OverlayDirs;
+
+/// The overlay's upper directory.
+const FILES: &str = "files";
+
+/// The overlay's work directory.
+const WORK: &str = "work";
+
+/// The user's files, the lower directory of the overlay.
+pub struct LowerFiles<'a> {
+    /// Tree of a snapshot of the files.
+    pub tree: TreeId,
+    /// The private index of that snapshot.
+    pub index: &'a Path,
+    /// Defines which names are secrets.
+    pub limits: &'a SnapshotLimits,
+}
+
+/// Returns the session's layer, creating it if necessary. It then contains only ignored files, and
+/// no git directory yet. The caller holds the session's lock.
+pub fn session_layer(
+    user: &Repository,
+    root: &Path,
+    session: &str,
+    lower: &LowerFiles<'_>,
+) -> anyhow::Result<SessionWorktree> {
+    is_plain_session(session)?;
+    let root = WorktreeRoot::make(root, &user.common_dir())?;
+    let path = root.worktree_path(session);
+    let during = || format!("the layer of session `{session}` at `{}`", path.display());
+
+    legacy::adopt(user, &root, session).with_context(during)?;
+    let record = record::worktree_record(user, session);
+    super::remove_unknown(&root, &record, session).with_context(during)?;
+    super::prepare_path(&root, session)?;
+    root.clear(session).with_context(during)?;
+    root.remove_git_dir(session).with_context(during)?;
+    root.worktree(session).with_context(during)?;
+    let layer = root.layer(session).with_context(during)?;
+    // overlayfs requires an empty work directory.
+    remove_below(&layer, OsStr::new(WORK)).with_context(during)?;
+    layer.make_dir(Path::new(WORK)).with_context(during)?;
+
+    let fresh = layer.kind(Path::new(FILES))?.is_none();
+    layer.make_dir(Path::new(FILES)).with_context(during)?;
+    let files = root.layer_path(session).join(FILES);
+    let mut worktree = SessionWorktree {
+        repository: user.with_worktree(&files, &record.layer_index())?,
+        fresh,
+        session: session.to_owned(),
+        path: path.clone(),
+        files,
+        lower: Some(LowerDir {
+            files: user.workdir().to_owned(),
+            index: Arc::new(LayerIndex::of(user, lower)?),
+        }),
+        record,
+        root,
+    };
+
+    worktree.keep_record()?;
+    worktree.record.forget_layer_index();
+    if let Err(error) = worktree.prune_layer(user, lower) {
+        if interrupt::requested() || !error.chain().any(|cause| cause.is::<std::io::Error>()) {
+            return Err(error).with_context(during);
+        }
+        // A file that resists removal must not block the session. Only ignored files are lost, and
+        // the next command makes them again.
+        worktree
+            .replace_layer()
+            .context(error)
+            .with_context(during)?;
+    }
+    Ok(worktree)
+}
+
+impl SessionWorktree {
+    /// Returns the directories of the overlay mount.
+    pub fn overlay(&self, user: &Repository) -> anyhow::Result<OverlayDirs> {
+        let lower = user.workdir();
+        Ok(OverlayDirs {
+            lower: lower
+                .canonicalize()
+                .with_context(|| format!("cannot use `{}`", lower.display()))?,
+            upper: self.files.clone(),
+            work: self.files.with_file_name(WORK),
+            at: self.path.clone(),
+        })
+    }
+
+    /// Makes the layer's git directory opaque, so it hides the user's.
+    pub fn hide_users_git_dir(&self) -> anyhow::Result<()> {
+        let git = self.files.join(GIT);
+        overlay::set_opaque(&git).with_context(|| format!("marking `{}`", git.display()))
+    }
+
+    /// Notes files that are about to be hidden because of their content, so that a sweep shows them
+    /// again: by their names, they could be files that a command has removed.
+    pub fn keep_hidden(&self, paths: &[Vec<u8>]) -> std::io::Result<()> {
+        self.record.keep_hidden(paths)
+    }
+
+    /// Removes everything except ignored files, for example after a set-up.
+    pub fn prune_layer(&self, user: &Repository, lower: &LowerFiles<'_>) -> anyhow::Result<()> {
+        self.open_up_files()?;
+        let recorded = self.recorded(lower.tree);
+        let hidden = self.record.hidden();
+        prune_files(user, lower, &recorded, &hidden, &self.files)?;
+        self.record.forget_recorded(true);
+        Ok(())
+    }
+
+    /// Removes the layer.
+    pub fn remove_layer(&self) -> anyhow::Result<()> {
+        self.record.forget_layer();
+        self.root.remove_layer(&self.session)
+    }
+
+    /// Restores the owner's permissions on the upper directory, which a command can change.
+    fn open_up_files(&self) -> anyhow::Result<()> {
+        make_writable(&self.root.layer(&self.session)?, OsStr::new(FILES));
+        Ok(())
+    }
+
+    /// Moves the layer away, removes it as far as possible, and creates an empty one.
+    fn replace_layer(&mut self) -> anyhow::Result<()> {
+        self.root.move_layer_away(&self.session)?;
+        let layer = self.root.layer(&self.session)?;
+        for name in [WORK, FILES] {
+            layer.make_dir(Path::new(name))?;
+        }
+        self.record.forget_layer();
+        self.record.forget_recorded(true);
+        self.fresh = true;
+        self.keep_record()
+    }
+
+    /// Removes the overlay's work directory after the unmount.
+    pub fn remove_work(&self) {
+        // Leftovers are removed before the next mount.
+        if let Ok(layer) = self.root.layer(&self.session) {
+            let _ = remove_below(&layer, OsStr::new(WORK));
+        }
+    }
+
+    /// Removes everything in the layer, including ignored files.
+    pub fn clear_layer(&self) -> anyhow::Result<()> {
+        let layer = self.root.layer(&self.session)?;
+        for name in [FILES, WORK] {
+            remove_below(&layer, OsStr::new(name))?;
+            layer.make_dir(Path::new(name))?;
+        }
+        Ok(())
+    }
+}
+
+fn path_in(dir: &Path, path: &[u8]) -> PathBuf {
+    dir.join(OsStr::from_bytes(path))
+}
+
+fn child_path(dir: &[u8], name: &OsStr) -> Vec<u8> {
+    if dir.is_empty() {
+        return name.as_bytes().to_vec();
+    }
+    [dir, b"/", name.as_bytes()].concat()
+}
+
+// The index with which commands start in a layer: the user's files with their known stats.
+//
+// It is encoded directly from the private index of the last snapshot, in version 2, or in version
+// 3 for a sparse checkout (`gitformat-index`).
+
+/// Length in the flags of an entry with a longer name.
+const LONG_NAME_LEN: usize = 0xfff;
+
+/// Extended flag of a file that a sparse checkout leaves out.
+const SKIP_WORKTREE: u16 = 0x4000;
+
+const ENTRY_ESTIMATE: usize = 128;
+
+/// The index with which commands start.
+#[derive(Debug)]
+pub(super) struct LayerIndex {
+    pub(super) bytes: Vec<u8>,
+    pub(super) repositories: Vec<Vec<u8>>,
+    hash: gix::hash::Kind,
+}
+
+impl LayerIndex {
+    fn of(user: &Repository, lower: &LowerFiles<'_>) -> anyhow::Result<LayerIndex> {
+        let hidden = Hidden::of(user)?;
+        let mut index = LayerIndex::new(user, &hidden);
+        let add = |file: KnownFile<'_>| index.add(&file, hidden.has(file.path));
+        if each_known_file(user, lower.index, lower.tree, add).is_none() {
+            index = LayerIndex::new(user, &hidden);
+            let files = user.gix.index_from_tree(&lower.tree.0);
+            let files = files.during("reading the files of a turn")?;
+            for entry in files.entries() {
+                let path = entry.path(&files).as_bytes();
+                let (mode, id, stat) = (entry.mode, entry.id, Stat::default());
+                let file = KnownFile {
+                    path,
+                    mode,
+                    id,
+                    stat,
+                };
+                index.add(&file, hidden.has(path));
+            }
+        }
+
+        // git accepts a null checksum: always since 2.40, before that except in `fsck`.
+        let none = ObjectId::null(index.hash);
+        index.bytes.extend_from_slice(none.as_slice());
+        Ok(index)
+    }
+
+    fn new(user: &Repository, hidden: &Hidden) -> LayerIndex {
+        let version: u32 = if hidden.is_empty() { 2 } else { 3 };
+        let metadata = user.gix.index_path().metadata();
+        let length = metadata.map_or(0, |metadata| metadata.len() as usize);
+        let mut bytes = Vec::with_capacity(length + ENTRY_ESTIMATE);
+        bytes.extend_from_slice(INDEX_MAGIC);
+        bytes.extend_from_slice(&version.to_be_bytes());
+        bytes.extend_from_slice(&0_u32.to_be_bytes());
+        LayerIndex {
+            bytes,
+            repositories: Vec::new(),
+            hash: user.gix.object_hash(),
+        }
+    }
+
+    /// Appends an entry. Entries must be added in order.
+    fn add(&mut self, file: &KnownFile<'_>, is_hidden: bool) {
+        if file.mode == Mode::COMMIT {
+            self.repositories.push(file.path.to_vec());
+        }
+
+        let count = self.bytes[COUNT_OFFSET..COUNT_OFFSET + 4]
+            .try_into()
+            .map(u32::from_be_bytes);
+        let count = count.unwrap_or_default() + 1;
+        self.bytes[COUNT_OFFSET..COUNT_OFFSET + 4].copy_from_slice(&count.to_be_bytes());
+
+        let (start, stat) = (self.bytes.len(), &file.stat);
+        let numbers = [
+            stat.ctime.secs,
+            stat.ctime.nsecs,
+            stat.mtime.secs,
+            stat.mtime.nsecs,
+            stat.dev,
+            stat.ino,
+            file.mode.bits(),
+            stat.uid,
+            stat.gid,
+            stat.size,
+        ];
+        let mut fixed = [0; STAT_LEN];
+        for (field, number) in fixed.chunks_exact_mut(4).zip(numbers) {
+            field.copy_from_slice(&number.to_be_bytes());
+        }
+        self.bytes.extend_from_slice(&fixed);
+        self.bytes.extend_from_slice(file.id.as_slice());
+
+        let flags = file.path.len().min(LONG_NAME_LEN) as u16;
+        let more = if is_hidden { EXTENDED_FLAG } else { 0 };
+        self.bytes.extend_from_slice(&(flags | more).to_be_bytes());
+        if is_hidden {
+            self.bytes.extend_from_slice(&SKIP_WORKTREE.to_be_bytes());
+        }
+        self.bytes.extend_from_slice(file.path);
+        let length = (self.bytes.len() - start) / ENTRY_ALIGNMENT + 1;
+        self.bytes.resize(start + length * ENTRY_ALIGNMENT, 0);
+    }
+
+    pub(super) fn state(&self) -> anyhow::Result<State> {
+        let options = gix::index::decode::Options::default();
+        let time = State::new(self.hash).timestamp();
+        let read = State::from_bytes(&self.bytes, time, self.hash, options);
+        Ok(read.during("reading the index of a layer")?.0)
+    }
+}
+
+// Reads the contents of an overlay layer as the kernel writes it: files, whiteouts and opaque
+// directories.
+
+/// A longer path cannot be opened by name.
+const MAX_PATH: usize = 4000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LayerEntry {
+    Dir {
+        /// Whether it hides the directory below.
+        opaque: bool,
+    },
+    /// A file, symlink or special file.
+    Leaf,
+    /// A whiteout: the file below is deleted.
+    Whiteout,
+}
+
+struct LayerDir {
+    /// Empty for the top.
+    path: Vec<u8>,
+    names: Vec<(OsString, LayerEntry)>,
+}
+
+/// Lists a directory of a layer; `None` if it is unreadable or too deep. What a command made
+/// unreadable or read-only becomes readable and removable, if the parent directory was listed
+/// before: git records no such permissions, and they must not block the next turn.
+fn list_layer_dir(top: &Root, files: &Path, path: &[u8]) -> Option<LayerDir> {
+    if path.len() + files.as_os_str().len() > MAX_PATH {
+        return None;
+    }
+
+    let dir = top.open_dir(Path::new(OsStr::from_bytes(path))).ok()?;
+    let names = dir.names().ok()?.into_iter();
+    let names = names.filter(|name| !path.is_empty() || name != GIT);
+    let entries = names.filter_map(|name| {
+        make_writable(&dir, &name);
+        let entry = read_layer_entry(files, &child_path(path, &name))?;
+        Some((name, entry))
+    });
+
+    Some(LayerDir {
+        names: entries.collect(),
+        path: path.to_vec(),
+    })
+}
+
+fn is_whiteout(files: &Path, path: &[u8]) -> bool {
+    read_layer_entry(files, path) == Some(LayerEntry::Whiteout)
+}
+
+fn read_layer_entry(files: &Path, path: &[u8]) -> Option<LayerEntry> {
+    let at = path_in(files, path);
+    let stat = rustix::fs::statat(CWD, &at, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => LayerEntry::Dir {
+            opaque: is_opaque(&at),
+        },
+        FileType::CharacterDevice if stat.st_rdev == 0 => LayerEntry::Whiteout,
+        _ => LayerEntry::Leaf,
+    })
+}
+
+/// Removes everything that git does not ignore, and whiteouts of secrets, which are searched again:
+/// those with the name of one, and `hidden` ones.
+/// Files of the `recorded` trees are removed even if git ignores them by now.
+fn prune_files(
+    user: &Repository,
+    lower: &LowerFiles<'_>,
+    recorded: &[TreeId],
+    hidden: &BTreeSet<Vec<u8>>,
+    files: &Path,
+) -> anyhow::Result<()> {
+    let top = &Root::open_strictly(files)?;
+    remove_below(top, OsStr::new(GIT))?;
+    let mut rules = LazyRules::new(user);
+    let (mut dirs, mut entered) = (vec![Vec::new()], Vec::new());
+    while let Some(path) = dirs.pop() {
+        let root = top.open_dir(Path::new(OsStr::from_bytes(&path)))?;
+        let Some(dir) = list_layer_dir(top, files, &path) else {
+            // Unreadable or too deep, so no command can use it.
+            remove_contents(&root)?;
+            continue;
+        };
+
+        let paths: Vec<Vec<u8>> = dir
+            .names
+            .iter()
+            .map(|(name, _)| child_path(&path, name))
+            .collect();
+        let path_set: BTreeSet<&[u8]> = paths.iter().map(Vec::as_slice).collect();
+        // Skip trees that a power cut damaged: nothing in the layer is precious.
+        let earlier = recorded
+            .iter()
+            .map(|tree| user.entries_at(*tree, &path_set));
+        let mut listings: Vec<_> = earlier.flatten().collect();
+        listings.push(user.entries_at(lower.tree, &path_set)?);
+        for ((name, entry), path) in dir.names.iter().zip(&paths) {
+            let is_dir = matches!(entry, LayerEntry::Dir { .. });
+            let tracked = listings
+                .iter()
+                .find_map(|listing| listing.get(path.as_slice()));
+            let mode = if is_dir { Mode::DIR } else { Mode::FILE };
+            let ignored = rules.ignores(path, mode)?;
+            match prune_action((*entry, tracked), ignored, || {
+                hidden.contains(path) || lower.limits.is_secret(path)
+            }) {
+                PruneAction::Retained => {}
+                PruneAction::Removed => remove_below(&root, name)?,
+                PruneAction::Entered => dirs.push(path.clone()),
+            }
+        }
+        entered.push(path);
+    }
+
+    // Deepest first. A directory that is not empty becomes transparent again.
+    for path in entered.iter().rev().filter(|path| !path.is_empty()) {
+        let at = path_in(files, path);
+        if std::fs::remove_dir(&at).is_err() {
+            clear_opaque(&at);
+        }
+    }
+
+    Ok(())
+}
+
+enum PruneAction {
+    /// Keep it, recursively.
+    Retained,
+    /// Remove it, recursively.
+    Removed,
+    /// Descend into the directory.
+    Entered,
+}
+
+fn prune_action(
+    (entry, tracked): (LayerEntry, Option<&TreeEntry>),
+    ignored: bool,
+    is_secret: impl Fn() -> bool,
+) -> PruneAction {
+    let tracked = tracked.map(|entry| entry.mode);
+    match (entry, tracked) {
+        // A nested repository: no change in it was recorded.
+        (_, Some(EntryMode::Gitlink)) => PruneAction::Removed,
+        (LayerEntry::Dir { .. }, Some(EntryMode::Tree)) => PruneAction::Entered,
+        (LayerEntry::Dir { .. }, _) if ignored => PruneAction::Retained,
+        (LayerEntry::Dir { .. }, _) => PruneAction::Entered,
+        (_, Some(_)) => PruneAction::Removed,
+        (LayerEntry::Whiteout, None) if is_secret() => PruneAction::Removed,
+        (_, None) if ignored => PruneAction::Retained,
+        (_, None) => PruneAction::Removed,
+    }
+}
+
+fn remove_contents(dir: &Root) -> anyhow::Result<()> {
+    for name in dir.names().unwrap_or_default() {
+        remove_below(dir, &name)?;
+    }
+    Ok(())
+}
+
+/// Hides the secrets among `found` in a mounted view of the user's files: all that are not in the
+/// tree, except those that `copy` lists in the syntax of `.gitignore`.
+pub fn hide_secrets(
+    user: &Repository,
+    lower: &LowerFiles<'_>,
+    merged: &Root,
+    (secrets, copy): (FoundSecrets, &[String]),
+) -> anyhow::Result<()> {
+    let mut hidden = [secrets.by_name, secrets.keyed].concat();
+    let explicit = TextRules::parse(copy.join("\n").as_bytes());
+    hidden.retain(|path| !explicit.excludes(path));
+
+    let paths: BTreeSet<&[u8]> = hidden.iter().map(Vec::as_slice).collect();
+    let tracked = user.entries_at(lower.tree, &paths)?;
+    for path in hidden
+        .iter()
+        .filter(|path| !tracked.contains_key(path.as_slice()))
+    {
+        let at = Path::new(OsStr::from_bytes(path));
+        // Skip files that are hidden already or on another file system.
+        if let (Some(dir), Some(name)) = (at.parent(), at.file_name())
+            && merged.kind(at).is_ok_and(|kind| kind.is_some())
+        {
+            remove_below(&merged.open_dir(dir)?, name)?;
+        }
+    }
+
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use gix::index::entry::Flags;
+
+    use super::*;
+
+    fn read(index: &LayerIndex) -> Vec<(String, Mode, u32, bool)> {
+        let state = index.state().unwrap();
+        let entries = state.entries().iter();
+        let entry = |entry: &gix::index::Entry| {
+            let path = String::from_utf8_lossy(entry.path(&state)).into_owned();
+            let is_hidden = entry.flags.contains(Flags::SKIP_WORKTREE);
+            (path, entry.mode, entry.stat.size, is_hidden)
+        };
+        entries.map(entry).collect()
+    }
+
+    #[test]
+    fn an_index_is_read_as_it_was_written_whatever_the_length_of_a_name() {
+        let names: Vec<String> = (1..20).chain([300, 4094]).map(|n| "x".repeat(n)).collect();
+        for version in [2_u32, 3] {
+            let mut bytes = INDEX_MAGIC.to_vec();
+            bytes.extend_from_slice(&version.to_be_bytes());
+            bytes.extend_from_slice(&[0; 4]);
+            let (repositories, hash) = (Vec::new(), gix::hash::Kind::Sha1);
+            let mut index = LayerIndex {
+                bytes,
+                repositories,
+                hash,
+            };
+            let mut expected = Vec::new();
+            for (n, name) in names.iter().enumerate() {
+                let mode = [
+                    Mode::FILE,
+                    Mode::SYMLINK,
+                    Mode::COMMIT,
+                    Mode::FILE_EXECUTABLE,
+                ][n % 4];
+                let stat = Stat {
+                    size: n as u32,
+                    ..Stat::default()
+                };
+                let (path, id) = (name.as_bytes(), ObjectId::null(hash));
+                let is_hidden = version == 3 && n % 3 == 0;
+                index.add(
+                    &KnownFile {
+                        path,
+                        mode,
+                        id,
+                        stat,
+                    },
+                    is_hidden,
+                );
+                expected.push((name.clone(), mode, n as u32, is_hidden));
+            }
+            index
+                .bytes
+                .extend_from_slice(ObjectId::null(hash).as_slice());
+            assert_eq!(read(&index), expected);
+            assert_eq!(index.repositories.len(), names.len() / 4);
+        }
+    }
+}

@@ -1,0 +1,723 @@
+//! The commands' git directory: a repository of its own that borrows the user's objects and has a
+//! copy of their refs.
+//!
+//! Nothing of the user's is writable to commands. Their commits, branches, tags, stashes and
+//! settings go into this repository. It is prepared where commands cannot write, and renamed into
+//! place. Afterwards it is read like an untrusted push ([`crate::git::incoming`]) and deleted.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::config::Source;
+use gix::refs::Target;
+
+use super::root::GIT;
+use super::{MAX_INDEX, SessionWorktree, visible};
+use crate::git::object::CommitId;
+use crate::git::repository::{Repository, alternates_line};
+use crate::git::worktree::index::{
+    COUNT_OFFSET, ENTRY_ALIGNMENT, EXTENDED_FLAG, FLAGS_LEN, HEADER_LEN, INDEX_MAGIC, STAT_LEN,
+    VERSION_OFFSET,
+};
+use crate::git::{During, diff, incoming};
+use crate::host::clock;
+use crate::host::file::{Root, make_writable, remove_below};
+
+/// Commits and tracked paths that commands left in the git directory.
+#[derive(Debug, Default)]
+pub struct ImportedCommits {
+    /// Their newest commit, if commits were imported.
+    pub commit: Option<CommitId>,
+    /// Paths that they added to the index or committed.
+    pub tracked: Vec<Vec<u8>>,
+    /// What was not imported, and why.
+    pub remarks: Vec<String>,
+}
+
+/// Name of the directory while it is prepared.
+const NEW: &str = "new";
+
+const MAX_COPIED: u64 = 16 << 20;
+
+/// Files of a git directory that change git's behavior, apart from its configuration.
+const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
+
+impl SessionWorktree {
+    /// Creates the git directory for commands, with HEAD at a commit.
+    pub fn make_git_dir(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
+        let create = || {
+            self.remove_git_dir()?;
+            let own_dir = self.root.claim(&self.session)?;
+            remove_below(&own_dir, OsStr::new(NEW))?;
+            self.write_git_dir(&own_dir.make_dir(Path::new(NEW))?, user, at)?;
+            // One rename, so no command sees a partial git directory.
+            own_dir.move_to(OsStr::new(NEW), &self.top()?, OsStr::new(GIT))?;
+            Ok::<_, anyhow::Error>(())
+        };
+        create().with_context(|| {
+            format!(
+                "making a git directory for the commands in `{}`",
+                self.path.display()
+            )
+        })
+    }
+
+    /// Removes the git directory, whatever commands did to it.
+    pub fn remove_git_dir(&self) -> anyhow::Result<()> {
+        match self.is_layered() {
+            true => self.root.remove_git_dir_of(&self.session, &self.top()?)?,
+            false => self.root.remove_git_dir(&self.session)?,
+        }
+        Ok(visible::remove_visible_store(&self.record.visible())?)
+    }
+
+    /// Returns the paths in the user's git directory that git needs in the commands' one.
+    pub fn borrowed_paths(&self) -> Vec<PathBuf> {
+        visible::readable_paths(&self.record.visible())
+    }
+
+    /// Imports the commits of commands and the paths that they track.
+    pub fn import(&self, user: &Repository, before: CommitId) -> anyhow::Result<ImportedCommits> {
+        let Some(git) = self.open_git_dir() else {
+            return Ok(ImportedCommits::default());
+        };
+        let received = incoming::receive(user, &git, before)?;
+        let mut tracked = self.staged(&git, user.gix.object_hash());
+
+        if let Some(commit) = received.commit {
+            let (from, to) = (user.commit(before)?.tree, user.commit(commit)?.tree);
+            let new = diff::changes(user, from, to)?.into_iter();
+            tracked.extend(
+                new.filter(|change| change.new.is_some())
+                    .map(|change| change.path),
+            );
+        }
+
+        Ok(ImportedCommits {
+            commit: received.commit,
+            tracked: tracked.into_iter().collect(),
+            remarks: received.remarks,
+        })
+    }
+
+    /// Opens the git directory that commands left. Its content is untrusted.
+    fn open_git_dir(&self) -> Option<Root> {
+        let worktree = self.top().ok()?;
+        make_writable(&worktree, OsStr::new(GIT));
+        worktree.open_dir(Path::new(GIT)).ok()
+    }
+
+    /// Returns the paths in the commands' index that are not in ours.
+    fn staged(&self, git: &Root, hash: gix::hash::Kind) -> BTreeSet<Vec<u8>> {
+        let path = Path::new("index");
+        let Ok(own) = self.index() else {
+            return BTreeSet::new();
+        };
+        if git.has_bytes(path, &own) {
+            return BTreeSet::new();
+        }
+        let Ok(current) = git.read(path, MAX_INDEX) else {
+            return BTreeSet::new();
+        };
+
+        let paths = |bytes: &[u8]| read_index_paths(bytes, hash).unwrap_or_default();
+        let own = paths(&own);
+        let mut current = paths(&current);
+        current.retain(|path| !own.contains(path));
+        current
+    }
+
+    fn write_git_dir(&self, git: &Root, user: &Repository, at: CommitId) -> anyhow::Result<()> {
+        let put = |name: &str, bytes: &[u8]| git.create_aside(Path::new(name), bytes);
+        for dir in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
+            git.make_dir(Path::new(dir))?;
+        }
+
+        put("HEAD", format!("{at}\n").as_bytes())?;
+        put("config", &generate_config(user))?;
+        let refs = copy_refs(user)?;
+        let roots = roots(user, &refs, at);
+        let store = visible::make_visible_store(user, &self.record.visible(), &roots)?;
+        put("objects/info/alternates", &alternates(user, &store)?)?;
+        put("packed-refs", &refs.packed)?;
+        for (name, target) in refs.symbolic {
+            git.create_aside(Path::new(OsStr::from_bytes(&name)), &target)?;
+        }
+
+        let common = user.common_dir();
+        let rules = RULES.map(|name| (name, common.join(name)));
+        let sparse = (
+            "info/sparse-checkout",
+            user.git_dir().join("info/sparse-checkout"),
+        );
+        let edges = user
+            .gix
+            .shallow_file()
+            .during("finding the shallow edges")?;
+        let edges = ("shallow", edges);
+
+        for (name, path) in rules.into_iter().chain([sparse, edges]) {
+            if let Some(bytes) = copy_file(&path, MAX_COPIED) {
+                put(name, &bytes)?;
+            }
+        }
+
+        match self.index() {
+            Ok(index) => put("index", &index).map_err(Into::into),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn copy_file(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let dir = Root::open(path.parent()?).ok()?;
+    dir.read(Path::new(path.file_name()?), limit).ok()
+}
+
+/// Returns the objects from which commands can reach others: HEAD, the refs that they see, and the
+/// parents in grafts.
+fn roots(user: &Repository, refs: &CopiedRefs, at: CommitId) -> BTreeSet<ObjectId> {
+    let grafts = user.common_dir().join("info/grafts");
+    let grafts = copy_file(&grafts, MAX_COPIED).unwrap_or_default();
+    let words = [&refs.packed, &grafts];
+    let words = words
+        .into_iter()
+        .flat_map(|text| text.split(u8::is_ascii_whitespace));
+    let ids = words.filter_map(|word| ObjectId::from_hex(word).ok());
+    ids.chain([at.0]).collect()
+}
+
+/// Returns the list of borrowed object directories: what commands see of the user's, and their
+/// alternates. They are listed one by one because git follows alternates only five levels deep.
+fn alternates(user: &Repository, visible: &Path) -> anyhow::Result<Vec<u8>> {
+    let store = user.gix.objects.store_ref();
+    let others = store.alternate_db_paths().during("reading alternates")?;
+    let mut list = Vec::new();
+    for dir in [visible.to_owned()].into_iter().chain(others) {
+        let dir = dir.canonicalize().unwrap_or(dir);
+        list.extend(alternates_line(&dir));
+    }
+
+    Ok(list)
+}
+
+/// The header does not claim `peeled`, so git peels annotated tags itself.
+const PACKED_HEADER: &[u8] = b"# pack-refs with: sorted \n";
+
+/// Refs that are not copied: TeDDy's, the stash, which a careless `git stash pop` would use, and
+/// refs of one worktree.
+const EXCLUDED_REFS: [&[u8]; 5] = [
+    b"refs/teddy/",
+    b"refs/stash",
+    b"refs/bisect/",
+    b"refs/rewritten/",
+    b"refs/worktree/",
+];
+
+#[derive(Debug, PartialEq, Eq)]
+struct CopiedRefs {
+    packed: Vec<u8>,
+    /// Symbolic refs, which cannot be packed, as name and file content.
+    symbolic: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Copies the user's refs. Unreadable refs are left out.
+fn copy_refs(user: &Repository) -> anyhow::Result<CopiedRefs> {
+    let (mut direct, mut symbolic) = (Vec::new(), Vec::new());
+    for (name, target) in user.refs.all()?.refs {
+        let name = name.as_bstr();
+        if EXCLUDED_REFS.iter().any(|start| name.starts_with(start)) {
+            continue;
+        }
+
+        match target {
+            Target::Object(id) => direct.push((name.to_vec(), id)),
+            Target::Symbolic(target) => {
+                let text = format!("ref: {}\n", target.as_bstr()).into_bytes();
+                symbolic.push((name.to_vec(), text));
+            }
+        }
+    }
+
+    direct.sort();
+    let mut packed = PACKED_HEADER.to_vec();
+    for (name, id) in direct {
+        packed.extend(id.to_hex().to_string().bytes());
+        packed.push(b' ');
+        packed.extend(name);
+        packed.push(b'\n');
+    }
+
+    Ok(CopiedRefs { packed, symbolic })
+}
+
+// Reads the paths from an index that commands wrote.
+//
+// A path that a command adds is part of the plan's result even if it is ignored. The index is
+// untrusted, so only its names are used, as paths to look at.
+
+const MAX_INDEX_PATH: usize = 4096;
+
+/// Upper bound for the sum of all paths. Version 4 compresses common prefixes, so a small file
+/// could expand to more than the memory.
+const MAX_INDEX_NAMES: usize = 128 << 20;
+
+/// Returns the paths in an index; `None` if it is invalid.
+fn read_index_paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<u8>>> {
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    if !bytes.starts_with(INDEX_MAGIC) {
+        return None;
+    }
+
+    let version = number(VERSION_OFFSET).filter(|version| (2..=4).contains(version))?;
+    let (mut at, mut paths, mut path) = (HEADER_LEN, BTreeSet::new(), Vec::new());
+    let mut names = 0;
+    for _ in 0..number(COUNT_OFFSET)? {
+        let fixed = STAT_LEN + hash.len_in_bytes();
+        let flags = bytes.get(at + fixed..at + fixed + FLAGS_LEN)?;
+        let flags = u16::from_be_bytes(flags.try_into().ok()?);
+        let extended = flags & EXTENDED_FLAG != 0 && version > 2;
+        let mut name = at + fixed + FLAGS_LEN + if extended { FLAGS_LEN } else { 0 };
+        if version == 4 {
+            let (strip, length) = read_varint(bytes.get(name..)?)?;
+            path.truncate(path.len().checked_sub(strip)?);
+            name += length;
+        } else {
+            path.clear();
+        }
+
+        let length = bytes.get(name..)?.iter().position(|&byte| byte == 0)?;
+        path.extend(&bytes[name..name + length]);
+        at = if version == 4 {
+            name + length + 1
+        } else {
+            at + (name + length - at + ENTRY_ALIGNMENT) / ENTRY_ALIGNMENT * ENTRY_ALIGNMENT
+        };
+        names += path.len();
+        if path.len() > MAX_INDEX_PATH || names > MAX_INDEX_NAMES {
+            return None;
+        }
+
+        paths.insert(path.clone());
+    }
+
+    Some(paths)
+}
+
+/// Decodes a number as in the offsets of pack deltas; also returns its length.
+fn read_varint(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for (at, &byte) in bytes.iter().take(8).enumerate() {
+        value = (value << 7) | usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((value, at + 1));
+        }
+        value += 1;
+    }
+    None
+}
+
+// Generates the configuration of the commands' git directory: settings of the user's repository
+// that affect files and history, but none that runs a program except filters.
+//
+// git reads the user's global configuration itself. Filters of the repository, for example LFS,
+// are copied because files would have other content without them. They run with the rights of the
+// command, and only commands run git in this directory.
+
+/// Section, whether the keys are in subsections, and the keys to copy.
+type HarmlessSection = (&'static str, bool, &'static [&'static str]);
+
+const HARMLESS_KEYS: [HarmlessSection; 18] = [
+    (
+        "core",
+        false,
+        &[
+            "abbrev",
+            "attributesfile",
+            "autocrlf",
+            "bigfilethreshold",
+            "checkstat",
+            "commentchar",
+            "commentstring",
+            "eol",
+            "excludesfile",
+            "filemode",
+            "ignorecase",
+            "precomposeunicode",
+            "protecthfs",
+            "protectntfs",
+            "quotepath",
+            "safecrlf",
+            "sparsecheckout",
+            "sparsecheckoutcone",
+            "symlinks",
+            "trustctime",
+            "usereplacerefs",
+            "whitespace",
+        ],
+    ),
+    ("apply", false, &["ignorewhitespace", "whitespace"]),
+    (
+        "branch",
+        true,
+        &["description", "merge", "rebase", "remote"],
+    ),
+    ("commit", false, &["cleanup", "status", "verbose"]),
+    (
+        "diff",
+        false,
+        &[
+            "algorithm",
+            "context",
+            "ignoresubmodules",
+            "interhunkcontext",
+            "mnemonicprefix",
+            "noprefix",
+            "orderfile",
+            "renamelimit",
+            "renames",
+            "submodule",
+            "suppressblankempty",
+            "wordregex",
+        ],
+    ),
+    ("diff", true, &["binary", "wordregex", "xfuncname"]),
+    ("filter", true, &["clean", "process", "required", "smudge"]),
+    ("i18n", false, &["commitencoding", "logoutputencoding"]),
+    ("init", false, &["defaultbranch"]),
+    ("lfs", false, &["fetchexclude", "fetchinclude", "url"]),
+    ("log", false, &["date", "decorate", "follow", "mailmap"]),
+    (
+        "merge",
+        false,
+        &[
+            "conflictstyle",
+            "directoryrenames",
+            "ff",
+            "renamelimit",
+            "renames",
+            "renormalize",
+        ],
+    ),
+    ("pull", false, &["ff", "rebase"]),
+    ("rebase", false, &["autosquash", "autostash", "updaterefs"]),
+    (
+        "remote",
+        true,
+        &["fetch", "partialclonefilter", "promisor", "tagopt", "url"],
+    ),
+    (
+        "status",
+        false,
+        &["relativepaths", "showuntrackedfiles", "submodulesummary"],
+    ),
+    ("submodule", true, &["active", "branch", "url"]),
+    ("versionsort", false, &["suffix"]),
+];
+
+/// Settings for commands that override the user's: no hooks, no other programs, no signing because
+/// no user can unlock the key, no background maintenance. `alternateRefsCommand` keeps `git fetch`
+/// from listing the refs of the repository whose objects are borrowed: commands cannot open it, and
+/// have a copy of its refs.
+const FIXED_SETTINGS: &str = "\
+[core]
+\tbare = false
+\tlogAllRefUpdates = true
+\thooksPath = /dev/null
+\talternateRefsCommand = true
+\tfsmonitor = false
+\tuntrackedCache = false
+[commit]
+\tgpgSign = false
+[tag]
+\tgpgSign = false
+[push]
+\tgpgSign = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[index]
+\tsparse = false
+[advice]
+\tdetachedHead = false
+";
+
+fn generate_config(user: &Repository) -> Vec<u8> {
+    let mut text = format_section(user).into_bytes();
+    let snapshot = user.gix.config_snapshot();
+    for section in snapshot.plumbing().sections() {
+        let local = matches!(section.meta().source, Source::Local | Source::Worktree);
+        let header = section.header();
+        let (name, subsection) = (header.name().to_str_lossy(), header.subsection_name());
+        let Some(keys) = harmless_keys(&name, subsection.is_some()).filter(|_| local) else {
+            continue;
+        };
+        let body = section.body();
+        let mut names: Vec<String> = body.value_names().collect();
+
+        names.dedup();
+        names.retain(|key| keys.contains(&key.to_ascii_lowercase().as_str()));
+        if names.is_empty() {
+            continue;
+        }
+
+        text.extend(section_header(&name, subsection));
+        for key in names {
+            if body.value_implicit(&key) == Some(None) {
+                text.extend(format!("\t{key}\n").bytes());
+                continue;
+            }
+            for value in body.values(&key) {
+                text.extend(config_line(&key, without_password(&value).as_ref()));
+            }
+        }
+    }
+
+    let (author, _) = user.signatures(gix::date::Time {
+        seconds: clock::now().timestamp().as_second(),
+        offset: 0,
+    });
+    text.extend(section_header("user", None));
+    text.extend(config_line("name", &author.name));
+    text.extend(config_line("email", &author.email));
+    text.extend(FIXED_SETTINGS.bytes());
+
+    text
+}
+
+/// Returns the repository format, which must come first.
+fn format_section(user: &Repository) -> String {
+    let sha256 = user.gix.object_hash() != gix::hash::Kind::Sha1;
+    let promisor = user.config("extensions.partialClone");
+    let version = u8::from(sha256 || promisor.is_some());
+    let mut text = format!("[core]\n\trepositoryFormatVersion = {version}\n");
+    if version > 0 {
+        text.push_str("[extensions]\n");
+    }
+
+    if sha256 {
+        let _ = writeln!(text, "\tobjectFormat = {}", user.gix.object_hash());
+    }
+
+    if let Some(remote) = promisor {
+        text.push_str(&String::from_utf8_lossy(&config_line(
+            "partialClone",
+            remote.as_bytes(),
+        )));
+    }
+
+    text
+}
+
+fn harmless_keys(section: &str, has_subsection: bool) -> Option<&'static [&'static str]> {
+    let is_it = |(name, subsection, _): &&HarmlessSection| {
+        name.eq_ignore_ascii_case(section) && *subsection == has_subsection
+    };
+    HARMLESS_KEYS.iter().find(is_it).map(|(_, _, keys)| *keys)
+}
+
+fn section_header(name: &str, subsection: Option<&BStr>) -> Vec<u8> {
+    let mut text = format!("[{name}").into_bytes();
+    if let Some(subsection) = subsection {
+        text.extend(b" \"");
+        for &byte in subsection.iter() {
+            if matches!(byte, b'"' | b'\\') {
+                text.push(b'\\');
+            }
+            text.push(byte);
+        }
+        text.push(b'"');
+    }
+
+    text.extend(b"]\n");
+    text
+}
+
+fn config_line(key: &str, value: &[u8]) -> Vec<u8> {
+    let mut text = format!("\t{key} = \"").into_bytes();
+    for &byte in value {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', byte]),
+            b'\n' => text.extend(b"\\n"),
+            b'\t' => text.extend(b"\\t"),
+            // git does not allow NUL, and gix would end the value there.
+            0 => {}
+            _ => text.push(byte),
+        }
+    }
+
+    text.extend(b"\"\n");
+    text
+}
+
+/// Removes the password or token from a URL.
+fn without_password(value: &BString) -> BString {
+    let Some((scheme, address)) = value.split_once_str("://") else {
+        return value.clone();
+    };
+    let host = address.find_byte(b'/').unwrap_or(address.len());
+    let Some(at) = address[..host].rfind_byte(b'@') else {
+        return value.clone();
+    };
+    let user = &address[..at];
+
+    // `git` in `ssh://git@host` is a user name, but `https://token@host` contains a token.
+    let keeps = !user.contains(&b':') && scheme.eq_ignore_ascii_case(b"ssh");
+    if keeps {
+        return value.clone();
+    }
+
+    [scheme, b"://", &address[at + 1..]].concat().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(version: u32, names: &[&str]) -> Vec<u8> {
+        let mut bytes = [INDEX_MAGIC, &version.to_be_bytes()].concat();
+        bytes.extend(u32::try_from(names.len()).unwrap().to_be_bytes());
+        let mut last = 0;
+        for name in names {
+            let start = bytes.len();
+            bytes.extend([0; STAT_LEN + 20]);
+            let flags = if version == 3 { EXTENDED_FLAG } else { 0 };
+            bytes.extend(flags.to_be_bytes());
+            if version == 3 {
+                bytes.extend([0, 0]);
+            }
+            if version == 4 {
+                bytes.push(last);
+                last = u8::try_from(name.len()).unwrap();
+            }
+            bytes.extend(name.bytes());
+            bytes.push(0);
+            while version < 4 && (bytes.len() - start) % ENTRY_ALIGNMENT != 0 {
+                bytes.push(0);
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_paths_of_every_version_are_read() {
+        let names = ["a", "d/e/f", "d/e/long-name-of-a-file", "z"];
+        let expected: BTreeSet<Vec<u8>> =
+            names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        for version in 2..=4 {
+            let actual = read_index_paths(&index(version, &names), gix::hash::Kind::Sha1);
+            assert_eq!(actual.as_ref(), Some(&expected), "version {version}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_index_has_no_paths() {
+        let full = index(2, &["a", "b"]);
+        for length in 0..full.len() - 7 {
+            assert_eq!(
+                read_index_paths(&full[..length], gix::hash::Kind::Sha1),
+                None,
+                "{length}"
+            );
+        }
+        assert_eq!(
+            read_index_paths(&index(5, &["a"]), gix::hash::Kind::Sha1),
+            None
+        );
+        let mut many = index(4, &["a"]);
+        many[8..12].fill(0xff);
+        assert_eq!(read_index_paths(&many, gix::hash::Kind::Sha1), None);
+        // Each path extends the previous one by a letter.
+        let path_count = |count: usize| {
+            let mut bytes = index(4, &vec!["a"; count]);
+            let entry = STAT_LEN + 20 + FLAGS_LEN + 3;
+            (0..count).for_each(|at| bytes[HEADER_LEN + at * entry + entry - 3] = 0);
+            read_index_paths(&bytes, gix::hash::Kind::Sha1).map(|paths| paths.len())
+        };
+        assert_eq!(path_count(MAX_INDEX_PATH), Some(MAX_INDEX_PATH));
+        assert_eq!(path_count(MAX_INDEX_PATH + 1), None);
+        // An entry removes more bytes than the previous path has.
+        let mut cut = index(4, &["a"]);
+        cut[HEADER_LEN + STAT_LEN + 20 + FLAGS_LEN] = 0x7f;
+        assert_eq!(read_index_paths(&cut, gix::hash::Kind::Sha1), None);
+    }
+}
+
+#[cfg(test)]
+mod config_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_address(address: &str, expected: &str) {
+        assert_eq!(without_password(&address.into()), expected);
+    }
+
+    #[test]
+    fn the_password_of_an_address_is_not_copied() {
+        check_address("https://u:secret@host/x", "https://host/x");
+        check_address("https://token@host", "https://host");
+        check_address("https://host/a@b", "https://host/a@b");
+        check_address("ssh://git@host/x", "ssh://git@host/x");
+        check_address("git@host:x", "git@host:x");
+        check_address("/a/path", "/a/path");
+    }
+
+    #[track_caller]
+    fn check_line(value: &[u8], expected: &str) {
+        let text = [
+            section_header("remote", Some(b"a\"b\\".into())),
+            config_line("url", value),
+        ]
+        .concat();
+        assert_eq!(text.as_bstr(), expected);
+        let read = gix::config::File::try_from(text.to_str().unwrap()).unwrap();
+        let read = read.raw_value_by("remote", Some(b"a\"b\\".into()), "url");
+        assert_eq!(read.unwrap().as_slice(), value);
+    }
+
+    #[test]
+    fn a_value_is_read_as_it_was_written() {
+        let head = "[remote \"a\\\"b\\\\\"]\n\turl = ";
+        check_line(b" x;#\"\\", &format!("{head}\" x;#\\\"\\\\\"\n"));
+        check_line(b"a\n\tb", &format!("{head}\"a\\n\\tb\"\n"));
+    }
+
+    #[test]
+    fn what_runs_a_program_is_not_copied() {
+        for (section, has_subsection, key) in [
+            ("core", false, "fsmonitor"),
+            ("core", false, "hookspath"),
+            ("core", false, "sshcommand"),
+            ("core", false, "pager"),
+            ("core", false, "editor"),
+            ("core", false, "worktree"),
+            ("core", false, "gitproxy"),
+            ("diff", false, "external"),
+            ("diff", true, "textconv"),
+            ("diff", true, "command"),
+            ("merge", true, "driver"),
+            ("submodule", true, "update"),
+            ("remote", true, "uploadpack"),
+            ("remote", true, "vcs"),
+            ("alias", false, "x"),
+            ("credential", false, "helper"),
+            ("gpg", false, "program"),
+            ("include", false, "path"),
+            ("http", false, "extraheader"),
+            ("url", true, "insteadof"),
+        ] {
+            let keys = harmless_keys(section, has_subsection).unwrap_or_default();
+            assert!(!keys.contains(&key), "{section}.{key}");
+        }
+        assert!(harmless_keys("CORE", false).is_some_and(|keys| keys.contains(&"autocrlf")));
+    }
+}

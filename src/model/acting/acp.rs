@@ -1,0 +1,512 @@
+//! Client of the Agent Client Protocol, version 1.
+//!
+//! One call is one conversation: initialize, open or resume a session, set the mode, send the
+//! prompt, end the agent.
+
+mod message;
+mod talk;
+
+use serde_json::{Value, json};
+
+use message::{NOT_LOGGED_IN, RpcFailure};
+use talk::{Talk, TalkError};
+
+use super::agent::{AgentSettings, private_dir};
+use super::agent_output::MAX_LINE;
+use super::clock::{AgentClock, check_survivors, too_much};
+use super::facts::is_id;
+use super::{
+    ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
+    AgentResult, AgentTask, StopReason,
+};
+use crate::host::dialogue::{Dialogue, DialogueDir, DialogueOrder};
+use crate::model::ModelError;
+use crate::model::acting::acp::talk::text_at;
+use crate::model::acting::agent_output::sanitize_label;
+use crate::model::acting::transcript::TranscriptRecorder;
+
+const VERSION: u64 = 1;
+
+pub(super) struct AcpModel {
+    agent: AgentSettings,
+}
+
+#[derive(Default)]
+struct Agreement {
+    identity: Option<AgentIdentity>,
+    /// Id of the session. Empty until there is one.
+    conversation: String,
+    /// `true` if the session is the one from the task.
+    resumed: bool,
+    /// `agentCapabilities`, unparsed.
+    abilities: Value,
+    /// `authMethods`, unparsed.
+    logins: Vec<Value>,
+}
+
+enum AcpError {
+    Talk(TalkError),
+    /// An error to report unchanged.
+    Report(ModelError),
+}
+
+impl From<TalkError> for AcpError {
+    fn from(error: TalkError) -> AcpError {
+        AcpError::Talk(error)
+    }
+}
+
+impl AcpModel {
+    pub(super) fn new(agent: AgentSettings) -> AcpModel {
+        AcpModel { agent }
+    }
+
+    fn start(&self, task: &AgentTask<'_>, dir: &DialogueDir) -> Result<Dialogue, ModelError> {
+        self.agent.make_state();
+        let order = DialogueOrder {
+            argv: &self.agent.run,
+            dir: task.dir,
+            launcher: &task.launcher,
+            variables: &self.agent.variables(task),
+            keep_env: &self.agent.needs.keys,
+        };
+        Dialogue::start(&order, dir).map_err(|refusal| self.agent.refused(refusal))
+    }
+
+    fn converse(
+        &self,
+        talk: &mut Talk<'_>,
+        task: &AgentTask<'_>,
+        agreed: &mut Agreement,
+    ) -> Result<StopReason, AcpError> {
+        self.greet(talk, agreed)?;
+        let session = self.open(talk, task, agreed)?;
+        self.set_mode(talk, task, &session, &agreed.conversation)?;
+        let end = match talk.prompt(&agreed.conversation, task.prompt(agreed.resumed)) {
+            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+            end => end?,
+        };
+        if self.agent.reports_tokens(agreed.resumed) {
+            talk.work.used(&end);
+        }
+
+        Ok(match text_at(&end, "/stopReason") {
+            "end_turn" | "" => StopReason::Done,
+            "max_tokens" => StopReason::MaxTokens,
+            "max_turn_requests" => StopReason::MaxRequests,
+            "refusal" => StopReason::Refused,
+            "cancelled" => StopReason::Cancelled,
+            other => StopReason::Other(sanitize_label(other)),
+        })
+    }
+
+    /// Negotiates the protocol version and records the agent's identity, abilities and login
+    /// methods.
+    fn greet(&self, talk: &mut Talk<'_>, agreed: &mut Agreement) -> Result<(), AcpError> {
+        let params = json!({
+            "protocolVersion": VERSION,
+            "clientCapabilities": {
+                // If offered, only some agents would use these. Without them, all agents work with
+                // their own tools: in the worktree, inside the sandbox.
+                "fs": { "readTextFile": false, "writeTextFile": false },
+                "terminal": false,
+            },
+            "clientInfo": { "name": "teddy", "title": "TeDDy", "version": env!("CARGO_PKG_VERSION") },
+        });
+        let greeting = match talk.ask("initialize", params) {
+            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+            greeting => greeting?,
+        };
+
+        let version = greeting.get("protocolVersion").and_then(Value::as_u64);
+        if version != Some(VERSION) {
+            let agent_version =
+                version.map_or_else(|| "none".to_owned(), |version| version.to_string());
+            let program = &self.agent.run[0];
+            return Err(AcpError::Report(ModelError::Agent {
+                detail: format!(
+                    "`{program}` speaks version {agent_version} of the Agent Client Protocol, and TeDDy version {VERSION}"
+                ),
+                remedy: "install a version of the agent that speaks version 1 as well, or use it as a command with `kind: agent`".to_owned(),
+            }));
+        }
+
+        let field = |pointer: &str| sanitize_label(text_at(&greeting, pointer));
+        let identity = AgentIdentity {
+            name: field("/agentInfo/name"),
+            version: field("/agentInfo/version"),
+        };
+        if !identity.name.is_empty() {
+            talk.host.progress(AgentProgress::Started(&identity));
+            agreed.identity = Some(identity);
+        }
+
+        agreed.abilities = greeting
+            .get("agentCapabilities")
+            .cloned()
+            .unwrap_or_default();
+        let logins = greeting.get("authMethods").and_then(Value::as_array);
+        agreed.logins = logins.cloned().unwrap_or_default();
+        Ok(())
+    }
+
+    /// Resumes the task's session or starts a new one. Returns the agent's answer, which lists its
+    /// modes.
+    fn open(
+        &self,
+        talk: &mut Talk<'_>,
+        task: &AgentTask<'_>,
+        agreed: &mut Agreement,
+    ) -> Result<Value, AcpError> {
+        if let Some(id) = task.conversation.as_deref().filter(|id| is_id(id)) {
+            match self.resume(talk, task, (id, agreed)) {
+                Ok(session) => return Ok(session),
+                Err(TalkError::Failed(failure)) => {
+                    let why = sanitize_label(&failure.message);
+                    let note = format!(
+                        "the conversation could not be resumed, so a new one begins: {why}"
+                    );
+                    talk.record.note(&note);
+                    talk.host.progress(AgentProgress::Note(&note));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+
+        // The protocol requires `mcpServers`, even if empty.
+        let params = json!({ "cwd": task.dir, "mcpServers": [] });
+        let session = match talk.ask("session/new", params.clone()) {
+            Err(TalkError::Failed(failure)) if failure.code == NOT_LOGGED_IN => {
+                self.log_in(talk, &failure, agreed)?;
+                talk.ask("session/new", params)
+            }
+            session => session,
+        };
+        let session = match session {
+            Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
+            session => session?,
+        };
+
+        agreed.conversation = text_at(&session, "/sessionId").to_owned();
+        Ok(session)
+    }
+
+    fn resume(
+        &self,
+        talk: &mut Talk<'_>,
+        task: &AgentTask<'_>,
+        (id, agreed): (&str, &mut Agreement),
+    ) -> Result<Value, TalkError> {
+        let resumes = agreed.abilities.pointer("/sessionCapabilities/resume");
+        let loads = agreed.abilities.get("loadSession");
+        let method = match () {
+            () if !self.agent.resumes => None,
+            // Preferred: `session/load` makes the agent replay the whole conversation.
+            () if resumes.is_some_and(|ability| !ability.is_null()) => Some("session/resume"),
+            () if loads.and_then(Value::as_bool) == Some(true) => Some("session/load"),
+            () => None,
+        };
+        let Some(method) = method else {
+            return Err(TalkError::Failed(RpcFailure {
+                code: 0,
+                message: "the agent cannot do that".to_owned(),
+            }));
+        };
+
+        let params = json!({ "sessionId": id, "cwd": task.dir, "mcpServers": [] });
+        let session = talk.ask_memory(method, params)?;
+        agreed.conversation = id.to_owned();
+        agreed.resumed = true;
+        Ok(session)
+    }
+
+    /// Logs in with an API key, if the agent supports that and there is one.
+    fn log_in(
+        &self,
+        talk: &mut Talk<'_>,
+        failure: &RpcFailure,
+        agreed: &Agreement,
+    ) -> Result<(), AcpError> {
+        let has_key = !self.agent.secrets.is_empty();
+        // The protocol doesn't mark login methods that use a key, so go by their names.
+        let takes_key = |login: &&Value| {
+            let name = format!("{} {}", text_at(login, "/id"), text_at(login, "/name"));
+            let name = name.to_ascii_lowercase().replace(['_', ' '], "-");
+            name.contains("api-key") || name.contains("apikey")
+        };
+        let by_key = agreed.logins.iter().filter(|_| has_key).find(takes_key);
+        let Some(login) = by_key else {
+            return Err(self.failed(failure, agreed).into());
+        };
+
+        // Some agents save the key to disk, so the user has to know.
+        let method = text_at(login, "/id");
+        let note = format!(
+            "logged in by `{}` with the key of the environment, which the agent may keep",
+            sanitize_label(method)
+        );
+        talk.record.note(&note);
+        talk.host.progress(AgentProgress::Note(&note));
+
+        match talk.ask("authenticate", json!({ "methodId": method })) {
+            Err(TalkError::Failed(failure)) => Err(self.failed(&failure, agreed).into()),
+            Err(error) => Err(error.into()),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Sets the first available mode from the settings. If the agent has none of them, it keeps its
+    /// default mode, and its questions are answered as usual.
+    fn set_mode(
+        &self,
+        talk: &mut Talk<'_>,
+        task: &AgentTask<'_>,
+        session: &Value,
+        conversation: &str,
+    ) -> Result<(), TalkError> {
+        let modes = self.agent.modes(task.is_confined);
+        let Some(first) = modes.first() else {
+            return Ok(());
+        };
+        let set = match AgentMode::find(session, &modes) {
+            Some(AgentMode::Current) => return Ok(()),
+            Some(AgentMode::Plain(mode)) => {
+                let params = json!({ "sessionId": conversation, "modeId": mode });
+                talk.ask("session/set_mode", params)
+            }
+            Some(AgentMode::Option { option, mode }) => {
+                let params =
+                    json!({ "sessionId": conversation, "configId": option, "value": mode });
+                talk.ask("session/set_config_option", params)
+            }
+            None => Err(TalkError::Failed(RpcFailure {
+                code: 0,
+                message: "there is none of this name".to_owned(),
+            })),
+        };
+
+        match set {
+            Ok(_) => Ok(()),
+            Err(TalkError::Failed(failure)) => {
+                let why = sanitize_label(&failure.message);
+                let note = format!("the mode `{first}` was not set, so it may ask more: {why}");
+                talk.record.note(&note);
+                talk.host.progress(AgentProgress::Note(&note));
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn failed(&self, failure: &RpcFailure, agreed: &Agreement) -> ModelError {
+        let program = &self.agent.run[0];
+        let why = sanitize_label(&failure.message);
+        if failure.code != NOT_LOGGED_IN {
+            return ModelError::Agent {
+                detail: format!("`{program}` answered with an error: {why}"),
+                remedy: "run `teddy plan` again, or use another model with `--model`".to_owned(),
+            };
+        }
+
+        let ways = agreed.logins.iter().map(|login| text_at(login, "/name"));
+        let ways: Vec<String> = ways
+            .filter(|name| !name.is_empty())
+            .map(sanitize_label)
+            .collect();
+        let login = self.agent.login();
+        ModelError::Agent {
+            detail: format!("`{program}` is not logged in: {why}"),
+            remedy: match ways.as_slice() {
+                [] => login,
+                ways => format!("{login}; it knows {}", ways.join(", ")),
+            },
+        }
+    }
+
+    fn to_model_error(&self, error: TalkError, talk: &Talk<'_>, agreed: &Agreement) -> ModelError {
+        let program = &self.agent.run[0];
+        match error {
+            TalkError::Stop(stop) => stop.error(&talk.work.message),
+            TalkError::Line => too_much(MAX_LINE as u64),
+            TalkError::Failed(failure) => self.failed(&failure, agreed),
+            TalkError::Over(ending) => {
+                let why = talk.complaints.behind_colon();
+                let when = match &agreed.conversation {
+                    id if id.is_empty() => "before it began to work",
+                    _ => "before its work was done",
+                };
+                ModelError::Agent {
+                    detail: format!("`{program}` ended {when} ({ending}){why}"),
+                    remedy: format!("run it by hand to see more, or give `{program}` another try"),
+                }
+            }
+        }
+    }
+}
+
+impl From<ModelError> for AcpError {
+    fn from(error: ModelError) -> AcpError {
+        AcpError::Report(error)
+    }
+}
+
+impl ActingModel for AcpModel {
+    fn name(&self) -> &str {
+        &self.agent.name
+    }
+
+    fn needs(&self) -> &AgentNeeds {
+        &self.agent.needs
+    }
+
+    fn limits(&self) -> AgentLimits {
+        self.agent.limits
+    }
+
+    fn act(
+        &self,
+        task: &AgentTask<'_>,
+        host: &mut dyn AgentHost,
+    ) -> Result<AgentResult, Box<AgentFailure>> {
+        let dir = private_dir()?;
+        let dialogue = self.start(task, &dir)?;
+        let mut record = TranscriptRecorder::new(self.agent.secrets.clone());
+        record.start(&self.agent.run, task.is_confined);
+        let mut talk = Talk::new(dialogue, host, AgentClock::new(task.limits), record);
+
+        talk.asks_host = self.agent.asks_host(task.is_confined);
+        let mut agreed = Agreement::default();
+        let outcome = self.converse(&mut talk, task, &mut agreed);
+        // The agent still runs. Ask it to stop before killing it.
+        if let Err(AcpError::Talk(TalkError::Stop(_) | TalkError::Line)) = &outcome
+            && !agreed.conversation.is_empty()
+        {
+            talk.cancel(&agreed.conversation);
+        }
+
+        let outcome = outcome.map_err(|failure| match failure {
+            AcpError::Talk(halt) => self.to_model_error(halt, &talk, &agreed),
+            AcpError::Report(error) => error,
+        });
+        finish(talk, agreed, outcome)
+    }
+}
+
+fn finish(
+    talk: Talk<'_>,
+    agreed: Agreement,
+    outcome: Result<StopReason, ModelError>,
+) -> Result<AgentResult, Box<AgentFailure>> {
+    let mut work = AgentResult {
+        message: talk.work.message.clone(),
+        conversation: Some(agreed.conversation).filter(|id| is_id(id)),
+        resumed: agreed.resumed,
+        agent: agreed.identity,
+        usage: talk.work.usage,
+        cost: talk.work.cost(),
+        stop: StopReason::Cancelled,
+        transcript: Vec::new(),
+    };
+    let (survivors, record) = talk.end(outcome.is_ok());
+    // A survivor can still change files, which spoils even a successful run.
+    let outcome = check_survivors(&survivors).and(outcome);
+    let error = outcome.as_ref().err().map(ToString::to_string);
+    work.transcript = record.finish(&work, error);
+
+    match outcome {
+        Ok(stop) => Ok(AgentResult { stop, ..work }),
+        Err(error) => Err(Box::new(AgentFailure { error, work })),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum AgentMode {
+    /// The mode is already set.
+    Current,
+    /// To be set with `session/set_mode`.
+    Plain(String),
+    /// To be set with `session/set_config_option`.
+    Option {
+        /// Id of the option.
+        option: String,
+        mode: String,
+    },
+}
+
+impl AgentMode {
+    /// Returns how to set the first of the modes that the agent has. `begun` is its answer to
+    /// `session/new`.
+    fn find(session: &Value, preferred: &[&str]) -> Option<AgentMode> {
+        preferred.iter().find_map(|mode| {
+            find_in_modes(session, mode).or_else(|| find_in_options(session, mode))
+        })
+    }
+}
+
+fn find_in_modes(session: &Value, mode: &str) -> Option<AgentMode> {
+    if text_at(session, "/modes/currentModeId") == mode {
+        return Some(AgentMode::Current);
+    }
+    let modes = session.pointer("/modes/availableModes")?.as_array()?;
+    let is_there = modes
+        .iter()
+        .any(|available| text_at(available, "/id") == mode);
+    is_there.then(|| AgentMode::Plain(mode.to_owned()))
+}
+
+fn find_in_options(session: &Value, mode: &str) -> Option<AgentMode> {
+    let options = session.get("configOptions")?.as_array()?;
+    let of_modes = |option: &&Value| {
+        text_at(option, "/category") == "mode" || text_at(option, "/id") == "mode"
+    };
+    let option = options.iter().find(of_modes)?;
+    if text_at(option, "/currentValue") == mode {
+        return Some(AgentMode::Current);
+    }
+
+    let values = option.get("options")?.as_array()?;
+    let is_there = values.iter().any(|value| text_at(value, "/value") == mode);
+    is_there.then(|| AgentMode::Option {
+        option: text_at(option, "/id").to_owned(),
+        mode: mode.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(session: &Value, preferred: &[&str], expected: Option<AgentMode>) {
+        assert_eq!(AgentMode::find(session, preferred), expected);
+    }
+
+    #[test]
+    fn the_first_mode_that_it_has_is_taken() {
+        let session = json!({ "modes": { "currentModeId": "ask", "availableModes": [{ "id": "ask" }, { "id": "all" }] } });
+        check(
+            &session,
+            &["full", "all"],
+            Some(AgentMode::Plain("all".into())),
+        );
+        check(&session, &["ask"], Some(AgentMode::Current));
+        check(&session, &["full"], None);
+        check(&Value::Null, &["full"], None);
+    }
+
+    #[test]
+    fn a_mode_may_be_an_option() {
+        let session = json!({ "configOptions": [
+            { "id": "model", "options": [{ "value": "all" }] },
+            { "id": "m", "category": "mode", "currentValue": "ask", "options": [{ "value": "all" }] },
+        ] });
+        let all = AgentMode::Option {
+            option: "m".into(),
+            mode: "all".into(),
+        };
+        check(&session, &["all"], Some(all));
+        check(&session, &["ask"], Some(AgentMode::Current));
+    }
+}

@@ -1,0 +1,369 @@
+//! Discovers models on this machine: keys in the environment, programs in `PATH`, local servers.
+//!
+//! All probes run in parallel, within [`program::LIMIT`]. Replies of programs and servers are
+//! untrusted: they are size-limited and used only if they are plain versions or names.
+
+pub mod program;
+pub mod server;
+pub mod service;
+
+use std::path::Path;
+
+use program::{FoundProgram, KnownProgram, PROGRAMS, ProgramUsage};
+use server::{FoundServer, ServerAddress};
+use service::{ApiService, FoundKey, SERVICES};
+
+use super::model_env::Variable;
+use crate::config::edit::NewModel;
+use crate::config::settings::{ModelSettings, Price};
+use crate::host::threads::{join_both, parallel_map};
+
+/// Everything that was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundModels {
+    /// Services whose key is in the environment.
+    pub keys: Vec<FoundKey>,
+    /// Installed programs.
+    pub programs: Vec<FoundProgram>,
+    /// Servers that answered.
+    pub servers: Vec<FoundServer>,
+}
+
+/// Places to probe.
+#[derive(Debug, Clone, Default)]
+pub struct ProbeTargets<'a> {
+    /// The current repository. Programs inside it are never run.
+    pub repository: Option<&'a Path>,
+    /// Servers to query.
+    pub servers: Vec<ServerAddress>,
+    /// Enables the search for programs.
+    pub programs: bool,
+}
+
+impl FoundModels {
+    /// Runs all probes in parallel.
+    pub fn discover(targets: &ProbeTargets<'_>, variable: &Variable) -> FoundModels {
+        let installed = if targets.programs {
+            program::on_path(targets.repository)
+        } else {
+            Vec::new()
+        };
+        let keys = service::keys(variable);
+
+        let (programs, servers) = join_both(
+            || parallel_map(&installed, |(entry, path)| program::ask(entry, path)),
+            || parallel_map(&targets.servers, server::ask),
+        );
+        FoundModels {
+            keys,
+            programs,
+            servers: servers.into_iter().flatten().collect(),
+        }
+    }
+}
+
+/// Maximum number of models to offer per server.
+const MAX_SERVED: usize = 5;
+
+/// In seconds.
+const PROGRAM_TIMEOUT: u64 = 900;
+
+/// In seconds. Local servers can be slow.
+const SERVER_TIMEOUT: u64 = 3600;
+
+/// A model that can be configured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelOffer {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The model or program behind it.
+    pub about: String,
+    /// One-line description.
+    pub summary: String,
+    /// `true` if calls cost money.
+    pub is_paid: bool,
+    /// Its entry in the configuration.
+    pub settings: ModelSettings,
+}
+
+impl ModelOffer {
+    /// Converts the offer to an edit of the configuration.
+    pub fn to_new(&self) -> NewModel {
+        NewModel {
+            model: self.name.clone(),
+            entry: Some(self.settings.clone()),
+        }
+    }
+}
+
+impl FoundModels {
+    /// Lists the models that can be configured: programs with a subscription, then services,
+    /// servers, and programs with an unknown provider.
+    pub fn offers(&self) -> Vec<ModelOffer> {
+        let programs = |is_paid: bool| {
+            self.programs
+                .iter()
+                .filter(|program| program.refusal().is_none())
+                .filter_map(|program| Some((program, program_offer(program.entry)?)))
+                .filter(move |(_, offer)| offer.is_paid == is_paid)
+                .map(|(program, offer)| ModelOffer {
+                    about: program.titled(),
+                    ..offer
+                })
+        };
+        let services = self
+            .keys
+            .iter()
+            .map(|key| service_offer(key.service, key.variable, None));
+        let servers = self.servers.iter().flat_map(server_offers);
+
+        programs(false)
+            .chain(services)
+            .chain(servers)
+            .chain(programs(true))
+            .collect()
+    }
+
+    /// Programs that are installed but not offered, with the reason.
+    pub fn refused(&self) -> impl Iterator<Item = (&FoundProgram, String)> {
+        self.programs.iter().filter_map(|program| {
+            let server = self
+                .servers
+                .iter()
+                .find(|server| server.address.title == program.entry.title);
+            match (server, program.getting()) {
+                (Some(server), Some(get)) if server.models.is_empty() => {
+                    Some((program, format!("it has no model yet; `{get}` gets one")))
+                }
+                (Some(_), Some(_)) => None,
+                _ => Some((program, program.refusal()?)),
+            }
+        })
+    }
+
+    /// Finds a model by an offer's name, or by `name:id` for other models of a service or server.
+    /// Known programs and services are found even if they aren't on this machine.
+    pub fn find_offer(&self, word: &str) -> Option<ModelOffer> {
+        let (name, id) = match word.split_once(':') {
+            Some((name, id)) => (name, Some(id.trim())),
+            None => (word, None),
+        };
+        if id.is_some_and(str::is_empty) {
+            return None;
+        }
+
+        let service = SERVICES.iter().find(|service| service.name == name);
+        if let Some(service) = service {
+            let found_key = self.keys.iter().find(|key| key.service == service);
+            let variable = found_key.map_or(service.variables[0], |key| key.variable);
+            return Some(service_offer(service, variable, id));
+        }
+
+        let server = self
+            .servers
+            .iter()
+            .find(|server| server.address.name == name);
+        if let (Some(server), Some(id)) = (server, id) {
+            return Some(served_offer(server, id));
+        }
+
+        self.offers()
+            .into_iter()
+            .find(|offer| id.is_none() && offer.name == name)
+            .or_else(|| {
+                let entry = PROGRAMS.iter().find(|entry| entry.name == name)?;
+                program_offer(entry).filter(|_| id.is_none())
+            })
+    }
+}
+
+/// `None` for programs that don't answer.
+fn program_offer(entry: &KnownProgram) -> Option<ModelOffer> {
+    let ProgramUsage::Answers {
+        run,
+        summary,
+        is_paid,
+        ..
+    } = entry.usage
+    else {
+        return None;
+    };
+    Some(ModelOffer {
+        name: entry.name.to_owned(),
+        about: entry.title.to_owned(),
+        summary: summary.to_owned(),
+        is_paid,
+        settings: ModelSettings {
+            kind: "command".to_owned(),
+            run: run.iter().map(|&word| word.to_owned()).collect(),
+            timeout: Some(PROGRAM_TIMEOUT),
+            ..ModelSettings::default()
+        },
+    })
+}
+
+fn service_offer(service: &ApiService, variable: &str, id: Option<&str>) -> ModelOffer {
+    let id = id.unwrap_or(service.model);
+    // Without `api_key_env`, TeDDy sends the usual key to the provider's own address only.
+    let is_usual = service.base_url.is_none();
+    ModelOffer {
+        name: service.name.to_owned(),
+        about: format!("{id} with {variable}"),
+        summary: format!("the API of {}, paid per token", service.title),
+        is_paid: true,
+        settings: ModelSettings {
+            kind: service.kind.to_owned(),
+            id: id.to_owned(),
+            base_url: service.base_url.map(str::to_owned),
+            api_key_env: (!is_usual).then(|| variable.to_owned()),
+            ..ModelSettings::default()
+        },
+    }
+}
+
+fn server_offers(server: &FoundServer) -> Vec<ModelOffer> {
+    let ids = server.models.iter().take(MAX_SERVED);
+    ids.map(|id| served_offer(server, id)).collect()
+}
+
+fn served_offer(server: &FoundServer, id: &str) -> ModelOffer {
+    ModelOffer {
+        name: server.address.name.to_owned(),
+        about: format!("{id}, {}", server.titled()),
+        summary: "local, free; small models often fail; 14B or more recommended".to_owned(),
+        is_paid: false,
+        settings: ModelSettings {
+            kind: "openai".to_owned(),
+            id: id.to_owned(),
+            base_url: Some(server.base_url()),
+            timeout: Some(SERVER_TIMEOUT),
+            // Without a price, the cost would be unknown instead of 0.
+            price: Some(Price {
+                input: 0.0,
+                output: 0.0,
+                cache_read: Some(0.0),
+                cache_write: None,
+            }),
+            ..ModelSettings::default()
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::edit::flow;
+    use crate::model::discovery::server::{parse_address, usual};
+    use crate::model::discovery::service::FoundKey;
+
+    fn all() -> FoundModels {
+        FoundModels {
+            keys: SERVICES
+                .iter()
+                .map(|service| FoundKey {
+                    service,
+                    variable: service.variables[0],
+                })
+                .collect(),
+            programs: PROGRAMS
+                .iter()
+                .map(|entry| FoundProgram {
+                    entry,
+                    path: PathBuf::new(),
+                    version: Some("1.5.0".to_owned()),
+                })
+                .collect(),
+            servers: vec![FoundServer {
+                address: parse_address("http://127.0.0.1:9").unwrap(),
+                models: vec!["b".to_owned(), "a:7b".to_owned()],
+            }],
+        }
+    }
+
+    #[test]
+    fn subscriptions_come_first_and_unknown_costs_last() {
+        let offers = all().offers();
+        let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
+        assert_eq!(names[..3], ["claude", "codex", "anthropic"]);
+        assert_eq!(
+            names[names.len() - 4..],
+            ["local", "local", "opencode", "llm"]
+        );
+        let refused: Vec<&str> = all()
+            .refused()
+            .map(|(program, _)| program.entry.name)
+            .collect::<Vec<_>>();
+        assert_eq!(refused, ["gemini", "aider", "ollama", "lms"]);
+    }
+
+    #[test]
+    fn a_server_without_models_says_how_to_get_one() {
+        let check = |models: &[&str], expected: Option<&str>| {
+            let mut discovered = all();
+            discovered.servers = vec![FoundServer {
+                address: usual(&|_| None).remove(0),
+                models: models.iter().map(|&id| id.to_owned()).collect(),
+            }];
+            let why = discovered
+                .refused()
+                .find(|(program, _)| program.entry.name == "ollama")
+                .map(|(_, why)| why);
+            assert_eq!(why.as_deref(), expected);
+        };
+        check(
+            &[],
+            Some("it has no model yet; `ollama pull <model>` gets one"),
+        );
+        check(&["qwen3"], None);
+    }
+
+    #[test]
+    fn a_word_names_an_offer_or_another_model_of_it() {
+        let check = |word: &str, expected: Option<(&str, &str)>| {
+            let offer = all().find_offer(word);
+            let actual = offer
+                .as_ref()
+                .map(|offer| (offer.name.as_str(), offer.settings.id.as_str()));
+            assert_eq!(actual, expected, "{word}");
+        };
+        check("claude", Some(("claude", "")));
+        check("groq", Some(("groq", "openai/gpt-oss-120b")));
+        check("openai:gpt-5", Some(("openai", "gpt-5")));
+        check("local", Some(("local", "b")));
+        check("local:a:7b", Some(("local", "a:7b")));
+        check("claude:x", None);
+        check("gemini:x", Some(("gemini", "x")));
+        check("aider", None);
+        check("openai:", None);
+        let none = FoundModels::default();
+        assert_eq!(
+            none.find_offer("codex").map(|offer| offer.name).as_deref(),
+            Some("codex")
+        );
+    }
+
+    #[test]
+    fn what_is_offered_is_what_the_document_shows() {
+        let document = include_str!("../../docs/models.md");
+        for program in &PROGRAMS {
+            let Some(offer) = program_offer(program) else {
+                continue;
+            };
+            let start = format!("  {}: {{", program.name);
+            let line = document.lines().find(|line| line.starts_with(&start));
+            let (_, entry) = line.unwrap().split_once(": ").unwrap();
+            let documented: ModelSettings = serde_yaml::from_str(entry).unwrap();
+            assert_eq!(documented, offer.settings, "{}", program.name);
+        }
+    }
+
+    #[test]
+    fn every_offer_can_be_written_down() {
+        for offer in all().offers() {
+            let read: ModelSettings = serde_yaml::from_str(&flow(&offer.settings)).unwrap();
+            assert_eq!(read, offer.settings, "{}", offer.name);
+        }
+    }
+}

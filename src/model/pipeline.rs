@@ -1,0 +1,738 @@
+//! Pipelines: a plan made in several steps, each with its own prompt, model and inputs.
+//!
+//! `docs/formats/pipeline.md` defines the format. Comments refer to its rules (ST1, ST2, ...).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_yaml::Value;
+
+use crate::model::{Model, ModelAnswer, ModelError, ModelRequest};
+use crate::text::fence::fence_for;
+use crate::text::yaml::guard;
+
+/// A valid pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pipeline {
+    /// Purpose of the pipeline.
+    pub description: String,
+    /// The steps in order, at least one. The last one writes the plan (ST10).
+    pub steps: Vec<PipelineStep>,
+}
+
+/// One step of a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PipelineStep {
+    /// Unique name, by which later steps refer to its output (ST4).
+    pub name: String,
+    /// The prompt, with unexpanded placeholders (ST5).
+    pub prompt: String,
+    /// The model's name. `None` uses the turn's model (ST6).
+    pub model: Option<String>,
+    /// The step's inputs in order (ST7).
+    pub inputs: Vec<StepInput>,
+}
+
+/// An input of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepInput {
+    /// The agent's system prompt.
+    System,
+    /// The turn's `input.md`.
+    Input,
+    /// The user's message.
+    Message,
+    /// The output of an earlier step.
+    Step(String),
+}
+
+impl StepInput {
+    fn from_name(name: &str) -> StepInput {
+        match name {
+            "system" => StepInput::System,
+            "input" => StepInput::Input,
+            "message" => StepInput::Message,
+            step => StepInput::Step(step.to_owned()),
+        }
+    }
+
+    /// The name used in placeholders and `inputs`.
+    pub fn name(&self) -> &str {
+        match self {
+            StepInput::System => "system",
+            StepInput::Input => "input",
+            StepInput::Message => "message",
+            StepInput::Step(name) => name,
+        }
+    }
+}
+
+/// Matches `{{name}}`, including a backslash that escapes it.
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(\\?)\{\{ *([A-Za-z0-9_-]+) *\}\}")
+        .expect("the pattern is a constant that the tests compile")
+});
+
+struct Placeholder<'a> {
+    range: Range<usize>,
+    /// `None` if a backslash escapes it.
+    name: Option<&'a str>,
+}
+
+fn placeholders(prompt: &str) -> impl Iterator<Item = Placeholder<'_>> {
+    PLACEHOLDER.captures_iter(prompt).filter_map(|captures| {
+        let name = captures
+            .get(2)
+            .filter(|_| captures.get(1).is_none_or(|escape| escape.is_empty()))
+            .map(|name| name.as_str());
+        Some(Placeholder {
+            range: captures.get(0)?.range(),
+            name,
+        })
+    })
+}
+
+/// Expands the placeholders. Removes the backslash from escaped ones.
+fn substitute<'a>(prompt: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
+    let (mut text, mut end) = (String::new(), 0);
+    for placeholder in placeholders(prompt) {
+        text.push_str(&prompt[end..placeholder.range.start]);
+        match placeholder.name {
+            Some(name) => text.push_str(value(name).unwrap_or_default().trim_end()),
+            None => text.push_str(&prompt[placeholder.range.start + 1..placeholder.range.end]),
+        }
+        end = placeholder.range.end;
+    }
+
+    text + &prompt[end..]
+}
+
+/// Maximum size of the file in bytes (ST1).
+pub const MAX_PIPELINE_BYTES: usize = 64 << 10;
+
+/// Maximum number of steps (ST2).
+pub const MAX_STEPS: usize = 20;
+
+/// Names of built-in inputs, not allowed as names of steps (ST4).
+const RESERVED_STEP_NAMES: [&str; 3] = ["system", "input", "message"];
+
+/// Resolves what a pipeline refers to.
+pub struct KnownNames<'a> {
+    /// Reads a file next to the pipeline.
+    pub file: &'a dyn Fn(&str) -> Result<String, String>,
+    /// Checks a model's name; the error describes the problem.
+    pub model: &'a dyn Fn(&str) -> Result<(), String>,
+}
+
+/// All mistakes of a pipeline, each prefixed with its location.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistakes(pub Vec<String>);
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// Parses a pipeline. Fails with all mistakes at once.
+pub fn parse(text: &str, names: &KnownNames<'_>) -> Result<Pipeline, Mistakes> {
+    let mut reader = PipelineReader {
+        names,
+        mistakes: Vec::new(),
+        prefix: String::new(),
+    };
+    let pipeline = reader.pipeline(text);
+    match pipeline {
+        Some(pipeline) if reader.mistakes.is_empty() => Ok(pipeline),
+        _ => Err(Mistakes(reader.mistakes)),
+    }
+}
+
+struct PipelineReader<'a> {
+    names: &'a KnownNames<'a>,
+    mistakes: Vec<String>,
+    /// Prefix for mistakes, such as `` step 2 `decide`: ``.
+    prefix: String,
+}
+
+impl PipelineReader<'_> {
+    fn wrong(&mut self, message: impl fmt::Display) {
+        self.mistakes.push(format!("{}{message}", self.prefix));
+    }
+
+    fn pipeline(&mut self, text: &str) -> Option<Pipeline> {
+        guard(text, MAX_PIPELINE_BYTES)
+            .map_err(|error| self.wrong(error))
+            .ok()?;
+        let value: Value = serde_yaml::from_str(text)
+            .map_err(|error| self.wrong(error))
+            .ok()?;
+        self.keys(&value, &["description", "steps"]);
+        let description = self.text(&value, "description").unwrap_or_default();
+        let Some(list) = value
+            .get("steps")
+            .and_then(Value::as_sequence)
+            .filter(|list| !list.is_empty())
+        else {
+            self.wrong("`steps` must be a list of at least one step");
+            return None;
+        };
+        if list.len() > MAX_STEPS {
+            self.wrong(format_args!(
+                "there are {} steps, the limit is {MAX_STEPS}",
+                list.len()
+            ));
+        }
+
+        let mut steps: Vec<PipelineStep> = Vec::new();
+        for (position, value) in list.iter().enumerate() {
+            let step = self.step(value, position, (&steps, position + 1 == list.len()));
+            steps.push(step);
+        }
+
+        Some(Pipeline { description, steps })
+    }
+
+    /// Parses a step. Records mistakes and continues.
+    fn step(
+        &mut self,
+        value: &Value,
+        position: usize,
+        (earlier, last): (&[PipelineStep], bool),
+    ) -> PipelineStep {
+        let name = value
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        self.prefix = if name.is_empty() {
+            format!("step {}: ", position + 1)
+        } else {
+            format!("step {} `{name}`: ", position + 1)
+        };
+
+        self.keys(value, &["name", "prompt", "prompt_file", "model", "inputs"]);
+        self.name(&name, earlier);
+        let prompt = self.prompt(value);
+        let model = self.text(value, "model");
+        if let Some(model) = &model
+            && let Err(error) = (self.names.model)(model)
+        {
+            self.wrong(error);
+        }
+
+        let inputs = self.inputs(value, earlier, last);
+        self.placeholders(&prompt, &inputs);
+        self.prefix.clear();
+        PipelineStep {
+            name,
+            prompt,
+            model,
+            inputs,
+        }
+    }
+
+    /// Checks a step's name (ST4).
+    fn name(&mut self, name: &str, earlier: &[PipelineStep]) {
+        let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.len() <= 60
+            && name
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if !is_name {
+            self.wrong(
+                "`name` must be lower-case letters, digits and dashes, and begin with a letter",
+            );
+        } else if RESERVED_STEP_NAMES.contains(&name) {
+            self.wrong("the name stands for an input already");
+        } else if earlier.iter().any(|step| step.name == name) {
+            self.wrong("an earlier step has the same name");
+        }
+    }
+
+    /// Reads `prompt` or `prompt_file` (ST5).
+    fn prompt(&mut self, value: &Value) -> String {
+        let prompt = match (self.text(value, "prompt"), self.text(value, "prompt_file")) {
+            (Some(text), None) => text,
+            // Trust in a pipeline covers only files in the same directory.
+            (None, Some(file)) if file.contains(['/', '\\']) || file.starts_with('.') => {
+                self.wrong(format_args!("`prompt_file` must be the name of a file beside the pipeline, and `{file}` is a path"));
+                // Any non-empty text will do: it avoids a second error about an empty prompt.
+                return "none".into();
+            }
+            (None, Some(file)) => (self.names.file)(&file).unwrap_or_else(|error| {
+                self.wrong(format_args!("cannot read `{file}`: {error}"));
+                "none".into()
+            }),
+            _ => {
+                self.wrong("give either `prompt` or `prompt_file`");
+                return "none".into();
+            }
+        };
+        if prompt.trim().is_empty() {
+            self.wrong("the prompt is empty");
+        }
+
+        prompt
+    }
+
+    /// Reads the inputs. The default is the input, the message and the previous step; for the last
+    /// step also the system prompt (ST7).
+    fn inputs(&mut self, value: &Value, earlier: &[PipelineStep], last: bool) -> Vec<StepInput> {
+        let Some(list) = value.get("inputs") else {
+            let before = earlier
+                .last()
+                .map(|step| StepInput::Step(step.name.clone()));
+            return last
+                .then_some(StepInput::System)
+                .into_iter()
+                .chain([StepInput::Input, StepInput::Message])
+                .chain(before)
+                .collect();
+        };
+
+        let Some(list) = list.as_sequence() else {
+            self.wrong("`inputs` must be a list of names");
+            return Vec::new();
+        };
+
+        let mut inputs = Vec::new();
+        for name in list {
+            let name = name.as_str().unwrap_or_default();
+            let input = StepInput::from_name(name);
+            if matches!(input, StepInput::Step(_)) && !earlier.iter().any(|step| step.name == name)
+            {
+                self.wrong(format_args!(
+                    "the input `{name}` is neither `input`, `message`, `system` nor an earlier step"
+                ));
+            } else if inputs.contains(&input) {
+                self.wrong(format_args!("the input `{name}` is listed twice"));
+            } else {
+                inputs.push(input);
+            }
+        }
+
+        inputs
+    }
+
+    /// Checks that a prompt uses only inputs of its step (ST8).
+    fn placeholders(&mut self, prompt: &str, inputs: &[StepInput]) {
+        for name in placeholders(prompt).filter_map(|placeholder| placeholder.name) {
+            if !inputs.iter().any(|input| input.name() == name) {
+                self.wrong(format_args!(
+                    "`{{{{{name}}}}}` is not among the step's inputs"
+                ));
+            }
+        }
+    }
+
+    fn keys(&mut self, value: &Value, allowed: &[&str]) {
+        let Some(mapping) = value.as_mapping() else {
+            return self.wrong(format_args!(
+                "must be a mapping with {}",
+                allowed.join(", ")
+            ));
+        };
+        for key in mapping.keys() {
+            if !key.as_str().is_some_and(|key| allowed.contains(&key)) {
+                let key = key.as_str().map_or_else(
+                    || "a key that is not text".to_owned(),
+                    |key| format!("`{key}`"),
+                );
+                self.wrong(format_args!(
+                    "{key} is not known here; there are {}",
+                    allowed.join(", ")
+                ));
+            }
+        }
+    }
+
+    /// Returns a string. Records a mistake for any other type.
+    fn text(&mut self, value: &Value, key: &str) -> Option<String> {
+        let value = value.get(key)?;
+        if value.as_str().is_none() {
+            self.wrong(format_args!("`{key}` must be a text"));
+        }
+        value.as_str().map(str::to_owned)
+    }
+}
+
+/// A completed step. Stored as artifacts of the turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRun {
+    /// The step's name.
+    pub name: String,
+    /// The request sent to the model.
+    pub request: ModelRequest,
+    /// The model's answer.
+    pub answer: ModelAnswer,
+}
+
+/// A pipeline that failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stopped {
+    /// The steps completed before the failure (ST12).
+    pub ran: Vec<StepRun>,
+    /// Name of the failed step.
+    pub step: String,
+    /// Cause of the failure.
+    pub error: Box<ModelError>,
+}
+
+/// Progress of a pipeline.
+pub enum PipelineEvent<'a> {
+    /// A step is about to be sent.
+    Started {
+        /// Index of the step.
+        position: usize,
+        /// The step.
+        step: &'a PipelineStep,
+        /// The request about to be sent.
+        request: &'a ModelRequest,
+    },
+    /// More of the answer has arrived.
+    Received {
+        /// The answer so far.
+        text: &'a str,
+    },
+    /// The step is complete.
+    Finished(&'a StepRun),
+}
+
+/// Directory for a step's artifacts, such as `steps/01-analysis` for position 0 (ST13).
+pub fn step_dir(position: usize, name: &str) -> String {
+    format!("steps/{:02}-{name}", position + 1)
+}
+
+/// Opens a model by name, or the turn's model for `None`.
+pub type OpenModel<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model + 'a>, ModelError> + 'a;
+
+/// Runs all steps. Opens every model before sending the first request (ST11).
+pub fn run(
+    pipeline: &Pipeline,
+    turn: &ModelRequest,
+    open: &mut OpenModel<'_>,
+    watch: &mut dyn FnMut(PipelineEvent<'_>),
+) -> Result<Vec<StepRun>, Stopped> {
+    let models = open_models(pipeline, open)?;
+    let mut ran: Vec<StepRun> = Vec::new();
+    for (position, step) in pipeline.steps.iter().enumerate() {
+        let request = step_request(step, turn, &ran);
+        watch(PipelineEvent::Started {
+            position,
+            step,
+            request: &request,
+        });
+        let model = models
+            .get(&step.model)
+            .expect("each step's model was opened");
+        let answer = model.answer(&request, &mut |text| {
+            watch(PipelineEvent::Received { text })
+        });
+
+        let last = position + 1 == pipeline.steps.len();
+        let answer = answer.and_then(|answer| {
+            // The caller judges the last answer, even if it is truncated.
+            if last || answer.is_complete() {
+                Ok(answer)
+            } else {
+                Err(ModelError::Truncated {
+                    partial: answer.text,
+                })
+            }
+        });
+
+        match answer {
+            Ok(answer) => ran.push(StepRun {
+                name: step.name.clone(),
+                request,
+                answer,
+            }),
+            Err(error) => {
+                return Err(Stopped {
+                    ran,
+                    step: step.name.clone(),
+                    error: Box::new(error),
+                });
+            }
+        }
+
+        ran.last()
+            .into_iter()
+            .for_each(|ran| watch(PipelineEvent::Finished(ran)));
+    }
+
+    Ok(ran)
+}
+
+fn open_models<'a>(
+    pipeline: &Pipeline,
+    open: &mut OpenModel<'a>,
+) -> Result<HashMap<Option<String>, Box<dyn Model + 'a>>, Stopped> {
+    let mut models = HashMap::new();
+    for step in &pipeline.steps {
+        // Once per model, not per step: a replay has to continue with its next answer.
+        if !models.contains_key(&step.model) {
+            let model = open(step.model.as_deref()).map_err(|error| Stopped {
+                ran: Vec::new(),
+                step: step.name.clone(),
+                error: Box::new(error),
+            })?;
+            models.insert(step.model.clone(), model);
+        }
+    }
+
+    Ok(models)
+}
+
+/// Builds a step's request. Inputs that the prompt doesn't mention go to their usual places (ST9).
+fn step_request(step: &PipelineStep, turn: &ModelRequest, ran: &[StepRun]) -> ModelRequest {
+    let value = |name: &str| match StepInput::from_name(name) {
+        StepInput::System => Some(turn.system.as_str()),
+        StepInput::Input => Some(turn.input.as_str()),
+        StepInput::Message => Some(turn.message.as_str()),
+        StepInput::Step(name) => ran
+            .iter()
+            .find(|ran| ran.name == name)
+            .map(|ran| ran.answer.text.as_str()),
+    };
+    let mut request = ModelRequest {
+        message: substitute(&step.prompt, value).trim_end().to_owned(),
+        max_tokens: turn.max_tokens,
+        ..ModelRequest::default()
+    };
+
+    for input in &step.inputs {
+        if placeholders(&step.prompt).any(|placeholder| placeholder.name == Some(input.name())) {
+            continue;
+        }
+
+        let text = value(input.name()).unwrap_or_default();
+        match input {
+            StepInput::System => text.clone_into(&mut request.system),
+            StepInput::Input => text.clone_into(&mut request.input),
+            StepInput::Message => request
+                .message
+                .push_str(&fenced_section("The user's message", text)),
+            StepInput::Step(name) => request
+                .message
+                .push_str(&fenced_section(&format!("Output of step `{name}`"), text)),
+        }
+    }
+
+    request
+}
+
+/// Formats a text as a fenced section. The fence is longer than any in the text.
+fn fenced_section(heading: &str, text: &str) -> String {
+    let fence = fence_for(text, 4);
+    format!("\n\n## {heading}\n\n{fence}\n{}\n{fence}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod run_tests {
+    use super::*;
+    use crate::model::pipeline::{KnownNames, parse};
+    use crate::model::replay::Replay;
+    use crate::model::{Finish, TokenUsage};
+
+    const THREE: &str = "steps:\n- {name: analysis, prompt: 'Analyse.'}\n- {name: decision, prompt: 'Decide on: {{analysis}}', inputs: [analysis]}\n- {name: plan, prompt: 'Plan.', inputs: [system, input, message, decision]}\n";
+
+    struct Cut;
+
+    impl Model for Cut {
+        fn name(&self) -> &str {
+            "cut"
+        }
+
+        fn answer(
+            &self,
+            _: &ModelRequest,
+            _: &mut dyn FnMut(&str),
+        ) -> Result<ModelAnswer, ModelError> {
+            Ok(ModelAnswer {
+                text: "half".into(),
+                model: "cut".into(),
+                usage: TokenUsage::default(),
+                cost: None,
+                finish: Finish::Length,
+            })
+        }
+    }
+
+    fn run_logged(
+        yaml: &str,
+        open: &mut OpenModel<'_>,
+    ) -> (Result<Vec<StepRun>, Stopped>, Vec<String>) {
+        let names = KnownNames {
+            file: &|_| Err(String::new()),
+            model: &|_| Ok(()),
+        };
+        let turn = ModelRequest {
+            system: "SYS".into(),
+            input: "IN".into(),
+            message: "MSG".into(),
+            max_tokens: None,
+        };
+        let mut log = Vec::new();
+        let result = run(
+            &parse(yaml, &names).unwrap(),
+            &turn,
+            open,
+            &mut |event| match event {
+                PipelineEvent::Started { position, step, .. } => {
+                    log.push(format!("{position} {}", step.name))
+                }
+                PipelineEvent::Received { text } => log.push(format!("< {text}")),
+                PipelineEvent::Finished(ran) => log.push(format!("{} done", ran.name)),
+            },
+        );
+        (result, log)
+    }
+
+    fn replay(texts: &[&str]) -> Box<dyn Model> {
+        Box::new(Replay::from_texts(
+            texts.iter().map(|text| (*text).to_owned()).collect(),
+        ))
+    }
+
+    #[test]
+    fn st9_what_a_prompt_does_not_name_stands_in_its_usual_place() {
+        let (ran, _) = run_logged(THREE, &mut |_| Ok(replay(&["A\n", "D", "# P"])));
+        let requests: Vec<ModelRequest> = ran.unwrap().into_iter().map(|ran| ran.request).collect();
+        let expected = |system: &str, input: &str, message: &str| ModelRequest {
+            system: system.into(),
+            input: input.into(),
+            message: message.into(),
+            max_tokens: None,
+        };
+        assert_eq!(
+            requests[0],
+            expected(
+                "",
+                "IN",
+                "Analyse.\n\n## The user's message\n\n````\nMSG\n````"
+            )
+        );
+        assert_eq!(requests[1], expected("", "", "Decide on: A"));
+        assert_eq!(
+            requests[2],
+            expected(
+                "SYS",
+                "IN",
+                "Plan.\n\n## The user's message\n\n````\nMSG\n````\n\n## Output of step `decision`\n\n````\nD\n````"
+            )
+        );
+    }
+
+    #[test]
+    fn st8_placeholders_are_filled_in_and_a_backslash_keeps_them() {
+        let (ran, _) = run_logged(
+            "steps: [{name: a, prompt: 'S={{system}} I={{ input }} M={{message}} \\{{message}}'}]",
+            &mut |_| Ok(replay(&["x"])),
+        );
+        let request = ran.unwrap().remove(0).request;
+        assert_eq!(
+            request,
+            ModelRequest {
+                message: "S=SYS I=IN M=MSG {{message}}".into(),
+                ..ModelRequest::default()
+            }
+        );
+    }
+
+    #[test]
+    fn st10_the_last_answer_is_the_plan_and_each_step_is_told() {
+        let (ran, log) = run_logged(THREE, &mut |_| Ok(replay(&["A", "D", "# P"])));
+        assert_eq!(
+            ran.unwrap().pop().map(|ran| ran.answer.text).as_deref(),
+            Some("# P")
+        );
+        assert_eq!(
+            log,
+            [
+                "0 analysis",
+                "< A",
+                "analysis done",
+                "1 decision",
+                "< D",
+                "decision done",
+                "2 plan",
+                "< # P",
+                "plan done"
+            ]
+        );
+    }
+
+    #[test]
+    fn st11_every_model_is_opened_before_anything_is_sent() {
+        let yaml = "steps: [{name: a, prompt: x}, {name: b, prompt: x, model: keyless}]";
+        let missing = ModelError::NoKey {
+            model: "keyless".into(),
+            variable: "KEY".into(),
+        };
+        let (result, log) = run_logged(yaml, &mut |name| {
+            if name.is_none() {
+                Ok(replay(&["A"]))
+            } else {
+                Err(missing.clone())
+            }
+        });
+        assert_eq!(
+            result,
+            Err(Stopped {
+                ran: Vec::new(),
+                step: "b".into(),
+                error: Box::new(missing.clone())
+            })
+        );
+        assert_eq!(log, Vec::<String>::new());
+    }
+
+    #[test]
+    fn st13_a_step_has_a_folder_of_its_own() {
+        assert_eq!(
+            [step_dir(0, "analysis"), step_dir(11, "plan")],
+            ["steps/01-analysis", "steps/12-plan"]
+        );
+    }
+
+    #[test]
+    fn st12_a_step_that_fails_stops_and_what_ran_is_kept() {
+        let (result, _) = run_logged(THREE, &mut |_| Ok(replay(&["A"])));
+        let stopped = result.unwrap_err();
+        assert_eq!(
+            (
+                stopped.ran.len(),
+                stopped.ran[0].answer.text.as_str(),
+                stopped.step.as_str()
+            ),
+            (1, "A", "decision")
+        );
+        assert_eq!(*stopped.error, ModelError::ReplayEnded { answers: 1 });
+    }
+
+    #[test]
+    fn st12_a_cut_answer_fails_a_step_but_the_last() {
+        let (result, _) = run_logged(
+            "steps: [{name: a, prompt: x}, {name: b, prompt: x}]",
+            &mut |_| Ok(Box::new(Cut)),
+        );
+        assert_eq!(
+            *result.unwrap_err().error,
+            ModelError::Truncated {
+                partial: "half".into()
+            }
+        );
+        let (result, _) = run_logged("steps: [{name: a, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
+        assert_eq!(result.unwrap()[0].answer.finish, Finish::Length);
+    }
+}

@@ -1,0 +1,491 @@
+//! Models behind HTTP: OpenAI-compatible chat completions and Anthropic's Messages.
+//!
+//! Answers are streamed, or read as plain JSON if the server doesn't stream. There are separate
+//! limits for connecting, the first byte, silence and the whole call. A call is retried only as
+//! long as nothing of its answer has arrived. Redirects are not followed, and a key is sent to one
+//! origin only.
+
+mod anthropic;
+mod draft;
+mod exchange;
+mod key;
+mod openai;
+mod reader;
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use draft::AnswerDraft;
+pub use key::is_placeholder;
+use key::{ApiKey, Usual, is_loopback, is_near, origin};
+
+use super::model_env::ModelEnv;
+use super::settings::{ModelConfig, ModelKind};
+use super::{Model, ModelAnswer, ModelError, ModelRequest};
+use crate::host::http::{self, Url, redirect};
+use crate::model::remote::reader::SseEvent;
+use crate::text::sanitize::sanitize_line;
+use crate::text::secret::redact;
+
+/// A model behind HTTP.
+pub struct Remote {
+    name: String,
+    /// The provider's id for the model.
+    id: String,
+    protocol: Protocol,
+    url: Url,
+    key: ApiKey,
+    limits: CallLimits,
+    settings: ModelConfig,
+    stopped: Rc<dyn Fn() -> bool>,
+    /// Tells the user about a retry.
+    note: Rc<dyn Fn(&str)>,
+    /// Random number from 0 to 1 to spread retries.
+    jitter: fn() -> f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    Openai,
+    Anthropic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CallLimits {
+    connect: Duration,
+    /// Silence before the first byte.
+    first: Duration,
+    /// Silence between two chunks.
+    idle: Duration,
+    /// The whole call, retries included.
+    total: Duration,
+    /// Size of the answer after decompression.
+    bytes: usize,
+    /// Size of one stream event in bytes.
+    event: usize,
+    retries: u32,
+    /// Pause before the first retry. Doubles with each further one.
+    pause: Duration,
+}
+
+impl CallLimits {
+    fn new(settings: &ModelConfig) -> CallLimits {
+        let seconds = |value: Option<Duration>, usual| value.unwrap_or(Duration::from_secs(usual));
+        CallLimits {
+            connect: seconds(settings.connect_timeout, 20),
+            first: seconds(settings.first_byte_timeout, 300),
+            idle: seconds(settings.idle_timeout, 120),
+            total: seconds(settings.timeout, 1800),
+            bytes: 32 << 20,
+            event: 8 << 20,
+            retries: 5,
+            pause: Duration::from_millis(500),
+        }
+    }
+}
+
+impl Remote {
+    /// Creates the model and gets its key. Sends nothing.
+    pub fn new(name: &str, settings: &ModelConfig, env: &ModelEnv) -> Result<Remote, ModelError> {
+        let protocol = if settings.kind == ModelKind::Anthropic {
+            Protocol::Anthropic
+        } else {
+            Protocol::Openai
+        };
+
+        let usual = protocol.usual_base(name, env)?;
+        let base = settings
+            .base_url
+            .as_deref()
+            .map_or_else(|| Ok(usual.clone()), |text| protocol.base(name, text))?;
+        let id = settings.require_id(name)?.to_owned();
+        let key = ApiKey::fetch(
+            name,
+            settings,
+            (
+                &base,
+                &Usual {
+                    variable: protocol.key(),
+                    base: &usual,
+                },
+            ),
+            env,
+        )?;
+
+        Ok(Remote {
+            name: name.to_owned(),
+            id,
+            protocol,
+            url: endpoint(&base, protocol.path()),
+            key,
+            limits: CallLimits::new(settings),
+            settings: settings.clone(),
+            stopped: env.stopped.clone(),
+            note: env.note.clone(),
+            jitter: crate::host::http::retry_jitter,
+        })
+    }
+}
+
+impl Model for Remote {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn answer(
+        &self,
+        request: &ModelRequest,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<ModelAnswer, ModelError> {
+        let mut body = self.protocol.body(&self.id, &self.settings, request);
+        if let Some(fields) = body.as_object_mut() {
+            // Last, so that the user can override any field.
+            fields.extend(self.settings.extra.clone());
+        }
+
+        let call = exchange::Call::new(self)?;
+        let result = crate::host::http::block_on(call.run(body, watch));
+        result.map_err(|error| ModelError::Io {
+            action: "starting the network".into(),
+            detail: error.to_string(),
+        })?
+    }
+}
+
+impl Protocol {
+    /// Name of the usual key variable.
+    fn key(self) -> &'static str {
+        match self {
+            Protocol::Openai => openai::KEY,
+            Protocol::Anthropic => anthropic::KEY,
+        }
+    }
+
+    /// Path of the endpoint, relative to the base URL.
+    fn path(self) -> &'static str {
+        match self {
+            Protocol::Openai => openai::PATH,
+            Protocol::Anthropic => anthropic::PATH,
+        }
+    }
+
+    /// Base URL if the settings have none: from the environment, else the provider's.
+    fn usual_base(self, name: &str, env: &ModelEnv) -> Result<Url, ModelError> {
+        let (variable, base) = match self {
+            Protocol::Openai => (openai::BASE_VARIABLE, openai::BASE),
+            Protocol::Anthropic => (anthropic::BASE_VARIABLE, anthropic::BASE),
+        };
+        self.base(name, (env.variable)(variable).as_deref().unwrap_or(base))
+    }
+
+    /// Parses a base URL. Appends `/v1` for Anthropic if missing.
+    fn base(self, name: &str, text: &str) -> Result<Url, ModelError> {
+        let url = parse_url(name, text.trim())?;
+        // `ANTHROPIC_BASE_URL` lacks it by convention.
+        let lacks_version =
+            self == Protocol::Anthropic && !url.path().trim_end_matches('/').ends_with("/v1");
+        Ok(if lacks_version {
+            endpoint(&url, "v1")
+        } else {
+            url
+        })
+    }
+
+    fn body(self, id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
+        match self {
+            Protocol::Openai => openai::body(id, settings, request),
+            Protocol::Anthropic => anthropic::body(id, settings, request),
+        }
+    }
+
+    /// Handles a stream event. The error is the provider's message.
+    fn event(self, draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
+        match self {
+            Protocol::Openai => openai::event(draft, event),
+            Protocol::Anthropic => anthropic::event(draft, event),
+        }
+    }
+
+    /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
+    fn read_complete(self, draft: &mut AnswerDraft, value: &Value) -> bool {
+        match self {
+            Protocol::Openai => openai::read_complete(draft, value),
+            Protocol::Anthropic => anthropic::read_complete(draft, value),
+        }
+    }
+
+    /// Adapts a rejected body to the server. `false` if there is nothing to change.
+    fn adapt(self, body: &mut Value, message: &str) -> bool {
+        self == Protocol::Openai && openai::adapt(body, message)
+    }
+}
+
+/// Parses an HTTP URL without credentials.
+fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
+    let wrong =
+        |detail: &str| ModelError::Settings(format!("the `base_url` of model `{name}` {detail}"));
+    let url =
+        Url::parse(text).map_err(|error| wrong(&format!("is not a valid address: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wrong("must begin with https:// or http://"));
+    }
+
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong(
+            "has a name or password in it; a key comes from `api_key_env` or `api_key_command`",
+        ));
+    }
+
+    Ok(url)
+}
+
+fn endpoint(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    let full_path = format!("{}/{path}", base.path().trim_end_matches('/'));
+    url.set_path(&full_path);
+    url
+}
+
+// Describes where a remote model's answers come from: its address and the source of its key.
+//
+// Sends no requests that cost money, and no keys.
+
+/// Address and key source of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelSource {
+    /// Scheme, host and port.
+    pub origin: String,
+    /// Source of the key.
+    pub key: KeySource,
+}
+
+/// Source of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// No key is sent.
+    Nowhere,
+    /// An environment variable.
+    Variable {
+        /// Its name.
+        name: String,
+        /// `true` if it contains something other than a placeholder.
+        is_set: bool,
+    },
+    /// The output of a program.
+    Program(String),
+}
+
+/// Determines address and key source from the settings and the environment. Runs no command.
+pub fn model_source(
+    name: &str,
+    settings: &ModelConfig,
+    env: &ModelEnv,
+) -> Result<ModelSource, ModelError> {
+    let protocol = match settings.kind {
+        ModelKind::Anthropic => Protocol::Anthropic,
+        _ => Protocol::Openai,
+    };
+    let usual = protocol.usual_base(name, env)?;
+    let base = match settings.base_url.as_deref() {
+        Some(text) => protocol.base(name, text)?,
+        None => usual.clone(),
+    };
+    settings.require_id(name)?;
+
+    let variable = |name: &str| KeySource::Variable {
+        name: name.to_owned(),
+        is_set: (env.variable)(name).is_some_and(|value| !is_placeholder(value.trim())),
+    };
+    let key = match (settings.api_key_command.first(), &settings.api_key_env) {
+        (Some(program), _) => KeySource::Program(program.clone()),
+        (None, Some(name)) => variable(name),
+        // Same rule as `ApiKey::fetch`. A local server might not need a key, so none is expected.
+        (None, None) if base.origin() == usual.origin() && !is_loopback(&base) => {
+            variable(protocol.key())
+        }
+        (None, None) => KeySource::Nowhere,
+    };
+
+    if key != KeySource::Nowhere && base.scheme() != "https" && !is_near(&base) {
+        return Err(ModelError::Settings(format!(
+            "the key of model `{name}` would go unencrypted to {}: use https",
+            origin(&base)
+        )));
+    }
+    Ok(ModelSource {
+        origin: origin(&base),
+        key,
+    })
+}
+
+/// Checks whether a server answers at `origin`. Any response will do. The error is a short reason.
+pub fn check_reachable(origin: &str, limit: Duration) -> Result<(), String> {
+    let is_here = http::Url::parse(origin).is_ok_and(|url| is_loopback(&url));
+    let client = http::client(|builder| {
+        let builder = builder
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .timeout(limit);
+        if is_here { builder.no_proxy() } else { builder }
+    });
+    let client = client.map_err(|error| error_message(&error))?;
+
+    let sent =
+        http::block_on(async { tokio::time::timeout(limit, client.head(origin).send()).await });
+    match sent {
+        Ok(Ok(Ok(_))) => Ok(()),
+        Ok(Ok(Err(error))) if error.is_timeout() => Err(timeout_message(limit)),
+        Ok(Ok(Err(error))) => Err(error_message(&error)),
+        Ok(Err(_)) => Err(timeout_message(limit)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn timeout_message(limit: Duration) -> String {
+    format!("no answer within {} s", limit.as_secs())
+}
+
+fn error_message(error: &http::Error) -> String {
+    sanitize_line(&redact(&exchange::root(error))).into_owned()
+}
+
+#[cfg(test)]
+#[path = "../../tests/it/support/fake.rs"]
+#[allow(dead_code, reason = "the tests of whole turns use more of it")]
+mod fake;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod address_tests {
+    use super::*;
+
+    #[test]
+    fn an_address_with_a_password_or_another_scheme_is_refused() {
+        for base in [
+            "file:///etc/passwd",
+            "https://me:pw@host/v1",
+            "api.openai.com",
+            "ftp://host",
+        ] {
+            let settings = ModelConfig {
+                id: Some("m".into()),
+                base_url: Some(base.into()),
+                ..ModelConfig::default()
+            };
+            let error = Remote::new("mine", &settings, &ModelEnv::default()).err();
+            assert!(
+                matches!(error, Some(ModelError::Settings(_))),
+                "{base}: {error:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_environment_may_move_the_usual_address() {
+        for (kind, variable, base, expected) in [
+            (
+                ModelKind::Openai,
+                "OPENAI_BASE_URL",
+                "http://127.0.0.1:9/openai/v1/",
+                "http://127.0.0.1:9/openai/v1/chat/completions",
+            ),
+            (
+                ModelKind::Anthropic,
+                "ANTHROPIC_BASE_URL",
+                "http://127.0.0.1:9",
+                "http://127.0.0.1:9/v1/messages",
+            ),
+        ] {
+            let env = ModelEnv {
+                variable: Rc::new(move |name| (name == variable).then(|| base.to_owned())),
+                ..ModelEnv::default()
+            };
+            let remote = Remote::new(
+                "mine",
+                &ModelConfig {
+                    kind,
+                    id: Some("m".into()),
+                    ..ModelConfig::default()
+                },
+                &env,
+            )
+            .unwrap();
+            assert_eq!((remote.url.as_str(), remote.key.value()), (expected, None));
+        }
+    }
+}
+
+#[cfg(test)]
+mod source_tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// Only `KEY` is set in the environment.
+    fn check(settings: &str, expected: Result<(&str, KeySource), &str>) {
+        let entry = serde_yaml::from_str(settings).unwrap();
+        let settings = ModelConfig::from_config("m", &entry).unwrap();
+        let env = ModelEnv {
+            variable: Rc::new(|name| (name == "KEY").then(|| "abcdefgh-1".to_owned())),
+            ..ModelEnv::default()
+        };
+        let actual = model_source("m", &settings, &env).map(|source| (source.origin, source.key));
+        let actual = actual.map_err(|error| error.to_string());
+        let expected = expected.map(|(origin, key)| (origin.to_owned(), key));
+        assert_eq!(actual, expected.map_err(str::to_owned));
+    }
+
+    fn variable(name: &str, is_set: bool) -> KeySource {
+        KeySource::Variable {
+            name: name.to_owned(),
+            is_set,
+        }
+    }
+
+    #[test]
+    fn a_key_is_looked_up_and_not_fetched() {
+        check(
+            "{kind: openai, id: x}",
+            Ok(("https://api.openai.com", variable("OPENAI_API_KEY", false))),
+        );
+        check(
+            "{kind: anthropic, id: x, api_key_env: KEY}",
+            Ok(("https://api.anthropic.com", variable("KEY", true))),
+        );
+        check(
+            "{kind: openai, id: x, base_url: 'http://127.0.0.1:9/v1'}",
+            Ok(("http://127.0.0.1:9", KeySource::Nowhere)),
+        );
+        check(
+            "{kind: openai, id: x, api_key_command: [false]}"
+                .replace("false", "'false'")
+                .as_str(),
+            Ok((
+                "https://api.openai.com",
+                KeySource::Program("false".to_owned()),
+            )),
+        );
+        check(
+            "{kind: openai, id: x, base_url: 'http://a.example/v1', api_key_env: KEY}",
+            Err("the key of model `m` would go unencrypted to http://a.example: use https"),
+        );
+    }
+
+    #[test]
+    fn a_port_where_nobody_listens_does_not_answer() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        // Nothing accepts the connection, so the request times out.
+        let limit = Duration::from_millis(200);
+        assert_eq!(
+            check_reachable(&address, limit),
+            Err("no answer within 0 s".to_owned())
+        );
+        drop(listener);
+        assert!(check_reachable(&address, limit).is_err());
+    }
+}

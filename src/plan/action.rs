@@ -1,0 +1,303 @@
+//! The actions, one file each: value, parser, renderer, validation, execution, preview, editing and
+//! report.
+//!
+//! Only the table below lists them. All other code uses an action's [`ActionRow`] and its
+//! [`Behavior`].
+
+pub mod behavior;
+pub mod body;
+pub mod border;
+pub mod chat_with_user;
+pub mod conclude;
+pub mod create;
+pub mod edit;
+pub mod execute;
+pub mod field;
+pub mod foreign;
+pub mod heading;
+pub mod invoke;
+pub mod prune;
+pub mod read;
+pub mod research;
+pub mod take;
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use behavior::Behavior;
+use body::Body;
+
+use super::Field;
+use crate::text::fence::fence_for;
+use crate::text::link;
+use crate::text::resource::Resource;
+
+/// Shortest fence that the renderer writes.
+const MIN_FENCE: usize = 4;
+
+/// Description of an action in the table.
+pub struct ActionRow {
+    /// The name as the format spells it.
+    pub name: &'static str,
+    /// Other names that the format allows.
+    pub aliases: &'static [&'static str],
+    /// Other names that models use, and that have no other meaning.
+    pub other_names: &'static [&'static str],
+    /// Its fields as the format spells them, starting with the one that names the target, if any.
+    pub keys: &'static [&'static str],
+    /// Other keys that models use, in lower case without spaces, per key of the format.
+    pub other_keys: &'static [OtherKeys],
+    /// What follows the field list.
+    pub shape: BodyShape,
+    /// The group in which the summary counts it.
+    pub group: SummaryGroup,
+    /// Unit in the summary: singular and plural.
+    pub unit: (&'static str, &'static str),
+    /// Whether several of them with the same target count once.
+    pub counts_targets: bool,
+    /// Parses the action; `None`, with a diagnostic, if it is malformed.
+    pub read: fn(&mut Body<'_>) -> Option<ActionKind>,
+    /// Generates a random value, for the property tests of all actions.
+    #[cfg(test)]
+    pub sample: fn() -> proptest::strategy::BoxedStrategy<ActionKind>,
+}
+
+/// A key of the format, and the keys that models use instead.
+pub type OtherKeys = (&'static str, &'static [&'static str]);
+
+impl ActionRow {
+    /// Returns whether free text follows the field list.
+    pub fn is_message(&self) -> bool {
+        self.shape == BodyShape::Message
+    }
+
+    /// Returns whether the action consists of a message without fields.
+    pub fn is_message_alone(&self) -> bool {
+        self.is_message() && self.keys.is_empty()
+    }
+
+    /// Returns whether only TeDDy writes it: it refers to bytes that no model's reply contains.
+    pub fn is_ours(&self) -> bool {
+        self.keys.contains(&"Artifact")
+    }
+
+    /// Returns whether it has FIND and REPLACE labels.
+    pub fn has_labels(&self) -> bool {
+        self.shape == BodyShape::Pairs
+    }
+
+    /// Returns the key of its target path or resource.
+    pub fn target_key(&self) -> Option<&'static str> {
+        let first = self.keys.first().copied();
+        first.filter(|key| matches!(*key, "File Path" | "Resource"))
+    }
+
+    /// Describes the expected layout, for a hint.
+    pub fn layout(&self) -> &'static str {
+        match self.shape {
+            BodyShape::ListAlone => "a list alone",
+            BodyShape::File | BodyShape::Script => "a list and one code block",
+            BodyShape::Pairs => {
+                "a list and pairs of FIND and REPLACE, each label with one code block"
+            }
+            BodyShape::Queries => "a list and one code block for each query",
+            BodyShape::Message if self.keys.is_empty() => "a message alone",
+            BodyShape::Message => "a list and a message",
+        }
+    }
+}
+
+impl fmt::Debug for ActionRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+// A name identifies a row; a test checks that names are unique.
+impl PartialEq for ActionRow {
+    fn eq(&self, other: &ActionRow) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ActionRow {}
+
+/// Generates the table and the enum of actions from one line per action.
+macro_rules! actions {
+    ($($(#[$doc:meta])* $file:ident::$value:ident,)*) => {
+        /// The actions, in the order in which messages list them.
+        pub static ROWS: &[&ActionRow] = &[$(&$file::ROW),*];
+
+        /// An action's value.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum ActionKind {
+            $($(#[$doc])* $value($file::$value),)*
+        }
+
+        // An action is used through `Behavior` only: no other file matches on the variant.
+        impl Deref for ActionKind {
+            type Target = dyn Behavior;
+
+            fn deref(&self) -> &Self::Target {
+                match self {
+                    $(ActionKind::$value(value) => value,)*
+                }
+            }
+        }
+
+        impl DerefMut for ActionKind {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                match self {
+                    $(ActionKind::$value(value) => value,)*
+                }
+            }
+        }
+
+        $(impl From<$file::$value> for ActionKind {
+            fn from(value: $file::$value) -> ActionKind {
+                ActionKind::$value(value)
+            }
+        })*
+    };
+}
+
+actions! {
+    /// Creates a file.
+    create::Create,
+    /// Adds a resource to the context.
+    read::Read,
+    /// Changes a file.
+    edit::Edit,
+    /// Runs a command.
+    execute::Execute,
+    /// Searches the web.
+    research::Research,
+    /// Sends a message to the user.
+    chat_with_user::ChatWithUser,
+    /// Hands over to another agent.
+    invoke::Invoke,
+    /// Returns to the calling agent.
+    conclude::Conclude,
+    /// Removes a resource from the context.
+    prune::Prune,
+    /// Takes an agent's version of a path.
+    take::TakePath,
+}
+
+/// One `### ACTION` of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// Line of the heading, from 1.
+    pub line: usize,
+    /// The full list below the heading, in order; the report repeats it.
+    pub fields: Vec<Field>,
+    /// The action's value.
+    pub kind: ActionKind,
+}
+
+impl ActionKind {
+    /// Returns a copy with line numbers cleared, for comparison.
+    #[must_use]
+    pub fn without_lines(&self) -> ActionKind {
+        let mut kind = self.clone();
+        let pairs = kind.pairs_mut().into_iter().flatten();
+        pairs.for_each(|pair| pair.line = 0);
+        kind
+    }
+}
+
+impl Action {
+    /// Returns the text of `- **Description:**`.
+    pub fn description(&self) -> &str {
+        self.fields
+            .iter()
+            .find(|f| f.key == "Description")
+            .map_or("", |f| f.value.as_str())
+    }
+}
+
+/// Writes a code block with a fence longer than any run of backticks inside.
+pub fn write_block(text: &str, language: &str, out: &mut String) {
+    let fence = fence_for(text, MIN_FENCE);
+    let language: String = language
+        .chars()
+        .filter(|&c| c != '`' && !c.is_whitespace() && !c.is_control())
+        .collect();
+    out.push_str(&format!("{fence}{language}\n{text}"));
+    if !text.is_empty() && !text.ends_with(['\n', '\r']) {
+        out.push('\n');
+    }
+
+    out.push_str(&fence);
+    out.push('\n');
+}
+
+fn write_resource(resource: &Resource) -> String {
+    match resource {
+        Resource::Url(url) => link::write_url(url),
+        other => link::write_path(&other.to_string()),
+    }
+}
+
+/// Returns the `Handoff Resources` field; `None` without resources.
+fn resource_list(resources: &[Resource]) -> Option<Field> {
+    let items = resources.iter().map(write_resource).collect();
+    (!resources.is_empty()).then(|| Field {
+        items,
+        ..Field::new("Handoff Resources", "")
+    })
+}
+
+// What follows an action's field list, and how the summary counts the action.
+//
+// Parser, repair and respelling depend on the shape and never on an action's name.
+
+/// What follows the heading and field list of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyShape {
+    /// Nothing.
+    ListAlone,
+    /// One block with the content of a file.
+    File,
+    /// FIND and REPLACE in turn, each with a block of a file's text.
+    Pairs,
+    /// One block with a shell script.
+    Script,
+    /// One block per query.
+    Queries,
+    /// Free text up to the next action.
+    Message,
+}
+
+/// Group of an action in the summary, in display order: file changes and commands come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SummaryGroup {
+    /// Writes files.
+    Files,
+    /// Runs commands; the summary always shows them in full.
+    Commands,
+    /// Changes the context of the next turn.
+    Context,
+    /// Uses the web.
+    Web,
+    /// Sends a message to the user or an agent.
+    Messages,
+}
+
+impl BodyShape {
+    /// Returns whether its blocks contain text of a file.
+    pub fn is_text_of_file(self) -> bool {
+        matches!(self, BodyShape::File | BodyShape::Pairs)
+    }
+
+    /// Returns whether it reaches beyond the files, where no undo can follow: it runs commands or
+    /// sends queries.
+    pub fn reaches_outside(self) -> bool {
+        matches!(self, BodyShape::Script | BodyShape::Queries)
+    }
+
+    /// Returns whether what its blocks say is written or run as it stands.
+    pub fn takes_effect(self) -> bool {
+        self.is_text_of_file() || self == BodyShape::Script
+    }
+}

@@ -1,0 +1,491 @@
+//! Validation: simulates the plan on the snapshot before anything runs.
+//!
+//! Each action sees the simulated result of the earlier ones, so a plan can edit a file it creates,
+//! and a FIND can depend on the previous pair. All mistakes are reported together. A consequence of
+//! another mistake is not reported.
+//!
+//! An EXECUTE can change any file. A mistake that it could fix is not reported after it: whether a
+//! file, directory or link exists, its content, whether a name has a twin. Such an action is
+//! *provisional* and is checked again when it runs. Mistakes that no command can fix remain: a
+//! blank FIND, a REPLACE that equals it, a file of the snapshot that is in no context list, a
+//! forbidden variable, memos, agents, a search without an engine, an action after a hand-over.
+
+mod git_file;
+pub mod simulated_files;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use simulated_files::{Lookup, SimulatedFiles};
+
+use super::Plan;
+use super::action::Action;
+use super::diagnostic::{Diagnostic, in_order};
+use super::state::FileState;
+use crate::plan::diagnostic::quote;
+use crate::plan::memo::{MemoChange, Verb};
+use crate::text::edit::MatchPlace;
+use crate::text::path::RepoPath;
+use crate::text::resource::Resource;
+use crate::text::sanitize::sanitize_line;
+
+/// Characters of the target in a diagnostic's label.
+const MAX_LABEL: usize = 80;
+
+/// Entry of the snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// Does not exist.
+    Absent,
+    /// A regular file.
+    File {
+        /// Content as on disk, line endings included.
+        bytes: Vec<u8>,
+    },
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Link,
+    /// A submodule or an embedded repository.
+    Repository,
+    /// Exists but is not in the snapshot: too large, a secret, unreadable, special.
+    LeftOut,
+}
+
+/// Facts about the project for validation, all from one snapshot.
+pub trait Facts {
+    /// Returns the entry at a path. If a parent is a link or a file, returns what that parent is.
+    fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry>;
+    /// Returns every file path of the snapshot, sorted.
+    fn paths(&self) -> anyhow::Result<Vec<String>>;
+    /// Returns whether the resource is in one of the three context lists, or below a listed
+    /// directory.
+    fn in_context(&self, resource: &Resource) -> bool;
+    /// Returns whether PRUNE can remove it: it is in the turn's own list.
+    fn in_turn_context(&self, resource: &Resource) -> bool;
+    /// Returns whether the plan was generated from an agent's changes, so that its targets exist
+    /// already in the agent's files.
+    fn is_from_agent(&self) -> bool {
+        false
+    }
+    /// Returns the current memos.
+    fn memos(&self) -> &[String];
+    /// Returns the agents that INVOKE can name.
+    fn agents(&self) -> BTreeSet<String>;
+    /// Returns the agents that INVOKE could name if the user trusted the repository.
+    fn untrusted_agents(&self) -> BTreeSet<String>;
+    /// Returns the reason why RESEARCH cannot search; `None` if it can.
+    fn search_obstacle(&self) -> Option<String>;
+    /// Returns whether an artifact of a turn exists.
+    fn has_artifact(&self, resource: &Resource) -> bool;
+    /// Returns the file or link at the path with its mode; `None` for anything else.
+    fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>>;
+    /// Returns whether a sparse checkout leaves out a file of the snapshot, so that it is not on
+    /// disk.
+    fn is_hidden(&self, _path: &RepoPath) -> anyhow::Result<bool> {
+        Ok(false)
+    }
+    /// Returns the content of an artifact of the plan's own turn, for TAKE.
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>>;
+}
+
+/// Result of the simulation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Simulation {
+    /// All diagnostics, by line.
+    pub diagnostics: Vec<Diagnostic>,
+    /// One step per action of the plan.
+    pub steps: Vec<Step>,
+}
+
+/// Simulated effect of one action on a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Step {
+    /// Content before, as on disk; `None` if the file does not exist.
+    pub before: Option<Vec<u8>>,
+    /// Content after; `None` if the action writes no file or is wrong.
+    pub after: Option<Vec<u8>>,
+    /// EDIT: place of each matching pair, by its index.
+    pub positions: Vec<(usize, MatchPlace)>,
+    /// Set if an earlier EXECUTE could have changed the file. The action is checked again when it
+    /// runs.
+    pub provisional: bool,
+    /// TAKE: the path no longer exists afterwards.
+    pub removed: bool,
+    /// In a plan from an agent's changes: a name that some file systems treat as the same file.
+    pub case_collision: Option<String>,
+    /// The file is in no context list.
+    pub outside_context: bool,
+    /// The action has a mistake.
+    pub wrong: bool,
+}
+
+impl Step {
+    /// Returns the number of lines of a non-empty file whose content is replaced.
+    pub fn replaced_lines(&self) -> Option<usize> {
+        let before = self.before.as_deref().filter(|bytes| !bytes.is_empty())?;
+        let lines = before.split_inclusive(|&byte| byte == b'\n').count();
+        let after = self.after.as_deref().filter(|after| *after != before);
+        after.map(|_| lines)
+    }
+}
+
+impl Simulation {
+    /// Returns the step of an action; an empty step if the simulation stopped before it.
+    pub fn step(&self, index: usize) -> &Step {
+        static NOTHING: Step = Step {
+            before: None,
+            after: None,
+            positions: Vec::new(),
+            provisional: false,
+            removed: false,
+            case_collision: None,
+            outside_context: false,
+            wrong: false,
+        };
+
+        self.steps.get(index).unwrap_or(&NOTHING)
+    }
+
+    /// Returns the labels of the correct actions, which the model is asked to repeat unchanged.
+    pub fn correct_actions(&self, plan: &Plan) -> Vec<String> {
+        let correct = plan
+            .actions
+            .iter()
+            .zip(&self.steps)
+            .filter(|(_, step)| !step.wrong);
+        correct.map(|(action, _)| label(action)).collect()
+    }
+}
+
+/// Simulates a parsed plan. Mistakes that the parser reports are not checked again. Fails only if
+/// the snapshot is unreadable; a wrong plan is in the result.
+pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
+    let simulation = simulate(plan, facts)?;
+    Ok(Simulation {
+        diagnostics: in_order(simulation.diagnostics),
+        ..simulation
+    })
+}
+
+/// Like [`validate`], for a plan that the user changed and that the parser has not seen.
+pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
+    let mut simulation = simulate(plan, facts)?;
+    check_nul(plan, &mut simulation);
+    Ok(Simulation {
+        diagnostics: in_order(simulation.diagnostics),
+        ..simulation
+    })
+}
+
+fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
+    Ok(validate_actions(plan, facts)?.simulation)
+}
+
+/// Like [`validate`], and also returns the final state of each path that the plan writes.
+pub fn written(
+    plan: &Plan,
+    facts: &dyn Facts,
+) -> anyhow::Result<(Simulation, BTreeMap<RepoPath, Option<FileState>>)> {
+    let validator = validate_actions(plan, facts)?;
+    Ok((validator.simulation, validator.files.into_written()))
+}
+
+fn validate_actions<'a>(plan: &'a Plan, facts: &'a dyn Facts) -> anyhow::Result<Validator<'a>> {
+    let mut validator = Validator {
+        plan,
+        files: SimulatedFiles::new(facts, plan)?,
+        simulation: Simulation::default(),
+    };
+    check_memos(&mut validator);
+    for action in &plan.actions {
+        validator.simulation.steps.push(Step {
+            provisional: validator.files.unknown_after_command
+                && action.kind.worktree_path().is_some(),
+            ..Step::default()
+        });
+        if check_name(&mut validator, action)? {
+            action.kind.check(&mut validator, action)?;
+            git_file::check(&mut validator, action);
+        }
+    }
+
+    check_handover_order(&mut validator);
+    Ok(validator)
+}
+
+/// Returns the name of an action for messages: `EDIT src/a.rs`.
+pub fn label(action: &Action) -> String {
+    let target = action.kind.target();
+    let rendered = sanitize_line(&target);
+    let short: String = rendered.chars().take(MAX_LABEL).collect();
+    let ellipsis = if short.len() < rendered.len() {
+        "…"
+    } else {
+        ""
+    };
+    format!("{} {short}{ellipsis}", action.kind.name())
+        .trim_end()
+        .to_owned()
+}
+
+/// A mistake before its position, and whether it is reported, are known.
+pub struct Mistake {
+    message: String,
+    hint: Option<String>,
+}
+
+impl Mistake {
+    /// Creates a mistake with a hint.
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Mistake {
+        Mistake {
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
+    }
+}
+
+/// State of the simulation.
+pub struct Validator<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The simulated files.
+    pub files: SimulatedFiles<'a>,
+    /// Results so far.
+    pub simulation: Simulation,
+}
+
+impl Validator<'_> {
+    /// Returns the step of the current action.
+    pub fn step(&mut self) -> &mut Step {
+        self.simulation
+            .steps
+            .last_mut()
+            .expect("a step was pushed before its action was judged")
+    }
+
+    /// Reports a mistake that no command can fix.
+    pub fn refuse(&mut self, action: &Action, line: usize, mistake: Mistake) {
+        self.step().wrong = true;
+        let (message, hint) = (mistake.message, mistake.hint);
+        self.simulation.diagnostics.push(Diagnostic {
+            line,
+            action: label(action),
+            message,
+            hint,
+        });
+    }
+
+    /// Reports a mistake unless an earlier EXECUTE could fix it.
+    pub fn refuse_unless_fixable(&mut self, action: &Action, line: usize, mistake: Mistake) {
+        if self.files.unknown_after_command {
+            self.step().provisional = true;
+        } else {
+            self.refuse(action, line, mistake);
+        }
+    }
+}
+
+/// Returns the mistake of a line in some text of a plan.
+pub fn elision_mistake(subject: &str, line: &str) -> Mistake {
+    Mistake::new(
+        format!("{subject} leaves out code: \"{}\"", quote(line)),
+        "the text is written as it is; write out every line, or FIND only the lines that change",
+    )
+}
+
+fn check_memos(validator: &mut Validator<'_>) {
+    let mut first_uses: BTreeMap<&str, &MemoChange> = BTreeMap::new();
+    let memos = validator.files.facts.memos();
+    for change in &validator.plan.memos {
+        let exists = memos.contains(&change.text);
+        let mistake = match (first_uses.get(change.text.as_str()), change.verb) {
+            (Some(first), verb) if first.verb == verb => Some((
+                format!("the memo is named twice, first at line {}", first.line),
+                "keep one line",
+            )),
+            (Some(first), _) => Some((
+                format!(
+                    "the memo is added and removed, first at line {}",
+                    first.line
+                ),
+                "keep only the line that you want",
+            )),
+            (None, Verb::Add) if exists => {
+                Some(("the memo already exists".to_owned(), "leave the line out"))
+            }
+            (None, Verb::Remove) if !exists => Some((
+                "there is no such memo".to_owned(),
+                "copy the memo that you want to remove word for word",
+            )),
+            (None, _) => None,
+        };
+
+        first_uses.entry(&change.text).or_insert(change);
+        if let Some((message, hint)) = mistake {
+            let message = format!("{message}: `{}`", sanitize_line(&change.text));
+            validator.simulation.diagnostics.push(Diagnostic {
+                line: change.line,
+                action: String::new(),
+                message,
+                hint: Some(hint.to_owned()),
+            });
+        }
+    }
+}
+
+/// Validates the part of a path that does not exist yet. Returns
+/// whether it can be judged further.
+fn check_name(validator: &mut Validator<'_>, action: &Action) -> anyhow::Result<bool> {
+    let kind = &action.kind;
+    let cwd = kind.command().and_then(|command| command.cwd.as_ref());
+    let Some(path) = kind.worktree_path().or(cwd) else {
+        return Ok(true);
+    };
+    let Err(error) = path.fit_for_new(existing_prefix(validator, path)?) else {
+        return Ok(true);
+    };
+
+    // Only an existing file can have such a name.
+    let message = format!("{error}: \"{}\"", quote(path.as_str()));
+    let hint =
+        "write `[path/from/root](/path/from/root)`, text and destination alike, inside the project";
+    validator.refuse(action, action.line, Mistake::new(message, hint));
+    Ok(false)
+}
+
+/// Returns the length of the existing prefix of a path.
+fn existing_prefix(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Result<usize> {
+    let names = std::iter::once(path.as_str()).chain(path.ancestors());
+    for name in names {
+        let parsed = RepoPath::parse(name).expect("the directory above a checked path is one");
+        if validator.files.look_up(&parsed)? != Lookup::Absent {
+            return Ok(name.len());
+        }
+    }
+    Ok(0)
+}
+
+fn check_nul(plan: &Plan, simulation: &mut Simulation) {
+    for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
+        let Some(part) = action.kind.text_with_nul() else {
+            continue;
+        };
+        step.wrong = true;
+        step.after = None;
+        let message = format!("{part} has a NUL character");
+        let hint = Some("make binary files with EXECUTE, as with `base64 -d`".to_owned());
+
+        simulation.diagnostics.push(Diagnostic {
+            line: action.line,
+            action: label(action),
+            message,
+            hint,
+        });
+    }
+}
+
+fn check_handover_order(validator: &mut Validator<'_>) {
+    let plan = validator.plan;
+    let leaving: Vec<usize> = (0..plan.actions.len())
+        .filter(|&n| plan.actions[n].kind.hands_over())
+        .collect();
+    let mut refuse = |n: usize, message: String, hint: &str| {
+        let action = &plan.actions[n];
+        validator.simulation.steps[n].wrong = true;
+        validator.simulation.diagnostics.push(Diagnostic {
+            line: action.line,
+            action: label(action),
+            message,
+            hint: Some(hint.to_owned()),
+        });
+    };
+
+    for &n in leaving.iter().skip(1) {
+        let first = &plan.actions[leaving[0]];
+        refuse(
+            n,
+            format!("the plan hands over twice, first at line {}", first.line),
+            "keep one INVOKE or CONCLUDE",
+        );
+    }
+
+    // Two hand-overs are reported above.
+    if let Some(&n) = leaving
+        .first()
+        .filter(|&&n| n + 1 < plan.actions.len() && leaving.len() == 1)
+    {
+        let name = plan.actions[n].kind.name();
+        refuse(
+            n,
+            format!("{name} is not the last action"),
+            "put it at the end: nothing of this plan runs after it",
+        );
+    }
+}
+
+/// Hint if no similar name exists.
+const STRUCTURE_HINT: &str = "the project structure in the input lists what exists";
+
+/// Reports a missing resource. Whether a page is reachable shows only when it is fetched.
+pub fn check_resource_exists(
+    validator: &mut Validator<'_>,
+    action: &Action,
+    resource: &Resource,
+) -> anyhow::Result<()> {
+    match resource {
+        Resource::Url(_) => {}
+        Resource::File(path) => {
+            if let Some(mistake) = missing_resource(validator, path)? {
+                validator.refuse_unless_fixable(action, action.line, mistake);
+            }
+        }
+        Resource::Artifact(_) if validator.files.facts.has_artifact(resource) => {}
+        Resource::Artifact(_) => {
+            let message = format!(
+                "there is no artifact `{}`",
+                sanitize_line(&resource.to_string())
+            );
+            validator.refuse(
+                action,
+                action.line,
+                Mistake::new(message, "name an executed turn and one of its files"),
+            );
+        }
+    }
+
+    Ok(())
+}
+
+fn missing_resource(validator: &Validator<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>> {
+    let rendered = sanitize_line(path.as_str());
+    let entry = validator.files.look_up(path)?;
+    Ok(match entry {
+        Lookup::File(_) | Lookup::Dir => None,
+        Lookup::Absent => {
+            let names = validator.files.names_like(path)?;
+            let names: Vec<String> = names
+                .iter()
+                .map(|name| format!("`{}`", sanitize_line(name)))
+                .collect();
+            let hint = if names.is_empty() {
+                STRUCTURE_HINT.to_owned()
+            } else {
+                format!("there is {}", names.join(" and "))
+            };
+
+            Some(Mistake::new(format!("there is no file `{rendered}`"), hint))
+        }
+        Lookup::Other(_) | Lookup::Blocked(..) => {
+            let obstacle = validator.files.obstacle(path, &entry)?.unwrap_or_default();
+            let destination = validator.files.destination(path, &entry)?;
+            let hint = destination.map_or_else(
+                || "name the file itself".to_owned(),
+                |path| format!("name `{}`, to which it leads", sanitize_line(path.as_str())),
+            );
+            Some(Mistake::new(format!("`{rendered}` {obstacle}"), hint))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

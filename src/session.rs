@@ -1,0 +1,23 @@
+//! Sessions: turns as commits, and their storage.
+//!
+//! Everything about a turn is a file in its commit. Only `store` moves a session's refs. `journal`
+//! records an operation between the ref and the user's files, so it can be completed after a crash.
+
+pub mod artifact;
+pub mod draft;
+pub mod feedback;
+pub mod input;
+pub mod journal;
+pub mod limited;
+
+pub mod meta;
+pub mod name;
+pub mod publication;
+pub mod record;
+pub mod report;
+pub mod requests;
+pub mod signature;
+pub mod store;
+pub mod transition;
+pub mod turn;
+pub mod verify;

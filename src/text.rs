@@ -1,0 +1,100 @@
+//! Text processing: paths, fences, Markdown structure, edits, diffs.
+//!
+//! Pure: does not read files, the clock or the environment.
+
+pub mod context_list;
+
+pub mod diff;
+pub mod edit;
+pub mod elision;
+pub mod fence;
+pub mod git_file;
+mod home_path;
+pub mod json_edit;
+mod key_shape;
+pub mod language;
+pub mod leak;
+
+pub mod link;
+pub mod markdown;
+pub mod near;
+pub mod path;
+pub mod path_alias;
+
+pub mod resource;
+pub mod sanitize;
+pub mod secret;
+pub mod shell_word;
+pub mod transplant;
+pub mod yaml;
+
+/// Returns a short hash of a text, in hexadecimal.
+pub fn digest(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Formats a number with its noun: `1 file`, `2 files`.
+pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let end = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{end}")
+}
+
+/// Formats a size: `1.5 KiB`.
+pub fn sized(bytes: u64) -> String {
+    let mut size = bytes as f64;
+    for unit in ["B", "KiB", "MiB"] {
+        if size < 1024.0 {
+            return if unit == "B" {
+                format!("{bytes} B")
+            } else {
+                format!("{size:.1} {unit}")
+            };
+        }
+        size /= 1024.0;
+    }
+
+    format!("{size:.1} GiB")
+}
+
+/// Truncates a text to `most` bytes and appends a note.
+pub fn beginning(text: &str, most: usize) -> std::borrow::Cow<'_, str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let mut ends = (0..=most).rev();
+    let end = ends.find(|&at| text.is_char_boundary(at));
+    format!("{}\n(cut here)", &text[..end.unwrap_or_default()]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beginning_ends_with_a_whole_character() {
+        assert_eq!(beginning("short", 5), "short");
+        assert_eq!(beginning("a\u{e9}b", 2), "a\n(cut here)");
+    }
+
+    #[test]
+    fn sizes_are_shown_in_the_unit_that_fits() {
+        assert_eq!(
+            [0, 1023, 1536, 5 << 20, 3 << 40].map(sized),
+            ["0 B", "1023 B", "1.5 KiB", "5.0 MiB", "3072.0 GiB"]
+        );
+    }
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        assert_eq!(
+            [counted(0, "file"), counted(1, "file"), counted(2, "file")],
+            ["0 files", "1 file", "2 files"]
+        );
+    }
+}

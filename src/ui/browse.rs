@@ -1,0 +1,62 @@
+//! `teddy browse`: sessions and turns on a full screen or line by line.
+//!
+//! [`browser`] holds the state and reacts to keys, without a terminal. [`draw`] renders it,
+//! [`source`] reads the repository in two threads, and [`screen`] connects the three. Actions that
+//! change something ([`action`]) are run by the caller, with the same previews and questions as the
+//! commands.
+
+pub mod browser;
+
+pub mod draw;
+
+pub mod linear;
+
+pub mod screen;
+pub mod source;
+
+pub mod tree;
+pub mod turn_view;
+
+use crate::session::name::SessionName;
+use crate::workflow::view::turn_page::ChangedFile;
+
+/// A turn as the user names it, `session:number`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnAddress {
+    /// Name of the session.
+    pub session: SessionName,
+    /// Number of the turn in the session.
+    pub number: u64,
+}
+
+impl std::fmt::Display for TurnAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.session, self.number)
+    }
+}
+
+/// An action on a turn, a file or the clipboard.
+#[derive(Debug, Clone)]
+pub enum BrowseAction {
+    /// Start a session at a turn.
+    Branch(TurnAddress),
+    /// Undo the turns after this one.
+    Undo(TurnAddress),
+    /// Restore the files to a turn.
+    Restore(TurnAddress),
+    /// Land this turn, or all turns that have not landed.
+    Land(TurnAddress),
+    /// Open a file as of a turn.
+    Open(Box<ChangedFile>),
+    /// Copy text to the clipboard.
+    Copy(String),
+}
+
+/// Carries out actions for the browser.
+pub trait BrowseActions {
+    /// Runs an action, with the terminal in its normal mode. Returns the message to show.
+    fn carry_out(&mut self, action: BrowseAction) -> String;
+}
+
+#[cfg(test)]
+mod sample;

@@ -1,0 +1,57 @@
+//! Workflows: one module for each thing that a user does. They neither parse arguments nor print.
+//!
+//! Shared services have modules of their own: [`context`] assembles the model's input, [`model`]
+//! chooses and asks models, [`validation`] validates plans, [`confine`] builds sandbox policies.
+//!
+//! The user is a `&mut dyn user::User`, so that workflows run the same in tests, in CI and in a
+//! terminal.
+
+pub mod act;
+
+pub mod archive;
+pub mod ask;
+
+pub mod bisect;
+pub mod blame;
+pub mod chains;
+pub mod change;
+pub mod compare;
+pub mod confine;
+pub mod context;
+pub mod demo;
+pub mod doctor;
+pub mod dry_run;
+pub mod du;
+pub mod execute;
+pub mod fetch;
+pub mod find;
+pub mod gc;
+pub mod hint;
+pub mod history;
+pub mod hooks;
+pub mod land;
+pub mod lifecycle;
+pub mod log;
+pub mod model;
+
+pub mod paths;
+pub mod pick;
+pub mod plan;
+pub mod project;
+pub mod push;
+pub mod race;
+pub mod record;
+pub mod replay;
+pub mod restore;
+pub mod resume;
+pub mod retry;
+pub mod setup;
+
+pub mod sum;
+pub mod summary;
+mod trial;
+pub mod trust;
+pub mod user;
+pub mod validation;
+pub mod verify;
+pub mod view;

@@ -1,0 +1,504 @@
+//! Acting models: a model edits files in the session's worktree, and the plan is written from its
+//! changes.
+//!
+//! Other code sees it as a model that answers with a plan. Everything that the plan cannot express
+//! (transcript, raw bytes, conversation id) is collected in an [`ActedRecord`] for the turn.
+
+mod difference;
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::git::diff;
+use crate::git::worktree::SessionWorktree;
+use crate::host::interrupt;
+use crate::host::supervisor::Launcher;
+use crate::model::acting::transcript::render_transcript;
+use crate::model::acting::{
+    ActingModel, AgentFailure, AgentHost, AgentProgress, AgentResult, AgentTask, PermissionAnswer,
+    PermissionDecision, PermissionGiver, PermissionQuestion,
+};
+use crate::model::prompt::ACTING;
+use crate::model::{Finish, ModelAnswer, ModelError, ModelRequest};
+use crate::session::artifact::{self, Artifacts};
+use crate::session::draft::Draft;
+use crate::session::meta::{Acted, Status};
+use crate::session::turn::Turn;
+use crate::text::beginning;
+use crate::text::fence::fence_for;
+use crate::text::path::lossy;
+use crate::text::sanitize::sanitize_line;
+use crate::workflow::confine;
+use crate::workflow::execute::prepare::{Reach, RunEnv};
+use crate::workflow::execute::stage::{AgentWorktree, WorktreeResult};
+use crate::workflow::model::budget::{ActingEnv, BudgetSlice};
+use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
+use crate::workflow::user::{Choice, Event, User};
+use crate::workspace::snapshot::RecordedFiles;
+
+/// Several parts of a request talk to the user, one at a time.
+pub type SharedUser<'u> = RefCell<&'u mut dyn User>;
+
+/// The environment in which an acting model runs, and what it leaves for the turn.
+pub struct WorktreeEnv<'a, 'u> {
+    /// The project.
+    pub project: &'a Project,
+    /// Newest turn of the session.
+    pub tip: &'a Turn,
+    /// The user's files, of which the model gets a copy.
+    pub recorded: &'a RecordedFiles,
+    /// Receives progress and prompts.
+    pub user: &'a SharedUser<'u>,
+    /// By-products for the turn.
+    pub record: RefCell<ActedRecord>,
+}
+
+/// By-products of an acting model, besides its plan.
+#[derive(Debug, Default)]
+pub struct ActedRecord {
+    /// JSON lines.
+    transcript: Vec<u8>,
+    /// The prompt that was sent instead of the input; `None` unless a conversation was resumed.
+    sent_prompt: Option<String>,
+    /// Contents that the plan refers to by artifact name.
+    contents: Vec<(String, Vec<u8>)>,
+    is_made: bool,
+    /// Cost in dollars of work that produced no plan.
+    lost: f64,
+    /// The program that ran.
+    pub acted: Option<Acted>,
+    /// An error of our own with its hint; the model error carries only the text.
+    pub trouble: Option<anyhow::Error>,
+}
+
+impl ActedRecord {
+    /// Moves the by-products into a draft.
+    pub fn keep_in(&mut self, draft: &mut Draft) {
+        let artifacts = &mut draft.artifacts;
+        if !self.transcript.is_empty() {
+            let transcript = std::mem::take(&mut self.transcript);
+            artifacts.insert(artifact::TRANSCRIPT_TEXT, render_transcript(&transcript));
+            artifacts.insert(artifact::TRANSCRIPT, transcript);
+        }
+
+        if let Some(prompt) = self.sent_prompt.take() {
+            artifacts.insert(artifact::RESUMED_PROMPT, prompt);
+        }
+        for (name, bytes) in self.contents.drain(..) {
+            artifacts.insert(&name, bytes);
+        }
+
+        if self.lost > 0.0 {
+            draft.meta.spent = Some(draft.meta.spent.unwrap_or_default() + self.lost);
+        }
+        draft.meta.made = self.is_made;
+        draft.meta.acted = self.acted.take().or(draft.meta.acted.take());
+    }
+}
+
+impl ActingEnv for WorktreeEnv<'_, '_> {
+    /// On failure the transcript is kept and the changes are discarded.
+    fn act(
+        &self,
+        model: &dyn ActingModel,
+        request: &ModelRequest,
+        budget: BudgetSlice<'_>,
+    ) -> Result<ModelAnswer, ModelError> {
+        let name = self.tip.session.dir_name();
+        let artifacts = Artifacts::default();
+        let env = RunEnv {
+            name: &name,
+            tip: self.tip,
+            before: self.recorded.commit,
+            tree: self.recorded.tree,
+            // An agent always works in a copy (docs/decisions/0027-worktrees.md).
+            users_own: false,
+            reach: Reach::AsConfigured,
+            artifacts: &artifacts,
+        };
+
+        report_agent_settings(self).map_err(|error| self.trouble(error))?;
+        let opened = AgentWorktree::open(self.project, env, &mut **self.user.borrow_mut());
+        let opened = opened.map_err(|error| self.trouble(error))?;
+        let worked = self.work(model, request, budget, opened.worktree());
+        // Even if the model failed, so that the worktree's git directory is removed.
+        let result = opened.close();
+        let worked = worked?;
+        let cost = budget.used(worked.usage, worked.cost);
+        let result = result.map_err(|error| self.trouble(error));
+        let proposed = result.and_then(|result| self.propose(model, worked, &result));
+        if proposed.is_err() {
+            self.record.borrow_mut().lost = cost;
+        }
+        proposed
+    }
+}
+
+impl WorktreeEnv<'_, '_> {
+    fn work(
+        &self,
+        model: &dyn ActingModel,
+        request: &ModelRequest,
+        budget: BudgetSlice<'_>,
+        worktree: &SessionWorktree,
+    ) -> Result<AgentResult, ModelError> {
+        let launcher = self
+            .launcher(model, worktree)
+            .map_err(|error| self.trouble(error))?;
+        let is_confined = launcher.policy.is_some();
+        let policy = launcher.policy.as_ref();
+        let variables = policy.map(|policy| confine::cache_variables(self.project, policy));
+        let conversation = EarlierTalk::of(self.tip, model.name(), &worktree.path);
+        let further = conversation.as_ref().map(|it| it.further(self, request));
+        let further = further.transpose().map_err(|error| self.trouble(error))?;
+        let text = first(request);
+
+        let task = AgentTask {
+            text: &text,
+            message: &request.message,
+            dir: &worktree.path,
+            launcher,
+            variables: variables.unwrap_or_default(),
+            conversation: conversation.map(|conversation| conversation.id),
+            further: further.as_deref(),
+            limits: model.limits(),
+            is_confined,
+        };
+        let mut host = WatchingUser::new(self.user, model.name(), budget);
+        let worked = model.act(&task, &mut host);
+        let exceeded = host.is_over_budget();
+
+        let aliases = confine::aliases(self.project, &worktree.path);
+        match worked {
+            Ok(mut result) => {
+                result.message = aliases.replace(&result.message).into_owned();
+                result.transcript = aliases.replace_bytes(&result.transcript);
+                self.keep(&result, worktree);
+                self.record.borrow_mut().sent_prompt = further.filter(|_| result.resumed);
+                Ok(result)
+            }
+            Err(mut failure) => {
+                failure.work.transcript = aliases.replace_bytes(&failure.work.transcript);
+                Err(self.keep_failure(*failure, exceeded, budget))
+            }
+        }
+    }
+
+    /// The program is confined like commands, except that it has network access and its own state
+    /// directories.
+    fn launcher(
+        &self,
+        model: &dyn ActingModel,
+        worktree: &SessionWorktree,
+    ) -> anyhow::Result<Launcher> {
+        let policy = confine::policy_for_agent(self.project, worktree, &model.needs().state)?;
+        let launcher = Launcher::new(policy).context("starting the agent")?;
+        // The program holds the lock as long as it runs, so that recovery does not touch the
+        // worktree while it outlives TeDDy.
+        Ok(launcher.holding(self.project.commands_lock(&self.tip.session.dir_name())))
+    }
+
+    fn keep(&self, result: &AgentResult, worktree: &SessionWorktree) {
+        let mut record = self.record.borrow_mut();
+        record.transcript.clone_from(&result.transcript);
+        let agent = result.agent.clone().unwrap_or_default();
+        let non_empty = |text: String| (!text.is_empty()).then_some(text);
+        record.acted = Some(Acted {
+            program: non_empty(agent.name),
+            version: non_empty(agent.version),
+            worktree: result
+                .conversation
+                .is_some()
+                .then(|| name_of(&worktree.path)),
+            conversation: result.conversation.clone(),
+            resumed: result.resumed,
+        });
+    }
+
+    fn keep_failure(
+        &self,
+        failure: AgentFailure,
+        exceeded: bool,
+        budget: BudgetSlice<'_>,
+    ) -> ModelError {
+        let mut record = self.record.borrow_mut();
+        record.lost = budget.used(failure.work.usage, failure.work.cost);
+        record.transcript = failure.work.transcript;
+        record.acted = Some(Acted::default());
+        if exceeded {
+            return ModelError::BudgetExceeded {
+                budget: budget.remaining,
+            };
+        }
+        failure.error
+    }
+
+    fn propose(
+        &self,
+        model: &dyn ActingModel,
+        worked: AgentResult,
+        result: &WorktreeResult,
+    ) -> Result<ModelAnswer, ModelError> {
+        let leaves = &model.needs().leaves;
+        let planned = difference::plan_from(self, &worked.message, (result, leaves));
+        let planned = planned.map_err(|error| self.trouble(error))?;
+        let mut record = self.record.borrow_mut();
+        record.contents = planned.taken_bytes;
+        record.is_made = true;
+
+        let agent = worked.agent.unwrap_or_default();
+        let answered = format!("{} {}", agent.name, agent.version);
+        Ok(ModelAnswer {
+            text: planned.text,
+            model: answered.trim().to_owned(),
+            usage: worked.usage,
+            cost: worked.cost,
+            finish: Finish::Stop,
+        })
+    }
+
+    fn trouble(&self, error: anyhow::Error) -> ModelError {
+        let detail = format!("{error:#}");
+        self.record.borrow_mut().trouble = Some(error);
+        ModelError::Io {
+            action: "letting the agent work".to_owned(),
+            detail,
+        }
+    }
+}
+
+/// The whole prompt, for a program that starts without a conversation.
+fn first(request: &ModelRequest) -> String {
+    let request = ModelRequest {
+        system: ACTING.to_owned(),
+        ..request.clone()
+    };
+    request.full_text()
+}
+
+fn fenced(text: &str) -> String {
+    let fence = fence_for(text, 4);
+    format!("{fence}\n{}\n{fence}\n", text.trim_end())
+}
+
+// Resumes the conversation of an acting model.
+//
+// Only if the previous turn was made by the same model in the same worktree. The prompt then
+// starts with the outcome of its last changes, because the files can differ from what the program
+// remembers.
+
+const MAX_EARLIER_REPORT: usize = 64 << 10;
+
+const MAX_NAMED_FILES: usize = 100;
+
+struct EarlierTalk {
+    /// Conversation id assigned by the program.
+    pub id: String,
+}
+
+impl EarlierTalk {
+    /// `None` if the previous turn used another model or worktree.
+    fn of(tip: &Turn, model: &str, worktree: &Path) -> Option<EarlierTalk> {
+        let requested = tip.meta.model.as_ref().map(|model| model.asked.as_str());
+        let acted = tip.meta.acted.as_ref()?;
+        let recorded = acted.worktree.as_deref()?;
+        // Earlier versions recorded the path itself.
+        let is_here = recorded == name_of(worktree) || Some(recorded) == worktree.to_str();
+        let id = acted.conversation.clone()?;
+        (requested == Some(model) && is_here).then_some(EarlierTalk { id })
+    }
+
+    /// The prompt for a resumed conversation: the outcome of the last changes, edits by the user
+    /// since, and the message.
+    fn further(&self, env: &WorktreeEnv<'_, '_>, request: &ModelRequest) -> anyhow::Result<String> {
+        let mut text = format!("# Your last changes\n\n{}\n", describe_outcome(env.tip));
+        // If everything was applied as proposed, the report tells the model nothing new.
+        if !is_applied_unchanged(env)? {
+            let report = env.tip.text(&env.project.repository, artifact::REPORT)?;
+            let report = report.unwrap_or_default();
+            let report = beginning(&report, MAX_EARLIER_REPORT);
+            text.push_str(&format!(
+                "\nThe report on them, with what the user changed or switched off:\n\n{}",
+                fenced(&report)
+            ));
+        }
+
+        text.push_str(&changes_since(env)?);
+        text.push_str(&format!("\n# Message\n\n{}\n", request.message.trim_end()));
+        Ok(text)
+    }
+}
+
+/// Names a worktree in a turn, without the path, which contains the user's name.
+fn name_of(worktree: &Path) -> String {
+    crate::text::digest(&worktree.to_string_lossy())
+}
+
+fn describe_outcome(tip: &Turn) -> &'static str {
+    match tip.meta.status {
+        Status::Executed => {
+            "The user has looked at them, and what they approved is in the files of this folder."
+        }
+        Status::Declined => "The user did not want them: none of them is in the files any more.",
+        Status::Failed => "They were carried out in part; the files are as the report says.",
+        _ => "They were not carried out: none of them is in the files any more.",
+    }
+}
+
+fn is_applied_unchanged(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<bool> {
+    let approved = env.tip.text(&env.project.repository, artifact::APPROVED)?;
+    Ok(env.tip.meta.status == Status::Executed && approved.is_none())
+}
+
+fn changes_since(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<String> {
+    let Some(workspace) = &env.tip.meta.workspace else {
+        return Ok(String::new());
+    };
+    let repository = &env.project.repository;
+    let after = repository.commit(workspace.after)?.tree;
+    let changed = diff::changes(repository, after, env.recorded.tree)?;
+    if changed.is_empty() {
+        return Ok(String::new());
+    }
+
+    let listed = changed.iter().take(MAX_NAMED_FILES);
+    let mut list: String = listed
+        .map(|change| format!("- {}\n", sanitize_line(&lossy(&change.path))))
+        .collect();
+    if changed.len() > MAX_NAMED_FILES {
+        list.push_str(&format!("- and {} more\n", changed.len() - MAX_NAMED_FILES));
+    }
+    Ok(format!(
+        "\nThese files are not as you left them; read them again before you change them:\n\n{list}"
+    ))
+}
+
+// Warns about agent settings in the repository: hooks, plugins and servers that take effect when
+// an agent works in it.
+//
+// Their author controls part of what the agent does, with its network access and login.
+
+/// Files that known agents read from a project and that can start programs.
+const AGENT_SETTINGS: [&str; 12] = [
+    ".aider.conf.yml",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/config.toml",
+    ".codex/hooks.json",
+    ".gemini/settings.json",
+    ".mcp.json",
+    ".opencode/plugin",
+    ".opencode/plugins",
+    ".qwen/settings.json",
+    "opencode.json",
+    "opencode.jsonc",
+];
+
+fn report_agent_settings(env: &WorktreeEnv<'_, '_>) -> anyhow::Result<()> {
+    let repository = &env.project.repository;
+    let mut paths = Vec::new();
+    for path in AGENT_SETTINGS {
+        if repository
+            .entry(env.recorded.tree, path.as_bytes())?
+            .is_some()
+        {
+            paths.push(path.to_owned());
+        }
+    }
+
+    if !paths.is_empty() {
+        let notice = Notice::AgentSettings(paths);
+        env.user.borrow_mut().report(Event::Notice(notice));
+    }
+    Ok(())
+}
+
+/// Answers to a permission prompt. The order is that of `permission`.
+const PERMISSION_CHOICES: [Choice<'static>; 3] = [
+    Choice {
+        key: 'y',
+        label: "(y)es, this time",
+    },
+    Choice {
+        key: 'a',
+        label: "(a)lways in this turn",
+    },
+    Choice {
+        key: 'n',
+        label: "(n)o",
+    },
+];
+
+/// Forwards events of the program to the user and stops it when its budget is used up.
+struct WatchingUser<'a, 'u> {
+    user: &'a SharedUser<'u>,
+    name: &'a str,
+    budget: BudgetSlice<'a>,
+    exceeded: bool,
+}
+
+impl<'a, 'u> WatchingUser<'a, 'u> {
+    fn new(
+        user: &'a SharedUser<'u>,
+        name: &'a str,
+        budget: BudgetSlice<'a>,
+    ) -> WatchingUser<'a, 'u> {
+        WatchingUser {
+            user,
+            name,
+            budget,
+            exceeded: false,
+        }
+    }
+
+    fn is_over_budget(&self) -> bool {
+        self.exceeded
+    }
+}
+
+impl AgentHost for WatchingUser<'_, '_> {
+    fn progress(&mut self, progress: AgentProgress<'_>) {
+        if let AgentProgress::Used { usage, cost } = &progress {
+            self.exceeded |= self.budget.used(*usage, *cost) > self.budget.remaining;
+        }
+        self.user.borrow_mut().report(Event::Working {
+            model: self.name,
+            progress: &progress,
+        });
+    }
+
+    fn permission(&mut self, question: &PermissionQuestion) -> PermissionAnswer {
+        let mut user = self.user.borrow_mut();
+        if user.approves_unseen() {
+            return permission_answer(PermissionDecision::Once, PermissionGiver::Beforehand);
+        }
+
+        let mut text = format!("{} asks: {}", self.name, question.title);
+        for line in &question.detail {
+            text.push_str(&format!("\n  {line}"));
+        }
+        let decision = match user.choose(&text, &PERMISSION_CHOICES) {
+            Ok(Some(0)) => PermissionDecision::Once,
+            Ok(Some(1)) => PermissionDecision::Always,
+            Ok(Some(_)) => PermissionDecision::No,
+            // An interrupted prompt also returns `None` or an error. Report it as cancelled, not as
+            // a refusal.
+            Ok(None) | Err(_) if interrupt::requested() => PermissionDecision::Cancelled,
+            Ok(None) | Err(_) => {
+                return permission_answer(PermissionDecision::No, PermissionGiver::Nobody);
+            }
+        };
+        permission_answer(decision, PermissionGiver::Person)
+    }
+
+    fn stopped(&self) -> bool {
+        self.exceeded || interrupt::requested()
+    }
+}
+
+fn permission_answer(decision: PermissionDecision, by: PermissionGiver) -> PermissionAnswer {
+    PermissionAnswer { decision, by }
+}

@@ -1,0 +1,256 @@
+//! Exports and imports sessions as git bundles with a manifest (`docs/formats/bundle.md`).
+
+pub mod import;
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use crate::git::bundle::{self, BundleContents, BundleError};
+use crate::git::object::CommitId;
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::host::clock;
+use crate::host::file::UnnamedFile;
+use crate::host::file::failure;
+use crate::session::name::SessionName;
+use crate::workflow::archive;
+use crate::workflow::hint::{error_with_hint, with_hint};
+use crate::workflow::project::Project;
+
+// The manifest of a bundle, which lists its sessions, so that a reader can check them before
+// importing.
+
+/// Current version of the format.
+pub const MANIFEST_SCHEMA: u32 = 1;
+
+/// Ref of the commit that contains the manifest.
+pub const MANIFEST_REF: &str = "refs/teddy/manifest";
+
+/// File name in that commit.
+pub const MANIFEST_FILE: &str = "manifest.json";
+
+/// A larger manifest is rejected.
+const MAX_MANIFEST: u64 = 64 << 20;
+
+/// The contents of a bundle, as declared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the format.
+    pub schema: u32,
+    /// Version of TeDDy that wrote it.
+    pub teddy: String,
+    /// Creation time, RFC 3339.
+    pub made: String,
+    /// Sessions, sorted by name.
+    pub sessions: Vec<BundledSession>,
+}
+
+/// A session in a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundledSession {
+    /// Session name.
+    pub name: String,
+    /// Newest turn.
+    pub tip: CommitId,
+    /// Number of that turn.
+    pub turns: u64,
+    /// Title of that turn.
+    pub title: String,
+    /// The bundle contains a signature.
+    #[serde(default)]
+    pub signed: bool,
+    /// The bundle contains a draft.
+    #[serde(default)]
+    pub draft: bool,
+}
+
+impl BundledSession {
+    /// Describes a session, without signature and draft.
+    pub fn of(
+        repository: &Repository,
+        session: &SessionName,
+        tip: CommitId,
+    ) -> anyhow::Result<BundledSession> {
+        let turn = crate::session::turn::Turn::read(repository, session, tip)?;
+        Ok(BundledSession {
+            name: session.to_string(),
+            tip,
+            turns: turn.number(),
+            title: turn.title,
+            signed: false,
+            draft: false,
+        })
+    }
+}
+
+/// Reads the manifest from a commit.
+pub fn read_manifest(repository: &Repository, commit: CommitId) -> anyhow::Result<Manifest> {
+    let tree = repository.commit(commit)?.tree;
+    let entry = repository.entry(tree, MANIFEST_FILE.as_bytes())?;
+    let entry = entry.with_context(|| format!("it has no `{MANIFEST_FILE}`"))?;
+    let blob = crate::git::object::BlobId::of(entry.id);
+    let size = repository.blob_size(blob)?;
+    anyhow::ensure!(size <= MAX_MANIFEST, "`{MANIFEST_FILE}` is too large");
+
+    parse_manifest(&repository.blob(blob)?)
+}
+
+fn parse_manifest(text: &[u8]) -> anyhow::Result<Manifest> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema: u32,
+    }
+
+    let malformed = || format!("`{MANIFEST_FILE}` is malformed");
+    let Version { schema } = serde_json::from_slice(text).with_context(malformed)?;
+    anyhow::ensure!(
+        schema <= MANIFEST_SCHEMA,
+        "`{MANIFEST_FILE}` has the version {schema}, and this TeDDy knows {MANIFEST_SCHEMA}"
+    );
+    serde_json::from_slice(text).with_context(malformed)
+}
+
+/// Whether a bundle includes drafts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drafts {
+    /// Drafts are included.
+    Included,
+    /// Drafts are left out.
+    LeftOut,
+}
+
+/// What to do if the output file exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse to write.
+    Stays,
+    /// Replace it atomically.
+    Replaced,
+}
+
+/// Refs of the sessions to bundle, read at one moment.
+#[derive(Debug)]
+pub struct SessionBundle {
+    refs: Vec<(String, CommitId)>,
+    /// Manifest of the bundle.
+    pub manifest: Manifest,
+}
+
+/// Reads the refs of the sessions to bundle.
+pub fn collect_sessions(
+    project: &Project,
+    sessions: &[SessionName],
+    drafts: Drafts,
+) -> anyhow::Result<SessionBundle> {
+    let mut bundle = SessionBundle {
+        refs: Vec::new(),
+        manifest: Manifest {
+            schema: archive::MANIFEST_SCHEMA,
+            teddy: env!("CARGO_PKG_VERSION").to_owned(),
+            made: clock::stamp(),
+            sessions: Vec::new(),
+        },
+    };
+
+    for session in sessions {
+        bundle.add(project, session, drafts)?;
+    }
+    Ok(bundle)
+}
+
+impl SessionBundle {
+    fn add(
+        &mut self,
+        project: &Project,
+        session: &SessionName,
+        drafts: Drafts,
+    ) -> anyhow::Result<()> {
+        let (repository, store) = (&project.repository, project.store());
+        session.writable()?;
+        let tip = store.tip_id(session)?;
+        let mut entry = BundledSession::of(repository, session, tip)?;
+        self.refs.push((session.reference(), tip));
+
+        let name = session.signed_reference();
+        if refs::read_tag(repository, &name)?.is_some()
+            && let Some(tag) = refs::read_unpeeled(repository, &name)?
+        {
+            entry.signed = true;
+            self.refs.push((name, tag));
+        }
+
+        if drafts == Drafts::Included
+            && let Some(draft) = store.saved_draft(&store.tip(session)?)?
+        {
+            entry.draft = true;
+            self.refs.push((session.draft_reference(), draft.id));
+        }
+
+        self.manifest.sessions.push(entry);
+        Ok(())
+    }
+
+    /// Writes the bundle to an open file or pipe.
+    pub fn write(&self, project: &Project, out: File) -> anyhow::Result<()> {
+        let contents = BundleContents {
+            refs: &self.refs,
+            about: archive::MANIFEST_REF,
+            file: archive::MANIFEST_FILE,
+            text: &format!("{}\n", serde_json::to_string_pretty(&self.manifest)?),
+            seconds: clock::now().timestamp().as_second(),
+        };
+        bundle::write(&project.repository, &contents, out).map_err(add_bundle_hint)
+    }
+
+    /// Writes the bundle to a file that only the user can read, and returns its size. The file gets
+    /// its name once it is complete and flushed.
+    pub fn save(&self, project: &Project, path: &Path, existing: Existing) -> anyhow::Result<u64> {
+        let is_free = path.symlink_metadata().is_err();
+        if !is_free && existing == Existing::Stays {
+            return Err(file_exists_error(path));
+        }
+        anyhow::ensure!(!path.is_dir(), "`{}` is a directory", path.display());
+
+        let dir = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let dir = dir.unwrap_or(Path::new("."));
+        let during = |error: std::io::Error| failure("write", path, error);
+        // Without a name until it is complete: a crash leaves no partial bundle.
+        let unnamed = UnnamedFile::make(dir).map_err(during)?;
+        self.write(project, unnamed.file().try_clone().map_err(during)?)?;
+        unnamed.file().sync_all().map_err(during)?;
+        let size = unnamed.file().metadata().map_err(during)?.len();
+
+        let linked = match existing {
+            Existing::Replaced => unnamed.replace(path),
+            Existing::Stays => unnamed.name(path),
+        };
+        if let Err(error) = linked {
+            return Err(match error.kind() {
+                std::io::ErrorKind::AlreadyExists => file_exists_error(path),
+                _ => during(error).into(),
+            });
+        }
+
+        let synced = File::open(dir).and_then(|dir| dir.sync_all());
+        synced.with_context(|| format!("writing `{}`", path.display()))?;
+        Ok(size)
+    }
+}
+
+fn file_exists_error(path: &Path) -> anyhow::Error {
+    error_with_hint(
+        format!("`{}` already exists", path.display()),
+        "`--force` replaces it",
+    )
+}
+
+fn add_bundle_hint(error: anyhow::Error) -> anyhow::Error {
+    let hint = error.downcast_ref().and_then(BundleError::hint);
+    match hint {
+        Some(hint) => with_hint(error, hint),
+        None => error,
+    }
+}

@@ -1,0 +1,289 @@
+//! `doctor`: finds problems and risks, each with a reason and a command that fixes it.
+//!
+//! Read-only; [`fix`] applies harmless repairs. Every check is bounded in time and input size, does
+//! not trust the repository, and sends nothing that could cost money. A failing check is a finding
+//! and does not stop the others.
+
+mod machine;
+mod model;
+mod refs;
+mod sessions;
+mod settings;
+mod worktrees;
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::config::error::ConfigError;
+use crate::config::layer::{self, Layer};
+use crate::config::settings::Settings;
+use crate::git::open::OpenError;
+use crate::git::worktree;
+use crate::host::file::open_regular;
+use crate::text::sanitize::sanitize_line;
+use crate::text::shell_word::shell_word;
+use crate::workflow::project::{Project, ProjectOptions, UserDirs};
+use crate::workspace::recover::try_lock_worktree;
+
+/// Severity of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HealthState {
+    /// No problem.
+    Ok,
+    /// Harmless, but worth knowing.
+    Note,
+    /// A risk, or something that works less well than it could.
+    Warning,
+    /// Something is broken or exposed.
+    Problem,
+}
+
+/// Result of one check.
+#[derive(Debug, Clone, Serialize)]
+pub struct HealthCheck {
+    /// Group for display.
+    pub group: &'static str,
+    /// What was checked.
+    pub name: &'static str,
+    /// Severity.
+    pub state: HealthState,
+    /// What was found and why it matters.
+    pub reason: String,
+    /// How to fix it, usually a command.
+    pub remedy: Option<String>,
+    /// Whether `--fix` can repair it.
+    pub fixable: bool,
+    #[serde(skip)]
+    repair: Option<Repair>,
+}
+
+impl HealthCheck {
+    fn new(name: &'static str, state: HealthState, reason: impl Into<String>) -> HealthCheck {
+        HealthCheck {
+            group: "",
+            name,
+            state,
+            reason: reason.into(),
+            remedy: None,
+            fixable: false,
+            repair: None,
+        }
+    }
+
+    fn ok(name: &'static str, reason: impl Into<String>) -> HealthCheck {
+        HealthCheck::new(name, HealthState::Ok, reason)
+    }
+
+    fn note(name: &'static str, reason: impl Into<String>) -> HealthCheck {
+        HealthCheck::new(name, HealthState::Note, reason)
+    }
+
+    fn warning(name: &'static str, reason: impl Into<String>) -> HealthCheck {
+        HealthCheck::new(name, HealthState::Warning, reason)
+    }
+
+    fn problem(name: &'static str, reason: impl Into<String>) -> HealthCheck {
+        HealthCheck::new(name, HealthState::Problem, reason)
+    }
+
+    fn remedy(mut self, remedy: impl Into<String>) -> HealthCheck {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    fn repair(mut self, repair: Repair) -> HealthCheck {
+        self.fixable = true;
+        self.repair = Some(repair);
+        self
+    }
+}
+
+/// What to check: the machine, and the repository if there is one.
+pub struct Patient {
+    dir: PathBuf,
+    user_dirs: UserDirs,
+    settings: Settings,
+    /// The error in the settings, if they are invalid and the defaults apply.
+    mistake: Option<anyhow::Error>,
+    /// The project, or why it cannot be opened.
+    project: Result<Project, OpenError>,
+}
+
+impl Patient {
+    /// Opens as much as possible. Fails only on an invalid option of the call itself.
+    pub fn admit(
+        dir: &Path,
+        user_dirs: UserDirs,
+        options: ProjectOptions,
+    ) -> anyhow::Result<Patient> {
+        let opened = Project::open_degraded(dir, &user_dirs, &options);
+        let (project, settings, mistake) = match opened {
+            Ok((project, mistake)) => {
+                let settings = project.settings.clone();
+                (Ok(project), settings, mistake)
+            }
+            Err(error) => {
+                let (settings, mistake) = users_settings(&user_dirs, &options);
+                (Err(error), settings, mistake)
+            }
+        };
+
+        let is_of_call = |error: &ConfigError| error.is_of_call();
+        match mistake {
+            Some(error) if error.downcast_ref().is_some_and(is_of_call) => Err(error),
+            mistake => Ok(Patient {
+                dir: dir.to_owned(),
+                user_dirs,
+                settings,
+                mistake,
+                project,
+            }),
+        }
+    }
+
+    /// Runs all checks.
+    pub fn examine(&self) -> Vec<HealthCheck> {
+        // The network request runs in the background during the other checks.
+        let server_answer = model::begin(self);
+        let groups: [(&'static str, Vec<HealthCheck>); 6] = [
+            ("machine", machine::run_checks(self)),
+            ("settings", settings::run_checks(self)),
+            ("git", refs::run_checks(self)),
+            ("worktrees", worktrees::run_checks(self)),
+            ("sessions", sessions::run_checks(self)),
+            ("agents", settings::check_agents(self)),
+        ];
+        let mut checks = Vec::new();
+
+        for (group, group_checks) in groups {
+            checks.extend(in_group(group, group_checks));
+            if group == "settings" {
+                checks.extend(in_group("model", model::run_checks(self, &server_answer)));
+            }
+        }
+        checks
+    }
+}
+
+/// Sets the group and sorts by severity, worst first.
+fn in_group(group: &'static str, mut checks: Vec<HealthCheck>) -> Vec<HealthCheck> {
+    checks.sort_by_key(|check| std::cmp::Reverse(check.state));
+    for check in &mut checks {
+        check.group = group;
+    }
+    checks
+}
+
+fn users_settings(
+    user_dirs: &UserDirs,
+    options: &ProjectOptions,
+) -> (Settings, Option<anyhow::Error>) {
+    let read = || {
+        let user = Layer::read(&user_dirs.config_file)?;
+        let call = Layer::from_pairs(crate::config::error::CALL, &options.settings)?;
+        layer::merge(&[user, call])
+    };
+    match read() {
+        Ok(settings) => (settings, None),
+        Err(error) => (Settings::default(), Some(error.into())),
+    }
+}
+
+fn path_word(path: &Path) -> String {
+    shell_word(path.as_os_str().as_encoded_bytes())
+}
+
+fn display_path(path: &Path) -> String {
+    sanitize_line(&path.display().to_string()).into_owned()
+}
+
+// Implements `doctor --fix`: only harmless repairs. Deletes nothing that a user made, moves no
+// session, costs nothing.
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Repair {
+    /// Hide the refs of sessions from the decorations of `git log`.
+    HideDecoration,
+    /// Restrict a file to its owner.
+    Close(PathBuf),
+    /// Remove the record of a missing worktree.
+    ForgetWorktree(String),
+}
+
+/// Result of a repair.
+#[derive(Debug)]
+pub struct RepairOutcome {
+    /// The check that it repairs.
+    pub check: HealthCheck,
+    /// Description of the change, or the error.
+    pub result: anyhow::Result<String>,
+}
+
+impl Patient {
+    /// Applies the repairs of all checks.
+    pub fn repair(&self, checks: &[HealthCheck]) -> Vec<RepairOutcome> {
+        let repairs = checks
+            .iter()
+            .filter_map(|check| Some((check, check.repair.as_ref()?)));
+        let outcomes = repairs.map(|(check, repair)| RepairOutcome {
+            check: check.clone(),
+            result: self.apply(repair),
+        });
+        outcomes.collect()
+    }
+
+    fn apply(&self, repair: &Repair) -> anyhow::Result<String> {
+        match (repair, self.project.as_ref().ok()) {
+            (Repair::Close(file), _) => restrict_permissions(file),
+            (Repair::HideDecoration, Some(project)) => hide_decoration(project),
+            (Repair::ForgetWorktree(session), Some(project)) => forget_worktree(project, session),
+            (_, None) => anyhow::bail!("there is no repository any more"),
+        }
+    }
+}
+
+fn hide_decoration(project: &Project) -> anyhow::Result<String> {
+    let mut command = project.repository.git()?;
+    command.args(["config", "--add", "log.excludeDecoration", "refs/teddy/"]);
+    let output = command.output().context("starting git config")?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(
+        output.status.success(),
+        "git config failed: {}",
+        sanitize_line(stderr.trim())
+    );
+    Ok("set `log.excludeDecoration` to `refs/teddy/` in this repository".to_owned())
+}
+
+fn restrict_permissions(path: &Path) -> anyhow::Result<String> {
+    anyhow::ensure!(!path.is_symlink(), "`{}` is a link", display_path(path));
+    let file = open_regular(path).with_context(|| format!("opening `{}`", display_path(path)))?;
+    let mut permissions = file.metadata()?.permissions();
+    permissions.set_mode(permissions.mode() & !0o077);
+    file.set_permissions(permissions)
+        .with_context(|| format!("closing `{}`", display_path(path)))?;
+    Ok(format!("closed `{}` to others", display_path(path)))
+}
+
+fn forget_worktree(project: &Project, session: &str) -> anyhow::Result<String> {
+    let Some(_lock) = try_lock_worktree(&project.checkout(), session, "doctor") else {
+        anyhow::bail!(
+            "a process is at work in session `{}`",
+            sanitize_line(session)
+        );
+    };
+    // It can have been created again since the check.
+    let listed = worktree::session_worktrees(&project.repository);
+    let one = listed.iter().find(|one| one.session == session);
+    if one.is_some_and(|one| !one.path.exists()) {
+        worktree::remove_session_worktree(&project.repository, session)?;
+    }
+    Ok(format!(
+        "forgot the worktree of `{}`, which is gone",
+        sanitize_line(session)
+    ))
+}

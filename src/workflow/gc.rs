@@ -1,0 +1,262 @@
+//! `gc`: frees disk space by removing idle worktrees and expired undo data, and by packing objects.
+//! Deletes a session only if it is named.
+//!
+//! Everything to remove is found first, so that `--plan` runs the same code.
+
+mod expired;
+mod session;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::workflow::gc::expired::AgedSnapshots;
+use crate::workflow::gc::expired::IdleWorktrees;
+pub(in crate::workflow) use expired::{dir_size, files_below};
+pub use session::ArchivedSession;
+pub(in crate::workflow) use session::{ARCHIVE, forget};
+
+use crate::git::incoming::quarantine;
+use crate::git::object::CommitId;
+use crate::git::refs::Reference;
+use crate::git::repository::Repository;
+use crate::session::name::SessionName;
+use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
+use crate::workflow::user::{Event, User, telling};
+use crate::workflow::{confine, verify};
+use crate::workspace::recover::tidy_worktrees;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Options of a collection.
+#[derive(Debug, Clone)]
+pub struct GcOptions {
+    /// Sessions to delete.
+    pub sessions: Vec<SessionName>,
+    /// Remove worktrees that were idle for this many days.
+    pub idle_days: u32,
+    /// Remove undo data older than this many days.
+    pub undo_days: u32,
+    /// Delete sessions without a bundle.
+    pub no_bundle: bool,
+}
+
+/// What was removed, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct GcResult {
+    /// Deleted sessions.
+    pub sessions: Vec<String>,
+    /// Their bundles.
+    pub archived: Vec<ArchivedSession>,
+    /// Sessions whose worktree was removed. It is created again when needed.
+    pub worktrees: Vec<String>,
+    /// Deleted linked worktrees of git whose records were removed.
+    pub checkouts: Vec<String>,
+    /// Number of files removed from `teddy/undo`, damaged state and temporary files.
+    pub undo_files: usize,
+    /// Number of removed snapshots that no turn references.
+    pub snapshots: usize,
+    /// The caches of commands were removed.
+    pub caches: bool,
+    /// Size of removed files in bytes, without objects.
+    pub bytes: u64,
+    /// Refs that still reach something of the sessions that were deleted for good.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_by: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct RemovedWorktree {
+    session: String,
+    bytes: u64,
+}
+
+/// Frees disk space.
+pub fn gc(project: &Project, options: &GcOptions, user: &mut dyn User) -> anyhow::Result<GcResult> {
+    // The same order as in `execute`, session before repository. The reverse would deadlock.
+    let sessions: BTreeSet<_> = options.sessions.iter().collect();
+    let _session_locks = sessions
+        .iter()
+        .map(|session| project.lock_session(session, "gc"))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    // Write all bundles before the first deletion, and outside the repository lock, so that other
+    // processes can work.
+    let archived = match options.no_bundle {
+        true => Vec::new(),
+        false => sessions
+            .iter()
+            .map(|session| session::archive(project, session))
+            .collect::<anyhow::Result<Vec<_>>>()?,
+    };
+
+    let _lock = project.enter("gc", user)?;
+    let commits = deleted_commits(project, options)?;
+    for session in &sessions {
+        session::forget(project, session)?;
+    }
+
+    tidy_worktrees(&project.checkout(), &mut telling(user))?;
+    let waste = find_waste(project, options)?;
+    for session in &waste.worktrees.in_use {
+        user.report(Event::Notice(Notice::WorktreeInUse(session.clone())));
+    }
+
+    // Measure before the removal.
+    let totals = waste.summarize();
+    waste.remove(project)?;
+    // Before packing, which can prune them.
+    let held_by = session::still_held(project, &sessions, &commits)?;
+    repack(&project.repository)?;
+    Ok(GcResult {
+        sessions: sessions.iter().map(ToString::to_string).collect(),
+        archived,
+        held_by,
+        ..totals
+    })
+}
+
+/// Returns the commits of the sessions that are to be deleted for good.
+fn deleted_commits(project: &Project, options: &GcOptions) -> anyhow::Result<Vec<CommitId>> {
+    let mut commits = Vec::new();
+    for session in options.sessions.iter().filter(|_| options.no_bundle) {
+        commits.extend(session::commits(project, session)?);
+    }
+    Ok(commits)
+}
+
+/// Returns what [`gc`] would do now; does nothing and takes no lock of the repository.
+pub fn plan(project: &Project, options: &GcOptions) -> anyhow::Result<GcResult> {
+    let sessions: BTreeSet<_> = options.sessions.iter().collect();
+    let mut archived = Vec::new();
+    for session in sessions.iter().filter(|_| !options.no_bundle) {
+        archived.push(ArchivedSession {
+            session: session.to_string(),
+            file: session::free_file(project, session)?,
+            bytes: 0,
+            fault: session::fault(project, session)?,
+        });
+    }
+
+    let commits = deleted_commits(project, options)?;
+    Ok(GcResult {
+        held_by: session::still_held(project, &sessions, &commits)?,
+        sessions: sessions.iter().map(ToString::to_string).collect(),
+        archived,
+        ..find_waste(project, options)?.summarize()
+    })
+}
+
+struct Waste {
+    worktrees: IdleWorktrees,
+    caches: Option<PathBuf>,
+    /// Published refs of deleted linked worktrees.
+    checkouts: Vec<(String, Reference)>,
+    files: Vec<PathBuf>,
+    /// Untrusted leftovers of killed processes.
+    abandoned: Vec<PathBuf>,
+    snapshots: Vec<AgedSnapshots>,
+}
+
+fn find_waste(project: &Project, options: &GcOptions) -> anyhow::Result<Waste> {
+    let repository = &project.repository;
+    let worktrees = expired::find_idle_worktrees(project, options)?;
+    let caches = confine::tool_caches(project);
+    let is_old = expired::age(&caches).is_some_and(|age| age >= DAY * options.idle_days);
+    let mut abandoned = expired::find_leftovers(&quarantine::incoming_dir(repository))?;
+    abandoned.extend(expired::find_leftovers(&verify::signing_dir(repository))?);
+
+    Ok(Waste {
+        // A running command can be using the caches.
+        caches: (is_old && worktrees.in_use.is_empty()).then_some(caches),
+        worktrees,
+        checkouts: expired::missing_checkouts(project)?,
+        files: expired::old_files(repository, options.undo_days),
+        abandoned,
+        snapshots: expired::find_aged_snapshots(repository, options.undo_days)?,
+    })
+}
+
+impl Waste {
+    fn remove(&self, project: &Project) -> anyhow::Result<()> {
+        for (worktree, _lock) in &self.worktrees.idle {
+            expired::remove_worktree(project, &worktree.session)?;
+        }
+
+        // The content is untrusted, so no symlink below the directory is followed. Its parent is
+        // ours and can be reached through one.
+        if let Some(caches) = &self.caches
+            && let (Some(dir), Some(name)) = (caches.parent(), caches.file_name())
+        {
+            expired::remove_foreign(&[dir.canonicalize()?.join(name)])?;
+        }
+
+        expired::forget_checkouts(project, &self.checkouts)?;
+        expired::remove_files(&self.files)?;
+        expired::remove_foreign(&self.abandoned)?;
+        expired::forget_snapshots(&project.repository, &self.snapshots)
+    }
+
+    fn summarize(&self) -> GcResult {
+        let worktrees = self.worktrees.idle.iter().map(|(worktree, _)| worktree);
+        let bytes = worktrees.clone().map(|it| it.bytes).sum::<u64>()
+            + self.caches.as_deref().map_or(0, expired::dir_size)
+            + expired::total_size(&self.files)
+            + self
+                .abandoned
+                .iter()
+                .map(|path| expired::dir_size(path))
+                .sum::<u64>();
+        GcResult {
+            sessions: Vec::new(),
+            archived: Vec::new(),
+            worktrees: worktrees.map(|it| it.session.clone()).collect(),
+            checkouts: self
+                .checkouts
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect(),
+            undo_files: self.files.len() + self.abandoned.len(),
+            snapshots: self.snapshots.iter().map(|it| it.old).sum(),
+            caches: self.caches.is_some(),
+            bytes,
+            held_by: Vec::new(),
+        }
+    }
+}
+
+const BIG_FILE_THRESHOLD: &str = "core.bigFileThreshold=8m";
+const WINDOW_MEMORY: &str = "pack.windowMemory=128m";
+
+/// Packs loose objects and small packs. Unreachable objects are left to the user's own `git gc`.
+fn repack(repository: &Repository) -> anyhow::Result<()> {
+    let mut command = repository.git()?;
+    // git would spend minutes and gigabytes on deltas between large binaries.
+    command.args([
+        "-c",
+        BIG_FILE_THRESHOLD,
+        "-c",
+        WINDOW_MEMORY,
+        "repack",
+        "-d",
+        "-l",
+        "-q",
+    ]);
+
+    // `--geometric` does not work in partial clones: git cannot leave out promised objects then.
+    if !repository.is_partial() {
+        command.arg("--geometric=2");
+    }
+
+    let output = command.output().context("starting git repack")?;
+    anyhow::ensure!(
+        output.status.success(),
+        "git repack failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(())
+}

@@ -1,0 +1,548 @@
+//! LandingNote: what the session's turns did, without the user's own edits, as ordinary commits on a
+//! branch of the user's.
+
+pub mod error;
+mod landing_plan;
+mod landing_run;
+mod message;
+
+use std::collections::HashSet;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use self::error::CommitRefused;
+use self::landing_plan::{LandPlan, PlannedCommit};
+use self::landing_run::LandingRun;
+
+use crate::git::diff::{self, TreeChange};
+use crate::git::history::is_on_branch;
+use crate::git::land::branch::{Obstacle, Target, target};
+use crate::git::land::commit::LandingDir;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::repository::Repository;
+use crate::plan;
+use crate::session::artifact;
+use crate::session::turn::Turn;
+use crate::text::path::{lossy, lossy_paths};
+use crate::text::sanitize::sanitize_line;
+use crate::workflow::land::landing_plan::Landing;
+use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
+use crate::workflow::user::{Event, NobodyToAsk, User};
+pub use crate::workspace::landing::turns_named as turns;
+use crate::workspace::landing::{
+    self, IntendedCommit, LandingNote, MadeCommit, Recording, landed_as,
+};
+use crate::workspace::notice::{FileObstacle, obstacles};
+use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::stack::{Stacks, is_patch};
+
+/// So many files are named in a question.
+const MAX_NAMED: usize = 5;
+
+/// Where the message of a commit comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum MessageSource {
+    /// The user has said it.
+    Given(String),
+    /// A draft of the turns' titles and requests, as it is.
+    #[default]
+    Draft,
+    /// The draft, once the user has edited it.
+    Edited,
+}
+
+/// What is wanted of a landing.
+#[derive(Debug, Clone, Default)]
+pub struct LandOptions {
+    /// A turn, or a range of turns; nothing for all that have not landed.
+    pub range: Option<String>,
+    /// The message.
+    pub message: MessageSource,
+    /// A commit for each turn.
+    pub each: bool,
+    /// A new branch.
+    pub branch: Option<String>,
+    /// Only show what would be committed.
+    pub dry_run: bool,
+    /// Skip the hooks that check.
+    pub no_verify: bool,
+    /// Commit again with what a hook changed before it refused.
+    pub with_repairs: bool,
+    /// Land what the user's files lack.
+    pub anyway: bool,
+}
+
+/// What a landing did.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct LandResult {
+    /// The session.
+    pub session: String,
+    /// The branch.
+    pub branch: String,
+    /// The number of the turn that records it; nothing after a dry run or an overlap.
+    pub turn: Option<u64>,
+    /// That turn.
+    pub commit: Option<CommitId>,
+    /// The commits on the branch, oldest first.
+    pub commits: Vec<Committed>,
+    /// Files where a turn overlaps with what HEAD has, or hooks with the user's own edits.
+    pub overlaps: Vec<String>,
+    /// The turn that overlaps with what HEAD has; nothing was changed then.
+    pub overlapping: Option<u64>,
+    /// Files that lack what would be committed; nothing was changed then.
+    pub lacking: Vec<TakenBackFile>,
+    /// New files that only commands of the turns made.
+    pub by_commands: Vec<String>,
+    /// Whether other turns were to land with that one.
+    #[serde(skip)]
+    pub has_others: bool,
+    /// Files of the user's that hooks changed.
+    pub formatted: Vec<String>,
+    /// Files whose staged version overlaps with what landed, and stays.
+    pub staged: Vec<String>,
+    /// Files that git ignores, left out.
+    pub ignored: Vec<String>,
+    /// Nested repositories that are not submodules, left out.
+    pub repositories: Vec<String>,
+    /// Obstacles to writing files, other than conflicts.
+    #[serde(skip)]
+    pub obstacles: Vec<FileObstacle>,
+}
+
+/// A commit on the branch.
+#[derive(Debug, Clone, Serialize)]
+pub struct Committed {
+    /// The commit; nothing after a dry run.
+    pub commit: Option<CommitId>,
+    /// The subject.
+    pub title: String,
+    /// The whole message.
+    pub message: String,
+    /// The turns that it has.
+    pub turns: Vec<u64>,
+    /// The files that it changes.
+    pub files: Vec<String>,
+    /// Its tree and that of its parent.
+    #[serde(skip)]
+    pub trees: [TreeId; 2],
+}
+
+/// Lands turns. What a landing committed before it failed stays, and the error says so.
+pub fn land(
+    project: &Project,
+    options: &LandOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<LandResult> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "land")?;
+    let transaction = project.enter("land", user)?;
+    let tip = project.store().tip(&session)?;
+    let target = target(&project.repository, options.branch.as_deref())?;
+    if landing::is_ending(&project.checkout(), &target.reference()) {
+        return Err(Obstacle::Ending(target.name).into());
+    }
+    let selected = landing_plan::select_turns(project, &tip, options.range.as_deref(), &target)?;
+    let mut outcome = LandResult {
+        session: session.to_string(),
+        branch: target.name.clone(),
+        ignored: lossy_paths(&selected.ignored),
+        repositories: lossy_paths(&selected.repositories),
+        has_others: selected.landings.len() > 1,
+        ..LandResult::default()
+    };
+
+    let planned = match landing_plan::plan_landing(project, selected, &target, options)? {
+        LandPlan::Commits(planned) => planned,
+        LandPlan::Overlap(overlap) => {
+            outcome.overlaps = lossy_paths(&overlap.paths);
+            outcome.overlapping = Some(overlap.turn);
+            return Ok(outcome);
+        }
+    };
+    outcome.by_commands = by_commands(project, &planned)?;
+    if options.dry_run {
+        outcome.commits = describe_planned(project, &planned)?;
+        return Ok(outcome);
+    }
+
+    // Hooks run in the user's files: what they lose is on record before.
+    let files = transaction.record(&project.checkout(), &tip, &[])?;
+    let lacking = find_lacking(&project.repository, &planned, &target, files.tree)?;
+    if !lacking.is_empty() && !options.anyway && !confirm_lacking(&lacking, user)? {
+        outcome.lacking = lacking;
+        return Ok(outcome);
+    }
+    if !outcome.by_commands.is_empty() {
+        let files = outcome.by_commands.clone();
+        user.report(Event::Notice(Notice::MadeByCommands(files)));
+    }
+
+    let missing = project.repository.missing_hooks_dir();
+    if let Some((dir, file)) = missing.filter(|_| !options.no_verify) {
+        user.report(Event::Notice(Notice::NoHooks { dir, file }));
+    }
+
+    let landing = landing(project, &tip, &target, &planned, &files);
+    let dirs = landing::landings_dir(&project.checkout());
+    let dir = LandingDir::make(&project.repository, &dirs, &tip.session.dir_name())?;
+    // The commit can take long: an editor is open, a hook runs all tests. Other commands can run.
+    drop(transaction);
+
+    let mut landing_run = LandingRun {
+        project,
+        target: &target,
+        options,
+        dir,
+        landing,
+        files,
+        created: Vec::new(),
+        staged: Vec::new(),
+        is_unfinished: false,
+    };
+    let result = landing_run.run(&planned, user);
+    finish(landing_run, result, outcome, user)
+}
+
+/// Asks whether to land what the user's files lack.
+fn confirm_lacking(lacking: &[TakenBackFile], user: &mut dyn User) -> anyhow::Result<bool> {
+    let name = |file: &TakenBackFile| {
+        let TakenBackFile { path, turn } = file;
+        format!("{} no longer has turn {turn}", sanitize_line(path))
+    };
+    let mut names: Vec<String> = lacking.iter().take(MAX_NAMED).map(name).collect();
+    if lacking.len() > MAX_NAMED {
+        names.push(format!(
+            "{} more files lack turns",
+            lacking.len() - MAX_NAMED
+        ));
+    }
+    let question = format!("{}; land anyway?", names.join(", "));
+    match user.confirm(&question, "--anyway") {
+        Err(error) if error.is::<NobodyToAsk>() => Ok(false),
+        answer => answer,
+    }
+}
+
+/// Returns the new files of commits that no action of a plan names: a command left them behind.
+fn by_commands(project: &Project, planned: &[PlannedCommit]) -> anyhow::Result<Vec<String>> {
+    let repository = &project.repository;
+    let mut created = Vec::new();
+    for landing in planned.iter().flat_map(|commit| &commit.landings) {
+        let Some(text) = landing.turn.text(repository, artifact::PLAN)? else {
+            continue;
+        };
+        let (plan, _) = plan::parse(&text);
+        let plan_paths: Vec<String> = plan
+            .actions
+            .iter()
+            .filter_map(|action| action.kind.path().map(ToString::to_string))
+            .collect();
+        for change in diff::changes(repository, landing.before, landing.after)? {
+            let path = lossy(&change.path);
+            if change.old.is_none() && !plan_paths.contains(&path) {
+                created.push(path);
+            }
+        }
+    }
+    created.sort();
+    created.dedup();
+    Ok(created)
+}
+
+/// Returns the note of what is about to be committed.
+fn landing(
+    project: &Project,
+    tip: &Turn,
+    target: &Target,
+    planned: &[PlannedCommit],
+    files: &RecordedFiles,
+) -> LandingNote {
+    let intended = |commit: &PlannedCommit| IntendedCommit {
+        turns: commit
+            .landings
+            .iter()
+            .map(landing_plan::landed_turn)
+            .collect(),
+        tree: commit.tree,
+        in_checkout: false,
+    };
+    LandingNote {
+        process: i32::try_from(std::process::id()).unwrap_or_default(),
+        session: tip.session.to_string(),
+        tip: tip.commit,
+        worktree: project.repository.worktree_name(),
+        branch: target.reference(),
+        base: target.base,
+        tree: target.tree,
+        is_current: target.is_current,
+        files: files.commit,
+        commits: planned.iter().map(intended).collect(),
+    }
+}
+
+/// Records the commits and reports other changes.
+fn finish(
+    mut landing_run: LandingRun<'_>,
+    result: anyhow::Result<()>,
+    mut outcome: LandResult,
+    user: &mut dyn User,
+) -> anyhow::Result<LandResult> {
+    let project = landing_run.project;
+    let refused = result.as_ref().err();
+    let refused = refused.and_then(|error| error.downcast_ref::<CommitRefused>());
+    if landing_run.created.is_empty() {
+        // The failure of the landing matters more than an incomplete report.
+        if let Ok(now) = snapshot::snapshot(&project.checkout(), &[]) {
+            landing_run.report_changed(now.tree, refused, user)?;
+        }
+        landing::discard_branch(&project.repository, &landing_run.landing)?;
+        result?;
+        return Ok(outcome);
+    }
+
+    let (branch, newest) = (&landing_run.landing.branch, landing_run.created.last());
+    let newest = newest
+        .map(|made| made.commit.to_string())
+        .unwrap_or_default();
+    let unfinished = format!(
+        "`{branch}` is at {newest} now, but that is not recorded yet; `teddy recover` does it"
+    );
+    if landing_run.is_unfinished {
+        return result.context(unfinished).map(|()| outcome);
+    }
+    let transaction = project.enter("land", user)?;
+    let recording = transaction
+        .record_landing(
+            &project.checkout(),
+            &landing_run.landing,
+            &landing_run.created,
+        )
+        .context(unfinished)?;
+    landing_run.dir.keep(false);
+    drop(transaction);
+
+    outcome.branch = branch.trim_start_matches("refs/heads/").to_owned();
+    outcome.commits = committed(project, &landing_run.created)?;
+    outcome.staged = lossy_paths(&landing_run.staged);
+    landing_run.report_changed(recording.files, refused, user)?;
+    apply_recording(recording, &mut outcome, user);
+    for made in &landing_run.created {
+        let intended = made.intended.tree;
+        let formatted = files(project, intended, made.tree)?;
+        outcome.formatted.extend(
+            formatted
+                .into_iter()
+                .filter(|path| !outcome.overlaps.contains(path)),
+        );
+    }
+    outcome.formatted.sort();
+    outcome.formatted.dedup();
+    if !landing_run.target.is_current {
+        outcome.formatted.clear();
+    }
+
+    let Err(error) = result else {
+        return Ok(outcome);
+    };
+    let landed = outcome.commits.iter().map(|commit| {
+        let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
+        format!(
+            "{} as {}",
+            turns(&commit.turns),
+            id.get(..8).unwrap_or_default()
+        )
+    });
+    let landed: Vec<String> = landed.collect();
+    Err(error.context(format!(
+        "{} landed on {}; the next commit failed",
+        landed.join(", "),
+        sanitize_line(&outcome.branch)
+    )))
+}
+
+/// Reports the result for the files.
+fn apply_recording(recording: Recording, outcome: &mut LandResult, user: &mut dyn User) {
+    let completed = recording.completed;
+    outcome.turn = Some(recording.turn);
+    outcome.commit = Some(completed.commit);
+    outcome.obstacles = obstacles(&completed.published);
+    outcome.overlaps = lossy_paths(&recording.overlaps);
+    outcome
+        .overlaps
+        .extend(lossy_paths(&completed.published.conflicts));
+    if let Some(error) = recording.draft_lost {
+        user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
+    }
+}
+
+/// Returns the commits that would be made.
+fn describe_planned(
+    project: &Project,
+    planned: &[PlannedCommit],
+) -> anyhow::Result<Vec<Committed>> {
+    let committed = |commit: &PlannedCommit| {
+        let message = &commit.message.text;
+        Ok(Committed {
+            commit: None,
+            title: message.lines().next().unwrap_or_default().to_owned(),
+            message: message.clone(),
+            turns: commit
+                .landings
+                .iter()
+                .map(|landing| landing.turn.number())
+                .collect(),
+            files: files(project, commit.from, commit.tree)?,
+            trees: [commit.from, commit.tree],
+        })
+    };
+    planned.iter().map(committed).collect()
+}
+
+/// Returns the commits that were made.
+fn committed(project: &Project, created: &[MadeCommit]) -> anyhow::Result<Vec<Committed>> {
+    let committed = |commit: &MadeCommit| {
+        let turns = commit.intended.turns.iter();
+        Ok(Committed {
+            commit: Some(commit.commit),
+            title: commit.title.clone(),
+            message: project.repository.commit(commit.commit)?.message,
+            turns: turns.map(|turn| turn.number).collect(),
+            files: files(project, commit.from, commit.tree)?,
+            trees: [commit.from, commit.tree],
+        })
+    };
+    created.iter().map(committed).collect()
+}
+
+/// Returns the paths that differ between two trees.
+fn files(project: &Project, from: TreeId, to: TreeId) -> anyhow::Result<Vec<String>> {
+    let changes = diff::changes(&project.repository, from, to)?;
+    let path = |change: &TreeChange| lossy(&change.path);
+    Ok(changes.iter().map(path).collect())
+}
+
+/// A file that lacks the changes of a turn, because the user reverted or deleted it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TakenBackFile {
+    pub path: String,
+    /// Newest missing turn.
+    pub turn: u64,
+}
+
+/// Returns the files that lack what a landing commits. After the commit they would differ from HEAD
+/// by the reverse of the landing, and the next commit would revert it.
+fn find_lacking(
+    repository: &Repository,
+    planned: &[PlannedCommit],
+    target: &Target,
+    files: TreeId,
+) -> anyhow::Result<Vec<TakenBackFile>> {
+    let Some(last) = planned.last().filter(|_| target.is_current) else {
+        return Ok(Vec::new());
+    };
+    let landings: Vec<&Landing> = planned.iter().flat_map(|commit| &commit.landings).collect();
+    let mut taken_back = Vec::new();
+    for change in diff::changes(repository, target.tree, last.tree)? {
+        let now = repository.entry(files, &change.path)?;
+        if now == change.new {
+            continue;
+        }
+
+        let (mut newest, mut is_back) = (None, now == change.old || now.is_none());
+        for landing in &landings {
+            let before = repository.entry(landing.before, &change.path)?;
+            if before != repository.entry(landing.after, &change.path)? {
+                is_back |= before == now;
+                newest = Some(landing.turn.number());
+            }
+        }
+        if let Some(turn) = newest.filter(|_| is_back) {
+            taken_back.push(TakenBackFile {
+                path: lossy(&change.path),
+                turn,
+            });
+        }
+    }
+    Ok(taken_back)
+}
+
+// Number of turns to search.
+const MAX_TURNS_BACK: usize = 32;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LatestLanding {
+    pub turn: u64,
+    pub branch: String,
+    /// Whether the branch still contains the newest commit. A reset or `--amend` removes it.
+    pub on_branch: bool,
+    /// Commits, oldest first.
+    pub commits: Vec<CommitId>,
+    /// Commits that contain the turns after a rewrite, oldest first, if the branch has all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub now: Vec<CommitId>,
+    /// Landed turns.
+    pub turns: Vec<u64>,
+    /// Applied turns since.
+    pub waiting: Vec<u64>,
+}
+
+/// Returns the newest landing among the last turns.
+pub fn latest_landing(project: &Project, tip: &Turn) -> anyhow::Result<Option<LatestLanding>> {
+    let mut since = Vec::new();
+    for turn in project.store().history(tip.clone()).take(MAX_TURNS_BACK) {
+        let turn = turn?;
+        let number = turn.number();
+        let Some(landed) = turn.meta.landed else {
+            since.push(turn);
+            continue;
+        };
+
+        let newest = landed.commits.last();
+        let on_branch = newest
+            .is_some_and(|newest| is_on_branch(&project.repository, newest.commit, &landed.branch));
+        let mut now = Vec::new();
+        if !on_branch {
+            for commit in &landed.commits {
+                now.extend(landed_as(&project.repository, &landed.branch, commit)?);
+            }
+            if now.len() < landed.commits.len() {
+                now.clear();
+            }
+        }
+        let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
+        return Ok(Some(LatestLanding {
+            turn: number,
+            on_branch,
+            now,
+            branch: landed.branch,
+            turns: turns.map(|turn| turn.number).collect(),
+            commits: landed.commits.iter().map(|landed| landed.commit).collect(),
+            waiting: turns_to_land(project, tip, &since)?,
+        }));
+    }
+
+    Ok(None)
+}
+
+/// Returns the applied ones of some turns, newest first.
+fn turns_to_land(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<u64>> {
+    let stacks = Stacks::new(&project.repository);
+    let (mut next, mut applied) = (stacks.after(tip)?.top, HashSet::new());
+    while let Some(id) = next.filter(|_| applied.len() < MAX_TURNS_BACK) {
+        let patch = stacks.patch(id)?;
+        applied.insert(patch.change.after);
+        next = patch.base.top;
+    }
+
+    let is_waiting = |turn: &&Turn| {
+        let after = turn.meta.workspace.as_ref().map(|files| files.after);
+        let is_there = after.is_some_and(|after| applied.contains(&after));
+        is_there && is_patch(turn) && turn.meta.restored.is_none()
+    };
+    let mut numbers: Vec<u64> = since.iter().filter(is_waiting).map(Turn::number).collect();
+    numbers.reverse();
+
+    Ok(numbers)
+}

@@ -1,0 +1,487 @@
+//! `race`: asks several models for the same plan, from one snapshot of the user's files, each in a
+//! session and worktree of its own.
+//!
+//! Each lane is a process, so a model that crashes or hangs affects no other lane. A lane stops
+//! after planning; its plan is the draft of its session. Nothing reaches the user's files before a
+//! plan is reviewed and executed.
+
+pub mod lane;
+mod verdict;
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use lane::{LaneNews, LaneOrder, LanePlan};
+pub use verdict::Verdict;
+
+use crate::git::refs::{self, Expected};
+use crate::host::threads::cores;
+use crate::host::{interrupt, machine, process};
+use crate::session::artifact;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::text::sanitize::sanitize_line;
+use crate::workflow::context::message::without_keys;
+use crate::workflow::model::{budget, choose};
+use crate::workflow::plan::record_locked;
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+
+/// Estimated memory of a lane, in bytes. Agents used 0.3 to 0.8 GiB in measurements.
+const LANE_MEMORY: u64 = 1 << 30;
+
+const MAX_LANES: usize = 16;
+
+/// Options of a race.
+#[derive(Debug, Clone, Default)]
+pub struct RaceOptions {
+    /// The user's message.
+    pub message: String,
+    /// Models by name or `kind:id`. Duplicates are allowed.
+    pub models: Vec<String>,
+    /// Shell command to run on each result.
+    pub check: Option<String>,
+    /// Model that compares the plans.
+    pub judge: Option<String>,
+    /// How many turns before the previous one the models see.
+    pub depth: u64,
+}
+
+/// How to start a lane: this program with its global options.
+#[derive(Debug, Clone)]
+pub struct LaneProgram {
+    /// The program.
+    pub program: OsString,
+    /// Its first arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// Result of a race.
+#[derive(Debug, Clone, Serialize)]
+pub struct FinishedRace {
+    /// The session from which it started.
+    pub session: String,
+    /// The lanes, in the order of the models.
+    pub lanes: Vec<FinishedLane>,
+    /// The judge's comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Why it was stopped early; `None` if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<&'static str>,
+}
+
+/// Result of a lane.
+#[derive(Debug, Clone, Serialize)]
+pub struct FinishedLane {
+    /// Its session. The draft contains the plan.
+    pub session: String,
+    /// Its model.
+    pub model: String,
+    /// Duration in seconds.
+    pub seconds: f64,
+    /// The plan; `None` if it failed.
+    pub plan: Option<LanePlan>,
+    /// The reason for the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Observes a race.
+pub trait Spectator {
+    /// Receives the state of all lanes, several times a second.
+    fn watch(&mut self, rows: &[LaneRow]);
+}
+
+/// State of a lane.
+#[derive(Debug, Clone)]
+pub struct LaneRow {
+    /// Its model.
+    pub model: String,
+    /// Its phase.
+    pub state: LaneState,
+    /// Current activity, or the reason why it ended.
+    pub doing: String,
+    /// Seconds since it started.
+    pub seconds: u64,
+    /// Reported tokens so far.
+    pub tokens: u64,
+    /// Reported cost so far, in dollars.
+    pub cost: Option<f64>,
+}
+
+/// Phase of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneState {
+    /// Not started.
+    Waiting,
+    /// The model is working.
+    Running,
+    /// The plan is saved.
+    Done,
+    /// No plan.
+    Failed,
+}
+
+/// Runs a race from the current session.
+pub fn race(
+    project: &Project,
+    options: &RaceOptions,
+    program: &LaneProgram,
+    (user, spectator): (&mut dyn User, &mut dyn Spectator),
+) -> anyhow::Result<FinishedRace> {
+    let count = options.models.len();
+    anyhow::ensure!(count >= 1, "no model takes part");
+    anyhow::ensure!(
+        count <= MAX_LANES,
+        "{count} models are too many for a race; {MAX_LANES} is the most"
+    );
+
+    let session = project.session()?;
+    let tip = project.store().tip(&session)?;
+    for model in &options.models {
+        choose::model_settings(project, model)?;
+    }
+    let judge = options.judge.as_deref();
+    let judge = judge.map(|name| choose::writer(project, &tip, Some(name)));
+    let judge = judge.transpose()?;
+
+    let orders = begin(project, &tip, options, user)?;
+    let draft = project.store().draft(&tip)?;
+    let session_cost = budget::session_spending(project, &tip, &draft)?;
+    let limits = RaceLimits {
+        parallel: parallel(project),
+        dollars: project.settings.limits.cost - session_cost,
+    };
+
+    let (lanes, stopped) = follow_lanes(program, &orders, &limits, spectator)?;
+    let mut finished = FinishedRace {
+        session: session.to_string(),
+        lanes,
+        verdict: None,
+        stopped,
+    };
+    if let (Some(judge), None) = (judge, stopped) {
+        finished.verdict =
+            verdict::ask(project, (&tip, &options.message), judge, (&finished, user))?;
+    }
+
+    Ok(finished)
+}
+
+/// Creates a session for each model, all at the same turn and with the same snapshot.
+fn begin(
+    project: &Project,
+    tip: &Turn,
+    options: &RaceOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<Vec<LaneOrder>> {
+    let message = without_keys(options.message.clone(), user);
+    let recorded = record_locked(project, tip, user)?;
+    let draft = project.store().draft(tip)?;
+    let _lock = project.enter("race", user)?;
+    let mut orders = Vec::new();
+    for model in &options.models {
+        let name = lane_name(project, &tip.session, model)?;
+        let log = format!("teddy: race from {}", tip.commit);
+        refs::move_to(
+            &project.repository,
+            (&name.reference(), Expected::Absent),
+            tip.commit,
+            &log,
+        )?;
+        project.journal().record_tip(&name, tip.commit)?;
+
+        // All lanes get the context lists of the current draft.
+        let lane = project.store().tip(&name)?;
+        let mut waiting = project.store().draft(&lane)?;
+        for list in [artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT] {
+            let text = draft.artifacts.text_or_empty(list);
+            waiting.artifacts.insert(list, text);
+        }
+        project.store().save_draft(&lane, &mut waiting)?;
+
+        orders.push(LaneOrder {
+            session: name.to_string(),
+            model: model.clone(),
+            message: message.clone(),
+            before: recorded.commit.to_string(),
+            check: options.check.clone(),
+            depth: options.depth,
+            approves: user.approves_unseen(),
+        });
+    }
+
+    Ok(orders)
+}
+
+fn lane_name(project: &Project, session: &SessionName, model: &str) -> anyhow::Result<SessionName> {
+    let title = format!("{} {model}", session.as_str().replace('/', "-"));
+    project.free_name(SessionName::from_title(&title))
+}
+
+fn parallel(project: &Project) -> usize {
+    // Lanes mostly wait for their model.
+    let usual = cores().max(2);
+    let by_memory = machine::available_memory().map_or(usual, |bytes| {
+        usize::try_from(bytes / LANE_MEMORY).unwrap_or(usual)
+    });
+    let configured = project.settings.race.parallel.unwrap_or(usual);
+    configured.min(by_memory).max(1)
+}
+
+impl FinishedLane {
+    /// Returns `true` if the plan can be executed.
+    pub fn is_ready(&self) -> bool {
+        let plan = self.plan.as_ref();
+        plan.is_some_and(|plan| plan.mistakes == 0)
+    }
+}
+
+fn read_news(line: &[u8]) -> anyhow::Result<LaneNews> {
+    serde_json::from_slice(line).context("reading what a lane tells")
+}
+
+// Runs the lanes of a race as processes: starts a bounded number, collects their reports, and ends
+// them with the race.
+
+const FOLLOW_TICK: Duration = Duration::from_millis(150);
+
+/// How long a stopped lane can take to end its model before it is killed.
+const STOP_PATIENCE: Duration = Duration::from_secs(30);
+
+const MAX_NEWS_LINE: u64 = 1 << 20;
+
+#[derive(Debug, Clone, Copy)]
+struct RaceLimits {
+    pub parallel: usize,
+    pub dollars: f64,
+}
+
+struct Lane<'a> {
+    order: &'a LaneOrder,
+    process: Option<LaneProcess>,
+    began: Option<Instant>,
+    row: LaneRow,
+    plan: Option<LanePlan>,
+    took: Option<Duration>,
+}
+
+/// Dropping it ends the process.
+struct LaneProcess {
+    child: Child,
+    /// The lane stops when this closes.
+    stdin: Option<ChildStdin>,
+}
+
+impl Drop for LaneProcess {
+    fn drop(&mut self) {
+        // Closing stdin asks the lane to stop.
+        self.stdin = None;
+        let deadline = Instant::now() + STOP_PATIENCE;
+        while Instant::now() < deadline {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+
+        // The supervisors of its commands notice, and end them.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A report of a lane, by index; `None` at the end of its stdout.
+type LaneMessage = (usize, Option<LaneNews>);
+
+fn follow_lanes(
+    program: &LaneProgram,
+    orders: &[LaneOrder],
+    limits: &RaceLimits,
+    spectator: &mut dyn Spectator,
+) -> anyhow::Result<(Vec<FinishedLane>, Option<&'static str>)> {
+    let (sender, news) = channel();
+    let mut lanes: Vec<Lane<'_>> = orders.iter().map(Lane::new).collect();
+    let mut waiting: VecDeque<usize> = (0..lanes.len()).collect();
+    let mut stopped = None;
+
+    loop {
+        let running = lanes.iter().filter(|lane| lane.process.is_some()).count();
+        let may_start = stopped.is_none() && running < limits.parallel;
+        if let Some(at) = waiting.front().copied().filter(|_| may_start) {
+            waiting.pop_front();
+            lanes[at].start(program, at, &sender)?;
+            continue;
+        }
+
+        if running == 0 {
+            break;
+        }
+
+        receive_news(&news, &mut lanes);
+        let rows: Vec<LaneRow> = lanes.iter_mut().map(Lane::now).collect();
+        spectator.watch(&rows);
+        stopped = stopped.or_else(|| reason_to_stop(&rows, limits));
+        if stopped.is_some() {
+            lanes.iter_mut().for_each(Lane::stop);
+        }
+    }
+
+    for at in waiting {
+        lanes[at].row.state = LaneState::Failed;
+        lanes[at].row.doing = "it did not begin".to_owned();
+    }
+    Ok((lanes.into_iter().map(Lane::finish).collect(), stopped))
+}
+
+fn reason_to_stop(rows: &[LaneRow], limits: &RaceLimits) -> Option<&'static str> {
+    let cost: f64 = rows.iter().filter_map(|row| row.cost).sum();
+    if interrupt::requested() {
+        return Some("you stopped the race");
+    }
+    (cost > limits.dollars)
+        .then_some("the race was stopped, as its lanes together reached `limits.cost`")
+}
+
+fn receive_news(news: &Receiver<LaneMessage>, lanes: &mut [Lane<'_>]) {
+    let mut next = news.recv_timeout(FOLLOW_TICK).ok();
+    while let Some((at, message)) = next {
+        lanes[at].apply_news(message);
+        next = news.try_recv().ok();
+    }
+}
+
+impl<'a> Lane<'a> {
+    fn new(order: &'a LaneOrder) -> Lane<'a> {
+        Lane {
+            order,
+            process: None,
+            began: None,
+            row: LaneRow {
+                model: order.model.clone(),
+                state: LaneState::Waiting,
+                doing: String::new(),
+                seconds: 0,
+                tokens: 0,
+                cost: None,
+            },
+            plan: None,
+            took: None,
+        }
+    }
+
+    fn start(
+        &mut self,
+        program: &LaneProgram,
+        at: usize,
+        sender: &Sender<LaneMessage>,
+    ) -> anyhow::Result<()> {
+        let mut command = process::command(&program.program);
+        command
+            .args(&program.arguments)
+            .args(["--session", &self.order.session, lane::WORD])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        // A lane runs this program and needs the keys that other child processes don't get.
+        process::restore_env(&mut command, |_| true);
+        let mut child = command.spawn().context("starting a lane of the race")?;
+        let mut stdin = child.stdin.take();
+        let mut line = serde_json::to_vec(self.order)?;
+        line.push(b'\n');
+        if let Some(stdin) = &mut stdin {
+            stdin
+                .write_all(&line)
+                .context("telling a lane what to do")?;
+        }
+
+        let sender = sender.clone();
+        let stdout = child.stdout.take();
+        std::thread::spawn(move || {
+            let mut lines = stdout.map(BufReader::new);
+            while let Some(message) = lines.as_mut().and_then(read_next_news) {
+                if sender.send((at, Some(message))).is_err() {
+                    return;
+                }
+            }
+            let _ = sender.send((at, None));
+        });
+
+        self.process = Some(LaneProcess { child, stdin });
+        self.began = Some(Instant::now());
+        self.row.state = LaneState::Running;
+        self.row.doing = "starting".to_owned();
+        Ok(())
+    }
+
+    fn apply_news(&mut self, news: Option<LaneNews>) {
+        match news {
+            Some(LaneNews::Doing { what, tokens, cost }) => {
+                self.row.doing = sanitize_line(&what).into_owned();
+                self.row.tokens = self.row.tokens.max(tokens);
+                self.row.cost = cost.or(self.row.cost);
+            }
+            Some(LaneNews::Planned(plan)) => {
+                self.row.state = LaneState::Done;
+                self.row.doing = plan.title.clone();
+                self.row.cost = plan.cost.or(self.row.cost);
+                self.plan = Some(*plan);
+            }
+            Some(LaneNews::Failed(why)) => {
+                self.row.state = LaneState::Failed;
+                self.row.doing = why;
+            }
+            None => {
+                self.process = None;
+                self.took = self.began.map(|began| began.elapsed());
+                if self.row.state == LaneState::Running {
+                    self.row.state = LaneState::Failed;
+                    self.row.doing = "its process ended without a word".to_owned();
+                }
+            }
+        }
+    }
+
+    fn now(&mut self) -> LaneRow {
+        let took = self.took.or(self.began.map(|began| began.elapsed()));
+        self.row.seconds = took.unwrap_or_default().as_secs();
+        self.row.clone()
+    }
+
+    fn stop(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.stdin = None;
+        }
+    }
+
+    fn finish(self) -> FinishedLane {
+        let seconds = self.took.unwrap_or_default().as_secs_f64();
+        FinishedLane {
+            session: self.order.session.clone(),
+            model: self.order.model.clone(),
+            seconds: (seconds * 10.0).round() / 10.0,
+            error: self.plan.is_none().then_some(self.row.doing),
+            plan: self.plan,
+        }
+    }
+}
+
+/// `None` at the end of the stream, or for an unintelligible line.
+fn read_next_news(lines: &mut impl std::io::BufRead) -> Option<LaneNews> {
+    let mut line = Vec::new();
+    lines
+        .by_ref()
+        .take(MAX_NEWS_LINE)
+        .read_until(b'\n', &mut line)
+        .ok()
+        .filter(|&length| length > 0)?;
+    read_news(&line).ok()
+}

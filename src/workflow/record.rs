@@ -1,0 +1,571 @@
+//! `record`: records changes that an agent or the user made without TeDDy as a turn.
+//!
+//! Runs nothing and changes no file. The turn is the difference between the last known state of the
+//! files, or their state when the work began, and now.
+
+pub mod transcript;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use self::transcript::Transcript;
+
+use crate::git::merge::{Merged, merge_trees};
+use crate::git::object::{CommitId, TreeId};
+use crate::git::refs::{self, Expected};
+use crate::git::repository::Repository;
+use crate::git::{diff, history};
+use crate::host::clock;
+use crate::session::artifact;
+use crate::session::draft::Draft;
+use crate::session::meta::{MessageOrigin, Meta, Recorded, Status, Workspace};
+use crate::session::name::SessionName;
+use crate::session::publication::Publication;
+use crate::session::store::NewTurn;
+use crate::session::turn::{Turn, commit_subject, in_next};
+use crate::text::counted;
+use crate::text::path::lossy;
+use crate::text::sanitize::sanitize_line;
+use crate::workflow::context::message::without_keys;
+use crate::workflow::context::requests;
+use crate::workflow::gc::forget;
+use crate::workflow::hint::error_with_hint;
+use crate::workflow::lifecycle;
+use crate::workflow::model::agents;
+use crate::workflow::project::{NoSession, Project};
+use crate::workflow::user::Notice;
+use crate::workflow::user::{Event, User};
+use crate::workspace::complete::SessionMove;
+use crate::workspace::draft_transfer;
+use crate::workspace::fit::FileMove;
+use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::stack::record::publish_turn;
+use crate::workspace::stack::{PatchId, Stacks};
+use crate::workspace::transaction::Transaction;
+
+const UNNAMED: &str = "recorded";
+
+/// What to record besides the files.
+#[derive(Debug, Clone, Default)]
+pub struct RecordOptions {
+    /// What was requested; can be empty.
+    pub message: String,
+    /// Author of the work.
+    pub work: Recorded,
+    /// The agent's transcript.
+    pub transcript: Option<Transcript>,
+    /// Record a turn even if no file changed.
+    pub allow_empty: bool,
+}
+
+/// Result of a recording.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RecordResult {
+    /// Session name.
+    pub session: String,
+    /// The session was started for this.
+    pub started: bool,
+    /// Turn number.
+    pub turn: u64,
+    /// Commit of the turn.
+    pub commit: Option<CommitId>,
+    /// Written files.
+    pub written: Vec<String>,
+    /// Deleted files.
+    pub deleted: Vec<String>,
+}
+
+/// State of the files when the work began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordStart {
+    /// Workspace commit.
+    pub files: CommitId,
+    /// Last publication at that time.
+    pub published: Option<CommitId>,
+}
+
+/// There is nothing to record.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing changed since turn {turn} of session `{session}`")]
+pub struct NothingToRecord {
+    /// Session name.
+    pub session: SessionName,
+    /// Its newest turn.
+    pub turn: u64,
+}
+
+/// Records the changes since the newest turn of the session. Without a current session, starts one
+/// and records the changes since HEAD. Fails with [`NothingToRecord`].
+pub fn record(
+    project: &mut Project,
+    options: &RecordOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<RecordResult> {
+    let started = match project.session() {
+        Err(error) if error.is::<NoSession>() => {
+            if !options.allow_empty {
+                // Before a session is started for nothing.
+                ensure_changes(project)?;
+            }
+            start(project, &options.message, user)?;
+            true
+        }
+        session => {
+            session?;
+            false
+        }
+    };
+
+    let recorded = write_down(project, None, options, user)?;
+    Ok(RecordResult {
+        started,
+        ..recorded
+    })
+}
+
+/// Records the changes since the work began, in the current session.
+pub fn record_since(
+    project: &Project,
+    baseline: RecordStart,
+    options: &RecordOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<RecordResult> {
+    write_down(project, Some(baseline), options, user)
+}
+
+/// Takes a snapshot before the work begins. Earlier changes are not part of the work.
+pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordStart> {
+    let session = project.session()?;
+    let transaction = project.enter("record", user)?;
+    let tip = project.store().tip(&session)?;
+    let recorded = transaction.record(&project.checkout(), &tip, &[])?;
+    let last = Stacks::new(&project.repository).last()?;
+
+    Ok(RecordStart {
+        files: recorded.commit,
+        published: last.map(|(id, _)| id),
+    })
+}
+
+/// Starts a session named after the message, and makes it the current one.
+pub fn start(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Result<()> {
+    let title = if title.trim().is_empty() {
+        UNNAMED
+    } else {
+        title
+    };
+    let name = project.free_name(SessionName::from_title(title))?;
+    let agent = agents::agent(project, &project.settings.agent)?;
+    let transaction = project.enter("record", user)?;
+    lifecycle::start_session(&transaction, project, &name, &agent)?;
+    Ok(())
+}
+
+/// Deletes the current session, which [`start`] created, if it is still unused.
+pub fn take_back_start(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "record")?;
+    let _transaction = project.enter("record", user)?;
+    let tip = project.store().tip(&session)?;
+    if tip.number() == 0 && project.store().draft(&tip)?.commit.is_none() {
+        forget(project, &session)?;
+    }
+    Ok(())
+}
+
+fn ensure_changes(project: &Project) -> anyhow::Result<()> {
+    let now = snapshot::snapshot(&project.checkout(), &[])?.tree;
+    if state_without_session(project)? == now {
+        return Err(error_with_hint(
+            "nothing changed since HEAD",
+            "`--allow-empty` records a turn all the same",
+        ));
+    }
+    Ok(())
+}
+
+fn write_down(
+    project: &Project,
+    baseline: Option<RecordStart>,
+    options: &RecordOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<RecordResult> {
+    let options = &RecordOptions {
+        message: without_keys(options.message.clone(), user),
+        ..options.clone()
+    };
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "record")?;
+    let transaction = project.enter("record", user)?;
+    let tip = project.store().tip(&session)?;
+    let before = match baseline {
+        Some(baseline) => state_since(project, &tip, baseline)?,
+        None => read_last_state(project, &tip)?,
+    };
+
+    let waiting = draft_transfer::waiting(&project.checkout(), &tip)?;
+    let result = complete(&transaction, project, (&tip, before), options)?;
+    if let Some(Err(error)) =
+        waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), &tip, draft))
+    {
+        user.report(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
+    }
+
+    Ok(result)
+}
+
+fn complete(
+    transaction: &Transaction,
+    project: &Project,
+    (tip, before): (&Turn, CommitId),
+    options: &RecordOptions,
+) -> anyhow::Result<RecordResult> {
+    let (repository, checkout) = (&project.repository, project.checkout());
+    let recorded = transaction.record(&checkout, tip, &[])?;
+    let old = repository.commit(before)?.tree;
+    let mut result = RecordResult {
+        session: tip.session.to_string(),
+        turn: tip.number() + 1,
+        ..RecordResult::default()
+    };
+    for change in diff::changes(repository, old, recorded.tree)? {
+        match change.new {
+            _ if change.is_of_repository() => {}
+            Some(_) => result.written.push(lossy(&change.path)),
+            None => result.deleted.push(lossy(&change.path)),
+        }
+    }
+
+    if old == recorded.tree && !options.allow_empty {
+        return Err(NothingToRecord {
+            session: tip.session.clone(),
+            turn: tip.number(),
+        }
+        .into());
+    }
+
+    let (step, files) = write_recorded_turn(project, tip, (before, &recorded), options)?;
+    let completed = transaction.complete(&checkout, &tip.session, &step, Some(&files))?;
+    result.commit = Some(completed.commit);
+    Ok(result)
+}
+
+/// Returns `true` if a session exists.
+pub fn exists(project: &Project, session: &SessionName) -> anyhow::Result<bool> {
+    Ok(refs::read(&project.repository, &session.reference())?.is_some())
+}
+
+fn write_recorded_turn(
+    project: &Project,
+    tip: &Turn,
+    (before, recorded): (CommitId, &RecordedFiles),
+    options: &RecordOptions,
+) -> anyhow::Result<(SessionMove, FileMove)> {
+    let repository = &project.repository;
+    let did = FileMove {
+        from: repository.commit(before)?.tree,
+        to: recorded.tree,
+    };
+    let lines = did.lines(repository)?;
+    let title = turn_title(&options.message, &options.work, &lines);
+    let trailer = format!("Teddy-Session: {}", tip.session);
+    let text = format!("{}\n\n{trailer}\n", commit_subject(&title));
+    let after = snapshot::advance(repository, before, recorded.tree, &text)?;
+    let workspace = Workspace {
+        worktree: repository.worktree_name(),
+        branch: Some(refs::branch_or_head(repository)?),
+        before,
+        after,
+        synced: true,
+        overlaps: Vec::new(),
+    };
+
+    let published = publish_turn(repository, tip, &workspace, Some(recorded.tree))?;
+    let draft = begin_draft(project, tip, &options.message)?;
+    let meta = Meta {
+        status: Status::Recorded,
+        ended: Some(clock::stamp()),
+        workspace: Some(workspace),
+        recorded: Some(options.work.clone()),
+        not_captured: recorded.not_captured.clone(),
+        ..draft.meta.clone()
+    };
+
+    let mut artifacts = turn_artifacts(project, tip, (&draft, &meta), options)?;
+    artifacts.insert(
+        artifact::REPORT,
+        render_report(&title, &options.work, &lines),
+    );
+    let commit = project.store().write(NewTurn {
+        session: &tip.session,
+        title: &title,
+        results: &lines,
+        artifacts,
+        meta: &meta,
+        previous: Some(tip.commit),
+        workspace: Some(after),
+        publication: published.id,
+    })?;
+
+    let step = SessionMove {
+        expected: Expected::At(tip.commit),
+        new: commit,
+        published,
+        log: format!("teddy: record turn {}", meta.number),
+        // The work is already done, so an interrupt must not lose it.
+        anyway: true,
+        overwrite: false,
+    };
+    // The files stay as they are; only the publication is recorded.
+    let stay = FileMove {
+        from: recorded.tree,
+        to: recorded.tree,
+    };
+    Ok((step, stay))
+}
+
+fn begin_draft(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Draft> {
+    let mut draft = project.store().draft(tip)?;
+    draft.archive_answer();
+    draft.begin();
+    draft.artifacts.insert(artifact::USER_PROMPT, message);
+    draft.meta.origin = MessageOrigin::User;
+    draft.meta.work = None;
+    draft.meta.question = false;
+    draft.meta.replans = 0;
+    draft.meta.model = None;
+    draft.meta.pipeline = None;
+    draft.meta.repair = None;
+    draft.meta.failure = None;
+    Ok(draft)
+}
+
+fn turn_artifacts(
+    project: &Project,
+    tip: &Turn,
+    (draft, meta): (&Draft, &Meta),
+    options: &RecordOptions,
+) -> anyhow::Result<artifact::Artifacts> {
+    let mut artifacts = draft.lasting_artifacts();
+    tip.hand_on(&project.repository, meta.turn_id, &mut artifacts)?;
+    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
+        artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
+    }
+
+    if !options.message.trim().is_empty() {
+        artifacts.insert(artifact::USER_PROMPT, options.message.as_str());
+        let requests = requests::requests_with(project, tip, draft)?;
+        artifacts.insert(&in_next(artifact::REQUESTS), requests.write());
+    }
+
+    if let Some(transcript) = &options.transcript {
+        artifacts.insert(transcript.name, transcript.text.as_str());
+    }
+
+    Ok(artifacts)
+}
+
+/// The first line of the message, else who did it, else what changed.
+fn turn_title(message: &str, work: &Recorded, lines: &[String]) -> String {
+    let first = message.trim().lines().next().unwrap_or_default();
+    if !first.trim().is_empty() {
+        return first.to_owned();
+    }
+
+    let target = match lines {
+        [] => "nothing".to_owned(),
+        [one] => one.split_once(' ').map_or("", |(_, path)| path).to_owned(),
+        _ => counted(lines.len(), "file"),
+    };
+    match &work.by {
+        Some(by) => format!("Record {by}: {target}"),
+        None => format!("Record {target}"),
+    }
+}
+
+fn render_report(title: &str, work: &Recorded, lines: &[String]) -> String {
+    let mut text = format!(
+        "# Execution Report: {}\n- **Overall Status:** Recorded 🟢\n",
+        sanitize_line(title)
+    );
+    if let Some(by) = &work.by {
+        text.push_str(&format!("- **Done by:** {}\n", sanitize_line(by)));
+    }
+
+    if let Some(code) = work.exit_code {
+        text.push_str(&format!("- **Exit Code:** {code}\n"));
+    }
+
+    text.push_str("\n## Changed Files\n\n");
+    for line in lines {
+        text.push_str(&format!("- {}\n", sanitize_line(line)));
+    }
+
+    if lines.is_empty() {
+        text.push_str("*(No file changed.)*\n");
+    }
+
+    text
+}
+
+// Determines the base of a recorded turn: the files as the newest turn left them, or as they were
+// when the work began, plus what other turns have applied since.
+
+const MAX_TURNS_BETWEEN: usize = 64;
+
+/// Returns a commit with the files as the newest turn of the session left them. If another session
+/// changed them since, or another branch is checked out, the base is HEAD plus what was applied on
+/// top of it.
+fn read_last_state(project: &Project, tip: &Turn) -> anyhow::Result<CommitId> {
+    let repository = &project.repository;
+    let last = Stacks::new(repository).last()?;
+    let is_newest = last.is_none_or(|(id, _)| tip.publication == Some(id));
+    let workspace = tip.meta.workspace.as_ref().filter(|_| is_newest);
+    let branch = refs::branch_or_head(repository)?;
+    let workspace = workspace.filter(|state| {
+        state.worktree == repository.worktree_name()
+            && state.branch.as_ref().is_none_or(|old| *old == branch)
+    });
+
+    let tree = match workspace {
+        Some(workspace) => tree_left_by(repository, workspace)?,
+        None => state_without_session(project)?,
+    };
+    snapshot::commit_of(&project.checkout(), tree, tip)
+}
+
+/// The tree that a turn left in the user's files: without its changes if it was not applied, and
+/// without the conflicting ones otherwise.
+fn tree_left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Result<TreeId> {
+    let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
+    if !workspace.synced {
+        return tree(workspace.before);
+    }
+
+    let paths = workspace.overlaps.iter();
+    let paths = paths.map(|path| path.as_bytes().to_vec()).collect();
+    tree_without(repository, paths, [workspace.before, workspace.after])
+}
+
+fn tree_without(
+    repository: &Repository,
+    paths: Vec<Vec<u8>>,
+    [before, after]: [CommitId; 2],
+) -> anyhow::Result<TreeId> {
+    let tree = repository.commit(after)?.tree;
+    if paths.is_empty() {
+        return Ok(tree);
+    }
+
+    let before = repository.commit(before)?.tree;
+    let mut edits = BTreeMap::new();
+    for path in paths {
+        let entry = repository.entry(before, &path)?;
+        edits.insert(path, entry);
+    }
+    crate::git::diff::tree_with(repository, tree, &edits)
+}
+
+/// The known state of the files without a session: HEAD, merged with the last publication.
+fn state_without_session(project: &Project) -> anyhow::Result<TreeId> {
+    let repository = &project.repository;
+    let head = refs::head(repository)?;
+    let Some((id, publication)) = Stacks::new(repository).last()? else {
+        return refs::head_tree(repository);
+    };
+    let applied = applied_tree(repository, id, &publication)?;
+    let Some(head) = head else {
+        return Ok(applied);
+    };
+    let Some(base) = history::merge_base(repository, head, id)? else {
+        return refs::head_tree(repository);
+    };
+
+    let base = repository.commit(base)?.tree;
+    Ok(
+        match merge_trees(repository, base, refs::head_tree(repository)?, applied)? {
+            Merged::Clean(tree) => tree,
+            // The commits in HEAD are newer than the publication.
+            Merged::Overlap { ours, .. } => ours,
+        },
+    )
+}
+
+fn applied_tree(
+    repository: &Repository,
+    id: CommitId,
+    publication: &Publication,
+) -> anyhow::Result<TreeId> {
+    match publication.change {
+        Some(change) if publication.applied => {
+            tree_without(repository, publication.left.clone(), [change.before, id])
+        }
+        Some(change) => Ok(repository.commit(change.before)?.tree),
+        None => Ok(repository.commit(id)?.tree),
+    }
+}
+
+/// Returns a commit with the files from the start of the work, plus what turns have applied since,
+/// which is not part of the work.
+fn state_since(project: &Project, tip: &Turn, baseline: RecordStart) -> anyhow::Result<CommitId> {
+    let repository = &project.repository;
+    let stacks = Stacks::new(repository);
+    let last = stacks.last()?;
+    if last.as_ref().map(|(id, _)| *id) == baseline.published {
+        return Ok(baseline.files);
+    }
+
+    let mut between = Vec::new();
+    let mut next = stacks.current(tip)?.top;
+    let start = baseline.published.map(PatchId::Published);
+    while let Some(id) = next.filter(|id| Some(*id) != start && between.len() < MAX_TURNS_BETWEEN) {
+        let patch = stacks.patch(id)?;
+        between.push(patch.change);
+        next = patch.base.top;
+    }
+
+    // A restore moved to another stack, or there are too many turns. Use the state after the last
+    // publication.
+    if next != start {
+        let newest = last.map(|(id, publication)| applied_tree(repository, id, &publication));
+        let Some(newest) = newest.transpose()? else {
+            return Ok(baseline.files);
+        };
+        return snapshot::commit_of(&project.checkout(), newest, tip);
+    }
+
+    let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
+    let mut now = tree(baseline.files)?;
+    for change in between.iter().rev() {
+        now = match merge_trees(repository, tree(change.before)?, now, tree(change.after)?)? {
+            Merged::Clean(tree) => tree,
+            Merged::Overlap { theirs, .. } => theirs,
+        };
+    }
+    snapshot::commit_of(&project.checkout(), now, tip)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(message: &str, by: Option<&str>, lines: &[&str], expected: &str) {
+        let work = Recorded {
+            by: by.map(str::to_owned),
+            ..Recorded::default()
+        };
+        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        assert_eq!(turn_title(message, &work, &lines), expected);
+    }
+
+    #[test]
+    fn a_title_says_what_was_wanted_or_who_did_what() {
+        check("\n add a form\nplease", None, &[], "add a form");
+        check(" ", None, &["write a b.txt"], "Record a b.txt");
+        check("", None, &["write a", "delete b"], "Record 2 files");
+        check("", Some("claude"), &["delete b"], "Record claude: b");
+        check("", Some("claude"), &[], "Record claude: nothing");
+    }
+}

@@ -1,0 +1,555 @@
+//! `resume`: executes the waiting plan, or prompts and plans, in a loop.
+
+use crate::host::interrupt;
+use crate::model::ModelError;
+use crate::plan;
+use crate::session::artifact;
+use crate::session::draft::Draft;
+use crate::session::meta::{MessageOrigin, Status};
+use crate::session::turn::Turn;
+use crate::workflow::context::message::keep_message;
+use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
+use crate::workflow::execute::{ExecuteOptions, execute};
+use crate::workflow::model::budget;
+use crate::workflow::model::source::plan_source;
+use crate::workflow::plan::{PlanOptions, WaitingPlan, plan_next_turn};
+use crate::workflow::project::Project;
+use crate::workflow::user::Notice;
+use crate::workflow::user::{Event, NobodyToAsk, Question, User};
+
+const YOLO_REPLANS: u32 = 2;
+
+/// Options of the loop.
+#[derive(Debug, Clone, Default)]
+pub struct ResumeOptions {
+    /// The first message.
+    pub message: Option<String>,
+    /// Run without reviews until a question, a limit, or too many rejected corrections.
+    pub yolo: bool,
+    /// No user can be prompted: end when the model has nothing left to do.
+    pub alone: bool,
+    /// Limit for turns.
+    pub max_turns: Option<u32>,
+    /// Cost limit of the session in dollars, instead of the configured one.
+    pub max_cost: Option<f64>,
+    /// How many turns before the previous one the model sees.
+    pub depth: u64,
+    /// The model.
+    pub model: Option<String>,
+    /// The pipeline; `None` for the configured one.
+    pub pipeline: Option<String>,
+}
+
+/// Result of the loop.
+#[derive(Debug, Clone)]
+pub struct Resumed {
+    /// The last executed turn.
+    pub last: Option<Box<RecordedTurn>>,
+    /// The plan that is waiting at the end.
+    pub waiting: Option<WaitingPlan>,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Why a loop ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// The user left, or nothing is left to do and no user can be prompted.
+    Left,
+    /// The model concluded the work, with this summary.
+    Complete(String),
+    /// The model asked this question.
+    Question(String),
+    /// The user left the plan of this turn undecided.
+    Undecided(u64),
+    /// The plan has text next to a command that no user has judged. It waits.
+    InDoubt(u64),
+    /// The result of the last turn meets the user's own edits.
+    Overlap,
+    /// The plan was rejected and there is no correction.
+    Rejected,
+    /// The model wrote the same plan as in the previous turn. It is waiting.
+    Repeated,
+    /// The limit for turns was reached.
+    Turns(u32),
+    /// The cost limit of the session was reached.
+    Cost {
+        /// Cost so far, in dollars.
+        used: f64,
+        /// The limit, in dollars.
+        limit: f64,
+    },
+    /// The model could not be asked to continue, for this reason.
+    NextCall(String),
+}
+
+/// The surroundings of the loop: output of turns, and commands typed at the prompt.
+pub trait Console {
+    /// Called for each recorded turn.
+    fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()>;
+
+    /// Handles input at the prompt. A command is executed at once.
+    fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed>;
+}
+
+/// Result of input at the prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Typed {
+    /// A message for the model.
+    Message(String),
+    /// A command, which was executed.
+    Done,
+    /// Use this model from now on.
+    Model(String),
+    /// Leave the loop.
+    Leave,
+}
+
+/// Runs the loop in the current session until the user leaves, the work is complete, or a limit is
+/// reached.
+pub fn resume(
+    project: &mut Project,
+    options: ResumeOptions,
+    user: &mut dyn User,
+    console: &mut dyn Console,
+) -> anyhow::Result<Resumed> {
+    project.settings.limits.cost = options.max_cost.unwrap_or(project.settings.limits.cost);
+    if options.yolo {
+        project.settings.replan.max = project.settings.replan.max.min(YOLO_REPLANS);
+    }
+
+    let mut resume_loop = ResumeLoop::new(project, options, user);
+    let ended = resume_loop.run(user, console);
+    let ResumeLoop {
+        message,
+        last,
+        waiting,
+        ..
+    } = resume_loop;
+    let saved = keep_message(project, message, user);
+    // The error of the loop takes precedence.
+    let ended = ended?;
+    saved?;
+
+    Ok(Resumed {
+        last,
+        waiting,
+        ended,
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RemainingWork {
+    /// The model only read, handed over or failed. It continues by itself.
+    Work,
+    /// Its plan was rejected too often. The user can let it try again.
+    Retry,
+    Nothing,
+}
+
+fn remaining_work(project: &Project, tip: &Turn) -> anyhow::Result<RemainingWork> {
+    if tip.meta.question {
+        return Ok(RemainingWork::Nothing);
+    }
+
+    Ok(match tip.meta.status {
+        Status::Failed => RemainingWork::Work,
+        Status::Rejected => RemainingWork::Retry,
+        Status::Executed if !plan_changed_files(project, tip)? => RemainingWork::Work,
+        _ => RemainingWork::Nothing,
+    })
+}
+
+/// Returns `true` if the plan, as it ran, could change files and did not hand over.
+fn plan_changed_files(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
+    let approved = tip.text(&project.repository, artifact::APPROVED)?;
+    let text = match approved {
+        Some(text) => text,
+        None => tip
+            .text(&project.repository, artifact::PLAN)?
+            .unwrap_or_default(),
+    };
+
+    let (plan, _) = plan::parse(&text);
+    let mut kinds = plan.actions.iter().map(|action| &action.kind);
+    let hands_over = kinds.clone().any(|kind| kind.hands_over());
+    Ok(!hands_over && kinds.any(|kind| kind.changes_files()))
+}
+
+const CONTINUE_MESSAGE: &str = "Continue with the next step.";
+
+enum NextStep {
+    /// Make a plan from this message, or from the one in the draft.
+    Plan(Option<String>, MessageOrigin),
+    /// The input was handled and can have changed the session. Decide again.
+    Again,
+    End(Ended),
+}
+
+impl NextStep {
+    fn go_on() -> NextStep {
+        NextStep::Plan(Some(CONTINUE_MESSAGE.to_owned()), MessageOrigin::Loop)
+    }
+}
+
+struct ResumeLoop<'a> {
+    project: &'a mut Project,
+    options: ResumeOptions,
+    /// Plans run without a review.
+    unseen: bool,
+    most: Option<u32>,
+    /// A message that no plan was made from yet.
+    message: Option<String>,
+    turns: u32,
+    last: Option<Box<RecordedTurn>>,
+    waiting: Option<WaitingPlan>,
+}
+
+impl<'a> ResumeLoop<'a> {
+    /// Creates a loop. Without a review, `limits.turns` applies.
+    fn new(
+        project: &'a mut Project,
+        mut options: ResumeOptions,
+        user: &dyn User,
+    ) -> ResumeLoop<'a> {
+        let unseen = options.yolo || user.approves_unseen();
+        let limit = unseen.then_some(project.settings.limits.turns);
+        ResumeLoop {
+            most: options.max_turns.or(limit),
+            message: options.message.take(),
+            project,
+            options,
+            unseen,
+            turns: 0,
+            last: None,
+            waiting: None,
+        }
+    }
+
+    /// Returns `true` if the loop ends with the given message, because no user can enter another
+    /// one.
+    fn is_one_message(&self) -> bool {
+        self.options.alone && !self.options.yolo
+    }
+}
+
+// Chooses the source of the next message: the options, the draft, the model continuing by itself,
+// or a prompt.
+
+impl ResumeLoop<'_> {
+    fn next_step(
+        &mut self,
+        (tip, draft): (&Turn, &Draft),
+        user: &mut dyn User,
+        console: &mut dyn Console,
+    ) -> anyhow::Result<NextStep> {
+        // A message for a later turn is kept for the next call.
+        let is_left = self.is_one_message() && self.turns > 0;
+        if is_left && self.message.is_some() {
+            return Ok(NextStep::End(Ended::Left));
+        }
+
+        if let Some(message) = self.message.take() {
+            return Ok(NextStep::Plan(Some(message), MessageOrigin::User));
+        }
+
+        let waiting = draft.waiting_message();
+        if waiting.is_some_and(|(_, origin)| origin != MessageOrigin::Loop) {
+            return Ok(NextStep::Plan(None, MessageOrigin::User));
+        }
+
+        if let Some(conclusion) = tip.conclusion(&self.project.repository)? {
+            if self.ends_when_done() {
+                return Ok(NextStep::End(Ended::Complete(conclusion)));
+            }
+            return self.ask(
+                (tip, draft),
+                LoopPrompt::Next { goes_on: false },
+                user,
+                console,
+            );
+        }
+
+        // A continuation that TeDDy generates is not an answer.
+        if let Some(question) = tip.question(&self.project.repository)? {
+            return self.ask((tip, draft), LoopPrompt::Answer(question), user, console);
+        }
+
+        let remaining = remaining_work(self.project, tip)?;
+        if self.options.yolo || (self.unseen && remaining == RemainingWork::Work) {
+            return Ok(NextStep::go_on());
+        }
+
+        let goes_on = remaining != RemainingWork::Nothing;
+        let prompt = LoopPrompt::Next { goes_on };
+        self.ask((tip, draft), prompt, user, console)
+    }
+
+    /// Returns `true` if the loop ends when the model concludes the work. A user at the prompt
+    /// might have more to ask for, unless the work was already complete when the loop began.
+    fn ends_when_done(&self) -> bool {
+        self.options.alone || self.unseen || self.turns == 0
+    }
+
+    fn ask(
+        &mut self,
+        (tip, draft): (&Turn, &Draft),
+        prompt: LoopPrompt,
+        user: &mut dyn User,
+        console: &mut dyn Console,
+    ) -> anyhow::Result<NextStep> {
+        // Fail on an unavailable model before prompting.
+        let (model, pipeline) = (
+            self.options.model.as_deref(),
+            self.options.pipeline.as_deref(),
+        );
+        plan_source(self.project, tip, model, pipeline, MessageOrigin::User)?;
+
+        let typed = match user.ask(&prompt.question(tip, draft)) {
+            Ok(Some(typed)) => typed,
+            Ok(None) => return Ok(NextStep::End(prompt.into_end())),
+            Err(error) => return prompt.unanswered(error),
+        };
+        if typed.trim().is_empty() {
+            return Ok(match prompt {
+                LoopPrompt::Next { goes_on: true } => NextStep::go_on(),
+                _ => NextStep::Again,
+            });
+        }
+
+        Ok(match console.typed(self.project, typed)? {
+            Typed::Message(message) => NextStep::Plan(Some(message), MessageOrigin::User),
+            Typed::Done => NextStep::Again,
+            Typed::Model(model) => {
+                self.options.model = Some(model);
+                NextStep::Again
+            }
+            Typed::Leave => NextStep::End(prompt.into_end()),
+        })
+    }
+}
+
+enum LoopPrompt {
+    /// The answer to this question.
+    Answer(String),
+    /// The next request.
+    Next {
+        /// An empty input lets the model continue.
+        goes_on: bool,
+    },
+}
+
+impl LoopPrompt {
+    fn question<'a>(&'a self, tip: &'a Turn, draft: &Draft) -> Question<'a> {
+        match self {
+            LoopPrompt::Answer(message) => Question::Answer {
+                message,
+                takes_commands: true,
+            },
+            LoopPrompt::Next { goes_on } => Question::NextTurn {
+                session: tip.session.as_str(),
+                turn: draft.meta.number,
+                goes_on: *goes_on,
+                takes_commands: true,
+            },
+        }
+    }
+
+    fn into_end(self) -> Ended {
+        match self {
+            LoopPrompt::Answer(question) => Ended::Question(question),
+            LoopPrompt::Next { .. } => Ended::Left,
+        }
+    }
+
+    fn unanswered(self, error: anyhow::Error) -> anyhow::Result<NextStep> {
+        match self {
+            LoopPrompt::Answer(question) if error.is::<NobodyToAsk>() => {
+                Ok(NextStep::End(Ended::Question(question)))
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+impl ResumeLoop<'_> {
+    fn run(&mut self, user: &mut dyn User, console: &mut dyn Console) -> anyhow::Result<Ended> {
+        let (_, draft) = read_in_progress(self.project)?;
+        if draft.is_planned() && self.message.is_some() {
+            user.report(Event::Notice(Notice::PlanComesFirst));
+        }
+
+        loop {
+            let (tip, draft) = read_in_progress(self.project)?;
+            if !draft.is_planned() {
+                match self.next_step((&tip, &draft), user, console)? {
+                    NextStep::Plan(message, origin) => {
+                        if let Some(ended) = self.plan(&tip, message, origin, user)? {
+                            return Ok(ended);
+                        }
+                    }
+                    NextStep::Again => continue,
+                    NextStep::End(ended) => return Ok(ended),
+                }
+            }
+
+            let recorded = match self.execute(user)? {
+                ReviewedPlan::Undecided(plan) if !plan.doubts.is_empty() => {
+                    return Ok(Ended::InDoubt(plan.turn));
+                }
+                ReviewedPlan::Undecided(plan) => return Ok(Ended::Undecided(plan.turn)),
+                ReviewedPlan::Recorded(recorded) => recorded,
+            };
+            console.recorded(&recorded)?;
+
+            let ended = self.why_stop(&recorded)?;
+            self.last = Some(recorded);
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Makes the next plan. Returns the reason if the loop must end.
+    fn plan(
+        &mut self,
+        tip: &Turn,
+        message: Option<String>,
+        origin: MessageOrigin,
+        user: &mut dyn User,
+    ) -> anyhow::Result<Option<Ended>> {
+        let plan_options = PlanOptions {
+            message,
+            model: self.options.model.clone(),
+            pipeline: self.options.pipeline.clone(),
+            depth: self.options.depth,
+            origin,
+            ..PlanOptions::default()
+        };
+        let planned = match plan_next_turn(self.project, &plan_options, user) {
+            Ok(planned) => planned,
+            Err(error) => return self.why_no_plan(error, origin).map(Some),
+        };
+
+        // Without a review, a model that repeats itself would run until the limit.
+        let before = tip.text(&self.project.repository, artifact::PLAN)?;
+        let agent = self.project.store().draft(tip)?.meta.agent;
+        let is_circle = origin == MessageOrigin::Loop
+            && tip.meta.agent == agent
+            && before.as_ref() == Some(&planned.text);
+        self.waiting = Some(planned);
+        Ok((is_circle && self.unseen).then_some(Ended::Repeated))
+    }
+
+    /// The reason to end if there is no plan. An error is not a failure of the loop if the model
+    /// was only asked to continue: the request before is complete.
+    fn why_no_plan(&self, error: anyhow::Error, origin: MessageOrigin) -> anyhow::Result<Ended> {
+        let by_itself = origin == MessageOrigin::Loop && self.is_one_message();
+        let ends = by_itself || (self.options.yolo && is_cost_limit(&error));
+        if ends && !interrupt::requested() {
+            return Ok(Ended::NextCall(format!("{error:#}")));
+        }
+        Err(error)
+    }
+
+    fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<ReviewedPlan> {
+        let options = ExecuteOptions {
+            file: None,
+            replan: true,
+            model: self.options.model.clone(),
+            yolo: self.options.yolo,
+            leaves_question: true,
+            recorded: self.waiting.as_ref().map(|plan| plan.recorded.clone()),
+        };
+        let reviewed = execute(self.project, &options, user)?;
+        let ReviewedPlan::Recorded(recorded) = &reviewed else {
+            return Ok(reviewed);
+        };
+
+        if let Some(instead) = recorded.instead() {
+            // The reply to the declined plan comes before the earlier message.
+            let later = self
+                .message
+                .take()
+                .map(|later| format!("\n\n{later}"))
+                .unwrap_or_default();
+            self.message = Some(format!("{instead}{later}"));
+        }
+
+        self.turns += 1;
+        self.waiting = recorded.replanned().cloned();
+        Ok(reviewed)
+    }
+
+    fn why_stop(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
+        if recorded.interruption().is_some() {
+            return Ok(Some(Ended::Left));
+        }
+
+        if !recorded.overlaps.is_empty() {
+            return Ok(Some(Ended::Overlap));
+        }
+
+        if let Some(question) = recorded.unanswered() {
+            return Ok(self
+                .options
+                .alone
+                .then(|| Ended::Question(question.to_owned())));
+        }
+
+        if recorded.user_left() {
+            return Ok(Some(Ended::Left));
+        }
+
+        // `next_step` decides about a concluded turn, with a prompt if a user is present.
+        if recorded.conclusion().is_some() {
+            return Ok(None);
+        }
+
+        self.why_stop_unseen(recorded)
+    }
+
+    fn why_stop_unseen(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
+        let is_rejected = matches!(
+            recorded.ending,
+            TurnEnding::Rejected {
+                replanned: None,
+                ..
+            }
+        );
+        if is_rejected && (self.options.yolo || self.options.alone) {
+            return Ok(Some(Ended::Rejected));
+        }
+
+        let (tip, draft) = read_in_progress(self.project)?;
+        if self.options.yolo {
+            let used = budget::session_spending(self.project, &tip, &draft)?;
+            let limit = self.project.settings.limits.cost;
+            if used >= limit {
+                return Ok(Some(Ended::Cost { used, limit }));
+            }
+        }
+
+        let goes_on =
+            draft.is_planned() || remaining_work(self.project, &tip)? == RemainingWork::Work;
+        if self.is_one_message() && !goes_on {
+            return Ok(Some(Ended::Left));
+        }
+
+        let is_full = self.most.is_some_and(|most| self.turns >= most);
+        Ok(is_full.then_some(Ended::Turns(self.turns)))
+    }
+}
+
+fn read_in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
+    let tip = project.store().tip(&project.session()?)?;
+    let draft = project.store().draft(&tip)?;
+    Ok((tip, draft))
+}
+
+fn is_cost_limit(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<ModelError>(),
+        Some(ModelError::CostLimit { .. } | ModelError::BudgetExceeded { .. })
+    )
+}

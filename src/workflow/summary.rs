@@ -1,0 +1,390 @@
+//! Summarizes a session for reviewers: requests, changed files, turns, commands, decisions and cost
+//! (`docs/formats/export.md`).
+
+pub mod markdown;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::git::diff;
+use crate::git::object::{CommitId, TreeEntry, read};
+use crate::git::repository::Repository;
+use crate::plan;
+use crate::session::artifact;
+use crate::session::meta::{MessageOrigin, Status};
+use crate::session::name::SessionName;
+use crate::session::report::reading;
+use crate::session::turn::{Turn, in_next};
+use crate::text::beginning;
+use crate::text::diff::counts;
+use crate::text::path::lossy;
+use crate::text::secret::redact;
+use crate::workflow::project::Project;
+use crate::workflow::sum::sum;
+
+const SCHEMA: u32 = 1;
+const MAX_TEXT: usize = 64 << 10;
+
+/// A turn can come from someone else; our own artifacts are much smaller.
+const MAX_FILE: u64 = 64 << 20;
+
+const MAX_COMPARED: usize = 2000;
+
+/// Summary of a session.
+#[derive(Debug, Serialize)]
+pub struct SessionSummary {
+    /// Version of the format.
+    pub schema: u32,
+    /// Session name.
+    pub session: String,
+    /// Its newest turn.
+    pub tip: CommitId,
+    /// The user's requests, oldest first.
+    pub requests: Vec<AskedRequest>,
+    /// Files that differ between its start and its newest turn.
+    pub files: Vec<DifferingFile>,
+    /// Its turns, oldest first, without turn 0.
+    pub turns: Vec<TurnInShort>,
+    /// Commands that ran, oldest first.
+    pub runs: Vec<CommandRun>,
+    /// The user's decisions, oldest first.
+    pub decisions: Vec<UserDecision>,
+    /// The model's open question.
+    pub question: Option<String>,
+    /// The model's summary, if it concluded the work.
+    pub conclusion: Option<String>,
+    /// Requested models, each once.
+    pub models: Vec<String>,
+    /// Input tokens; `None` if a model did not report them.
+    pub tokens_in: Option<u64>,
+    /// Output tokens.
+    pub tokens_out: Option<u64>,
+    /// Cost in dollars, including unused answers; `None` if unknown.
+    pub cost: Option<f64>,
+}
+
+/// A request of the user.
+#[derive(Debug, Serialize)]
+pub struct AskedRequest {
+    /// The turn that it started.
+    pub turn: u64,
+    /// Its text.
+    pub text: String,
+}
+
+/// A changed file.
+#[derive(Debug, Serialize)]
+pub struct DifferingFile {
+    /// Its path.
+    pub path: String,
+    /// `added`, `deleted` or `modified`.
+    pub change: &'static str,
+    /// Added lines; `None` if the file is binary or too large.
+    pub added: Option<usize>,
+    /// Removed lines.
+    pub removed: Option<usize>,
+}
+
+/// A turn in one line.
+#[derive(Debug, Serialize)]
+pub struct TurnInShort {
+    /// Turn number.
+    pub number: u64,
+    /// Its commit.
+    pub commit: CommitId,
+    /// How it ended.
+    pub status: Status,
+    /// Its title.
+    pub title: String,
+    /// Its agent.
+    pub agent: String,
+    /// The requested model.
+    pub model: Option<String>,
+    /// Cost in dollars.
+    pub cost: Option<f64>,
+}
+
+/// Summarizes a session.
+pub fn summary(project: &Project, session: &SessionName) -> anyhow::Result<SessionSummary> {
+    let (repository, store) = (&project.repository, project.store());
+    let tip = store.tip(session)?;
+    let mut turns: Vec<Turn> = store.history(tip.clone()).collect::<anyhow::Result<_>>()?;
+    turns.reverse();
+
+    let mut requests = Vec::new();
+    for turn in turns.iter().filter(|turn| is_users(turn)) {
+        let text = text_of(repository, turn, artifact::USER_PROMPT)?;
+        let text = text
+            .map(|text| prepare_text(&text))
+            .filter(|text| !text.is_empty());
+        requests.extend(text.map(|text| AskedRequest {
+            turn: turn.number(),
+            text,
+        }));
+    }
+
+    let next_text = |name: &str| {
+        let text = text_of(repository, &tip, &in_next(name))?;
+        anyhow::Ok(text.map(|text| prepare_text(&text)))
+    };
+    let (tokens_in, tokens_out) = tokens(&turns).unzip();
+    Ok(SessionSummary {
+        schema: SCHEMA,
+        session: session.to_string(),
+        tip: tip.commit,
+        requests,
+        files: files(project, &turns)?,
+        runs: collect_runs(repository, &turns)?,
+        decisions: collect_decisions(repository, &turns)?,
+        question: next_text(artifact::QUESTION)?,
+        conclusion: next_text(artifact::CONCLUSION)?,
+        models: models(&turns),
+        tokens_in,
+        tokens_out,
+        cost: cost(&turns),
+        turns: turns
+            .iter()
+            .filter(|it| it.number() > 0)
+            .map(short)
+            .collect(),
+    })
+}
+
+fn is_users(turn: &Turn) -> bool {
+    let meta = &turn.meta;
+    meta.origin == MessageOrigin::User && meta.work.is_none() && meta.restored.is_none()
+}
+
+/// Reads an artifact as text. Fails if it is larger than `MAX_FILE`.
+fn text_of(repository: &Repository, turn: &Turn, name: &str) -> anyhow::Result<Option<String>> {
+    let bytes = repository.file_up_to(turn.tree, name, MAX_FILE)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn prepare_text(text: &str) -> String {
+    beginning(redact(text.trim()).as_ref(), MAX_TEXT).into_owned()
+}
+
+fn short(turn: &Turn) -> TurnInShort {
+    let meta = &turn.meta;
+    TurnInShort {
+        number: turn.number(),
+        commit: turn.commit,
+        status: meta.status,
+        title: prepare_text(&turn.title),
+        agent: meta.agent.clone(),
+        model: meta.model.as_ref().map(|model| model.asked.clone()),
+        cost: turn_cost(turn),
+    }
+}
+
+/// Includes unused answers.
+fn turn_cost(turn: &Turn) -> Option<f64> {
+    let cost = turn.meta.model.as_ref().and_then(|model| model.cost);
+    turn.meta.spent.or(cost)
+}
+
+fn models(turns: &[Turn]) -> Vec<String> {
+    let uses = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
+    let mut names = BTreeSet::new();
+    uses.map(|model| model.asked.clone())
+        .filter(|name| names.insert(name.clone()))
+        .collect()
+}
+
+/// `None` if a model did not report its tokens.
+fn tokens(turns: &[Turn]) -> Option<(u64, u64)> {
+    let uses = turns.iter().filter_map(|turn| turn.meta.model.as_ref());
+    let counts: Option<Vec<(u64, u64)>> = uses.map(|model| model.tokens()).collect();
+    let counts = counts.filter(|counts| !counts.is_empty())?;
+    Some(counts.iter().fold((0, 0), |sum: (u64, u64), one| {
+        (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+    }))
+}
+
+fn cost(turns: &[Turn]) -> Option<f64> {
+    let costs: Vec<f64> = turns.iter().filter_map(turn_cost).collect();
+    (!costs.is_empty()).then(|| costs.iter().sum())
+}
+
+/// Returns the files that the turns changed, without the user's own edits.
+fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>> {
+    let repository = &project.repository;
+    let Some(sum) = sum(repository, None, turns)? else {
+        return Ok(Vec::new());
+    };
+
+    let changes = diff::changes(repository, sum.before, sum.after)?;
+    let mut differing = Vec::with_capacity(changes.len());
+    for (at, change) in changes.iter().enumerate() {
+        let (old, new) = (change.old.as_ref(), change.new.as_ref());
+        let lines = match at < MAX_COMPARED {
+            true => lines(project, (old, new))?,
+            false => None,
+        };
+        let (added, removed) = lines.unzip();
+        differing.push(DifferingFile {
+            path: lossy(&change.path),
+            change: match (old, new) {
+                (None, _) => "added",
+                (_, None) => "deleted",
+                _ => "modified",
+            },
+            added,
+            removed,
+        });
+    }
+
+    Ok(differing)
+}
+
+fn lines(
+    project: &Project,
+    (old, new): (Option<&TreeEntry>, Option<&TreeEntry>),
+) -> anyhow::Result<Option<(usize, usize)>> {
+    let text = |entry| read::text_of(&project.repository, entry);
+    let texts = text(old)?.zip(text(new)?);
+    let counted = texts.map(|(old, new)| counts(&old, &new));
+    Ok(counted.map(|counts| (counts.added, counts.removed)))
+}
+
+// Collects the user's decisions in a session: answers, declined plans, changes and omissions in
+// reviews.
+
+/// A decision of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UserDecision {
+    /// Turn number.
+    pub turn: u64,
+    /// Kind of decision.
+    pub kind: DecisionKind,
+    /// Its subject: the question, the title of the plan, or an action.
+    pub about: String,
+    /// The user's words.
+    pub said: String,
+}
+
+/// Kind of decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionKind {
+    /// Answered a question.
+    Answered,
+    /// Declined a plan.
+    Declined,
+    /// Changed an action in the review.
+    Changed,
+    /// Deselected actions in the review.
+    LeftOut,
+}
+
+/// Oldest first.
+fn collect_decisions(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Vec<UserDecision>> {
+    let (mut decisions, mut open_question) = (Vec::new(), None);
+    for turn in turns {
+        let text = |name: &str| text_of(repository, turn, name);
+        let prompt = text(artifact::USER_PROMPT)?.unwrap_or_default();
+        if is_users(turn) && !prompt.trim().is_empty() {
+            let question: Option<String> = open_question.take();
+            decisions.extend(question.map(|about| UserDecision {
+                turn: turn.number(),
+                kind: DecisionKind::Answered,
+                about,
+                said: prepare_text(&prompt),
+            }));
+        }
+
+        if let Some(why) = text(artifact::DECLINED)? {
+            decisions.push(UserDecision {
+                turn: turn.number(),
+                kind: DecisionKind::Declined,
+                about: prepare_text(&turn.title),
+                said: prepare_text(&why),
+            });
+        }
+
+        if let Some(approved) = text(artifact::APPROVED)? {
+            let proposed = text(artifact::PLAN)?.unwrap_or_default();
+            let report = text(artifact::REPORT)?.unwrap_or_default();
+            decisions.extend(review_changes(turn, (&proposed, &approved), &report));
+        }
+
+        open_question = text(&in_next(artifact::QUESTION))?.map(|text| prepare_text(&text));
+    }
+
+    Ok(decisions)
+}
+
+fn review_changes(
+    turn: &Turn,
+    (proposed, approved): (&str, &str),
+    report: &str,
+) -> Vec<UserDecision> {
+    let decision = |kind, about: String| UserDecision {
+        turn: turn.number(),
+        kind,
+        about,
+        said: String::new(),
+    };
+    let report = reading::read(report).unwrap_or_default();
+    let modified = report.actions.iter().filter(|action| action.modified);
+    let mut decisions: Vec<_> = modified
+        .map(|action| {
+            let location = action.field("File Path").or(action.field("Description"));
+            let label = format!("{} {}", action.name, location.unwrap_or_default());
+            decision(DecisionKind::Changed, prepare_text(&label))
+        })
+        .collect();
+
+    let count = |text: &str| plan::parse(text).0.actions.len();
+    let (before, after) = (count(proposed), count(approved));
+    if before > after {
+        let about = format!("{} of {before} actions", before - after);
+        decisions.push(decision(DecisionKind::LeftOut, about));
+    }
+
+    decisions
+}
+
+const COMMAND_FIELD: &str = "Command:";
+
+/// A run of a plan's command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommandRun {
+    /// Turn number.
+    pub turn: u64,
+    /// Description in the plan.
+    pub about: String,
+    /// The command.
+    pub command: String,
+    /// Its exit code.
+    pub exit_code: i32,
+}
+
+/// Oldest first.
+fn collect_runs(repository: &Repository, turns: &[Turn]) -> anyhow::Result<Vec<CommandRun>> {
+    let mut runs = Vec::new();
+    for turn in turns {
+        let report = text_of(repository, turn, artifact::REPORT)?;
+        let Some(report) = report.as_deref().and_then(reading::read) else {
+            continue;
+        };
+        let ran = report.actions.iter();
+        runs.extend(ran.filter_map(|action| parse_run(turn.number(), action)));
+    }
+
+    Ok(runs)
+}
+
+fn parse_run(turn: u64, action: &reading::ReportAction) -> Option<CommandRun> {
+    let exit_code = action.field("Exit Code")?.trim().parse().ok()?;
+    let mut blocks = action.blocks.iter();
+    let command = blocks.find(|block| block.caption == COMMAND_FIELD)?;
+    Some(CommandRun {
+        turn,
+        about: prepare_text(action.field("Description").unwrap_or_default()),
+        command: prepare_text(&command.contents),
+        exit_code,
+    })
+}

@@ -1,0 +1,327 @@
+//! Validates a plan: repairs, parses and simulates it on a snapshot, and reports all mistakes at
+//! once.
+
+pub mod review_content;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::git::object::{BlobId, EntryMode, TreeId, read};
+use crate::git::repository::Repository;
+use crate::git::sparse::leaves_out;
+use crate::host::file::{FileKind, Root};
+use crate::plan::Plan;
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::reading::{self, Reading};
+use crate::plan::repair::Repaired;
+use crate::plan::state::{FileState, StateMode};
+use crate::plan::validate::{Entry, Facts, Simulation, validate, validate_changed};
+use crate::session::artifact::Artifacts;
+use crate::session::draft::Draft;
+use crate::session::turn::Turn;
+use crate::text::path::RepoPath;
+use crate::text::resource::Resource;
+use crate::workflow::context::lists::{self, ContextLists};
+use crate::workflow::context::{pages, teddy_files};
+use crate::workflow::model::agents;
+use crate::workflow::project::Project;
+
+/// What a rejection for words beside commands is called among the mistakes of a turn.
+pub const ASIDES: &str = "asides";
+
+/// A plan, judged.
+#[derive(Debug, Clone)]
+pub struct ValidatedPlan {
+    /// Its text, with the repairs.
+    pub repaired: Repaired,
+    /// The parsed plan.
+    pub plan: Plan,
+    /// The simulation. Its diagnostics include those of the parser.
+    pub simulation: Simulation,
+    /// Outline as parsed, if the structure is invalid.
+    pub outline: Option<String>,
+}
+
+/// Input of validation.
+pub struct ValidationInput<'a> {
+    /// Newest turn.
+    pub tip: &'a Turn,
+    /// Tree of the user's files.
+    pub tree: TreeId,
+    /// The context lists.
+    pub lists: &'a ContextLists,
+    /// The draft that contains the plan.
+    pub draft: &'a Draft,
+}
+
+impl ValidatedPlan {
+    /// All mistakes.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.simulation.diagnostics
+    }
+
+    /// Returns what is said beside commands, as mistakes for the model to correct.
+    pub fn asides(&self) -> Vec<Diagnostic> {
+        let hint = "send the plan again without these words; if the command must not run yet, leave it out and ask with ### `CHAT_WITH_USER`";
+        let asides = self.repaired.asides();
+        asides
+            .map(|note| {
+                let message = format!(
+                    "words beside a command, which may say not to run it: {}",
+                    note.message
+                );
+                Diagnostic::new(note.line, message).hint(hint)
+            })
+            .collect()
+    }
+
+    /// Returns the files of EDITs that do not fit, so that the model sees their true text.
+    pub fn mistaken(&self) -> Vec<Resource> {
+        let edits = self.plan.actions.iter().zip(&self.simulation.steps);
+        let wrong = edits.filter_map(|(action, step)| {
+            let pairs = action.kind.pairs()?;
+            let is_wrong = step.positions.len() < pairs.len() && step.before.is_some();
+            let path = action.kind.path().filter(|_| is_wrong)?;
+            Some(Resource::File(path.clone()))
+        });
+        wrong.collect()
+    }
+
+    /// Identifies mistakes, to recognize repeated ones: each failing FIND by file and text,
+    /// otherwise all mistakes together.
+    pub fn mistakes(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
+            let kind = &action.kind;
+            let Some((path, pairs)) = kind.path().zip(kind.pairs()) else {
+                continue;
+            };
+            let fits = |index: usize| step.positions.iter().any(|(at, _)| *at == index);
+            let wrong = pairs.iter().enumerate().filter(|(index, _)| !fits(*index));
+
+            names.extend(
+                wrong.map(|(_, pair)| format!("{path}#{}", crate::text::digest(&pair.find))),
+            );
+        }
+
+        if names.is_empty() && !self.diagnostics().is_empty() {
+            let all: String = self
+                .diagnostics()
+                .iter()
+                .map(|d| format!("{}: {}\n", d.action, d.message))
+                .collect();
+            names.push(format!("all#{}", crate::text::digest(&all)));
+        }
+
+        if self.repaired.asides().next().is_some() {
+            names.push(ASIDES.to_owned());
+        }
+
+        names
+    }
+}
+
+/// Validates a parsed reply or plan.
+pub fn validate_plan(
+    project: &Project,
+    reading: Reading,
+    input: &ValidationInput<'_>,
+) -> anyhow::Result<ValidatedPlan> {
+    let root = Root::open(project.repository.workdir())?;
+    let exists = |path: &RepoPath| lists::exists(&project.repository, &root, input.tree, path);
+    let Reading {
+        repaired,
+        plan,
+        mut diagnostics,
+        outline,
+        is_plan: _,
+    } = reading::with_plain_paths(reading, &exists);
+    let mut simulation = with_facts(project, input, &mut |facts| validate(&plan, facts))?;
+    simulation.diagnostics.append(&mut diagnostics);
+    simulation.diagnostics.sort_by_key(|d| d.line);
+
+    Ok(ValidatedPlan {
+        repaired,
+        plan,
+        simulation,
+        outline,
+    })
+}
+
+/// Validates a plan that the user changed in the review.
+pub fn simulate(
+    project: &Project,
+    plan: &Plan,
+    input: &ValidationInput<'_>,
+) -> anyhow::Result<Simulation> {
+    with_facts(project, input, &mut |facts| validate_changed(plan, facts))
+}
+
+fn with_facts(
+    project: &Project,
+    input: &ValidationInput<'_>,
+    run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>,
+) -> anyhow::Result<Simulation> {
+    let root = Root::open(project.repository.workdir())?;
+    let memos = teddy_files::memos(&root)?;
+    let artifacts = |resource: &Resource| match resource {
+        Resource::Artifact(artifact) => lists::read_artifact(project, input.tip, artifact)
+            .ok()
+            .flatten()
+            .is_some(),
+        _ => false,
+    };
+
+    let facts = Snapshotted {
+        repository: &project.repository,
+        tree: input.tree,
+        workspace: &root,
+        lists: input.lists,
+        own: &input.draft.artifacts,
+        is_made: input.draft.meta.made,
+        memos: &memos,
+        agents: agents::agents(project),
+        untrusted_agents: agents::prompts(project).untrusted(),
+        search_obstacle: pages::search_obstacle(project),
+        artifacts: &artifacts,
+    };
+    run(&facts)
+}
+
+struct Snapshotted<'a> {
+    pub repository: &'a Repository,
+    pub tree: TreeId,
+    /// The user's directory, to explain paths that the snapshot lacks.
+    pub workspace: &'a Root,
+    pub lists: &'a ContextLists,
+    pub own: &'a Artifacts,
+    /// The plan was generated from an agent's changes, so it can edit files that are in no context
+    /// list.
+    pub is_made: bool,
+    pub memos: &'a [String],
+    pub agents: BTreeSet<String>,
+    /// Agents that only an untrusted repository defines.
+    pub untrusted_agents: BTreeSet<String>,
+    /// Why RESEARCH cannot search; `None` if it can.
+    pub search_obstacle: Option<String>,
+    pub artifacts: &'a dyn Fn(&Resource) -> bool,
+}
+
+impl Snapshotted<'_> {
+    /// Classifies a path that the snapshot lacks. A directory that is empty or contains only
+    /// ignored files counts as a directory; a nested repository without a commit does not.
+    fn beside_the_snapshot(&self, path: &Path) -> Entry {
+        match self.workspace.kind(path) {
+            Ok(None) => Entry::Absent,
+            Ok(Some(FileKind::Dir))
+                if matches!(self.workspace.kind(&path.join(".git")), Ok(None)) =>
+            {
+                Entry::Dir
+            }
+            _ => Entry::LeftOut,
+        }
+    }
+}
+
+impl Facts for Snapshotted<'_> {
+    fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
+        let mut above: Vec<&str> = path.ancestors().collect();
+        above.reverse();
+        for prefix in above {
+            match self
+                .repository
+                .entry(self.tree, prefix.as_bytes())?
+                .map(|entry| entry.mode)
+            {
+                Some(EntryMode::Tree) => {}
+                Some(EntryMode::Link) => return Ok(Entry::Link),
+                Some(EntryMode::Gitlink) => return Ok(Entry::Repository),
+                Some(EntryMode::File | EntryMode::Executable) => {
+                    // A file where the path needs a directory. Its content does not matter.
+                    return Ok(Entry::File { bytes: Vec::new() });
+                }
+                None => break,
+            }
+        }
+
+        Ok(
+            match self
+                .repository
+                .entry(self.tree, path.as_str().as_bytes())?
+                .map(|entry| entry.mode)
+            {
+                Some(EntryMode::File | EntryMode::Executable) => Entry::File {
+                    bytes: read::checked_out(self.repository, self.tree, path.as_str())?,
+                },
+                Some(EntryMode::Tree) => Entry::Dir,
+                Some(EntryMode::Link) => Entry::Link,
+                Some(EntryMode::Gitlink) => Entry::Repository,
+                None => self.beside_the_snapshot(Path::new(path.as_str())),
+            },
+        )
+    }
+
+    fn paths(&self) -> anyhow::Result<Vec<String>> {
+        let leaves = self.repository.leaves(self.tree)?;
+        Ok(leaves
+            .into_iter()
+            .filter_map(|leaf| String::from_utf8(leaf.path).ok())
+            .collect())
+    }
+
+    fn in_context(&self, resource: &Resource) -> bool {
+        self.is_made || self.lists.has(resource)
+    }
+
+    fn in_turn_context(&self, resource: &Resource) -> bool {
+        self.lists.turn_has(resource)
+    }
+
+    fn is_from_agent(&self) -> bool {
+        self.is_made
+    }
+
+    fn memos(&self) -> &[String] {
+        self.memos
+    }
+
+    fn agents(&self) -> BTreeSet<String> {
+        self.agents.clone()
+    }
+
+    fn untrusted_agents(&self) -> BTreeSet<String> {
+        self.untrusted_agents.clone()
+    }
+
+    fn search_obstacle(&self) -> Option<String> {
+        self.search_obstacle.clone()
+    }
+
+    fn has_artifact(&self, resource: &Resource) -> bool {
+        (self.artifacts)(resource)
+    }
+
+    fn state(&self, path: &RepoPath) -> anyhow::Result<Option<FileState>> {
+        let name = path.as_str();
+        let entry = self.repository.entry(self.tree, name.as_bytes())?;
+        let mode = match entry.as_ref().map(|entry| entry.mode) {
+            Some(EntryMode::File) => StateMode::Plain,
+            Some(EntryMode::Executable) => StateMode::Executable,
+            Some(EntryMode::Link) => StateMode::Link,
+            _ => return Ok(None),
+        };
+        let bytes = match entry {
+            Some(entry) if mode == StateMode::Link => self.repository.blob(BlobId::of(entry.id))?,
+            _ => read::checked_out(self.repository, self.tree, name)?,
+        };
+        Ok(Some(FileState { mode, bytes }))
+    }
+
+    fn is_hidden(&self, path: &RepoPath) -> anyhow::Result<bool> {
+        leaves_out(self.repository, path.as_str().as_bytes())
+    }
+
+    fn taken_bytes(&self, name: &str) -> Option<Vec<u8>> {
+        self.own.0.get(name).cloned()
+    }
+}

@@ -1,0 +1,532 @@
+//! The stack of a checkout: which turns, of any session, its files contain.
+//!
+//! A patch is the change of one turn. The stack is read from publications, the commits that record
+//! what was applied to the checkout. Everything between two patches is the user's own edit and
+//! belongs to neither. Turns of early versions have no publication; their place in the stack
+//! follows from their session.
+
+pub mod record;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::rc::Rc;
+
+use anyhow::Context as _;
+
+use crate::git::object::CommitId;
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::session::journal::Journal;
+use crate::session::publication::{Delta, Publication, Stack};
+use crate::session::store::Store;
+use crate::session::turn::Turn;
+
+const MAX_BACK: usize = 32;
+
+/// Identifies a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PatchId {
+    /// A publication commit.
+    Published(CommitId),
+    /// The commit of a turn that has no publication (early versions).
+    Turn(CommitId),
+}
+
+/// The change of one turn, with the stack below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patch {
+    /// Session of the turn.
+    pub session: String,
+    /// Number of the turn.
+    pub turn: u64,
+    /// The change.
+    pub change: Delta,
+    /// The patches on which it was made.
+    pub base: Stack<PatchId>,
+}
+
+/// Reads stacks, and caches patches.
+pub struct Stacks<'a> {
+    repository: &'a Repository,
+    patches: RefCell<BTreeMap<PatchId, Rc<Patch>>>,
+    /// Turns without a publication, by the commit in their `PatchId`.
+    turns: RefCell<BTreeMap<CommitId, Turn>>,
+}
+
+impl<'a> Stacks<'a> {
+    /// Creates a reader with an empty cache.
+    pub fn new(repository: &'a Repository) -> Stacks<'a> {
+        Stacks {
+            repository,
+            patches: RefCell::default(),
+            turns: RefCell::default(),
+        }
+    }
+
+    /// The ref of the last publication to this checkout.
+    pub fn reference(&self) -> String {
+        format!("refs/teddy/published/{}", self.repository.worktree_name())
+    }
+
+    /// The last publication to this checkout. `None` if there is none, or an early version made it.
+    pub fn last(&self) -> anyhow::Result<Option<(CommitId, Publication)>> {
+        let Some(id) = refs::read(self.repository, &self.reference())? else {
+            return Ok(None);
+        };
+        Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
+    }
+
+    /// Returns `true` if no turn was ever applied to this checkout.
+    pub fn is_untouched(&self) -> anyhow::Result<bool> {
+        Ok(refs::read(self.repository, &self.reference())?.is_none())
+    }
+
+    /// Returns `false` if the published ref is lost, so that the turns in the files are unknown.
+    ///
+    /// A missing ref is fine as long as no snapshot was taken here, or no recent turn of a session
+    /// ran here.
+    pub fn are_known(&self) -> anyhow::Result<bool> {
+        let worktree = self.repository.worktree_name();
+        let is_there =
+            |name: &str| Ok::<_, anyhow::Error>(refs::read(self.repository, name)?.is_some());
+        if is_there(&self.reference())? || !is_there(&format!("refs/teddy/snapshots/{worktree}"))? {
+            return Ok(true);
+        }
+
+        let store = Store {
+            repository: self.repository,
+        };
+        let journal = Journal::new(&self.repository.teddy_dir());
+        for (name, id) in store.sessions()? {
+            // Sessions of other people were never applied here, even if their worktree has the same
+            // name.
+            if journal.tip(name.as_str()) != Some(id) {
+                continue;
+            }
+
+            let Ok(tip) = Turn::read(self.repository, &name, id) else {
+                continue;
+            };
+            for turn in store.history(tip).take(MAX_BACK) {
+                let turn = turn?;
+                // Nor were the turns of a session before this user adopted it.
+                if journal.is_adopted(turn.commit) {
+                    break;
+                }
+
+                let workspace = turn.meta.workspace.as_ref();
+                if workspace.is_some_and(|ran| ran.worktree == worktree) && is_patch(&turn) {
+                    return Ok(false);
+                }
+            }
+        }
+
+        Ok(true)
+    }
+
+    /// The stack in the files of this checkout. `tip` is the newest turn of the current session.
+    pub fn current(&self, tip: &Turn) -> anyhow::Result<Stack<PatchId>> {
+        if let Some((id, publication)) = self.last()? {
+            return Ok(publication.stack(id).map(PatchId::Published));
+        }
+
+        let applied = refs::read(self.repository, &self.reference())?;
+        match self.turn_that_applied(applied, tip)? {
+            Some(turn) => self.after(&turn),
+            None => Ok(Stack::default()),
+        }
+    }
+
+    /// Finds the turn whose result is this workspace commit, which is all that early versions
+    /// recorded in the published ref.
+    fn turn_that_applied(
+        &self,
+        applied: Option<CommitId>,
+        tip: &Turn,
+    ) -> anyhow::Result<Option<Turn>> {
+        let worktree = self.repository.worktree_name();
+        let ran_here = |turn: &Turn| {
+            let workspace = turn.meta.workspace.as_ref();
+            workspace.is_some_and(|workspace| workspace.worktree == worktree)
+        };
+        let store = Store {
+            repository: self.repository,
+        };
+
+        if applied.is_some() && tip.published() != applied {
+            for (name, id) in store.sessions()? {
+                let Ok(turn) = Turn::read(self.repository, &name, id) else {
+                    continue;
+                };
+                if turn.published() == applied && ran_here(&turn) {
+                    return Ok(Some(turn));
+                }
+            }
+        }
+
+        // Without the ref, no turn was applied here: one that names this worktree ran in another
+        // clone, where it has the same name.
+        for turn in store.history(tip.clone()).take_while(|_| applied.is_some()) {
+            let turn = turn?;
+            if ran_here(&turn) {
+                return Ok(Some(turn));
+            }
+        }
+
+        Ok(None)
+    }
+
+    /// The stack in the files after a turn.
+    pub fn after(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+        let mut turn = turn.clone();
+        loop {
+            if let Some((id, publication)) = self.publication(&turn)? {
+                return Ok(publication.stack(id).map(PatchId::Published));
+            }
+
+            if is_patch(&turn) && turn.published() == turn.workspace {
+                return self.after_patch(&turn);
+            }
+
+            match turn.previous {
+                Some(previous) => turn = Turn::read(self.repository, &turn.session, previous)?,
+                None => return Ok(Stack::default()),
+            }
+        }
+    }
+
+    fn after_patch(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+        let mut stack = Stack::of(Some(self.stands_for_itself(turn)));
+        let workspace = turn.meta.workspace.iter();
+        let overlaps: Vec<&String> = workspace
+            .flat_map(|workspace| &workspace.overlaps)
+            .collect();
+
+        if !overlaps.is_empty() {
+            let base = self.base_of(turn)?;
+            for path in overlaps {
+                stack.set(path.as_bytes(), base.at(path.as_bytes()));
+            }
+        }
+
+        Ok(stack)
+    }
+
+    /// The stack that a restore to this turn aims at: with its result, applied or not.
+    pub fn expected(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+        match self.own(turn)? {
+            Some((id, publication)) => Ok(publication.target_stack(id).map(PatchId::Published)),
+            None if turn.publication.is_none() && is_patch(turn) => {
+                Ok(Stack::of(Some(self.stands_for_itself(turn))))
+            }
+            None => self.after(turn),
+        }
+    }
+
+    /// The stack in the files before a turn.
+    pub fn base_of(&self, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+        if let Some((_, publication)) = self.own(turn)? {
+            return Ok(publication.below.map(PatchId::Published));
+        }
+
+        if self.publication(turn)?.is_some() {
+            return self.after(turn);
+        }
+
+        match turn.previous {
+            Some(previous) => self.after(&Turn::read(self.repository, &turn.session, previous)?),
+            None => Ok(Stack::default()),
+        }
+    }
+
+    /// The publication that a turn names; `None` if it names none, or the commit is missing.
+    fn publication(&self, turn: &Turn) -> anyhow::Result<Option<(CommitId, Publication)>> {
+        let Some(id) = turn.publication.filter(|id| self.repository.has(*id)) else {
+            return Ok(None);
+        };
+        Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
+    }
+
+    /// The publication that the turn itself made. A turn without changes names an earlier turn's.
+    pub fn own(&self, turn: &Turn) -> anyhow::Result<Option<(CommitId, Publication)>> {
+        let after = turn.workspace;
+        Ok(self.publication(turn)?.filter(|(_, publication)| {
+            publication.turn == turn.number()
+                && match publication.change {
+                    Some(change) => Some(change.after) == after && is_patch(turn),
+                    None => turn.meta.restored.is_some(),
+                }
+        }))
+    }
+
+    /// Identifies the change of a turn.
+    pub fn id(&self, turn: &Turn) -> anyhow::Result<PatchId> {
+        Ok(match self.own(turn)? {
+            Some((id, _)) => PatchId::Published(id),
+            None => self.stands_for_itself(turn),
+        })
+    }
+
+    fn stands_for_itself(&self, turn: &Turn) -> PatchId {
+        let mut turns = self.turns.borrow_mut();
+        turns.entry(turn.commit).or_insert_with(|| turn.clone());
+        PatchId::Turn(turn.commit)
+    }
+
+    /// Reads a patch, cached.
+    pub fn patch(&self, id: PatchId) -> anyhow::Result<Rc<Patch>> {
+        if let Some(patch) = self.patches.borrow().get(&id) {
+            return Ok(Rc::clone(patch));
+        }
+
+        let patch = match id {
+            PatchId::Published(commit) => self.published_patch(commit)?,
+            PatchId::Turn(commit) => self.turns_patch(commit)?,
+        };
+        let patch = Rc::new(patch);
+        self.patches.borrow_mut().insert(id, Rc::clone(&patch));
+
+        Ok(patch)
+    }
+
+    fn published_patch(&self, id: CommitId) -> anyhow::Result<Patch> {
+        let damaged = || format!("commit {id} does not say what a turn changed in your files");
+        let publication = Publication::read(self.repository, id)?.with_context(damaged)?;
+        Ok(Patch {
+            change: publication.change.with_context(damaged)?,
+            base: publication.below.map(PatchId::Published),
+            session: publication.session,
+            turn: publication.turn,
+        })
+    }
+
+    fn turns_patch(&self, id: CommitId) -> anyhow::Result<Patch> {
+        let turn = self.turns.borrow().get(&id).cloned();
+        let turn = turn.with_context(|| format!("turn {id} is not known"))?;
+        let workspace = turn.meta.workspace.as_ref();
+        let workspace = workspace.with_context(|| format!("turn {id} changed no files"))?;
+        Ok(Patch {
+            session: turn.recorded_session(self.repository)?.to_string(),
+            turn: turn.number(),
+            change: Delta {
+                before: workspace.before,
+                after: workspace.after,
+            },
+            base: self.base_of(&turn)?,
+        })
+    }
+}
+
+/// Returns `true` if a turn changed files, applied or not.
+pub fn is_patch(turn: &Turn) -> bool {
+    let workspace = turn.meta.workspace.as_ref();
+    workspace.is_some_and(|workspace| workspace.before != workspace.after)
+}
+
+/// Patches from oldest to newest, on top of others that a caller need not read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Series {
+    /// The top of the patches below.
+    pub base: Option<PatchId>,
+    /// The patches above `base`, oldest first.
+    pub above: Vec<PatchId>,
+}
+
+impl Series {
+    /// A series that leaves out all patches.
+    pub fn up_to(top: Option<PatchId>) -> Series {
+        Series {
+            base: top,
+            above: Vec::new(),
+        }
+    }
+}
+
+/// Difference between two stacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackDifference {
+    /// The first stack, above the newest common patch.
+    pub from: Series,
+    /// Patches that only the first stack has, newest first.
+    pub removed: Vec<PatchId>,
+    /// Patches that only the second stack has, oldest first.
+    pub added: Vec<PatchId>,
+}
+
+/// Returns the patches that only the first stack has, newest first, and those that only the second
+/// has, oldest first. Covers all subtrees.
+pub fn stack_differences(
+    stacks: &Stacks<'_>,
+    one: &Stack<PatchId>,
+    other: &Stack<PatchId>,
+) -> anyhow::Result<[Vec<PatchId>; 2]> {
+    let (mut patches, mut visited) = ([Vec::new(), Vec::new()], BTreeSet::new());
+    let mut waiting = vec![Vec::new()];
+    while let Some(path) = waiting.pop() {
+        let mut part = PathStacks::new(stacks, &path);
+        let tops = [part.top(one), part.top(other)];
+        let StackDifference { removed, added, .. } = part.difference(tops[0], tops[1])?;
+        for (list, ids) in patches.iter_mut().zip([removed, added]) {
+            let is_new = |id: &PatchId| !list.contains(id);
+            let new: Vec<PatchId> = ids.into_iter().filter(is_new).collect();
+            list.extend(new);
+        }
+
+        let split = part.split_paths;
+        visited.insert(path);
+        waiting.extend(split.into_iter().filter(|path| !visited.contains(path)));
+        waiting.sort();
+        waiting.dedup();
+    }
+
+    Ok(patches)
+}
+
+/// Stacks as seen in one subtree.
+pub struct PathStacks<'a> {
+    stacks: &'a Stacks<'a>,
+    /// File or directory; empty for the root.
+    path: &'a [u8],
+    /// Files and directories whose stack differs from this subtree's in some patch read so far.
+    /// Each must be compared on its own.
+    pub split_paths: BTreeSet<Vec<u8>>,
+}
+
+impl<'a> PathStacks<'a> {
+    /// Reads stacks in the subtree at `path`.
+    pub fn new(stacks: &'a Stacks<'a>, path: &'a [u8]) -> PathStacks<'a> {
+        PathStacks {
+            stacks,
+            path,
+            split_paths: BTreeSet::new(),
+        }
+    }
+
+    /// The top patch of a stack in this subtree.
+    pub fn top(&mut self, stack: &Stack<PatchId>) -> Option<PatchId> {
+        self.split_paths.extend(stack.apart.keys().cloned());
+        stack.at(self.path)
+    }
+
+    fn base_of(&mut self, id: PatchId) -> anyhow::Result<Option<PatchId>> {
+        let patch = self.stacks.patch(id)?;
+        Ok(self.top(&patch.base))
+    }
+
+    /// Compares two stacks. Reads only down to the newest common patch, so the cost depends on the
+    /// distance and not on the length of the history.
+    pub fn difference(
+        &mut self,
+        one: Option<PatchId>,
+        other: Option<PatchId>,
+    ) -> anyhow::Result<StackDifference> {
+        let (base, [ours, theirs]) = self.heads(one, other)?;
+        // A patch that was written again on another base has a new id and the same change. Compare
+        // by change, not by id.
+        let (our_changes, their_changes) = (self.changes(&ours)?, self.changes(&theirs)?);
+        let only = |ids: &[PatchId], own: &[CommitId], others: &[CommitId]| -> Vec<PatchId> {
+            let both = ids.iter().zip(own);
+            both.filter(|(_, after)| !others.contains(after))
+                .map(|(id, _)| *id)
+                .collect()
+        };
+
+        let removed = only(&ours, &our_changes, &their_changes);
+        let mut added = only(&theirs, &their_changes, &our_changes);
+        added.reverse();
+
+        let above = ours.into_iter().rev().collect();
+        Ok(StackDifference {
+            from: Series { base, above },
+            removed,
+            added,
+        })
+    }
+
+    /// Returns the newest common patch and what each stack has above it, newest first.
+    fn heads(
+        &mut self,
+        one: Option<PatchId>,
+        other: Option<PatchId>,
+    ) -> anyhow::Result<(Option<PatchId>, [Vec<PatchId>; 2])> {
+        let mut at = [one, other];
+        let mut visited = [BTreeMap::new(), BTreeMap::new()];
+        let mut heads = [Vec::new(), Vec::new()];
+
+        loop {
+            // Descend both stacks in step, so that the cost is the distance to the common patch.
+            for side in [0, 1] {
+                let Some(id) = at[side] else { continue };
+                if let Some(length) = visited[1 - side].get(&id) {
+                    heads[1 - side].truncate(*length);
+                    return Ok((Some(id), heads));
+                }
+
+                visited[side].insert(id, heads[side].len());
+                heads[side].push(id);
+                at[side] = self.base_of(id)?;
+            }
+
+            if at == [None, None] {
+                return Ok((None, heads));
+            }
+        }
+    }
+
+    /// The `after` commit of each patch, which identifies its change across rewrites.
+    fn changes(&self, ids: &[PatchId]) -> anyhow::Result<Vec<CommitId>> {
+        let after = |id: &PatchId| Ok(self.stacks.patch(*id)?.change.after);
+        ids.iter().map(after).collect()
+    }
+
+    /// Returns `true` if a stack contains a change.
+    pub fn has(&mut self, top: Option<PatchId>, change: CommitId) -> anyhow::Result<bool> {
+        let mut at = top;
+        while let Some(id) = at {
+            if self.stacks.patch(id)?.change.after == change {
+                return Ok(true);
+            }
+            at = self.base_of(id)?;
+        }
+        Ok(false)
+    }
+
+    /// Returns `true` if two stacks contain the same changes.
+    pub fn are_same(
+        &mut self,
+        one: Option<PatchId>,
+        other: Option<PatchId>,
+    ) -> anyhow::Result<bool> {
+        let difference = self.difference(one, other)?;
+        Ok(difference.removed.is_empty() && difference.added.is_empty())
+    }
+}
+
+/// The changes of a stack, read lazily and each patch only once.
+pub struct StackChanges<'a> {
+    part: PathStacks<'a>,
+    next: Option<PatchId>,
+    met: HashSet<CommitId>,
+}
+
+impl<'a> StackChanges<'a> {
+    /// Starts at the top of a stack.
+    pub fn of(stacks: &'a Stacks<'a>, stack: &Stack<PatchId>) -> StackChanges<'a> {
+        StackChanges {
+            part: PathStacks::new(stacks, b""),
+            next: stack.top,
+            met: HashSet::new(),
+        }
+    }
+
+    /// Returns `true` if the stack contains a change.
+    pub fn has(&mut self, change: CommitId) -> anyhow::Result<bool> {
+        while let Some(id) = self.next
+            && !self.met.contains(&change)
+        {
+            self.met.insert(self.part.stacks.patch(id)?.change.after);
+            self.next = self.part.base_of(id)?;
+        }
+        Ok(self.met.contains(&change))
+    }
+}
