@@ -288,7 +288,7 @@ fn unquoted(text: &str) -> &str {
     }
 }
 
-/// Returns a name with the characters that `text::visible` shows as `\u{200c}`: a model has a name only
+/// Returns a name with the characters that `text::sanitize` shows as `\u{200c}`: a model has a name only
 /// as it is shown. No path has a backslash of its own.
 fn revealed(text: &str) -> Cow<'_, str> {
     if !text.contains("\\u{") {

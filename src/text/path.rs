@@ -19,7 +19,7 @@ pub const MAX_COMPONENT: usize = 255;
 ///
 /// It can be any name that a tree has, also one that a person could misread. Whether a plan can make
 /// a file of this name is [`RepoPath::fit_for_new`]'s business, and every name goes through
-/// `text::visible` before it is shown.
+/// `text::sanitize` before it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct RepoPath(String);

@@ -222,7 +222,7 @@ const ENTRY_ESTIMATE: usize = 128;
 
 /// The index with which commands start.
 #[derive(Debug)]
-pub(super) struct LayerIndex {
+pub struct LayerIndex {
     pub(super) bytes: Vec<u8>,
     pub(super) repositories: Vec<Vec<u8>>,
     hash: gix::hash::Kind,

@@ -62,7 +62,7 @@ pub(super) struct OpenBlock {
     pub depth: u8,
     /// The outermost inner fence.
     pub inner: Option<InnerFence>,
-    /// Kinds of plan structure taken as content (see `block::look`).
+    /// Kinds of plan structure taken as content (see `block::looks_like_plan`).
     pub lookalikes: u8,
 }
 

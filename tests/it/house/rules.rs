@@ -64,8 +64,7 @@ fn all<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
 
 fn commands() -> Vec<File> {
     let is_command = |file: &File| {
-        file.text.contains("pub(super) struct Args")
-            && (file.path.matches('/').count() == 2 || file.path.ends_with("/mod.rs"))
+        file.text.contains("pub(super) struct Args") && file.path.matches('/').count() == 2
     };
     files("src/cli", ".rs")
         .into_iter()
