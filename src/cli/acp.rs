@@ -88,7 +88,7 @@ impl AcpServer<'_> {
         };
         match result {
             Ok(result) => self.wire.answer(id, &result),
-            Err((code, text)) => self.wire.fail(id, (code, &text)),
+            Err((code, text)) => self.wire.fail(id, code, &text),
         }
     }
 
@@ -123,7 +123,7 @@ impl AcpServer<'_> {
         }
 
         self.wire.begin_prompt();
-        let result = self.turn((&id, session), text);
+        let result = self.turn(&id, session, text);
         let is_cancelled = self.wire.end_prompt();
         match result {
             _ if is_cancelled => Ok(json!({ "stopReason": "cancelled" })),
@@ -135,7 +135,8 @@ impl AcpServer<'_> {
     /// Plans, asks, runs, and continues as long as the model has work. Returns the stop reason.
     fn turn(
         &mut self,
-        (id, session): (&str, AcpSession),
+        id: &str,
+        session: AcpSession,
         text: String,
     ) -> anyhow::Result<&'static str> {
         let mut project = self.open(&session.dir)?;

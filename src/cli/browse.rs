@@ -107,7 +107,7 @@ fn read(app: &App, project: &Project, only: Option<SessionName>) -> anyhow::Resu
         is_typed: io::stdin().is_terminal(),
         lines: &mut io::BufReader::new(io::stdin()),
     };
-    let read = LinearBrowser::new(project, only, &mut actions, out).run(input);
+    let read = LinearBrowser::new(project, only, &mut actions, out.0, out.1).run(input);
     // The reader closed the pipe.
     let has_left = |error: &anyhow::Error| {
         let why = error.downcast_ref::<io::Error>().map(io::Error::kind);

@@ -42,7 +42,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     app.print(table(&sides))?;
     if let ([first, second, ..], true) = (sides.as_slice(), args.diff) {
         let trees = (first.tree, second.tree);
-        difference::show(app, &project, trees, (ShownAs::Patch, &|_| true))?;
+        difference::show(app, &project, trees.0, trees.1, ShownAs::Patch, &|_| true)?;
     }
 
     Ok(exit::SUCCESS.into())

@@ -159,7 +159,7 @@ fn edit(app: &App, project: &Project, scope: ListScope) -> anyhow::Result<()> {
     let text = format!("{after}\n");
     let mut user = app.user(project, false);
 
-    edit::write_context(project, scope, (&before, &text), user.as_mut())?;
+    edit::write_context(project, scope, &before, &text, user.as_mut())?;
     if app.global.json {
         let list = scope.title().to_lowercase();
         return app.print_json(&serde_json::json!({ "list": list, "text": text }));

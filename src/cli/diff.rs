@@ -91,11 +91,18 @@ fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitCode> {
     let session = project.session_of(name)?;
     let is_one = args.other.is_none() && !args.whole;
     if is_one && store.turn_or_draft(&session, name)?.is_draft() {
-        show_draft(app, &project, (name, &args.view), &paths)?;
+        show_draft(app, &project, name, &args.view, &paths)?;
     } else {
         let sides = trees(&project, &args)?;
         let is_selected = |path: &str| paths::is_below(path, &paths);
-        show(app, &project, sides, (args.view.shown_as(), &is_selected))?;
+        show(
+            app,
+            &project,
+            sides.0,
+            sides.1,
+            args.view.shown_as(),
+            &is_selected,
+        )?;
     }
 
     Ok(exit::SUCCESS.into())
@@ -105,7 +112,8 @@ fn show_diff(args: Args, app: &App) -> anyhow::Result<ExitCode> {
 fn show_draft(
     app: &App,
     project: &Project,
-    (name, view_args): (&str, &ViewArgs),
+    name: &str,
+    view_args: &ViewArgs,
     paths: &[String],
 ) -> anyhow::Result<()> {
     let store = project.store();

@@ -47,11 +47,13 @@ impl ViewArgs {
 pub(super) fn show(
     app: &App,
     project: &Project,
-    (old, new): (TreeId, TreeId),
-    (shown_as, filter): (ShownAs, &dyn Fn(&str) -> bool),
+    old: TreeId,
+    new: TreeId,
+    shown_as: ShownAs,
+    filter: &dyn Fn(&str) -> bool,
 ) -> anyhow::Result<()> {
     if !app.global.json {
-        let lines = lines(project, (old, new), (shown_as, filter))?;
+        let lines = lines(project, old, new, shown_as, filter)?;
         return app.page(project, &lines);
     }
 
@@ -71,8 +73,10 @@ pub(super) fn show(
 /// Returns the difference of two trees as lines, limited to the wanted paths.
 pub(super) fn lines(
     project: &Project,
-    (old, new): (TreeId, TreeId),
-    (shown_as, filter): (ShownAs, &dyn Fn(&str) -> bool),
+    old: TreeId,
+    new: TreeId,
+    shown_as: ShownAs,
+    filter: &dyn Fn(&str) -> bool,
 ) -> anyhow::Result<Vec<StyledLine>> {
     let changes = diff::changes(&project.repository, old, new)?;
     let selected = changes
@@ -83,14 +87,15 @@ pub(super) fn lines(
         ShownAs::NameOnly => Ok(selected
             .map(|change| StyledLine::plain(&lossy(&change.path)))
             .collect()),
-        ShownAs::Stat => stat(project, (old, new), selected),
+        ShownAs::Stat => stat(project, old, new, selected),
     }
 }
 
 /// Returns the number of changed lines per file in git's format, fitted to the terminal.
 fn stat(
     project: &Project,
-    (old, new): (TreeId, TreeId),
+    old: TreeId,
+    new: TreeId,
     changes: impl Iterator<Item = TreeChange>,
 ) -> anyhow::Result<Vec<StyledLine>> {
     let paths: Vec<Vec<u8>> = changes.map(|change| change.path).collect();
@@ -99,7 +104,7 @@ fn stat(
     }
 
     let width = terminal::stdout_width().unwrap_or(STAT_WIDTH);
-    let text = render_diffstat(&project.repository, (old, new), (width, &paths))?;
+    let text = render_diffstat(&project.repository, old, new, width, &paths)?;
     Ok(text.lines().map(stat_line).collect())
 }
 

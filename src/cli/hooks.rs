@@ -172,7 +172,7 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
                 Ok(file) => (Some(file.path()), file.state()),
                 Err(error) => (None, Err(error)),
             };
-            rows.push(HookRow::of(agent, scope, (path, state)));
+            rows.push(HookRow::of(agent, scope, path, state));
         }
     }
 
@@ -209,7 +209,8 @@ impl HookRow {
     fn of(
         agent: HookedAgent,
         scope: &'static str,
-        (file, state): (Option<PathBuf>, anyhow::Result<EntryState>),
+        file: Option<PathBuf>,
+        state: anyhow::Result<EntryState>,
     ) -> HookRow {
         let (state, detail) = match state {
             Ok(EntryState::Installed) => ("installed", None),

@@ -144,7 +144,7 @@ fn preview(project: &Project, result: &LandResult) -> anyhow::Result<String> {
         }
 
         let [from, to] = commit.trees;
-        let stat = render_diffstat(&project.repository, (from, to), (STAT_WIDTH, &[]))?;
+        let stat = render_diffstat(&project.repository, from, to, STAT_WIDTH, &[])?;
         text.push_str(&format!("\n{}", sanitize_block(&stat)));
     }
 

@@ -157,7 +157,9 @@ impl Args {
         for (_, form) in forms.into_iter().filter(|(is_wanted, _)| *is_wanted) {
             let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
             let trees = (tree(before)?, tree(after)?);
-            lines.extend(difference::lines(project, trees, (form, &|_| true))?);
+            lines.extend(difference::lines(project, trees.0, trees.1, form, &|_| {
+                true
+            })?);
         }
 
         Ok(lines)

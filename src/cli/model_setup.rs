@@ -49,7 +49,7 @@ impl App {
 
         self.note("No model is configured yet. Looking for one ...");
         let detected = setup::scan_models(Some(project.repository.workdir()), &[]);
-        let Some(model) = self.set_up((&detected, None), &project.user_dirs.config_file)? else {
+        let Some(model) = self.set_up(&detected, None, &project.user_dirs.config_file)? else {
             return Ok(());
         };
 
@@ -86,7 +86,8 @@ impl App {
     pub(super) fn ensure_model_to_retry(
         &self,
         project: &mut Project,
-        (turn, requested): (&str, Option<&str>),
+        turn: &str,
+        requested: Option<&str>,
     ) -> anyhow::Result<()> {
         let recorded = |project: &Project| {
             let meta = project.store().turn(&project.session_of(turn)?, turn)?.meta;
@@ -142,7 +143,8 @@ impl App {
     /// is kept in memory for immediate use.
     pub(super) fn set_up(
         &self,
-        (detected, configured): (&FoundModels, Option<&str>),
+        detected: &FoundModels,
+        configured: Option<&str>,
         file: &Path,
     ) -> anyhow::Result<Option<NewModel>> {
         let offers = detected.offers();

@@ -89,7 +89,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let program = program(app)?;
     let mut table = RaceTable::new(std::io::stderr(), app.output_style());
     let mut user = app.user(&project, args.yes);
-    let finished = race(&project, &options, &program, (user.as_mut(), &mut table));
+    let finished = race(&project, &options, &program, user.as_mut(), &mut table);
     table.clear();
     drop(user);
 

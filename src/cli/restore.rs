@@ -99,12 +99,7 @@ impl UndoArgs {
         let act = |options: &RestoreOptions, user: &mut dyn User| {
             operation(&project, self.turns, options, user)
         };
-        carry_out(
-            app,
-            &project,
-            (&self.how, self.how.to_options()),
-            (None, &act),
-        )
+        carry_out(app, &project, &self.how, self.how.to_options(), None, &act)
     }
 }
 
@@ -128,25 +123,23 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     carry_out(
         app,
         &project,
-        (&args.how, options),
-        (given_name, &|options, user| {
-            restore(&project, &args.turn, options, user)
-        }),
+        &args.how,
+        options,
+        given_name,
+        &|options, user| restore(&project, &args.turn, options, user),
     )
 }
 
-/// A restore of any kind, and the name of its turn if not its number.
-type NamedRestore<'a> = (
-    Option<&'a str>,
-    &'a dyn Fn(&RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>,
-);
-
 /// Runs a restore and reports the changes. Asks first if it would discard the user's edits.
+///
+/// `given_name` is what the user called the turn, if not by its number.
 fn carry_out(
     app: &App,
     project: &Project,
-    (how, options): (&RestoreFlags, RestoreOptions),
-    (given_name, act): NamedRestore<'_>,
+    how: &RestoreFlags,
+    options: RestoreOptions,
+    given_name: Option<&str>,
+    act: &dyn Fn(&RestoreOptions, &mut dyn User) -> anyhow::Result<RestoreResult>,
 ) -> anyhow::Result<ExitCode> {
     if let Ok(session) = project.session()
         && history::is_rewritten(project, &session)
@@ -182,12 +175,13 @@ fn carry_out(
     }
 
     let result = act(&options, app.user(project, true).as_mut())?;
-    show(app, (&result, &name(&result)), &options)
+    show(app, &result, &name(&result), &options)
 }
 
 fn show(
     app: &App,
-    (result, name): (&RestoreResult, &str),
+    result: &RestoreResult,
+    name: &str,
     options: &RestoreOptions,
 ) -> anyhow::Result<ExitCode> {
     if app.global.json {

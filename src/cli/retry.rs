@@ -26,7 +26,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
-    app.ensure_model_to_retry(&mut project, (&args.turn, args.model.as_deref()))?;
+    app.ensure_model_to_retry(&mut project, &args.turn, args.model.as_deref())?;
     let mut user = app.user(&project, false);
     let planned = retry(
         &mut project,

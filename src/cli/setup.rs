@@ -55,7 +55,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return list(app, context, &detected);
     }
     if let Some(model) = &args.model {
-        return set(app, context, (&detected, model), !args.no_try);
+        return set(app, context, &detected, model, !args.no_try);
     }
 
     if !app.is_attended() {
@@ -66,7 +66,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
     let settings = context.settings.as_ref().ok();
     let configured = settings.and_then(|settings| settings.model.as_deref());
-    match app.set_up((&detected, configured), &context.file)? {
+    match app.set_up(&detected, configured, &context.file)? {
         Some(_) => {
             app.note("Next: teddy start '<what you want>', in a repository");
             Ok(exit::SUCCESS.into())
@@ -157,7 +157,8 @@ struct ChosenModel {
 fn set(
     app: &App,
     context: SetupContext,
-    (detected, word): (&FoundModels, &str),
+    detected: &FoundModels,
+    word: &str,
     is_tried: bool,
 ) -> anyhow::Result<ExitCode> {
     let settings = context.settings.unwrap_or_default();

@@ -81,7 +81,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
 
     if file_name.is_none() && !turn.is_draft() {
-        return show_turn(app, &project, (&turn, &files), &args);
+        return show_turn(app, &project, &turn, &files, &args);
     }
 
     let defaults = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
@@ -130,7 +130,8 @@ fn full_name<'a>(files: &'a BTreeMap<String, Vec<u8>>, name: &'a str) -> &'a str
 fn show_turn(
     app: &App,
     project: &Project,
-    (turn, files): (&Turn, &BTreeMap<String, Vec<u8>>),
+    turn: &Turn,
+    files: &BTreeMap<String, Vec<u8>>,
     args: &Args,
 ) -> anyhow::Result<ExitCode> {
     let row = log::one_row(project, turn)?;
@@ -146,7 +147,8 @@ fn show_turn(
     if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| !args.no_patch) {
         let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
         let trees = (tree(workspace.before)?, tree(workspace.after)?);
-        let changes = difference::lines(project, trees, (args.view.shown_as(), &|_| true))?;
+        let changes =
+            difference::lines(project, trees.0, trees.1, args.view.shown_as(), &|_| true)?;
         if !changes.is_empty() {
             lines.push(StyledLine::default());
             lines.extend(changes);

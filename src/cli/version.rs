@@ -17,7 +17,7 @@ const DIGITS: usize = 9;
 
 /// Version line without the program's name: `0.1.0 (3f2a91c44 2026-11-23, +sandbox)`.
 pub(super) fn line() -> &'static str {
-    static LINE: LazyLock<String> = LazyLock::new(|| summary(RELEASE, (COMMIT, DATE), &features()));
+    static LINE: LazyLock<String> = LazyLock::new(|| summary(RELEASE, COMMIT, DATE, &features()));
     LINE.as_str()
 }
 
@@ -66,7 +66,7 @@ pub(super) fn asks_for_details(arguments: &[OsString]) -> bool {
     })
 }
 
-fn summary(release: &str, (commit, date): (&str, &str), features: &[&str]) -> String {
+fn summary(release: &str, commit: &str, date: &str, features: &[&str]) -> String {
     let (id, dirty) = commit
         .split_once('-')
         .map_or((commit, ""), |(id, _)| (id, "-dirty"));
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_line_says_commit_and_features() {
         let check = |commit: &str, date: &str, features: &[&str], expected: &str| {
-            assert_eq!(summary("1.2.3", (commit, date), features), expected);
+            assert_eq!(summary("1.2.3", commit, date, features), expected);
         };
         let id = "3f2a91c44d0e5b6f7081920a1b2c3d4e5f607182";
         check(

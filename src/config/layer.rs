@@ -114,7 +114,7 @@ impl Layer {
             ..Layer::default()
         };
         for (key, text) in pairs {
-            layer.set((key, key), text)?;
+            layer.set(key, key, text)?;
         }
         Ok(layer)
     }
@@ -128,14 +128,14 @@ impl Layer {
         for (written, text) in pairs {
             // Names of variables can't contain `_` there.
             let key = unknown::spelled(written);
-            layer.set((&key, written), text)?;
+            layer.set(&key, written, text)?;
             layer.spelled.push((key, written.clone()));
         }
         Ok(layer)
     }
 
     /// Sets a value. `written` is the name as the user wrote it.
-    fn set(&mut self, (key, written): (&str, &str), text: &str) -> Result<(), ConfigError> {
+    fn set(&mut self, key: &str, written: &str, text: &str) -> Result<(), ConfigError> {
         let wrong = |message: String| ConfigError::Wrong {
             origin: format!("{} {written}", self.origin),
             message,

@@ -222,7 +222,7 @@ impl BorrowingRepository {
         let opened = gix::open_opts(&path, plain());
         let gix = opened.during("opening a scratch repository")?;
 
-        Repository::of(gix, (path.clone(), path.clone()), true)
+        Repository::of(gix, path.clone(), path.clone(), true)
             .map_err(|format| OpenError::RefFormat(path, format).into())
     }
 }

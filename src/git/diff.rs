@@ -240,8 +240,10 @@ const MAX_STAT_PATH_BYTES: usize = 1 << 20;
 /// Returns the output of `git diff --stat` for some paths of two trees, at a given width.
 pub fn render_diffstat(
     repository: &Repository,
-    (old, new): (TreeId, TreeId),
-    (width, paths): (usize, &[Vec<u8>]),
+    old: TreeId,
+    new: TreeId,
+    width: usize,
+    paths: &[Vec<u8>],
 ) -> anyhow::Result<String> {
     let mut git = repository.git()?;
     // Show letters of all languages as they are. Control characters are still quoted.

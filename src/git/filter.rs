@@ -225,7 +225,8 @@ impl Filter<'_> {
         &mut self,
         path: &[u8],
         file: &File,
-        (id, size): (ObjectId, u64),
+        id: ObjectId,
+        size: u64,
     ) -> anyhow::Result<Option<Vec<u8>>> {
         let mut read = Hashed::new(FileReader::start(file), id.kind(), size);
         let cleaned = self.clean(path, &mut read)?;

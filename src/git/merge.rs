@@ -353,8 +353,8 @@ fn is_file(entry: &TreeEntry) -> bool {
 }
 
 /// Merges one value of base, ours and theirs. `None` if both sides changed it.
-fn merge_value<T: PartialEq + Copy>([base, ours, theirs]: [Option<T>; 3]) -> Option<T> {
-    match (base, ours, theirs) {
+fn merge_value<T: PartialEq + Copy>(versions: [Option<T>; 3]) -> Option<T> {
+    match versions.into() {
         (_, ours, theirs) if ours == theirs => ours,
         (base, ours, theirs) if base == ours => theirs,
         (base, ours, theirs) if base == theirs => ours,

@@ -161,7 +161,7 @@ impl Repository {
         gix.object_cache_size_if_unset(CACHE);
 
         let dirs = (top.to_owned(), self.common.clone());
-        let opened = Repository::of(gix, dirs, self.read_only);
+        let opened = Repository::of(gix, dirs.0, dirs.1, self.read_only);
         let unreadable = |format| OpenError::RefFormat(self.git_dir().to_owned(), format);
         let opened = opened.map_err(unreadable)?;
         opened.memory.share_trees(&self.memory);
@@ -245,7 +245,7 @@ impl Repository {
             .common_dir()
             .canonicalize()
             .unwrap_or_else(|_| gix.common_dir().to_owned());
-        Repository::of(gix, (workdir, common), read_only)
+        Repository::of(gix, workdir, common, read_only)
             .map_err(|format| OpenError::RefFormat(git_dir, format))
     }
 }

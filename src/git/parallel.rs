@@ -32,7 +32,7 @@ pub fn map_parallel<T: Send, R: Send>(
     let staged = writer::staged_objects(repository);
     let run = |(start, part): (usize, Vec<T>)| {
         let gix = shared.to_thread_local();
-        let mut own = Repository::of(gix, (workdir.clone(), common.clone()), read_only)
+        let mut own = Repository::of(gix, workdir.clone(), common.clone(), read_only)
             .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?;
         // Each handle has its own object memory, so staged objects are copied into it.
         own.gix.objects.enable_object_memory();

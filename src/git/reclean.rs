@@ -19,10 +19,11 @@ pub fn is_attributes(path: &[u8]) -> bool {
 /// content on disk, each with its own attributes.
 pub fn alike(
     repository: &Repository,
-    [tree, other]: [TreeId; 2],
+    tree: TreeId,
+    other: TreeId,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<TreeId> {
-    let [mut filter, mut other_filter] = filters(repository, [tree, other], paths)?;
+    let [mut filter, mut other_filter] = filters(repository, tree, other, paths)?;
     let mut edits = BTreeMap::new();
     for path in paths {
         if filter.keeps(path)? && other_filter.keeps(path)? {
@@ -46,16 +47,17 @@ pub fn alike(
 /// A file is left alone if the new filters would not check out the same content again.
 pub fn reclean(
     repository: &Repository,
-    [old, new]: [TreeId; 2],
+    old: TreeId,
+    new: TreeId,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<TreeId> {
-    let [mut before, mut after] = filters(repository, [old, new], paths)?;
+    let [mut before, mut after] = filters(repository, old, new, paths)?;
     let mut edits = BTreeMap::new();
     for path in paths {
         let Some((TreeEntry { mode, .. }, blob)) = file(repository, new, path)? else {
             continue;
         };
-        if let Some(stored) = stored([&mut before, &mut after], path, blob)? {
+        if let Some(stored) = stored(&mut before, &mut after, path, blob)? {
             let id = repository.write_blob(&stored)?.0;
             edits.insert(path.clone(), Some(TreeEntry { mode, id }));
         }
@@ -66,7 +68,8 @@ pub fn reclean(
 
 fn filters<'r>(
     repository: &'r Repository,
-    [one, two]: [TreeId; 2],
+    one: TreeId,
+    two: TreeId,
     paths: &[Vec<u8>],
 ) -> anyhow::Result<[Filter<'r>; 2]> {
     let of = |tree| filter::open_filter(repository, tree, paths.iter().map(Vec::as_slice));
@@ -104,7 +107,8 @@ fn with_edits(
 /// Returns the content that the new filters store for a file that the old filters wrote. `None` if
 /// the blob itself is still right, or no blob would be.
 fn stored(
-    [before, after]: [&mut Filter<'_>; 2],
+    before: &mut Filter<'_>,
+    after: &mut Filter<'_>,
     path: &[u8],
     blob: Vec<u8>,
 ) -> anyhow::Result<Option<Vec<u8>>> {

@@ -38,7 +38,8 @@ pub fn list(repository: &Repository, prefix: &str) -> anyhow::Result<Vec<Referen
 /// Updates one ref by compare-and-swap and logs it. Fails like [`apply`].
 pub fn move_to(
     repository: &Repository,
-    (name, expected): (&str, Expected),
+    name: &str,
+    expected: Expected,
     to: CommitId,
     log: &str,
 ) -> Result<(), MoveError> {
@@ -147,7 +148,8 @@ pub fn read_tag(repository: &Repository, name: &str) -> anyhow::Result<Option<Ta
 /// if it changed.
 pub fn move_tag_to(
     repository: &Repository,
-    (name, old): (&str, Option<TagId>),
+    name: &str,
+    old: Option<TagId>,
     to: TagId,
     log: &str,
 ) -> Result<(), MoveError> {

@@ -42,7 +42,8 @@ impl Repository {
     /// format.
     pub(in crate::git) fn of(
         gix: gix::Repository,
-        (workdir, common): (PathBuf, PathBuf),
+        workdir: PathBuf,
+        common: PathBuf,
         read_only: bool,
     ) -> Result<Repository, String> {
         Ok(Repository {

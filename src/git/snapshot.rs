@@ -70,7 +70,7 @@ pub fn take_snapshot(
     limits: &SnapshotLimits,
     force: &[Forced],
 ) -> anyhow::Result<Snapshot> {
-    take(repository, index, (limits, force), Sink::finish)
+    take(repository, index, limits, force, Sink::finish)
 }
 
 /// Like [`take_snapshot`], but only stages a small number of new objects. The caller makes a ref reach
@@ -81,13 +81,14 @@ pub fn staged_snapshot(
     limits: &SnapshotLimits,
     force: &[Forced],
 ) -> anyhow::Result<Snapshot> {
-    take(repository, index, (limits, force), Sink::stage)
+    take(repository, index, limits, force, Sink::stage)
 }
 
 fn take(
     repository: &Repository,
     index: &Path,
-    (limits, force): (&SnapshotLimits, &[Forced]),
+    limits: &SnapshotLimits,
+    force: &[Forced],
     store: impl FnOnce(Sink, &Repository) -> anyhow::Result<Option<PathBuf>>,
 ) -> anyhow::Result<Snapshot> {
     // git can have written existing objects of the tree moments ago without flushing them.
@@ -135,7 +136,7 @@ fn take(
     // The private index only saves time: a full disk is no reason to fail.
     if let Some(file) = file.filter(|_| !scanned.is_as_saved()) {
         let (names, make) = (scanned.size(), move || scanned.into_cache());
-        repository.loaded.save((names, make), file, index);
+        repository.loaded.save(names, make, file, index);
     }
     scan.keep_index(repository);
 

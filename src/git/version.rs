@@ -147,7 +147,7 @@ impl TreeVersion<'_> {
                 let cleaned = match body {
                     FileBody::Bytes(bytes) => self.filter.clean(path, bytes.as_slice()),
                     FileBody::Large { file, size } => {
-                        self.filter.clean_large(path, file, (*id, *size))
+                        self.filter.clean_large(path, file, *id, *size)
                     }
                 };
                 match cleaned {

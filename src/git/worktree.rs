@@ -373,7 +373,7 @@ impl SessionWorktree {
 
     /// Records the trees of a turn. Files in them are not build output: they are removed here when
     /// they disappear from the user's files, even if git ignores them by then.
-    pub fn keep_recorded(&self, [before, after]: [TreeId; 2]) -> anyhow::Result<()> {
+    pub fn keep_recorded(&self, before: TreeId, after: TreeId) -> anyhow::Result<()> {
         let layered = self.is_layered();
         // A copy has an index, which contains the tree before the turn.
         let trees = if layered {

@@ -162,7 +162,7 @@ impl Lock {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(unusable(error)),
         };
-        wait(&file, (patience, Interrupts::End), || KILLED.to_owned())
+        wait(&file, patience, Interrupts::End, || KILLED.to_owned())
             .map_err(|refusal| refusal.about(path))
     }
 
@@ -175,7 +175,7 @@ impl Lock {
     fn wait(dir: &Path, command: &str, how: (Duration, Interrupts)) -> Result<Lock, LockError> {
         let path = dir.join("lock");
         let file = Lock::open(dir, &path).map_err(|error| Refusal::Io(error).about(&path))?;
-        wait(&file, how, || holder(&file)).map_err(|refusal| refusal.about(&path))?;
+        wait(&file, how.0, how.1, || holder(&file)).map_err(|refusal| refusal.about(&path))?;
 
         // On release the holder empties the file. Content means that it crashed.
         let holder_crashed = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
@@ -209,7 +209,8 @@ enum Interrupts {
 
 fn wait(
     file: &File,
-    (patience, interrupts): (Duration, Interrupts),
+    patience: Duration,
+    interrupts: Interrupts,
     holder: impl Fn() -> String,
 ) -> Result<(), Refusal> {
     let started = Instant::now();

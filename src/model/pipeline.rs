@@ -191,7 +191,7 @@ impl PipelineReader<'_> {
 
         let mut steps: Vec<PipelineStep> = Vec::new();
         for (position, value) in list.iter().enumerate() {
-            let step = self.step(value, position, (&steps, position + 1 == list.len()));
+            let step = self.step(value, position, &steps, position + 1 == list.len());
             steps.push(step);
         }
 
@@ -203,7 +203,8 @@ impl PipelineReader<'_> {
         &mut self,
         value: &Value,
         position: usize,
-        (earlier, last): (&[PipelineStep], bool),
+        earlier: &[PipelineStep],
+        last: bool,
     ) -> PipelineStep {
         let name = value
             .get("name")

@@ -41,7 +41,7 @@ pub fn cost(price: Option<&Price>, usage: TokenUsage) -> Result<f64, Unknown> {
 
     let read = of(usage.cached, price.cache_read, Unknown::CacheRead)?;
     let written = of(usage.cache_written, price.cache_write, Unknown::CacheWrite)?;
-    Ok(sum(price, usage, (read, written)))
+    Ok(sum(price, usage, read, written))
 }
 
 /// Cost of an exchange for the cost limit. Charges cached tokens without a price as plain input, so
@@ -51,15 +51,13 @@ pub fn charge(price: Option<&Price>, usage: TokenUsage) -> f64 {
         sum(
             price,
             usage,
-            (
-                price.cache_read.unwrap_or(price.input),
-                price.cache_write.unwrap_or(price.input),
-            ),
+            price.cache_read.unwrap_or(price.input),
+            price.cache_write.unwrap_or(price.input),
         )
     })
 }
 
-fn sum(price: &Price, usage: TokenUsage, (read, written): (f64, f64)) -> f64 {
+fn sum(price: &Price, usage: TokenUsage, read: f64, written: f64) -> f64 {
     // A server can report more cached than sent tokens.
     let cached = usage.cached.min(usage.input);
     let cache_written = usage.cache_written.min(usage.input - cached);

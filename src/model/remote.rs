@@ -104,13 +104,11 @@ impl Remote {
         let key = ApiKey::fetch(
             name,
             settings,
-            (
-                &base,
-                &Usual {
-                    variable: protocol.key(),
-                    base: &usual,
-                },
-            ),
+            &base,
+            &Usual {
+                variable: protocol.key(),
+                base: &usual,
+            },
             env,
         )?;
 

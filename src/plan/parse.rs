@@ -187,7 +187,7 @@ impl Reader<'_> {
         }
 
         let blocks = &self.blocks[region.blocks.clone()];
-        let mut body = Body::new(self.lines, row, (region.line, region.end), blocks);
+        let mut body = Body::new(self.lines, row, region.line, region.end, blocks);
         let kind = (row.read)(&mut body);
         let label = kind.as_ref().map_or_else(
             || body.label(),

@@ -421,10 +421,10 @@ fn write_action(text: &mut String, action: &Action, facts: ActionFacts<'_>) {
         ),
         None => return,
     };
-    write_difference(text, caption, change, (&name, facts.limit));
+    write_difference(text, caption, change, &name, facts.limit);
 }
 
-fn write_difference(text: &mut String, caption: &str, change: &str, (name, limit): (&str, usize)) {
+fn write_difference(text: &mut String, caption: &str, change: &str, name: &str, limit: usize) {
     writeln!(text, "\n{caption}").expect("writing to a string");
     // Redact first: a key that is cut in half is not recognized.
     let change = redact(change);
@@ -515,7 +515,13 @@ fn write_details(text: &mut String, action: &Action, outcome: &Outcome, facts: A
 
     if !outcome.difference.is_empty() {
         let artifact = (&*difference_name(facts.index), facts.limit);
-        write_difference(text, "Change of the file:", &outcome.difference, artifact);
+        write_difference(
+            text,
+            "Change of the file:",
+            &outcome.difference,
+            artifact.0,
+            artifact.1,
+        );
     }
 
     for part in action.kind.report(outcome) {

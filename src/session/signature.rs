@@ -44,7 +44,8 @@ pub fn tag_name(session: &SessionName) -> String {
 /// `None` if there is no signature, or its tag is unreadable.
 pub fn verify(
     repository: &Repository,
-    (session, tip): (&SessionName, CommitId),
+    session: &SessionName,
+    tip: CommitId,
     turns: &[CheckedTurn],
     faults: &mut Vec<Fault>,
 ) -> anyhow::Result<Option<SessionSignature>> {
@@ -90,12 +91,14 @@ pub fn verify(
     }
 
     let is_whole = tag.commit == tip;
-    Ok(Some(of((id, tag), (turn, is_whole), accepted.ok())))
+    Ok(Some(of(id, tag, turn, is_whole, accepted.ok())))
 }
 
 fn of(
-    (id, tag): (TagId, SignedTag),
-    (turn, is_whole): (Option<u64>, bool),
+    id: TagId,
+    tag: SignedTag,
+    turn: Option<u64>,
+    is_whole: bool,
     accepted: Option<AcceptedSignature>,
 ) -> SessionSignature {
     let (signer, key) = accepted.map(|it| (it.signer, it.key)).unzip();

@@ -547,7 +547,7 @@ impl Store<'_> {
         )?
         .context("`git gc` removed objects of the draft; try again")?;
         fault::point("before-draft-ref")?;
-        refs::move_to(self.repository, (&name, expected), commit, "teddy: draft")?;
+        refs::move_to(self.repository, &name, expected, commit, "teddy: draft")?;
 
         // The answer was paid for, so it must survive a power cut.
         refs::sync(self.repository, &name)?;
@@ -570,7 +570,7 @@ impl Store<'_> {
             // behind. Move the ref to the newest turn instead, which marks the draft as complete.
             let _ = match (refs::discard(self.repository, &name), tip) {
                 (Ok(false), Some(tip)) => {
-                    refs::move_to(self.repository, (&name, Expected::Any), tip, "teddy: done")
+                    refs::move_to(self.repository, &name, Expected::Any, tip, "teddy: done")
                 }
                 _ => Ok(()),
             };

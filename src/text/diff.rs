@@ -169,7 +169,7 @@ pub fn difference(old: &str, new: &str, most: usize) -> Difference {
         // `flat_map` is lazy, so lines beyond the limit are not compared word by word.
         let changes = group
             .iter()
-            .flat_map(|step| preview(step, (&old, &new), deadline));
+            .flat_map(|step| preview(step, &old, &new, deadline));
         result.hunks.push(Hunk {
             old: span(&group, DiffOp::old_range),
             new: span(&group, DiffOp::new_range),
@@ -194,7 +194,7 @@ fn span(group: &[DiffOp], side: fn(&DiffOp) -> Range<usize>) -> Range<usize> {
 
 /// Aligns two sequences. Returns the equal ranges `(old, new)`, in order.
 pub fn align(old: &[u64], new: &[u64]) -> Vec<(Range<usize>, Range<usize>)> {
-    edit_script(StepSearch::Short, (old, new), None)
+    edit_script(StepSearch::Short, old, new, None)
         .iter()
         .filter(|op| op.tag() == DiffTag::Equal)
         .map(|op| (op.old_range(), op.new_range()))
@@ -225,15 +225,15 @@ fn lines(text: &str) -> Vec<&str> {
 
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let deadline = Instant::now() + TIME_LIMIT;
-    edit_script(StepSearch::Readable, (old, new), Some(deadline))
+    edit_script(StepSearch::Readable, old, new, Some(deadline))
 }
 
-fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> Vec<DiffLine> {
+fn preview(step: &DiffOp, old: &[&str], new: &[&str], deadline: Instant) -> Vec<DiffLine> {
     let (a, b) = (step.old_range(), step.new_range());
     if step.tag() == DiffTag::Equal {
         let same = a.zip(b).map(|(at, now)| {
             let numbers = (Some(at), Some(now));
-            line(LineChange::Kept, numbers, &[(false, old[at])])
+            line(LineChange::Kept, numbers.0, numbers.1, &[(false, old[at])])
         });
         return same.collect();
     }
@@ -241,14 +241,15 @@ fn preview(step: &DiffOp, (old, new): (&[&str], &[&str]), deadline: Instant) -> 
     let [removed, added] = mark_words(&old[a.clone()], &new[b.clone()], Some(deadline));
     let removed = removed.iter().zip(a);
     let added = added.iter().zip(b);
-    let removed = removed.map(|(pieces, at)| line(LineChange::Removed, (Some(at), None), pieces));
-    let added = added.map(|(pieces, at)| line(LineChange::Added, (None, Some(at)), pieces));
+    let removed = removed.map(|(pieces, at)| line(LineChange::Removed, Some(at), None, pieces));
+    let added = added.map(|(pieces, at)| line(LineChange::Added, None, Some(at), pieces));
     removed.chain(added).collect()
 }
 
 fn line(
     change: LineChange,
-    (old, new): (Option<usize>, Option<usize>),
+    old: Option<usize>,
+    new: Option<usize>,
     pieces: &[(bool, &str)],
 ) -> DiffLine {
     let unended = !pieces.last().is_some_and(|(_, text)| text.ends_with('\n'));
@@ -298,7 +299,7 @@ fn mark_words<'t>(
 
     let (mut old_words, mut new_words) = (WordPieces::of(old), WordPieces::of(new));
     let both = (&old_words.tokens[..], &new_words.tokens[..]);
-    let steps = edit_script(StepSearch::Readable, both, deadline);
+    let steps = edit_script(StepSearch::Readable, both.0, both.1, deadline);
     let is_same = |step: &&DiffOp| step.tag() == DiffTag::Equal;
     let same = steps
         .iter()
@@ -376,7 +377,8 @@ enum StepSearch {
 /// Returns the edit script. After the deadline it is correct but not minimal.
 fn edit_script<T: Eq + Hash + Copy>(
     search: StepSearch,
-    (old, new): (&[T], &[T]),
+    old: &[T],
+    new: &[T],
     deadline: Option<Instant>,
 ) -> Vec<DiffOp> {
     let mut numbers = HashMap::new();
@@ -388,12 +390,13 @@ fn edit_script<T: Eq + Hash + Copy>(
         sequence.iter().map(number).collect()
     };
     let (old, new) = (numbered(old), numbered(new));
-    run_search(search, (&old, &new), deadline)
+    run_search(search, &old, &new, deadline)
 }
 
 fn run_search(
     search: StepSearch,
-    (old, new): (&[u32], &[u32]),
+    old: &[u32],
+    new: &[u32],
     deadline: Option<Instant>,
 ) -> Vec<DiffOp> {
     let mut hook = Compact::new(Replace::new(Capture::new()), old, new);

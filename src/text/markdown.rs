@@ -338,7 +338,7 @@ impl<'a> BlockBuilder<'a> {
                 setext: heading.setext,
                 text: self.heading(heading.setext, span),
             },
-            NodeValue::CodeBlock(code) => BlockKind::Code(self.code(code, span)),
+            NodeValue::CodeBlock(code) => BlockKind::Code(self.code(code, span.0, span.1)),
             NodeValue::Paragraph => BlockKind::Paragraph,
             NodeValue::ThematicBreak => BlockKind::Rule,
             NodeValue::HtmlBlock(_) => BlockKind::Html,
@@ -358,7 +358,7 @@ impl<'a> BlockBuilder<'a> {
         heading_text(self.lines.get(span.0)).to_owned()
     }
 
-    fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> MarkdownCode {
+    fn code(&self, code: &NodeCodeBlock, first: usize, last: usize) -> MarkdownCode {
         if !code.fenced {
             let (info, line_range) = (String::new(), first..last + 1);
             return MarkdownCode {

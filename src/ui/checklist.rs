@@ -386,7 +386,7 @@ impl Checklist {
     fn find(&mut self, step: SearchDirection) {
         let Some(search) = &self.search else { return };
         let rows = self.rows();
-        match search.find((step, self.cursor.min(rows.len())), rows.len(), |at| {
+        match search.find(step, self.cursor.min(rows.len()), rows.len(), |at| {
             self.label(rows[at])
         }) {
             Some(at) => self.cursor = at,

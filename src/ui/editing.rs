@@ -53,9 +53,9 @@ pub fn edit(
         Editable::NewFile {
             path,
             text: contents,
-        } => save_as(prompts, (action, step), (path, contents)),
+        } => save_as(prompts, action, step, path, contents),
         Editable::FinalVersion { path } => final_version(prompts, action, path, step),
-        Editable::Text(text) => in_terminal(prompts, (action, step), &text),
+        Editable::Text(text) => in_terminal(prompts, action, step, &text),
         Editable::Nothing => {
             prompts.show(&preview::action(action, step));
             prompts.key("(c)lose › ", &CLOSE)?;
@@ -107,8 +107,10 @@ pub fn can_be_changed(kind: &ActionKind) -> bool {
 /// CREATE: the editor gets the contents, a prompt asks for the path.
 fn save_as(
     prompts: &mut dyn EditingPrompts,
-    (action, step): (&Action, &Step),
-    (proposed, contents): (&RepoPath, &str),
+    action: &Action,
+    step: &Step,
+    proposed: &RepoPath,
+    contents: &str,
 ) -> anyhow::Result<Option<Action>> {
     let file = ProposedFile::write(proposed.file_name(), contents.as_bytes())?;
     let opened = file.open(prompts, &preview::action(action, step))?;
@@ -250,7 +252,8 @@ fn changed(action: &Action, edit: UserEdit<'_>) -> Option<Action> {
 /// Any other action: shown in full, and edited at a prompt.
 fn in_terminal(
     prompts: &mut dyn EditingPrompts,
-    (action, step): (&Action, &Step),
+    action: &Action,
+    step: &Step,
     text: &str,
 ) -> anyhow::Result<Option<Action>> {
     prompts.show(&[StyledLine::of(Tone::Strong, action.kind.name())]);

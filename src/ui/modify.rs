@@ -134,7 +134,7 @@ impl Modify {
     }
 
     /// Returns the number of edited actions, and of actions that are switched off.
-    pub fn changed_and_off(&self) -> (usize, usize) {
+    pub fn count_changed_and_off(&self) -> (usize, usize) {
         let is_action = |part: &&ItemPart| matches!(part, ItemPart::Action(_));
         let changed = self.draft.edited.iter().filter(is_action);
         let off = self.list.items.iter().filter(|item| !item.on);

@@ -141,7 +141,7 @@ fn resource_lines(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<Styled
         return Vec::new();
     };
     let mut lines = vec![StyledLine::default()];
-    if let Some((number, bytes)) = earlier_result(draft, list, (at, resource)) {
+    if let Some((number, bytes)) = earlier_result(draft, list, at, resource) {
         lines.push(StyledLine::of(
             Tone::Faint,
             &format!("as action {} of this plan leaves it:", number + 1),
@@ -167,7 +167,8 @@ fn resource_lines(draft: &EditedPlan, list: &Checklist, at: usize) -> Vec<Styled
 fn earlier_result<'a>(
     draft: &'a EditedPlan,
     list: &Checklist,
-    (at, resource): (usize, &Resource),
+    at: usize,
+    resource: &Resource,
 ) -> Option<(usize, &'a [u8])> {
     let Resource::File(path) = resource else {
         return None;

@@ -64,7 +64,8 @@ impl Search {
     /// row.
     pub fn find(
         &self,
-        (step, here): (SearchDirection, usize),
+        step: SearchDirection,
+        here: usize,
         rows: usize,
         row: impl Fn(usize) -> String,
     ) -> Option<usize> {
@@ -87,7 +88,9 @@ mod tests {
         let mut written = text.chars().map(Key::Char).chain([Key::Enter]);
         let search = written.try_fold(Search::begin(), |search, key| search.press(&key));
         assert_eq!(
-            search.and_then(|search| search.find(from, rows.len(), |at| rows[at].to_owned())),
+            search.and_then(
+                |search| search.find(from.0, from.1, rows.len(), |at| rows[at].to_owned())
+            ),
             expected,
             "{text} {from:?}"
         );

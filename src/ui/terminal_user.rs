@@ -338,7 +338,10 @@ fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
         return match modify.problem() {
             Some(problem) => warning(&format!("✗ {problem}; (m)odify shows it.")),
             None if modify.approved().is_empty() => warning(NOTHING_ON),
-            None if modify.is_changed() => warning(&with_changes(modify.changed_and_off())),
+            None if modify.is_changed() => {
+                let (changed, off) = modify.count_changed_and_off();
+                warning(&with_changes(changed, off))
+            }
             None => Vec::new(),
         };
     };
@@ -361,7 +364,7 @@ fn notes(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<StyledLine> {
     [heading].into_iter().chain(listed).chain([end]).collect()
 }
 
-fn with_changes((changed, off): (usize, usize)) -> String {
+fn with_changes(changed: usize, off: usize) -> String {
     let part = |number: usize, verb: &str| {
         (number > 0).then(|| format!("{} {verb}", counted(number, "action")))
     };

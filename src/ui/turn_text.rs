@@ -27,7 +27,7 @@ pub fn log_line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let notes = notes(row);
     let Some(width) = width else {
         let start = log_start(name, row, width, RowStart::Full);
-        return finish_log_line(start, &sanitize_line(&row.title), (&facts, &notes));
+        return finish_log_line(start, &sanitize_line(&row.title), &facts, &notes);
     };
 
     let least = row.title.width().min(LEAST_TITLE);
@@ -46,7 +46,7 @@ pub fn log_line(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine {
     let max_title = available.saturating_sub(ending(facts).width()).max(1);
     let title = StyledLine::plain(&row.title).cut(max_title).text();
 
-    finish_log_line(start, &title, (facts, &notes)).cut(width)
+    finish_log_line(start, &title, facts, &notes).cut(width)
 }
 
 /// Parts shown before the title.
@@ -84,11 +84,7 @@ pub fn log_oneline(name: &str, row: &LogRow, width: Option<usize>) -> StyledLine
     }
 }
 
-fn finish_log_line(
-    start: StyledLine,
-    title: &str,
-    (facts, notes): (&[String], &str),
-) -> StyledLine {
+fn finish_log_line(start: StyledLine, title: &str, facts: &[String], notes: &str) -> StyledLine {
     start
         .with(Tone::Plain, title)
         .with(Tone::Faint, &ending(facts))

@@ -148,9 +148,7 @@ impl Viewer {
         let Some(search) = &self.search else {
             return self;
         };
-        match search.find((step, self.top), self.lines.len(), |at| {
-            self.lines[at].text()
-        }) {
+        match search.find(step, self.top, self.lines.len(), |at| self.lines[at].text()) {
             Some(at) => Viewer { top: at, ..self }.scrolled(0),
             None => {
                 self.is_missing = true;

@@ -52,7 +52,7 @@ impl Site {
             ..plain(200, text)
         };
         let page = match parse_page(path, query) {
-            None => return self.trouble(path, 404, ("Not found", "There is no such page.")),
+            None => return self.trouble(path, 404, "Not found", "There is no such page."),
             Some(WebPage::Style) => return file("text/css; charset=utf-8", STYLE),
             Some(WebPage::Script) => return file("text/javascript; charset=utf-8", SCRIPT),
             Some(WebPage::Icon) => return file("image/svg+xml", ICON),
@@ -66,7 +66,7 @@ impl Site {
             Err(error) if page == WebPage::State => return plain(503, &format!("{error:#}\n")),
             Err(error) => {
                 let why = format!("{error:#}\n\nThis page comes back when the repository does.");
-                return self.trouble(path, 503, ("The repository cannot be read", &why));
+                return self.trouble(path, 503, "The repository cannot be read", &why);
             }
         };
         match self.render(&project, &page) {
@@ -74,7 +74,7 @@ impl Site {
             Ok(text) => file("text/html; charset=utf-8", &text),
             Err(error) => {
                 let why = format!("{error:#}");
-                self.trouble(path, 404, ("This cannot be shown", &why))
+                self.trouble(path, 404, "This cannot be shown", &why)
             }
         }
     }
@@ -95,7 +95,7 @@ impl Site {
         }
     }
 
-    fn trouble(&self, path: &str, status: u16, (title, why): (&str, &str)) -> PageAnswer {
+    fn trouble(&self, path: &str, status: u16, title: &str, why: &str) -> PageAnswer {
         // The page can be below any directory, and its links are relative.
         let depth = path.matches('/').count();
         let location = PageLocation {

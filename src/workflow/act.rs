@@ -243,7 +243,7 @@ impl WorktreeEnv<'_, '_> {
         result: &WorktreeResult,
     ) -> Result<ModelAnswer, ModelError> {
         let leaves = &model.needs().leaves;
-        let planned = difference::plan_from(self, &worked.message, (result, leaves));
+        let planned = difference::plan_from(self, &worked.message, result, leaves);
         let planned = planned.map_err(|error| self.trouble(error))?;
         let mut record = self.record.borrow_mut();
         record.contents = planned.taken_bytes;

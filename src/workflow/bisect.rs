@@ -109,7 +109,7 @@ pub fn bisect(
         let Some(name) = name else {
             return Ok(default);
         };
-        let number = number_of(project, (&session, &turns), name)?;
+        let number = number_of(project, &session, &turns, name)?;
         let at = states.iter().rposition(|state| state.number <= number);
         Ok(at.unwrap_or(default))
     };
@@ -251,7 +251,8 @@ fn turns(project: &Project, session: &SessionName) -> anyhow::Result<Vec<Turn>> 
 /// Fails if the turn does not belong to the session.
 fn number_of(
     project: &Project,
-    (session, turns): (&SessionName, &[Turn]),
+    session: &SessionName,
+    turns: &[Turn],
     name: &str,
 ) -> anyhow::Result<u64> {
     let target = project.store().turn(&project.session_of(name)?, name)?;

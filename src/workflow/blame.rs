@@ -223,7 +223,7 @@ impl Tracer<'_> {
                 continue;
             }
 
-            if let Some(at) = self.landed(session, &positions, (commit, path), line)? {
+            if let Some(at) = self.landed(session, &positions, commit, path, line)? {
                 return Ok(turn(session, &self.rows[session][at], Some(commit)));
             }
         }
@@ -276,7 +276,8 @@ impl Tracer<'_> {
         &mut self,
         session: &SessionName,
         positions: &[usize],
-        (commit, path): (CommitId, &str),
+        commit: CommitId,
+        path: &str,
         line: &BlamedLine,
     ) -> anyhow::Result<Option<usize>> {
         let turns = self.turns_of(session)?;

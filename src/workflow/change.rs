@@ -124,7 +124,8 @@ fn save_locked(project: &Project, change: &mut Change, step: ChangeStep) -> anyh
     // The ref moves last: a crash before this line leaves only unreachable objects.
     refs::move_to(
         &project.repository,
-        (&change.id.reference(), expected),
+        &change.id.reference(),
+        expected,
         commit,
         &log,
     )

@@ -42,7 +42,7 @@ pub struct Rewrite {
 pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
     let reading = reading_of(draft)?;
     let tree = snapshot::snapshot(&project.checkout(), &forced(&reading.plan))?.tree;
-    dry_run_of(project, (tip, draft), (reading, tree))
+    dry_run_of(project, tip, draft, reading, tree)
 }
 
 /// Simulates the plan of a draft against the files of a tree.
@@ -52,7 +52,7 @@ pub fn dry_run_at(
     draft: &Draft,
     tree: TreeId,
 ) -> anyhow::Result<DryRun> {
-    dry_run_of(project, (tip, draft), (reading_of(draft)?, tree))
+    dry_run_of(project, tip, draft, reading_of(draft)?, tree)
 }
 
 /// Parses the waiting plan.
@@ -70,8 +70,10 @@ fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
 
 fn dry_run_of(
     project: &Project,
-    (tip, draft): (&Turn, &Draft),
-    (reading, tree): (Reading, TreeId),
+    tip: &Turn,
+    draft: &Draft,
+    reading: Reading,
+    tree: TreeId,
 ) -> anyhow::Result<DryRun> {
     let lists = lists(&project.repository, draft, tree)?;
     let input = ValidationInput {

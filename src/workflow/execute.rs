@@ -132,7 +132,7 @@ pub fn execute_text(
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
-    let case = adopt(project, Start { tip: &tip, draft }, (text, reading), user)?;
+    let case = adopt(project, Start { tip: &tip, draft }, text, reading, user)?;
     finish(project, case, options, user).map(ExecuteResult::Reviewed)
 }
 
@@ -186,14 +186,15 @@ fn begin(project: &mut Project, title: &str, user: &mut dyn User) -> anyhow::Res
 fn adopt<'a>(
     project: &Project,
     mut start: Start<'a>,
-    (text, reading): (&str, Reading),
+    text: &str,
+    reading: Reading,
     user: &mut dyn User,
 ) -> anyhow::Result<PlanInReview<'a>> {
     // The draft can be waiting for the answer to a question, which must not change files. A plan of
     // the user's can.
     drop_question(project, start.tip, &mut start.draft)?;
     let paths = forced(&reading.plan);
-    let mut case = validate_case(project, start, (reading, &paths), None, user)?;
+    let mut case = validate_case(project, start, reading, &paths, None, user)?;
     case.draft.archive_answer();
     case.draft.begin();
     case.draft.artifacts.remove(artifact::INPUT);
@@ -230,7 +231,7 @@ fn open_case<'a>(
     let reading = read_reply(&start.draft, &text);
     let plan = approved.as_ref().map(|approved| &approved.plan);
     let paths = forced(plan.unwrap_or(&reading.plan));
-    let mut case = validate_case(project, start, (reading, &paths), reusable, user)?;
+    let mut case = validate_case(project, start, reading, &paths, reusable, user)?;
 
     // After a crash the draft can contain an unrepaired plan.
     keep_plan(&mut case.draft, &text, &case.validated);
@@ -245,7 +246,8 @@ fn open_case<'a>(
 fn validate_case<'a>(
     project: &Project,
     start: Start<'a>,
-    (reading, paths): (Reading, &[Vec<u8>]),
+    reading: Reading,
+    paths: &[Vec<u8>],
     reusable: Option<RecordedFiles>,
     user: &mut dyn User,
 ) -> anyhow::Result<PlanInReview<'a>> {

@@ -390,7 +390,7 @@ impl Taker<'_> {
         let state = match before {
             None => FetchState::New,
             Some(before) if before == tip => FetchState::Unchanged,
-            Some(before) if self.goes_on(&session, before, (tip, &checked.chain)) => {
+            Some(before) if self.goes_on(&session, before, tip, &checked.chain) => {
                 FetchState::Updated
             }
             Some(_) => FetchState::Rewritten,
@@ -416,7 +416,8 @@ impl Taker<'_> {
         &self,
         session: &SessionName,
         before: CommitId,
-        (tip, checked): (CommitId, &Checked),
+        tip: CommitId,
+        checked: &Checked,
     ) -> bool {
         let repository = &self.project.repository;
         if history::is_ancestor(repository, before, tip).unwrap_or(false) {

@@ -57,7 +57,8 @@ pub(in crate::workflow) fn fork_session(
     let log = format!("teddy: branch from {}", from.commit);
     let moved = refs::move_to(
         &project.repository,
-        (&name.reference(), Expected::Absent),
+        &name.reference(),
+        Expected::Absent,
         from.commit,
         &log,
     );

@@ -400,7 +400,7 @@ pub struct WalkedRows {
 pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> WalkedRows {
     let mut first_error = None;
     let rows = match project.store().tip_id(session) {
-        Ok(tip) => readable_rows(project, (session, tip), most, &mut first_error).after(Vec::new()),
+        Ok(tip) => readable_rows(project, session, tip, most, &mut first_error).after(Vec::new()),
         Err(error) => {
             first_error = Some(format!("{error:#}"));
             Vec::new()
@@ -415,7 +415,8 @@ pub fn walk_rows(project: &Project, session: &SessionName, most: usize) -> Walke
 
 fn readable_rows(
     project: &Project,
-    (session, tip): (&SessionName, CommitId),
+    session: &SessionName,
+    tip: CommitId,
     most: usize,
     first_error: &mut Option<String>,
 ) -> NewRows {

@@ -96,7 +96,7 @@ pub fn pick(
     let mut steps = Vec::new();
     let mut now = recorded.tree;
     for name in names {
-        let step = plan(project, &tip, name, (now, options.on_overlap))?;
+        let step = plan(project, &tip, name, now, options.on_overlap)?;
         now = step.files.to;
         result.overlaps.extend(lossy_paths(&step.met));
         steps.push(step);
@@ -119,12 +119,7 @@ pub fn pick(
     let waiting = draft_transfer::waiting(&project.checkout(), &tip)?;
     for name in names {
         anyhow::ensure!(!interrupt::requested(), "interrupted between two turns");
-        carry_out(
-            &transaction,
-            project,
-            (name, options.on_overlap),
-            &mut result,
-        )?;
+        carry_out(&transaction, project, name, options.on_overlap, &mut result)?;
     }
 
     if let Some(Err(error)) =
@@ -141,7 +136,8 @@ fn plan(
     project: &Project,
     tip: &Turn,
     name: &str,
-    (now, on_overlap): (TreeId, OnOverlap),
+    now: TreeId,
+    on_overlap: OnOverlap,
 ) -> anyhow::Result<Fitted> {
     let source = project.store().turn(&tip.session, name)?;
     let name = sanitize_line(name);
@@ -182,13 +178,14 @@ fn plan(
 fn carry_out(
     transaction: &Transaction,
     project: &Project,
-    (name, on_overlap): (&str, OnOverlap),
+    name: &str,
+    on_overlap: OnOverlap,
     result: &mut PickResult,
 ) -> anyhow::Result<()> {
     let checkout = project.checkout();
     let tip = project.store().tip(&project.session()?)?;
     let recorded = transaction.record(&checkout, &tip, &[])?;
-    let step = &plan(project, &tip, name, (recorded.tree, on_overlap))?;
+    let step = &plan(project, &tip, name, recorded.tree, on_overlap)?;
     anyhow::ensure!(
         on_overlap != OnOverlap::Stop || step.met.is_empty(),
         "your files changed while turns were picked; what is left was not"
@@ -196,7 +193,7 @@ fn carry_out(
     let files = step.files.clone();
     let next = SessionMove {
         overwrite: on_overlap.replaces(),
-        ..write(project, &tip, (step, &files), &recorded)?
+        ..write(project, &tip, step, &files, &recorded)?
     };
     let Completed {
         commit, published, ..
@@ -216,7 +213,8 @@ fn carry_out(
 fn write(
     project: &Project,
     tip: &Turn,
-    (step, files): (&Fitted, &FileMove),
+    step: &Fitted,
+    files: &FileMove,
     recorded: &RecordedFiles,
 ) -> anyhow::Result<SessionMove> {
     let (repository, source) = (&project.repository, &step.source);
@@ -241,7 +239,7 @@ fn write(
         overlaps: Vec::new(),
     };
 
-    let published = publish_turn_with(repository, tip, &workspace, (Some(files.to), &step.met))?;
+    let published = publish_turn_with(repository, tip, &workspace, Some(files.to), &step.met)?;
     let meta = Meta {
         status: Status::Picked,
         ended: Some(clock::stamp()),

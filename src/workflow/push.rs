@@ -179,7 +179,7 @@ impl PreparedPush<'_> {
 
         let result = send_refs(&project.repository, &self.remote, &updates, progress);
         match result {
-            Err(error) => classify_failure(error, project, (&self.remote, &updates), &sent),
+            Err(error) => classify_failure(error, project, &self.remote, &updates, &sent),
             Ok(()) => Ok(()),
         }
     }
@@ -207,7 +207,8 @@ fn check_as_fetched(
 fn classify_failure(
     error: anyhow::Error,
     project: &Project,
-    (remote, updates): (&RemoteName, &[RefUpdate]),
+    remote: &RemoteName,
+    updates: &[RefUpdate],
     sent: &[SessionPreview],
 ) -> anyhow::Result<()> {
     let error: RemoteError = error.downcast()?;

@@ -135,7 +135,8 @@ pub fn race(
     project: &Project,
     options: &RaceOptions,
     program: &LaneProgram,
-    (user, spectator): (&mut dyn User, &mut dyn Spectator),
+    user: &mut dyn User,
+    spectator: &mut dyn Spectator,
 ) -> anyhow::Result<FinishedRace> {
     let count = options.models.len();
     anyhow::ensure!(count >= 1, "no model takes part");
@@ -169,8 +170,7 @@ pub fn race(
         stopped,
     };
     if let (Some(judge), None) = (judge, stopped) {
-        finished.verdict =
-            verdict::ask(project, (&tip, &options.message), judge, (&finished, user))?;
+        finished.verdict = verdict::ask(project, &tip, &options.message, judge, &finished, user)?;
     }
 
     Ok(finished)
@@ -193,7 +193,8 @@ fn begin(
         let log = format!("teddy: race from {}", tip.commit);
         refs::move_to(
             &project.repository,
-            (&name.reference(), Expected::Absent),
+            &name.reference(),
+            Expected::Absent,
             tip.commit,
             &log,
         )?;

@@ -205,7 +205,7 @@ fn write_down(
     };
 
     let waiting = draft_transfer::waiting(&project.checkout(), &tip)?;
-    let result = complete(&transaction, project, (&tip, before), options)?;
+    let result = complete(&transaction, project, &tip, before, options)?;
     if let Some(Err(error)) =
         waiting.map(|draft| draft_transfer::transfer_draft(&project.checkout(), &tip, draft))
     {
@@ -218,7 +218,8 @@ fn write_down(
 fn complete(
     transaction: &Transaction,
     project: &Project,
-    (tip, before): (&Turn, CommitId),
+    tip: &Turn,
+    before: CommitId,
     options: &RecordOptions,
 ) -> anyhow::Result<RecordResult> {
     let (repository, checkout) = (&project.repository, project.checkout());
@@ -245,7 +246,7 @@ fn complete(
         .into());
     }
 
-    let (step, files) = write_recorded_turn(project, tip, (before, &recorded), options)?;
+    let (step, files) = write_recorded_turn(project, tip, before, &recorded, options)?;
     let completed = transaction.complete(&checkout, &tip.session, &step, Some(&files))?;
     result.commit = Some(completed.commit);
     Ok(result)
@@ -259,7 +260,8 @@ pub fn exists(project: &Project, session: &SessionName) -> anyhow::Result<bool> 
 fn write_recorded_turn(
     project: &Project,
     tip: &Turn,
-    (before, recorded): (CommitId, &RecordedFiles),
+    before: CommitId,
+    recorded: &RecordedFiles,
     options: &RecordOptions,
 ) -> anyhow::Result<(SessionMove, FileMove)> {
     let repository = &project.repository;
@@ -292,7 +294,7 @@ fn write_recorded_turn(
         ..draft.meta.clone()
     };
 
-    let mut artifacts = turn_artifacts(project, tip, (&draft, &meta), options)?;
+    let mut artifacts = turn_artifacts(project, tip, &draft, &meta, options)?;
     artifacts.insert(
         artifact::REPORT,
         render_report(&title, &options.work, &lines),
@@ -344,7 +346,8 @@ fn begin_draft(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<D
 fn turn_artifacts(
     project: &Project,
     tip: &Turn,
-    (draft, meta): (&Draft, &Meta),
+    draft: &Draft,
+    meta: &Meta,
     options: &RecordOptions,
 ) -> anyhow::Result<artifact::Artifacts> {
     let mut artifacts = draft.lasting_artifacts();
@@ -445,13 +448,14 @@ fn tree_left_by(repository: &Repository, workspace: &Workspace) -> anyhow::Resul
 
     let paths = workspace.overlaps.iter();
     let paths = paths.map(|path| path.as_bytes().to_vec()).collect();
-    tree_without(repository, paths, [workspace.before, workspace.after])
+    tree_without(repository, paths, workspace.before, workspace.after)
 }
 
 fn tree_without(
     repository: &Repository,
     paths: Vec<Vec<u8>>,
-    [before, after]: [CommitId; 2],
+    before: CommitId,
+    after: CommitId,
 ) -> anyhow::Result<TreeId> {
     let tree = repository.commit(after)?.tree;
     if paths.is_empty() {
@@ -499,7 +503,7 @@ fn applied_tree(
 ) -> anyhow::Result<TreeId> {
     match publication.change {
         Some(change) if publication.applied => {
-            tree_without(repository, publication.left.clone(), [change.before, id])
+            tree_without(repository, publication.left.clone(), change.before, id)
         }
         Some(change) => Ok(repository.commit(change.before)?.tree),
         None => Ok(repository.commit(id)?.tree),

@@ -97,7 +97,7 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         "replay",
         patience(),
     )?;
-    let ran = run_again(project, &turn, (&plan, &workspace), user);
+    let ran = run_again(project, &turn, &plan, &workspace, user);
     worktree::remove_session_worktree(&project.repository, WORKTREE)?;
     let (tree, ran) = ran?;
     let expected = project.repository.commit(workspace.after)?.tree;
@@ -202,7 +202,8 @@ fn is_confined(project: &Project) -> bool {
 fn run_again(
     project: &Project,
     turn: &Turn,
-    (plan, workspace): (&Plan, &Workspace),
+    plan: &Plan,
+    workspace: &Workspace,
     user: &mut dyn User,
 ) -> anyhow::Result<(TreeId, Ran)> {
     let previous = turn.previous.context("the session's start has no plan")?;

@@ -266,10 +266,10 @@ impl Restore<'_> {
             return Ok(None);
         }
 
-        let mut in_the_way = find_blocked(project, [recorded.tree, restored.tree])?;
+        let mut in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
         if options.on_overlap == OnOverlap::Ours && !in_the_way.is_empty() {
             restored = apply_with(&in_the_way.into_keys().collect())?;
-            in_the_way = find_blocked(project, [recorded.tree, restored.tree])?;
+            in_the_way = find_blocked(project, recorded.tree, restored.tree)?;
         }
         if !in_the_way.is_empty() {
             result.overlaps = in_the_way.keys().map(|path| lossy(path)).collect();
@@ -279,7 +279,7 @@ impl Restore<'_> {
             return Ok(None);
         }
 
-        let unchanged = hidden.unchanged(repository, [recorded.tree, restored.tree])?;
+        let unchanged = hidden.unchanged(repository, recorded.tree, restored.tree)?;
         if !unchanged.is_empty() {
             let without = unchanged.into_iter().map(|path| (path, None)).collect();
             restored.tree = diff::tree_with(repository, restored.tree, &without)?;

@@ -239,7 +239,8 @@ impl<'a> ResumeLoop<'a> {
 impl ResumeLoop<'_> {
     fn next_step(
         &mut self,
-        (tip, draft): (&Turn, &Draft),
+        tip: &Turn,
+        draft: &Draft,
         user: &mut dyn User,
         console: &mut dyn Console,
     ) -> anyhow::Result<NextStep> {
@@ -263,7 +264,8 @@ impl ResumeLoop<'_> {
                 return Ok(NextStep::End(Ended::Complete(conclusion)));
             }
             return self.ask(
-                (tip, draft),
+                tip,
+                draft,
                 LoopPrompt::Next { goes_on: false },
                 user,
                 console,
@@ -272,7 +274,7 @@ impl ResumeLoop<'_> {
 
         // A continuation that TeDDy generates is not an answer.
         if let Some(question) = tip.question(&self.project.repository)? {
-            return self.ask((tip, draft), LoopPrompt::Answer(question), user, console);
+            return self.ask(tip, draft, LoopPrompt::Answer(question), user, console);
         }
 
         let remaining = remaining_work(self.project, tip)?;
@@ -282,7 +284,7 @@ impl ResumeLoop<'_> {
 
         let goes_on = remaining != RemainingWork::Nothing;
         let prompt = LoopPrompt::Next { goes_on };
-        self.ask((tip, draft), prompt, user, console)
+        self.ask(tip, draft, prompt, user, console)
     }
 
     /// Returns `true` if the loop ends when the model concludes the work. A user at the prompt
@@ -293,7 +295,8 @@ impl ResumeLoop<'_> {
 
     fn ask(
         &mut self,
-        (tip, draft): (&Turn, &Draft),
+        tip: &Turn,
+        draft: &Draft,
         prompt: LoopPrompt,
         user: &mut dyn User,
         console: &mut dyn Console,
@@ -382,7 +385,7 @@ impl ResumeLoop<'_> {
         loop {
             let (tip, draft) = read_in_progress(self.project)?;
             if !draft.is_planned() {
-                match self.next_step((&tip, &draft), user, console)? {
+                match self.next_step(&tip, &draft, user, console)? {
                     NextStep::Plan(message, origin) => {
                         if let Some(ended) = self.plan(&tip, message, origin, user)? {
                             return Ok(ended);

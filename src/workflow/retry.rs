@@ -67,7 +67,7 @@ pub fn retry(
     let before = format!("{}:{previous}", turn.session);
     fork_session(project, &before, &name, user)?;
     project.work_on(&name);
-    let planned = ask_again(project, &turn, (source, input.as_str()), user)
+    let planned = ask_again(project, &turn, source, input.as_str(), user)
         .with_context(|| format!("session `{name}` was started, but has no plan"))?;
 
     project.use_session(&name)?;
@@ -114,7 +114,8 @@ fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<S
 fn ask_again(
     project: &Project,
     turn: &Turn,
-    (source, input): (PlanSource, &str),
+    source: PlanSource,
+    input: &str,
     user: &mut dyn User,
 ) -> anyhow::Result<WaitingPlan> {
     let name = project.session()?;
@@ -124,7 +125,7 @@ fn ask_again(
     take_over(&project.repository, turn, &mut draft)?;
     let recorded = plan::record_locked(project, &tip, user)?;
     let lists = lists(&project.repository, &draft, recorded.tree)?;
-    let weight = TokenEstimate::of_input(input, (0, 0));
+    let weight = TokenEstimate::of_input(input, 0, 0);
     let reply = ask_watching(
         project,
         recorded.tree,

@@ -220,7 +220,7 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
     for (at, change) in changes.iter().enumerate() {
         let (old, new) = (change.old.as_ref(), change.new.as_ref());
         let lines = match at < MAX_COMPARED {
-            true => lines(project, (old, new))?,
+            true => lines(project, old, new)?,
             false => None,
         };
         let (added, removed) = lines.unzip();
@@ -241,7 +241,8 @@ fn files(project: &Project, turns: &[Turn]) -> anyhow::Result<Vec<DifferingFile>
 
 fn lines(
     project: &Project,
-    (old, new): (Option<&TreeEntry>, Option<&TreeEntry>),
+    old: Option<&TreeEntry>,
+    new: Option<&TreeEntry>,
 ) -> anyhow::Result<Option<(usize, usize)>> {
     let text = |entry| read::text_of(&project.repository, entry);
     let texts = text(old)?.zip(text(new)?);
@@ -307,7 +308,7 @@ fn collect_decisions(repository: &Repository, turns: &[Turn]) -> anyhow::Result<
         if let Some(approved) = text(artifact::APPROVED)? {
             let proposed = text(artifact::PLAN)?.unwrap_or_default();
             let report = text(artifact::REPORT)?.unwrap_or_default();
-            decisions.extend(review_changes(turn, (&proposed, &approved), &report));
+            decisions.extend(review_changes(turn, &proposed, &approved, &report));
         }
 
         open_question = text(&in_next(artifact::QUESTION))?.map(|text| prepare_text(&text));
@@ -316,11 +317,7 @@ fn collect_decisions(repository: &Repository, turns: &[Turn]) -> anyhow::Result<
     Ok(decisions)
 }
 
-fn review_changes(
-    turn: &Turn,
-    (proposed, approved): (&str, &str),
-    report: &str,
-) -> Vec<UserDecision> {
+fn review_changes(turn: &Turn, proposed: &str, approved: &str, report: &str) -> Vec<UserDecision> {
     let decision = |kind, about: String| UserDecision {
         turn: turn.number(),
         kind,

@@ -75,7 +75,13 @@ fn verify_session(
         // A file that cannot be read is no fault of the session.
         store_access::ensure_readable(&project.repository, ReadExtent::Start)?;
     }
-    let signature = signature::verify(&project.repository, session_tip, &turns, &mut faults)?;
+    let signature = signature::verify(
+        &project.repository,
+        session_tip.0,
+        session_tip.1,
+        &turns,
+        &mut faults,
+    )?;
     Ok(Verified {
         session,
         turns: turns.len(),
@@ -145,7 +151,7 @@ pub fn sign_session(
     let (tag, protected) = protect::protect_tag(repository, &bytes)?;
 
     fault::point("before-snapshot-ref")?;
-    refs::move_tag_to(repository, (&reference, before), tag, "teddy: sign")?;
+    refs::move_tag_to(repository, &reference, before, tag, "teddy: sign")?;
     protect::release_protected(repository, &protected)?;
     drop(transaction);
 

@@ -80,7 +80,8 @@ pub(super) fn complete(
     let moved = checked.map_err(MoveError::Store).and_then(|()| {
         refs::move_to(
             checkout.repository,
-            (&session.reference(), turn.expected),
+            &session.reference(),
+            turn.expected,
             turn.new,
             &turn.log,
         )
@@ -157,7 +158,7 @@ fn after_the_ref(
     if !published.conflicts.is_empty() {
         // Files that were updated despite conflicts elsewhere can be undone.
         let is_there = !(published.written.is_empty() && published.deleted.is_empty());
-        (tip, publication) = record_overlaps(checkout, (session, tip), &published, is_there)?;
+        (tip, publication) = record_overlaps(checkout, session, tip, &published, is_there)?;
     }
 
     note_publication(
@@ -183,7 +184,8 @@ fn after_the_ref(
 /// so that a restore can apply them later. Returns the new tip and publication.
 pub fn record_overlaps(
     checkout: &Checkout<'_>,
-    (session, tip): (&SessionName, CommitId),
+    session: &SessionName,
+    tip: CommitId,
     published: &Published,
     synced: bool,
 ) -> anyhow::Result<(CommitId, Option<CommitId>)> {
@@ -222,7 +224,8 @@ pub fn record_overlaps(
     checkout.journal().record_tip(session, amended)?;
     refs::move_to(
         checkout.repository,
-        (&session.reference(), Expected::At(tip)),
+        &session.reference(),
+        Expected::At(tip),
         amended,
         "teddy: overlaps",
     )?;
@@ -255,7 +258,7 @@ pub fn note_publication(
         }
         false => None,
     };
-    refs::move_to(repository, (&name, Expected::Any), id, log)?;
+    refs::move_to(repository, &name, Expected::Any, id, log)?;
     protected.map_or(Ok(()), |protected| {
         protect::release_protected(repository, &protected)
     })

@@ -117,7 +117,7 @@ fn compare_stacks(
     if is_same {
         let last_tree = turn_tree(checkout, &before_landings(checkout, tip)?)?;
         let own = diff::changes(checkout.repository, last_tree, now)?;
-        drift.missing = find_missing_changes(checkout, tip, stacks, (&expected, &own))?;
+        drift.missing = find_missing_changes(checkout, tip, stacks, &expected, &own)?;
     }
 
     Ok(())
@@ -208,7 +208,7 @@ fn left_by(
         // A file can contain the change and differ, because it was edited or another turn changed
         // it since.
         let differs = checkout.repository.entry(now, &change.path)? != change.new;
-        if differs && !presence.has(&change, [&current, &expected])? {
+        if differs && !presence.has(&change, &current, &expected)? {
             files.push(lossy(&change.path));
         }
     }
@@ -242,7 +242,8 @@ impl<'a> Presence<'a> {
     fn has(
         &mut self,
         change: &TreeChange,
-        [current, expected]: [&Stack<PatchId>; 2],
+        current: &Stack<PatchId>,
+        expected: &Stack<PatchId>,
     ) -> anyhow::Result<bool> {
         let tops = [current.at(&change.path), expected.at(&change.path)];
         if let Some(cached) = self.cache.get(&tops) {
@@ -276,7 +277,8 @@ pub fn taken_from_others(
     stacks: &Stacks<'_>,
     session: &SessionName,
     crossed: &[PatchId],
-    [before, after]: [&Stack<PatchId>; 2],
+    before: &Stack<PatchId>,
+    after: &Stack<PatchId>,
 ) -> anyhow::Result<Vec<TurnName>> {
     let [mut removed, _] = stack_differences(stacks, before, after)?;
     removed.retain(|patch| !crossed.contains(patch));
@@ -289,7 +291,8 @@ pub fn taken_from_others(
 pub fn taken_of(
     stacks: &Stacks<'_>,
     session: &SessionName,
-    [before, after]: [&Stack<PatchId>; 2],
+    before: &Stack<PatchId>,
+    after: &Stack<PatchId>,
 ) -> anyhow::Result<Vec<u64>> {
     let [removed, _] = stack_differences(stacks, before, after)?;
     let turns = turns_of(stacks, &removed)?.into_iter();
@@ -362,7 +365,8 @@ pub fn find_missing_changes(
     checkout: &Checkout<'_>,
     tip: &Turn,
     stacks: &Stacks<'_>,
-    (stack, own): (&Stack<PatchId>, &[TreeChange]),
+    stack: &Stack<PatchId>,
+    own: &[TreeChange],
 ) -> anyhow::Result<Vec<MissingChange>> {
     let mut missing_changes: Vec<MissingChange> = Vec::new();
     let mut open: BTreeMap<&[u8], &TreeEntry> = BTreeMap::new();

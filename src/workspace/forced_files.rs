@@ -34,7 +34,10 @@ type StoredFiles = BTreeMap<Vec<u8>, CreatedFile>;
 
 /// Returns what snapshots of this checkout take although they would pass it over.
 pub fn read_forced(repository: &Repository) -> anyhow::Result<Vec<Forced>> {
-    Ok(read(repository, KEPT)?.into_iter().map(forced).collect())
+    Ok(read(repository, KEPT)?
+        .into_iter()
+        .map(|(path, file)| forced(path, file))
+        .collect())
 }
 
 /// Returns what turns made and a snapshot does not have although it is on disk: rules that came
@@ -46,7 +49,7 @@ pub fn find_missing(repository: &Repository, snapshot: TreeId) -> anyhow::Result
     let missing = created.iter().filter(|(path, _)| {
         !captured.contains_key(path.as_slice()) && on_disk(repository, path).is_some()
     });
-    let missing = missing.map(|(path, file)| forced((path.clone(), *file)));
+    let missing = missing.map(|(path, file)| forced(path.clone(), *file));
     Ok(missing.collect())
 }
 
@@ -63,7 +66,7 @@ pub fn keep(repository: &Repository, files: &[Forced]) -> anyhow::Result<()> {
     write(repository, KEPT, &stored)
 }
 
-fn forced((path, file): (Vec<u8>, CreatedFile)) -> Forced {
+fn forced(path: Vec<u8>, file: CreatedFile) -> Forced {
     Forced {
         path,
         created: Some(file),

@@ -370,7 +370,7 @@ fn resume_publishing(
     // An unreadable path must not block recovery; count all conflicts as unapplied.
     let unapplied = find_unapplied(checkout, repository, &files, &published.conflicts)
         .unwrap_or_else(|_| published.conflicts.clone());
-    let publication = record_late_overlaps(checkout, (session, pending), unapplied)?;
+    let publication = record_late_overlaps(checkout, session, pending, unapplied)?;
 
     complete::note_publication(
         checkout.repository,
@@ -386,7 +386,8 @@ fn resume_publishing(
 /// describes the files, if one does.
 fn record_late_overlaps(
     checkout: &Checkout<'_>,
-    (session, pending): (&SessionName, &Pending),
+    session: &SessionName,
+    pending: &Pending,
     unapplied: Vec<Vec<u8>>,
 ) -> anyhow::Result<Option<CommitId>> {
     let published = Published {
@@ -399,7 +400,7 @@ fn record_late_overlaps(
 
     if refs::read(checkout.repository, &session.reference())? == Some(pending.commit) {
         let recorded =
-            complete::record_overlaps(checkout, (session, pending.commit), &published, true)?;
+            complete::record_overlaps(checkout, session, pending.commit, &published, true)?;
         return Ok(recorded.1);
     }
 

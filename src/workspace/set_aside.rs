@@ -165,7 +165,7 @@ fn move_to(
     id: CommitId,
 ) -> anyhow::Result<()> {
     let expected = now.map_or(Expected::Absent, Expected::At);
-    refs::move_to(repository, (name, expected), id, "teddy: put back")?;
+    refs::move_to(repository, name, expected, id, "teddy: put back")?;
     refs::sync(repository, name)
 }
 

@@ -322,7 +322,7 @@ pub fn keep(
 
     fault::point("before-snapshot-ref")?;
     let expected = old.map_or(Expected::Absent, Expected::At);
-    refs::move_to(repository, (&name, expected), new, "teddy: snapshot")?;
+    refs::move_to(repository, &name, expected, new, "teddy: snapshot")?;
     protect::release_protected(repository, &protected)?;
     Ok(true)
 }

@@ -122,6 +122,6 @@ pub(super) fn diff(args: DiffArgs, app: &mut App) -> anyhow::Result<ExitCode> {
         |_: &str| true
     };
 
-    difference::show(app, &project, sides, (ShownAs::Patch, &filter))?;
+    difference::show(app, &project, sides.0, sides.1, ShownAs::Patch, &filter)?;
     Ok(exit::SUCCESS.into())
 }

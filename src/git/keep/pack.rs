@@ -96,7 +96,8 @@ pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8
 
 /// Encodes an object as a delta of a base that must be in the same pack.
 pub(in crate::git) fn deflated_delta(
-    (base, base_data): (ObjectId, &[u8]),
+    base: ObjectId,
+    base_data: &[u8],
     data: &[u8],
 ) -> anyhow::Result<Vec<u8>> {
     let delta = encode_delta(base_data, data);
@@ -248,7 +249,7 @@ impl Pack {
             return private.push_large(id, kind, data);
         }
         let size = data.len() as u64;
-        let added = self.stream((id, kind), size, &mut &*data);
+        let added = self.stream(id, kind, size, &mut &*data);
         anyhow::ensure!(added.context("writing a pack")?, "object {id} changed");
         Ok(())
     }
@@ -266,7 +267,7 @@ impl Pack {
         }
         let mut hashed = Hashed::new(source, id.kind(), size);
         let is_complete = self
-            .stream((id, Kind::Blob), size, &mut hashed)
+            .stream(id, Kind::Blob, size, &mut hashed)
             .context("writing a pack")?;
         let is_same = is_complete && hashed.id().is_ok_and(|computed| computed == id);
         if !is_same {
@@ -279,7 +280,8 @@ impl Pack {
     /// Writes an entry. Returns whether the source has the announced size.
     fn stream(
         &mut self,
-        (id, kind): (ObjectId, Kind),
+        id: ObjectId,
+        kind: Kind,
         size: u64,
         source: &mut dyn Read,
     ) -> std::io::Result<bool> {

@@ -326,8 +326,7 @@ fn merge_packs(
         }
         // An unreadable pack stays.
         let objects = OldPack::open(&pack, hash).and_then(|pack| {
-            entries_with_deltas(&pack, [&old, &new])
-                .or_else(|| pack.entries_without(&[], LARGE_PACK))
+            entries_with_deltas(&pack, &old, &new).or_else(|| pack.entries_without(&[], LARGE_PACK))
         });
         let Some(objects) = objects else {
             continue;
@@ -342,7 +341,7 @@ fn merge_packs(
     }
     for (_, pack) in large_ones.into_iter().rev().take(MAX_LARGE_PACKS) {
         let opened = OldPack::open(&pack, hash);
-        if let Some(objects) = opened.and_then(|pack| entries_with_deltas(&pack, [&old, &new])) {
+        if let Some(objects) = opened.and_then(|pack| entries_with_deltas(&pack, &old, &new)) {
             entries.extend(objects.into_iter().filter(|(id, _)| inside.insert(*id)));
             absorbed.push(pack);
         }
@@ -354,7 +353,8 @@ fn merge_packs(
 /// such tree, too many deltas, or is large even without the trees.
 fn entries_with_deltas(
     pack: &OldPack,
-    [older, new]: [&[Arc<StoredTree>]; 2],
+    older: &[Arc<StoredTree>],
+    new: &[Arc<StoredTree>],
 ) -> Option<Vec<PackedBytes>> {
     let mut deltas = Vec::new();
     for tree in older {
@@ -378,7 +378,7 @@ fn entries_with_deltas(
 
 /// Returns a tree as a delta of another one, if it is much shorter than `length`.
 fn delta_of(tree: &StoredTree, base: &StoredTree, length: u64) -> Option<PackedBytes> {
-    let entry = deflated_delta((base.id(), base.data()), tree.data()).ok()?;
+    let entry = deflated_delta(base.id(), base.data(), tree.data()).ok()?;
     (entry.len() as u64 <= length / DELTA_FRACTION).then(|| (tree.id(), entry))
 }
 

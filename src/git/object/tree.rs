@@ -212,7 +212,7 @@ impl StoredTree {
             let order = |start: &u32| {
                 entry(*start).map_or(Ordering::Less, |entry| {
                     let key = (entry.filename.as_bytes(), entry.mode.is_tree());
-                    in_order(key, (name, is_dir))
+                    in_order(key.0, key.1, name, is_dir)
                 })
             };
             if let Ok(at) = starts.binary_search_by(order) {
@@ -237,7 +237,9 @@ impl StoredTree {
             let is_dir = raw.starts_with(b"40000 ");
             let name = name_of(raw).map(|name| (name, is_dir));
             is_sorted &= match (before, name) {
-                (Some(before), Some(name)) => in_order(before, name) == Ordering::Less,
+                (Some(before), Some(name)) => {
+                    in_order(before.0, before.1, name.0, name.1) == Ordering::Less
+                }
                 (before, name) => before.is_none() && name.is_some(),
             };
             // Some old tools wrote modes with other digits.
@@ -296,7 +298,7 @@ fn name_of(raw: &[u8]) -> Option<&[u8]> {
 }
 
 /// Compares names in git's order: a directory sorts as if a slash followed.
-fn in_order((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) -> Ordering {
+fn in_order(a: &[u8], a_is_dir: bool, b: &[u8], b_is_dir: bool) -> Ordering {
     let common = a.len().min(b.len());
     let next = |name: &[u8], is_dir: bool| {
         let end = if is_dir { b'/' } else { 0 };

@@ -307,8 +307,9 @@ pub(in crate::git) fn stage_objects(
 /// and a later turn stores them as deltas.
 pub(in crate::git) fn encode_staged(
     repository: &Repository,
-    (id, kind, bytes): &NewObject,
+    object: &NewObject,
 ) -> anyhow::Result<Vec<u8>> {
+    let (id, kind, bytes) = object;
     if *kind == Kind::Tree && repository.memory.is_large_tree(bytes) {
         return uncompressed(*kind, bytes);
     }

@@ -339,7 +339,7 @@ impl Publisher<'_> {
             Some(_) if preserved.is_some() && self.is_of_turn(&change.path, old, *id)? => {
                 written(preserved)
             }
-            Some(new) => match self.applied(change, [old, new], current, preserved)? {
+            Some(new) => match self.applied(change, old, new, current, preserved)? {
                 NewBytes::Unfit if self.guard.overwrite => NewBytes::CheckedOut,
                 bytes => bytes,
             },
@@ -406,7 +406,8 @@ impl Publisher<'_> {
     fn applied(
         &mut self,
         change: &TreeChange,
-        [old, new]: [&TreeEntry; 2],
+        old: &TreeEntry,
+        new: &TreeEntry,
         current: &DiskVersion,
         preserved: Option<Vec<u8>>,
     ) -> anyhow::Result<NewBytes> {

@@ -124,7 +124,7 @@ impl FileRefs {
             let _ = std::fs::remove_file(self.log_of(wish.name));
             return Ok(std::fs::remove_file(lock.path())?);
         };
-        let _ = self.log(wish.name, (Some(wish.to), old), "teddy: move back");
+        let _ = self.log(wish.name, Some(wish.to), old, "teddy: move back");
         lock.write(old, true)?;
         lock.set()
     }
@@ -148,7 +148,8 @@ impl FileRefs {
     fn log(
         &self,
         name: &str,
-        (old, new): (Option<CommitId>, CommitId),
+        old: Option<CommitId>,
+        new: CommitId,
         message: &str,
     ) -> std::io::Result<()> {
         let path = self.log_of(name);
@@ -289,7 +290,7 @@ impl RefStore for FileRefs {
         for (lock, ref_move, old) in locked {
             // git also logs while the ref is locked. Ignore errors: a missing log line loses no
             // ref.
-            let _ = self.log(ref_move.name, (old, ref_move.to), log);
+            let _ = self.log(ref_move.name, old, ref_move.to, log);
             if let Err(error) = lock.set() {
                 let during = format!("cannot write `{}`", ref_move.name);
                 for (wish, old) in moved {

@@ -37,7 +37,8 @@ pub struct MissingFile {
 pub fn count_missing(
     repository: &Repository,
     remote: &RemoteName,
-    (targets, present): (&[String], &[String]),
+    targets: &[String],
+    present: &[String],
 ) -> anyhow::Result<MissingOnRemote> {
     let input = input(repository, remote, targets, present)?;
     let list = ["rev-list", "--objects", "--no-object-names", "--stdin"];
@@ -55,7 +56,8 @@ pub fn count_missing(
 pub fn list_missing_files(
     repository: &Repository,
     remote: &RemoteName,
-    (targets, present): (&[String], &[String]),
+    targets: &[String],
+    present: &[String],
 ) -> anyhow::Result<Vec<MissingFile>> {
     if targets.is_empty() {
         return Ok(Vec::new());

@@ -150,7 +150,7 @@ pub fn send_refs(
     progress: FetchProgress,
 ) -> anyhow::Result<()> {
     let is_several = updates.len() > 1;
-    match push(repository, remote, (updates, is_several), progress) {
+    match push(repository, remote, updates, is_several, progress) {
         // The server cannot update refs atomically.
         Err(error) if is_several && error.to_string().contains("--atomic") => {}
         other => return other,
@@ -163,7 +163,7 @@ pub fn send_refs(
         .partition(|update| matches!(update.to, SentRef::Object(_)));
     for part in [sent, deleted] {
         if !part.is_empty() {
-            push(repository, remote, (&part, false), progress)?;
+            push(repository, remote, &part, false, progress)?;
         }
     }
     Ok(())
@@ -172,7 +172,8 @@ pub fn send_refs(
 fn push(
     repository: &Repository,
     remote: &RemoteName,
-    (updates, is_atomic): (&[RefUpdate], bool),
+    updates: &[RefUpdate],
+    is_atomic: bool,
     progress: FetchProgress,
 ) -> anyhow::Result<()> {
     let mut command = transport(repository, RunHooks::Yes)?;

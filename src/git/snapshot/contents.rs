@@ -434,7 +434,7 @@ impl ContentReader<'_, '_> {
                 Ok(before) => before,
                 Err(error) => return failed(path, error),
             };
-            let outcome = self.large_once(path, (file, was_interrupted), tracked, &before);
+            let outcome = self.large_once(path, file, was_interrupted, tracked, &before);
             anyhow::ensure!(
                 was_interrupted || !interrupt::requested(),
                 "interrupted while `{}` was read",
@@ -458,7 +458,8 @@ impl ContentReader<'_, '_> {
     fn large_once(
         &mut self,
         path: &[u8],
-        (file, before): (&File, bool),
+        file: &File,
+        before: bool,
         tracked: bool,
         name_stat: &NameStat,
     ) -> anyhow::Result<Option<ReadOutcome>> {

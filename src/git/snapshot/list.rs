@@ -335,7 +335,8 @@ impl<'a, 'r> DirListing<'a, 'r> {
             self.scan,
             listed.name.to_vec(),
             &listed.name_stat,
-            (listed.tracked.file.as_ref(), cached.as_ref()),
+            listed.tracked.file.as_ref(),
+            cached.as_ref(),
         )?;
 
         self.entries.push(entry);
@@ -470,7 +471,8 @@ pub(super) fn classify_entry(
     scan: &ScanContext<'_>,
     name: Vec<u8>,
     name_stat: &NameStat,
-    (tracked, cached): (Option<&Tracked>, Option<&CachedName<&[u8]>>),
+    tracked: Option<&Tracked>,
+    cached: Option<&CachedName<&[u8]>>,
 ) -> anyhow::Result<CachedName> {
     let kind = entry_kind(scan, name_stat, tracked.map(|tracked| tracked.mode));
     let basis = tracked.map_or(0, |tracked| basis_of(&tracked.id));

@@ -94,7 +94,8 @@ impl Loaded {
     /// names. Ignores errors, for example a full disk: the index only saves time.
     pub(super) fn save(
         &self,
-        (names, make): (usize, impl FnOnce() -> Option<Cache> + Send + 'static),
+        names: usize,
+        make: impl FnOnce() -> Option<Cache> + Send + 'static,
         file: tempfile::NamedTempFile,
         path: &Path,
     ) {

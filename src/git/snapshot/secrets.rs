@@ -130,7 +130,8 @@ impl<'a> SecretSearch<'a> {
     pub fn new(
         repository: &Repository,
         limits: &'a SnapshotLimits,
-        (cache_path, index): (&Path, &Path),
+        cache_path: &Path,
+        index: &Path,
     ) -> SecretSearch<'a> {
         let hash = repository.gix.object_hash();
         let last = repository.loaded.private_index(index, hash);

@@ -253,7 +253,7 @@ pub(super) fn scan_dir(
             times,
         })?
     {
-        return Ok(with_open_dir(dir, reused));
+        return Ok(with_open_dir(dir, reused.0, reused.1));
     }
 
     let names = match open_to_list(&dir) {
@@ -263,7 +263,7 @@ pub(super) fn scan_dir(
     let mut list = DirListing::new(scan, rules, task)?;
     list.scanned.times = times;
     let read = list.read(&names)?;
-    Ok(with_open_dir(dir, read))
+    Ok(with_open_dir(dir, read.0, read.1))
 }
 
 /// Result for a directory that cannot be opened: its tracked files are taken from the index.
@@ -306,7 +306,8 @@ fn open_dir_of(scan: &ScanContext<'_>, task: &DirTask) -> std::io::Result<OwnedF
 /// Keeps a directory open for the tasks of its subdirectories.
 fn with_open_dir(
     dir: OwnedFd,
-    (scanned, mut tasks): (Scanned, Vec<DirTask>),
+    scanned: Scanned,
+    mut tasks: Vec<DirTask>,
 ) -> (Scanned, Vec<DirTask>) {
     if !tasks.is_empty() {
         let above = OpenDir::acquire(dir);
@@ -520,7 +521,7 @@ fn mark_unread(
     let fresh = changed.iter().map(|(position, current)| {
         let name = at.cache.entry(cached.entries.start + position).name;
         let tracked = index.file(&join_path(cached.path, name));
-        let name = classify_entry(at.scan, name.to_vec(), current, (tracked.as_ref(), None))?;
+        let name = classify_entry(at.scan, name.to_vec(), current, tracked.as_ref(), None)?;
         Ok((*position, name))
     });
     fresh.collect()

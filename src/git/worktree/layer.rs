@@ -426,7 +426,7 @@ fn prune_files(
                 .find_map(|listing| listing.get(path.as_slice()));
             let mode = if is_dir { Mode::DIR } else { Mode::FILE };
             let ignored = rules.ignores(path, mode)?;
-            match prune_action((*entry, tracked), ignored, || {
+            match prune_action(*entry, tracked, ignored, || {
                 hidden.contains(path) || lower.limits.is_secret(path)
             }) {
                 PruneAction::Retained => {}
@@ -458,7 +458,8 @@ enum PruneAction {
 }
 
 fn prune_action(
-    (entry, tracked): (LayerEntry, Option<&TreeEntry>),
+    entry: LayerEntry,
+    tracked: Option<&TreeEntry>,
     ignored: bool,
     is_secret: impl Fn() -> bool,
 ) -> PruneAction {
@@ -489,7 +490,8 @@ pub fn hide_secrets(
     user: &Repository,
     lower: &LowerFiles<'_>,
     merged: &Root,
-    (secrets, copy): (FoundSecrets, &[String]),
+    secrets: FoundSecrets,
+    copy: &[String],
 ) -> anyhow::Result<()> {
     let mut hidden = [secrets.by_name, secrets.keyed].concat();
     let explicit = TextRules::parse(copy.join("\n").as_bytes());

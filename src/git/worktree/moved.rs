@@ -88,7 +88,8 @@ impl Before {
         &self,
         worktree: &SessionWorktree,
         deleted: &[TreeChange],
-        (old, tree): (TreeId, TreeId),
+        old: TreeId,
+        tree: TreeId,
     ) -> anyhow::Result<Vec<Moved>> {
         let mut missing: MissingFiles<'_> = BTreeMap::new();
         if deleted.is_empty() {
@@ -121,7 +122,7 @@ impl Before {
 
             for at in 0..same.len() {
                 let (from, entry) = same[at];
-                if reader.is_same(old, (from, entry), &candidate)? {
+                if reader.is_same(old, from, entry, &candidate)? {
                     moved.push(Moved {
                         from: from.to_vec(),
                         to: candidate.path,
@@ -207,7 +208,8 @@ impl WorktreeReader<'_> {
     fn is_same(
         &self,
         old: TreeId,
-        (from, entry): (&[u8], &TreeEntry),
+        from: &[u8],
+        entry: &TreeEntry,
         candidate: &WorktreeName,
     ) -> anyhow::Result<bool> {
         if candidate.opaque {

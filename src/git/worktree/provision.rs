@@ -76,7 +76,8 @@ struct WorkspaceName {
 pub fn provision_files(
     worktree: &SessionWorktree,
     workspace: &Repository,
-    (rules, limits): (&ProvisionRules, &SnapshotLimits),
+    rules: &ProvisionRules,
+    limits: &SnapshotLimits,
 ) -> anyhow::Result<ProvisionedFiles> {
     let included = included(workspace)?;
     if included.is_empty() && rules.copy.is_empty() && rules.link.is_empty() {

@@ -159,7 +159,7 @@ impl AcpModel {
         agreed: &mut Agreement,
     ) -> Result<Value, AcpError> {
         if let Some(id) = task.conversation.as_deref().filter(|id| is_id(id)) {
-            match self.resume(talk, task, (id, agreed)) {
+            match self.resume(talk, task, id, agreed) {
                 Ok(session) => return Ok(session),
                 Err(TalkError::Failed(failure)) => {
                     let why = sanitize_label(&failure.message);
@@ -195,7 +195,8 @@ impl AcpModel {
         &self,
         talk: &mut Talk<'_>,
         task: &AgentTask<'_>,
-        (id, agreed): (&str, &mut Agreement),
+        id: &str,
+        agreed: &mut Agreement,
     ) -> Result<Value, TalkError> {
         let resumes = agreed.abilities.pointer("/sessionCapabilities/resume");
         let loads = agreed.abilities.get("loadSession");

@@ -43,7 +43,8 @@ impl ApiKey {
     pub fn fetch(
         name: &str,
         settings: &ModelConfig,
-        (url, usual): (&Url, &Usual<'_>),
+        url: &Url,
+        usual: &Usual<'_>,
         env: &ModelEnv,
     ) -> Result<ApiKey, ModelError> {
         let from = |variable: &str| {
@@ -209,13 +210,11 @@ mod tests {
         ApiKey::fetch(
             "m",
             settings,
-            (
-                &Url::parse(url).unwrap(),
-                &Usual {
-                    variable: "OPENAI_API_KEY",
-                    base: &usual,
-                },
-            ),
+            &Url::parse(url).unwrap(),
+            &Usual {
+                variable: "OPENAI_API_KEY",
+                base: &usual,
+            },
             &env,
         )
     }

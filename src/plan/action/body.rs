@@ -70,7 +70,8 @@ impl<'a> Body<'a> {
     pub fn new(
         lines: &'a Lines<'a>,
         row: &'static ActionRow,
-        (line, end): (usize, usize),
+        line: usize,
+        end: usize,
         blocks: &[MarkdownBlock],
     ) -> Body<'a> {
         let mut body = Body {

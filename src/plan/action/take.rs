@@ -444,7 +444,7 @@ fn perform_take(stage: &mut Stage<'_>, take: &TakePath) -> Result<Outcome, Actio
             // Git knows no empty directories, so the agent's deletion includes them (P40).
             file::remove_empty_above(root, path).map_err(ActionError::writing)?;
         }
-        Some(state) => run::write_guarded(|| write_state(root, path, (state, before.is_some())))?,
+        Some(state) => run::write_guarded(|| write_state(root, path, state, before.is_some()))?,
     }
 
     Ok(Outcome {
@@ -504,7 +504,7 @@ fn load_state(stage: &Stage<'_>, state: &TakenState) -> Result<FileState, Action
 }
 
 /// Writes the new state; `replaces` if the path exists.
-fn write_state(root: &Root, path: &Path, (state, replaces): (&FileState, bool)) -> io::Result<()> {
+fn write_state(root: &Root, path: &Path, state: &FileState, replaces: bool) -> io::Result<()> {
     let bytes = &state.bytes;
     match (state.mode, replaces) {
         (StateMode::Plain, false) => root.create_new(path, bytes, FileMode::Plain),

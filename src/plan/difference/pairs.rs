@@ -62,7 +62,7 @@ pub(super) fn find_pairs(old: &str, new: &str, budget: &mut SearchBudget) -> Opt
     let mut placed: Vec<(ChangedRun, Pair)> = Vec::new();
     let mut pending = runs.into_iter().rev().collect::<Vec<_>>();
     while let Some(run) = pending.pop() {
-        let pair = texts.find_pair(run, (&mut placed, &mut pending), budget)?;
+        let pair = texts.find_pair(run, &mut placed, &mut pending, budget)?;
         placed.push(pair);
     }
 
@@ -94,7 +94,8 @@ impl Texts<'_> {
     fn find_pair(
         &self,
         mut run: ChangedRun,
-        (placed, pending): (&mut Vec<(ChangedRun, Pair)>, &mut Vec<ChangedRun>),
+        placed: &mut Vec<(ChangedRun, Pair)>,
+        pending: &mut Vec<ChangedRun>,
         budget: &mut SearchBudget,
     ) -> Option<(ChangedRun, Pair)> {
         let mut around = 1;
@@ -118,7 +119,7 @@ impl Texts<'_> {
             }
 
             let lines = (around.min(lines_above), around.min(lines_below));
-            if let Some(pair) = self.pair(&run, lines, budget) {
+            if let Some(pair) = self.pair(&run, lines.0, lines.1, budget) {
                 return Some((run, pair));
             }
             if lines == (lines_above, lines_below) || budget.0 == 0 {
@@ -134,7 +135,8 @@ impl Texts<'_> {
     fn pair(
         &self,
         run: &ChangedRun,
-        (lines_above, lines_below): (usize, usize),
+        lines_above: usize,
+        lines_below: usize,
         budget: &mut SearchBudget,
     ) -> Option<Pair> {
         let head = self.new.span(run.new.start - lines_above..run.new.start);

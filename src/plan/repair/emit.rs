@@ -237,7 +237,8 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
                 RepairEdit::Insert(line) => insert(
                     &mut text,
                     line,
-                    [usual, if at < lines.len() { usual } else { "" }],
+                    usual,
+                    if at < lines.len() { usual } else { "" },
                 ),
             }
         }
@@ -252,7 +253,7 @@ fn write(lines: &[ReplyLine<'_>], edits: &[(usize, RepairEdit)]) -> String {
 }
 
 /// Inserts a line. At the end of the text, it is terminated like the last line of the reply.
-fn insert(text: &mut String, line: &str, [before, after]: [&str; 2]) {
+fn insert(text: &mut String, line: &str, before: &str, after: &str) {
     let ended = text.ends_with(['\n', '\r']);
     if !ended {
         text.push_str(before);

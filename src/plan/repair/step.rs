@@ -21,7 +21,7 @@ pub(super) fn step_outside(state: GrammarState, token: &Token, emit: &mut impl F
             spaced,
             after_text: late,
             only,
-        } => at_title(state, [spaced, late, only], emit),
+        } => at_title(state, spaced, late, only, emit),
         TokenKind::End => emit(at_end(state)),
     }
 }
@@ -240,7 +240,9 @@ fn at_label(state: GrammarState, label: Label, glued: Glued) -> GrammarStep {
 /// line can be the title.
 fn at_title(
     state: GrammarState,
-    [spaced, late, only]: [bool; 3],
+    spaced: bool,
+    late: bool,
+    only: bool,
     emit: &mut impl FnMut(GrammarStep),
 ) {
     match state.position {

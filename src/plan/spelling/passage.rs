@@ -67,7 +67,7 @@ pub(super) fn cut(lines: &Lines<'_>, blocks: &[MarkdownBlock]) -> Vec<Passage> {
 
     for (index, block) in blocks.iter().enumerate() {
         let open = passages.last_mut().expect("there is one from the start");
-        let Some(role) = role(lines, block, open, (titled, &exact)) else {
+        let Some(role) = role(lines, block, open, titled, &exact) else {
             open.blocks.end = index + 1;
             continue;
         };
@@ -211,7 +211,8 @@ fn role(
     lines: &Lines<'_>,
     block: &MarkdownBlock,
     open: &Passage,
-    (titled, exact): (bool, &[Section]),
+    titled: bool,
+    exact: &[Section],
 ) -> Option<PassageRole> {
     let line = lines.get(block.first);
     let next_text = text_below(lines, block.last);

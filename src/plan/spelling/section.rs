@@ -249,7 +249,7 @@ pub(super) fn respell(
         PassageRole::Section(Section::Memos) => respell_memos(lines, passage, blocks, edits),
         PassageRole::Section(Section::Plan) => leave_out_words(lines, blocks, edits),
         PassageRole::Title | PassageRole::Start => header(lines, blocks, edits),
-        PassageRole::Unknown(level) => closing(lines, passage, (level, blocks), edits),
+        PassageRole::Unknown(level) => closing(lines, passage, level, blocks, edits),
         PassageRole::Action(_) => {}
     }
 }
@@ -393,7 +393,8 @@ fn header(lines: &Lines<'_>, blocks: &[MarkdownBlock], edits: &mut LineEdits<'_>
 fn closing(
     lines: &Lines<'_>,
     passage: &Passage,
-    (level, blocks): (u8, &[MarkdownBlock]),
+    level: u8,
+    blocks: &[MarkdownBlock],
     edits: &mut LineEdits<'_>,
 ) {
     let text = name::heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);

@@ -83,7 +83,7 @@ impl AcpWire {
         loop {
             match self.incoming.recv().ok()? {
                 ClientLine::Message(message) => return Some(message),
-                ClientLine::Junk => self.fail(&Value::Null, (-32700, "this is not JSON")),
+                ClientLine::Junk => self.fail(&Value::Null, -32700, "this is not JSON"),
             }
         }
     }
@@ -99,7 +99,7 @@ impl AcpWire {
     }
 
     /// Sends an error reply.
-    pub fn fail(&mut self, id: &Value, (code, message): (i32, &str)) {
+    pub fn fail(&mut self, id: &Value, code: i32, message: &str) {
         let error = json!({ "code": code, "message": message });
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
     }
@@ -128,7 +128,7 @@ impl AcpWire {
                     }
                 }
                 Ok(ClientLine::Message(message)) => self.put_off(message),
-                Ok(ClientLine::Junk) => self.fail(&Value::Null, (-32700, "this is not JSON")),
+                Ok(ClientLine::Junk) => self.fail(&Value::Null, -32700, "this is not JSON"),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
@@ -139,7 +139,7 @@ impl AcpWire {
         if self.later.len() < MAX_WAITING {
             self.later.push_back(message);
         } else {
-            self.fail(&message["id"], (-32603, "too many requests wait"));
+            self.fail(&message["id"], -32603, "too many requests wait");
         }
     }
 

@@ -407,7 +407,7 @@ impl DetailPane {
     pub fn find(&mut self, step: SearchDirection) -> Option<String> {
         let search = self.search.as_ref()?;
         let text = |at: usize| self.lines[at].line.text();
-        match search.find((step, self.cursor), self.lines.len(), text) {
+        match search.find(step, self.cursor, self.lines.len(), text) {
             Some(at) => {
                 self.step(at as isize - self.cursor as isize);
                 None

@@ -53,7 +53,7 @@ pub fn fit(browser: &mut Browser, area: Rect) {
 }
 
 /// Draws the browser. The caller must [`fit`] it to the frame first.
-pub fn draw(frame: &mut Frame<'_>, browser: &Browser, (title, paint): (&str, Paint)) {
+pub fn draw(frame: &mut Frame<'_>, browser: &Browser, title: &str, paint: Paint) {
     if let Some(viewer) = &browser.text {
         return text(frame, viewer, paint);
     }
@@ -270,7 +270,7 @@ pub(super) fn tree_line(browser: &Browser, row: &TreeRow, width: usize) -> Style
                 marks.any(|(other, _)| *other == commit)
             };
             let row = &lane.rows[at];
-            turn_line(start, row, (is_marked(row.commit), width))
+            turn_line(start, row, is_marked(row.commit), width)
         }
     };
     line.cut(width)
@@ -300,7 +300,7 @@ fn lane_summary(lane: &SessionLane, is_open: bool) -> String {
     }
 }
 
-fn turn_line(start: StyledLine, row: &LogRow, (is_marked, width): (bool, usize)) -> StyledLine {
+fn turn_line(start: StyledLine, row: &LogRow, is_marked: bool, width: usize) -> StyledLine {
     let mark = if is_marked { "*" } else { " " };
     let line = start
         .with(Tone::Warning, mark)

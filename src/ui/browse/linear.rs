@@ -53,7 +53,8 @@ impl<'a> LinearBrowser<'a> {
         project: &'a Project,
         only: Option<SessionName>,
         actions: &'a mut dyn BrowseActions,
-        (out, paint): (&'a mut dyn Write, Paint),
+        out: &'a mut dyn Write,
+        paint: Paint,
     ) -> LinearBrowser<'a> {
         LinearBrowser {
             project,

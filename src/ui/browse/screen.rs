@@ -54,7 +54,7 @@ pub fn browse(
             draw::fit(&mut browser, area);
             let header = (frame.title, frame.paint);
             full.screen
-                .draw(|frame| draw::draw(frame, &browser, header))?;
+                .draw(|frame| draw::draw(frame, &browser, header.0, header.1))?;
         }
         if let Some(request) = browser.next_request() {
             source.ask(request);

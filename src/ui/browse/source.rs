@@ -77,7 +77,7 @@ impl BrowseSource {
         let start = |name: &str| std::thread::Builder::new().name(name.to_owned());
 
         start("timeline")
-            .spawn(move || watch(&watching, only.as_ref(), (&timeline_sender, &wakeups)))?;
+            .spawn(move || watch(&watching, only.as_ref(), &timeline_sender, &wakeups))?;
         start("turns").spawn(move || read(&reading, &sender, &queued))?;
         Ok(BrowseSource {
             news,
@@ -112,7 +112,8 @@ impl BrowseSource {
 fn watch(
     open: &Opener,
     only: Option<&SessionName>,
-    (sender, wakeups): (&Sender<BrowseNews>, &Receiver<()>),
+    sender: &Sender<BrowseNews>,
+    wakeups: &Receiver<()>,
 ) {
     let pause = || wakeups.recv_timeout(POLL_INTERVAL) != Err(RecvTimeoutError::Disconnected);
     let project = loop {

@@ -40,7 +40,7 @@ pub fn session(location: PageLocation, project: &str, contents: &SessionPage) ->
         } @else {
             (totals(&lane.rows))
             (chart(&lane.rows))
-            (turns(location, lane.rows.as_slice(), (&lane.name, &branching)))
+            (turns(location, lane.rows.as_slice(), &lane.name, &branching))
         }
     };
     let above = [(visible_line(project).into_owned(), "index.html".to_owned())];
@@ -87,13 +87,14 @@ fn totals(rows: &[LogRow]) -> Markup {
 fn turns(
     location: PageLocation,
     rows: &[LogRow],
-    (session, branching): (&SessionName, &Branching),
+    session: &SessionName,
+    branching: &Branching,
 ) -> Markup {
     let list = html! {
         // The policy forbids `style` attributes, so the width of the drawing is a class.
         div class={ "timeline lanes-" (lanes(branching)) } {
             (graph(rows, branching))
-            ol reversed { @for row in rows { (turn(location, row, (session, branching))) } }
+            ol reversed { @for row in rows { (turn(location, row, session, branching)) } }
         }
     };
     html! {
@@ -116,7 +117,8 @@ fn lanes(branching: &Branching) -> usize {
 fn turn(
     location: PageLocation,
     row: &LogRow,
-    (session, branching): (&SessionName, &Branching),
+    session: &SessionName,
+    branching: &Branching,
 ) -> Markup {
     let forks = branching
         .forks
@@ -201,7 +203,7 @@ fn chart(rows: &[LogRow]) -> Markup {
     html! {
         figure.chart {
             svg viewBox={ "0 0 " (CHART_SIZE.0) " " (CHART_SIZE.1) } role="img" aria-label=(summary) {
-                (draw_axes(most, cost, (first, last)))
+                (draw_axes(most, cost, first, last))
                 @for (at, bar) in bars.iter().enumerate() { (draw_bar(bar, at, bars.len(), most)) }
                 @if cost > 0.0 { polyline.cost points=(cost_points(&bars, cost)) {} }
             }
@@ -281,7 +283,7 @@ fn draw_bar(bar: &Bar, at: usize, count: usize, most: u64) -> Markup {
     }
 }
 
-fn draw_axes(most: u64, cost: f64, (first, last): (u64, u64)) -> Markup {
+fn draw_axes(most: u64, cost: f64, first: u64, last: u64) -> Markup {
     let (foot, right_edge) = (
         CHART_SIZE.1 - CHART_MARGINS[3],
         CHART_SIZE.0 - CHART_MARGINS[2],

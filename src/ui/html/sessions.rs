@@ -148,7 +148,7 @@ fn forest(location: PageLocation, timeline: &Timeline) -> Markup {
                     @let from = lane.parent.as_ref().and_then(|(name, number)| {
                         Some((x(*number), *y.get(name)?))
                     });
-                    (draw_lane(location, lane, y[&lane.name], (&x, from)))
+                    (draw_lane(location, lane, y[&lane.name], &x, from))
                 }
             }
         }
@@ -185,7 +185,8 @@ fn draw_lane(
     location: PageLocation,
     lane: &SessionLane,
     y: f64,
-    (x, from): (&dyn Fn(u64) -> f64, Option<Point>),
+    x: &dyn Fn(u64) -> f64,
+    from: Option<Point>,
 ) -> Markup {
     let own: Vec<&LogRow> = lane.rows.iter().rev().collect();
     let (first, last) = (

@@ -39,7 +39,7 @@ pub fn turn(location: PageLocation, contents: &ShownTurn<'_>) -> String {
     let main = html! {
         h1 { span.number { (at) } " " (visible_line(&turn.row.title)) }
         (facts(&turn.row))
-        (steps(location, at, &contents.neighbors))
+        (steps(location, at, &contents.neighbors[0], &contents.neighbors[1]))
         @for why in &turn.errors {
             p.trouble role="alert" { "Cannot be read: " (sanitize_block(why)) }
         }
@@ -103,7 +103,12 @@ fn facts(row: &LogRow) -> Markup {
     }
 }
 
-fn steps(location: PageLocation, at: u64, [before, after]: &[Option<String>; 2]) -> Markup {
+fn steps(
+    location: PageLocation,
+    at: u64,
+    before: &Option<String>,
+    after: &Option<String>,
+) -> Markup {
     html! {
         nav.steps aria-label="Turns beside this one" {
             @if let Some(before) = before {

@@ -36,7 +36,8 @@ const MAX_TITLE: usize = 72;
 pub(super) fn plan_from(
     env: &WorktreeEnv<'_, '_>,
     message: &str,
-    (result, leaves): (&WorktreeResult, &[String]),
+    result: &WorktreeResult,
+    leaves: &[String],
 ) -> anyhow::Result<WrittenPlan> {
     let repository = &env.project.repository;
     let mut changes = diff::changes(repository, env.recorded.tree, result.tree)?;
@@ -55,7 +56,7 @@ pub(super) fn plan_from(
 
     let trees = (env.recorded.tree, result.tree);
     let too_large = take_too_large(repository, &mut changes)?;
-    let changes = read_changes(repository, &changes, trees)?;
+    let changes = read_changes(repository, &changes, trees.0, trees.1)?;
     let title = title(message);
     let description = AgentText {
         title: &title,
@@ -180,7 +181,8 @@ fn report_left_out(env: &WorktreeEnv<'_, '_>, result: &WorktreeResult, planned: 
 fn read_changes(
     repository: &Repository,
     changes: &[TreeChange],
-    (before, after): (TreeId, TreeId),
+    before: TreeId,
+    after: TreeId,
 ) -> anyhow::Result<Vec<MadeChange>> {
     let paths = || changes.iter().map(|change| change.path.as_slice());
     let mut olds = CheckedOut::of(repository, before, paths())?;

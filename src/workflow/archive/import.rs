@@ -111,7 +111,7 @@ pub fn import(
     let arrivals = chosen.iter().map(|(name, refs)| {
         let called = options.called.as_ref().unwrap_or(name);
         // Check all sessions before keeping any.
-        check_session(project, &received, (name, called), refs)
+        check_session(project, &received, name, called, refs)
     });
     let arrivals: Vec<Arrival> = arrivals.collect::<anyhow::Result<_>>()?;
     let new_refs: Vec<_> = arrivals.iter().flat_map(|it| it.refs.clone()).collect();
@@ -222,7 +222,8 @@ fn agree(manifest: &Manifest, chosen: &[(SessionName, SessionRefs)]) -> Result<(
 fn check_session(
     project: &Project,
     received: &ReceivedBundle<'_>,
-    (name, called): (&SessionName, &SessionName),
+    name: &SessionName,
+    called: &SessionName,
     refs: &SessionRefs,
 ) -> anyhow::Result<Arrival> {
     let incoming = &received.combined;
@@ -239,7 +240,7 @@ fn check_session(
 
     if let Some(current) = refs::read(&project.repository, &called.reference())? {
         if current != refs.tip && !history::is_ancestor(incoming, refs.tip, current)? {
-            return Err(conflict(incoming, called, (current, refs.tip)));
+            return Err(conflict(incoming, called, current, refs.tip));
         }
         session.state = ImportState::Here;
         return Ok(Arrival {
@@ -317,7 +318,8 @@ fn verify_session(
 fn conflict(
     incoming: &Repository,
     name: &SessionName,
-    (current, imported): (CommitId, CommitId),
+    current: CommitId,
+    imported: CommitId,
 ) -> anyhow::Error {
     let is_ahead = history::is_ancestor(incoming, current, imported).unwrap_or(false);
     let difference = match is_ahead {

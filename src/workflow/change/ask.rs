@@ -130,7 +130,7 @@ impl RoleClient<'_> {
                 Err(mistakes) => mistakes,
             };
             if usage.calls >= MAX_ANSWERS {
-                return Err(self.useless((question.role, question.about), &text, &mistakes));
+                return Err(self.useless(question.role, question.about, &text, &mistakes));
             }
 
             request.message = repeat_message(&question.message, &text, &mistakes);
@@ -183,12 +183,7 @@ impl RoleClient<'_> {
     }
 
     /// Saves the last answer so that the user can read it, and returns the error.
-    fn useless(
-        &self,
-        (role, about): (Role, &str),
-        text: &str,
-        mistakes: &[String],
-    ) -> anyhow::Error {
+    fn useless(&self, role: Role, about: &str, text: &str, mistakes: &[String]) -> anyhow::Error {
         let location = self.keep(text);
         anyhow::anyhow!(
             "the {}'s answer is not {about}, so nothing was recorded{location}:\n{}",

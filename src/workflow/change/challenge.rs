@@ -92,7 +92,7 @@ pub(super) fn challenge_locked(
     };
 
     let ((body, verdict), usage) = client.ask(question, &parse_challenge)?;
-    let review = block(Role::Challenger, iteration, (&body, verdict), &usage.model);
+    let review = block(Role::Challenger, iteration, &body, verdict, &usage.model);
     let issues = review.issues();
     let text = review::append(change.documents.text(proposal::FILE), &review);
     change.documents.insert(proposal::FILE, text);
@@ -160,7 +160,8 @@ pub(super) fn parse_challenge(text: &str) -> Result<(String, ReviewVerdict), Vec
 pub(super) fn block(
     role: Role,
     iteration: u32,
-    (body, verdict): (&str, ReviewVerdict),
+    body: &str,
+    verdict: ReviewVerdict,
     model: &str,
 ) -> ChangeReview {
     ChangeReview {

@@ -214,7 +214,7 @@ fn tasks_and_fix(
             &Work::task(change, &task),
             (options, &mut *user),
         )? {
-            Worked::Done(turn, taken) => tick(project, change, &task, (turn, taken))?,
+            Worked::Done(turn, taken) => tick(project, change, &task, turn, taken)?,
             Worked::Stopped(why) => {
                 return Ok(TaskProgress::Stopped(ImplementStop::Task {
                     number: task.number,
@@ -267,7 +267,8 @@ fn tick(
     project: &Project,
     change: &mut Change,
     task: &tasks::Task,
-    (turn, usage): (u64, Option<StepUsage>),
+    turn: u64,
+    usage: Option<StepUsage>,
 ) -> anyhow::Result<()> {
     let stale = change
         .state

@@ -81,7 +81,7 @@ pub(super) fn review_locked(
         user,
     }
     .ask(question, &parse_challenge)?;
-    let review = block(Role::Reviewer, number, (&body, verdict), &usage.model);
+    let review = block(Role::Reviewer, number, &body, verdict, &usage.model);
     let issues = review.issues();
     let text = review::append(change.documents.text(REVIEW), &review);
 

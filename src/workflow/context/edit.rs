@@ -227,7 +227,8 @@ fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option
 pub fn write_context(
     project: &Project,
     scope: ListScope,
-    (before, text): (&str, &str),
+    before: &str,
+    text: &str,
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
     change_list(project, scope, user, &mut |now| {

@@ -105,7 +105,7 @@ pub fn make_input(
         .text
         .into_owned();
     Ok(RenderedInput {
-        weight: TokenEstimate::of_input(&text, (bytes, tokens)),
+        weight: TokenEstimate::of_input(&text, bytes, tokens),
         text,
     })
 }

@@ -62,7 +62,8 @@ pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Re
 /// The requests after a restore to a turn: later ones are marked as undone.
 pub fn requests_back_at(
     project: &Project,
-    (tip, draft): (&Turn, &Draft),
+    tip: &Turn,
+    draft: &Draft,
     target: &Turn,
 ) -> anyhow::Result<Requests> {
     let mut requests = requests_but_for(project, tip, draft, "")?;

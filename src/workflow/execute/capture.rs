@@ -232,7 +232,9 @@ fn take_moved(
     let mut deleted = diff::changes(repository, env.tree, captured.tree)?;
     deleted.retain(|change| change.new.is_none());
     let trees = (env.tree, captured.tree);
-    let moved = opened.before.moved(opened.worktree, &deleted, trees)?;
+    let moved = opened
+        .before
+        .moved(opened.worktree, &deleted, trees.0, trees.1)?;
     let (opaque_moves, readable_moves): (Vec<Moved>, Vec<Moved>) =
         moved.into_iter().partition(|moved| moved.opaque);
 

@@ -141,7 +141,7 @@ pub(super) fn prepare(
         return Ok(prepared);
     }
 
-    let opened = filling((env, extent), user, |aim| {
+    let opened = filling(env, extent, user, |aim| {
         worktree::session_worktree(repository, &project.worktrees(), env.name, aim)
     });
     let mut worktree = opened.map_err(unmade)?;
@@ -185,7 +185,8 @@ fn unmade(error: anyhow::Error) -> anyhow::Error {
 }
 
 fn filling<T>(
-    (env, extent): (&RunEnv<'_>, Extent<'_>),
+    env: &RunEnv<'_>,
+    extent: Extent<'_>,
     user: &mut dyn User,
     work: impl FnOnce(WorktreeTarget<'_>) -> T,
 ) -> T {
@@ -217,14 +218,14 @@ fn set_up(
     // The script runs with its own network setting. It must not run on files that a plan wrote and
     // the user never reviewed.
     if !worktree.fresh {
-        filling((env, Extent::All), user, |aim| {
+        filling(env, Extent::All, user, |aim| {
             worktree.recreate(&project.repository, aim)
         })?;
     }
 
     provide_files(project, worktree)?;
     worktree.make_git_dir(&project.repository, env.before)?;
-    let ended = run_setup(project, env, setup, (worktree, None), user)?;
+    let ended = run_setup(project, env, setup, worktree, None, user)?;
     worktree.remove_git_dir()?;
 
     if let Some(failed) = SetupFailed::of(ended, project) {
@@ -233,7 +234,7 @@ fn set_up(
     }
 
     // Only the ignored files that the script created are kept.
-    filling((env, Extent::All), user, |aim| {
+    filling(env, Extent::All, user, |aim| {
         worktree.repair(&project.repository, aim)
     })?;
     worktree.keep_setup(setup)
@@ -243,7 +244,8 @@ fn run_setup(
     project: &Project,
     env: &RunEnv<'_>,
     setup: &str,
-    (worktree, view): (&SessionWorktree, Option<u32>),
+    worktree: &SessionWorktree,
+    view: Option<u32>,
     user: &mut dyn User,
 ) -> anyhow::Result<ScriptEnd> {
     user.report(Event::Notice(Notice::SetupStarted(setup.to_owned())));
@@ -290,13 +292,11 @@ fn provide_files(
     provision::provision_files(
         worktree,
         &project.repository,
-        (
-            &ProvisionRules {
-                copy: settings.copy.clone(),
-                link: settings.link.clone(),
-            },
-            &project.limits(),
-        ),
+        &ProvisionRules {
+            copy: settings.copy.clone(),
+            link: settings.link.clone(),
+        },
+        &project.limits(),
     )
 }
 
@@ -346,7 +346,7 @@ fn open_overlay(
         limits: &limits,
     };
     let cached_secrets = project.secrets(&repository.worktree_name());
-    let secrets = SecretSearch::new(repository, &limits, (&cached_secrets, &index));
+    let secrets = SecretSearch::new(repository, &limits, &cached_secrets, &index);
     let (secret_paths, layer) = search_secrets_during(&secrets, || {
         let holder = OverlayHolder::start();
         let root = project.worktrees();
@@ -364,15 +364,15 @@ fn open_overlay(
         overlay: None,
     };
     if let Err(why) =
-        hide_secrets_in_overlay(project, &lower, (secret_paths, mounted), &mut prepared)?
+        hide_secrets_in_overlay(project, &lower, secret_paths, mounted, &mut prepared)?
     {
         return Ok(Err(why));
     }
-    if set_up_overlay(project, env, (&lower, &secrets), &mut prepared, user)? {
+    if set_up_overlay(project, env, &lower, &secrets, &mut prepared, user)? {
         prepared.overlay = None;
         // Changes to tracked files by `worktree.setup` are not part of the plan's result.
         prepared.worktree.prune_layer(repository, &lower)?;
-        if let Err(why) = mount_overlay(project, env, (&lower, &secrets), &mut prepared)? {
+        if let Err(why) = mount_overlay(project, env, &lower, &secrets, &mut prepared)? {
             return Ok(Err(why));
         }
     }
@@ -383,14 +383,15 @@ fn open_overlay(
 fn mount_overlay(
     project: &Project,
     env: &RunEnv<'_>,
-    (lower, secrets): (&LowerFiles<'_>, &SecretSearch<'_>),
+    lower: &LowerFiles<'_>,
+    secrets: &SecretSearch<'_>,
     prepared: &mut PreparedWorktree,
 ) -> anyhow::Result<Result<(), String>> {
     let (secret_paths, mounted) = search_secrets_during(secrets, || {
         let holder = OverlayHolder::start();
         mount_layer(&project.repository, env, &prepared.worktree, holder)
     });
-    hide_secrets_in_overlay(project, lower, (secret_paths, mounted?), prepared)
+    hide_secrets_in_overlay(project, lower, secret_paths, mounted?, prepared)
 }
 
 fn search_secrets_during<T>(
@@ -420,7 +421,8 @@ fn mount_layer(
 fn hide_secrets_in_overlay(
     project: &Project,
     lower: &LowerFiles<'_>,
-    (found, mounted): (anyhow::Result<FoundSecrets>, Result<Overlay, String>),
+    found: anyhow::Result<FoundSecrets>,
+    mounted: Result<Overlay, String>,
     prepared: &mut PreparedWorktree,
 ) -> anyhow::Result<Result<(), String>> {
     let (repository, worktree) = (&project.repository, &prepared.worktree);
@@ -437,7 +439,7 @@ fn hide_secrets_in_overlay(
     let hidden = found.and_then(|found| {
         open_dirs(repository, lower.tree, &root, &found.read_only_dirs)?;
         worktree.keep_hidden(&found.keyed)?;
-        hide_secrets(repository, lower, &root, (found, copy))
+        hide_secrets(repository, lower, &root, found, copy)
     });
     if let Err(error) = hidden {
         drop(overlay);
@@ -453,7 +455,8 @@ fn hide_secrets_in_overlay(
 fn set_up_overlay(
     project: &Project,
     env: &RunEnv<'_>,
-    (below, secrets): (&LowerFiles<'_>, &SecretSearch<'_>),
+    below: &LowerFiles<'_>,
+    secrets: &SecretSearch<'_>,
     prepared: &mut PreparedWorktree,
     user: &mut dyn User,
 ) -> anyhow::Result<bool> {
@@ -465,7 +468,7 @@ fn set_up_overlay(
         // The script must not see files that a plan wrote and the user never reviewed.
         prepared.overlay = None;
         prepared.worktree.clear_layer()?;
-        if let Err(why) = mount_overlay(project, env, (below, secrets), prepared)? {
+        if let Err(why) = mount_overlay(project, env, below, secrets, prepared)? {
             anyhow::bail!("the layer cannot be mounted again: {why}");
         }
     }
@@ -474,7 +477,8 @@ fn set_up_overlay(
         project,
         env,
         setup,
-        (&prepared.worktree, prepared.overlay_holder()),
+        &prepared.worktree,
+        prepared.overlay_holder(),
         user,
     )?;
     if let Some(failed) = SetupFailed::of(ended, project) {

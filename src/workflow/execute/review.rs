@@ -41,7 +41,7 @@ pub(super) fn review_and_run(
         if case.earlier.is_none() && user.approves_unseen() {
             let asides = case.validated.asides();
             if !asides.is_empty() {
-                return doubt(project, case, (asides, options), user);
+                return doubt(project, case, asides, options, user);
             }
         }
 
@@ -131,7 +131,8 @@ fn turn_down(
 fn doubt(
     project: &Project,
     mut case: PlanInReview<'_>,
-    (asides, options): (Vec<Diagnostic>, &ExecuteOptions),
+    asides: Vec<Diagnostic>,
+    options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
     // They have the lines of the reply, not of the repaired plan.

@@ -245,7 +245,7 @@ fn take(
         let snapshot = snapshot::snapshot_paths(&worktree.repository, env.tree, &written)
             .context("recording what the plan did")?;
         writer::transfer_staged(&project.repository, &worktree.repository)?;
-        worktree.keep_recorded([env.tree, snapshot.tree])?;
+        worktree.keep_recorded(env.tree, snapshot.tree)?;
         fault::point("after-run-snapshot")?;
         return Ok(WorktreeResult {
             tree: snapshot.tree,
@@ -275,7 +275,7 @@ fn take(
         capture(project, env, &opened).context("recording what the plan did")?;
     writer::transfer_staged(&project.repository, &worktree.repository)?;
     keep_unstored(&project.repository, worktree, env.tree, tree)?;
-    worktree.keep_recorded([env.tree, tree])?;
+    worktree.keep_recorded(env.tree, tree)?;
     fault::point("after-run-snapshot")?;
 
     repository_changes.extend(began.changes(project)?);

@@ -352,7 +352,8 @@ fn move_snapshot_ref(
         .context("the newest snapshot is always kept")?;
     refs::move_to(
         repository,
-        (&reference.name, Expected::At(reference.target)),
+        &reference.name,
+        Expected::At(reference.target),
         tip,
         "teddy: gc",
     )?;

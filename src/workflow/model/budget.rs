@@ -34,7 +34,7 @@ pub struct TokenEstimate {
 
 impl TokenEstimate {
     /// The estimate for an input whose resources have this many bytes and tokens.
-    pub fn of_input(input: &str, (bytes, tokens): (usize, usize)) -> TokenEstimate {
+    pub fn of_input(input: &str, bytes: usize, tokens: usize) -> TokenEstimate {
         TokenEstimate {
             bytes: input.len(),
             tokens: tokens + input.len().saturating_sub(bytes) / BYTES_PER_TOKEN,
@@ -303,7 +303,7 @@ mod tests {
             chosen,
             env: None,
             budget: CostBudget::new(used, 5.0),
-            weight: TokenEstimate::of_input("abcd", (0, 0)),
+            weight: TokenEstimate::of_input("abcd", 0, 0),
         };
         let request = ModelRequest {
             input: "abcd".to_owned(),
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn an_input_weighs_what_its_resources_do_and_a_token_for_four_bytes_of_the_rest() {
-        let weight = TokenEstimate::of_input("12345678rest", (8, 3));
+        let weight = TokenEstimate::of_input("12345678rest", 8, 3);
         let request = ModelRequest {
             input: "12345678rest".to_owned(),
             message: "abcdefgh".to_owned(),

@@ -105,10 +105,10 @@ pub fn ask(
     };
     let answer = match source {
         PlanSource::Model(chosen) => {
-            ask_model(keeper.draft, &means.meter(chosen), (&request, &shared))
+            ask_model(keeper.draft, &means.meter(chosen), &request, &shared)
         }
         PlanSource::Pipeline(prepared) => {
-            ask_steps(&mut keeper, prepared, &means, (&request, &shared))
+            ask_steps(&mut keeper, prepared, &means, &request, &shared)
         }
     };
 
@@ -123,7 +123,7 @@ pub fn ask(
             Ok(text)
         }
         Err(failure) => {
-            let error = keep(project, (tip, draft), failure, user)?;
+            let error = keep(project, tip, draft, failure, user)?;
             // An error outside the model has a hint of its own.
             Err(record.trouble.unwrap_or(error))
         }
@@ -169,7 +169,8 @@ impl Keeper<'_> {
 fn ask_model(
     draft: &mut Draft,
     model: &MeteredModel<'_>,
-    (request, user): (&ModelRequest, &SharedUser<'_>),
+    request: &ModelRequest,
+    user: &SharedUser<'_>,
 ) -> Result<String, RequestFailure> {
     let notes = [Rc::clone(&model.chosen.notes)];
     announce(model, request, *user.borrow_mut());
@@ -180,7 +181,7 @@ fn ask_model(
     user.borrow_mut().report(Event::Answered);
     let answer = answer?;
 
-    note_use(draft, (model, &answer), *user.borrow_mut());
+    note_use(draft, model, &answer, *user.borrow_mut());
     Ok(require_complete(answer)?)
 }
 
@@ -189,7 +190,8 @@ fn ask_steps(
     keeper: &mut Keeper<'_>,
     prepared: PreparedPipeline,
     means: &SharedMeans<'_>,
-    (request, user): (&ModelRequest, &SharedUser<'_>),
+    request: &ModelRequest,
+    user: &SharedUser<'_>,
 ) -> Result<String, RequestFailure> {
     let PreparedPipeline {
         name,
@@ -236,7 +238,7 @@ fn ask_steps(
                 user.report(Event::Answered);
                 let model = model(pipeline.steps[current_step].model.as_deref());
                 keep_step(keeper.draft, current_step, ran, used(&model, &ran.answer));
-                note_use(keeper.draft, (&model, &ran.answer), user);
+                note_use(keeper.draft, &model, &ran.answer, user);
 
                 // The last answer is saved as the plan by the caller. An error here will show up
                 // again there.
@@ -333,7 +335,8 @@ fn used(model: &MeteredModel<'_>, answer: &ModelAnswer) -> ModelUse {
 
 fn note_use(
     draft: &mut Draft,
-    (model, answer): (&MeteredModel<'_>, &ModelAnswer),
+    model: &MeteredModel<'_>,
+    answer: &ModelAnswer,
     user: &mut dyn User,
 ) {
     let price = model.chosen.price.as_ref();
@@ -366,7 +369,8 @@ pub fn report_unknown(model: &str, price: Option<&Price>, usage: TokenUsage, use
 
 fn keep(
     project: &Project,
-    (tip, draft): (&Turn, &mut Draft),
+    tip: &Turn,
+    draft: &mut Draft,
     failure: RequestFailure,
     user: &mut dyn User,
 ) -> anyhow::Result<anyhow::Error> {

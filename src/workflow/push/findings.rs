@@ -219,11 +219,11 @@ impl<'a> LeakSearch<'a> {
         let text = as_text(bytes);
         let all = leaks(&text, self.home);
         for leak in all.iter().filter(|leak| spot.kinds.has(leak.kind)) {
-            self.add_finding(&text, (leak, &all), spot);
+            self.add_finding(&text, leak, &all, spot);
         }
     }
 
-    fn add_finding(&mut self, text: &str, (leak, all): (&Leak, &[Leak]), spot: Spot<'_>) {
+    fn add_finding(&mut self, text: &str, leak: &Leak, all: &[Leak], spot: Spot<'_>) {
         let key = (leak.kind, text[leak.range.clone()].to_owned());
         let Some(turn) = spot.turn else {
             self.by_leak.insert(key, None);

@@ -156,19 +156,19 @@ impl<'a> Sender<'a, '_> {
         let reference = record_reference(&self.target(session));
         let chosen = self.choose(turns, remote_state.record)?;
         let own = chosen.record.ids();
-        let (state, base) = self.compare(session, (&reference, remote_state.record), &own)?;
+        let (state, base) = self.compare(session, &reference, remote_state.record, &own)?;
         let first = base.map_or(0, |base| base + 1);
         let new = &turns[first.min(turns.len())..];
 
-        let mut prepared = self.begin(session, turns, (state, remote_state.record, base))?;
+        let mut prepared = self.begin(session, turns, state, remote_state.record, base)?;
         prepared.preview.mode = PushMode::Record;
         prepared.preview.to = own.last().copied().unwrap_or(prepared.preview.to);
-        self.search(&mut prepared, (turns, base), chosen.redacted, &[])?;
+        self.search(&mut prepared, turns, base, chosen.redacted, &[])?;
 
         let trees: Vec<String> = new.iter().map(|turn| turn.tree.to_string()).collect();
         let base_trees = base.map(|base| turns[base].tree.to_string());
         let base_trees: Vec<String> = base_trees.into_iter().collect();
-        let files = count_missing(&self.project.repository, self.remote, (&trees, &base_trees))?;
+        let files = count_missing(&self.project.repository, self.remote, &trees, &base_trees)?;
         prepared.preview.lacking = MissingOnRemote {
             objects: files.objects + new.len() as u64,
             bytes: files.bytes + chosen.record.size_from(first),
@@ -204,26 +204,26 @@ impl<'a> Sender<'a, '_> {
             Some(chosen) => chosen.record.ids(),
             None => own.clone(),
         };
-        let (state, base) = self.compare(session, (&reference, remote_state.code), &sent)?;
+        let (state, base) = self.compare(session, &reference, remote_state.code, &sent)?;
         let replaced = self.replaced(session, turns, remote_state)?;
         let new = &turns[base.map_or(0, |base| base + 1)..];
 
-        let mut prepared = self.begin(session, turns, (state, remote_state.code, base))?;
+        let mut prepared = self.begin(session, turns, state, remote_state.code, base)?;
         let base_commits: Vec<String> =
             base.map(|base| own[base].to_string()).into_iter().collect();
         let of = |turn: &Turn| [turn.workspace, turn.publication];
         let code = new.iter().flat_map(of).flatten().map(|id| id.to_string());
         let code: Vec<String> = code.collect();
-        let files = list_missing_files(repository, self.remote, (&code, &base_commits))?;
+        let files = list_missing_files(repository, self.remote, &code, &base_commits)?;
         // The remote has the content of the record already.
         let recorded = replaced.as_ref().and_then(|(_, number)| *number);
         let tip = [prepared.preview.to.to_string()];
         prepared.preview.to = sent.last().copied().unwrap_or(prepared.preview.to);
-        self.search(&mut prepared, (turns, base.max(recorded)), redacted, &files)?;
+        self.search(&mut prepared, turns, base.max(recorded), redacted, &files)?;
 
         prepared.preview.lacking = match state {
             PushState::New | PushState::Ahead => {
-                count_missing(repository, self.remote, (&tip, &base_commits))?
+                count_missing(repository, self.remote, &tip, &base_commits)?
             }
             PushState::Current | PushState::Behind => MissingOnRemote::default(),
         };
@@ -246,7 +246,7 @@ impl<'a> Sender<'a, '_> {
         let signature = match &chosen {
             // It signs the turns as they are here.
             Some(_) => SignatureAtHand::Nothing,
-            None => choose_signature(repository, names, &own, remote_state.signature)?,
+            None => choose_signature(repository, names.0, names.1, &own, remote_state.signature)?,
         };
         if redacted.is_some() {
             let note = "the files of the commits are sent as they are; only what is recorded of the turns is redacted";
@@ -282,7 +282,7 @@ impl<'a> Sender<'a, '_> {
         let name = record_reference(&self.target(session));
         let Some(chosen) = self.holding(turns, tip)? else {
             let own = self.build_record(turns, None)?.record.ids();
-            self.compare(session, (&name, Some(tip)), &own)?;
+            self.compare(session, &name, Some(tip), &own)?;
             return Ok(None);
         };
 
@@ -297,7 +297,8 @@ impl<'a> Sender<'a, '_> {
     fn compare(
         &self,
         session: &SessionName,
-        (reference, there): (&str, Option<CommitId>),
+        reference: &str,
+        there: Option<CommitId>,
         own: &[CommitId],
     ) -> anyhow::Result<(PushState, Option<usize>)> {
         let Some(tip) = there else {
@@ -313,7 +314,7 @@ impl<'a> Sender<'a, '_> {
             return Ok((state, Some(at)));
         }
 
-        match diff_remote(self.project, self.remote, (reference, tip), own) {
+        match diff_remote(self.project, self.remote, reference, tip, own) {
             RemoteDiff::Ahead(_) => Ok((PushState::Behind, Some(own.len() - 1))),
             RemoteDiff::Other(turns) => Err(PushError::Diverged {
                 remote: self.remote.clone(),
@@ -328,7 +329,9 @@ impl<'a> Sender<'a, '_> {
         &self,
         session: &SessionName,
         turns: &[Turn],
-        (state, from, base): (PushState, Option<CommitId>, Option<usize>),
+        state: PushState,
+        from: Option<CommitId>,
+        base: Option<usize>,
     ) -> anyhow::Result<PreparedSession<'a>> {
         let Some(newest) = turns.last() else {
             anyhow::bail!("session `{session}` has no turn");
@@ -363,7 +366,8 @@ impl<'a> Sender<'a, '_> {
     fn search(
         &self,
         prepared: &mut PreparedSession<'a>,
-        (turns, base): (&[Turn], Option<usize>),
+        turns: &[Turn],
+        base: Option<usize>,
         redacted: Option<LeakKinds>,
         files: &[MissingFile],
     ) -> anyhow::Result<()> {
@@ -420,7 +424,8 @@ pub(super) enum SignatureAtHand {
 /// one. The remote's signature is replaced only by one of a later turn.
 pub(super) fn choose_signature(
     repository: &Repository,
-    (session, target): (&SessionName, &SessionName),
+    session: &SessionName,
+    target: &SessionName,
     own: &[CommitId],
     remote_tag: Option<CommitId>,
 ) -> anyhow::Result<SignatureAtHand> {

@@ -76,7 +76,8 @@ pub enum RemoteDiff {
 pub fn diff_remote(
     project: &Project,
     remote: &RemoteName,
-    (reference, tip): (&str, CommitId),
+    reference: &str,
+    tip: CommitId,
     own: &[CommitId],
 ) -> RemoteDiff {
     let repository = &project.repository;

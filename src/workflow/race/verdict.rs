@@ -38,9 +38,11 @@ pub struct Verdict {
 /// compared.
 pub(super) fn ask(
     project: &Project,
-    (tip, message): (&Turn, &str),
+    tip: &Turn,
+    message: &str,
     judge: PricedModel,
-    (race, user): (&FinishedRace, &mut dyn User),
+    race: &FinishedRace,
+    user: &mut dyn User,
 ) -> anyhow::Result<Option<Verdict>> {
     let lanes: Vec<&FinishedLane> = race.lanes.iter().filter(|lane| lane.is_ready()).collect();
     if lanes.len() < 2 {
@@ -85,7 +87,7 @@ pub(super) fn ask(
         cost: answer.cost.or((charged > 0.0).then_some(charged)),
     };
     for lane in lanes {
-        keep(project, race, (lane, &verdict))?;
+        keep(project, race, lane, &verdict)?;
     }
     Ok(Some(verdict))
 }
@@ -133,7 +135,8 @@ fn render_lane(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::
 fn keep(
     project: &Project,
     race: &FinishedRace,
-    (lane, verdict): (&FinishedLane, &Verdict),
+    lane: &FinishedLane,
+    verdict: &Verdict,
 ) -> anyhow::Result<()> {
     let tip = project
         .store()

@@ -100,7 +100,7 @@ impl Applier<'_> {
                 Fit::Clean(files) => files.to,
                 Fit::Overlap(paths, ways) => {
                     for path in paths {
-                        self.meet(path, (tree, step), &mut frozen)?;
+                        self.meet(path, tree, step, &mut frozen)?;
                     }
                     self.keep_unmarked(&ways.unmarked, tree, step, &mut frozen)?;
 
@@ -112,10 +112,10 @@ impl Applier<'_> {
                 }
             };
             for path in self.unwritable_in(step)? {
-                self.meet(path, (tree, step), &mut frozen)?;
+                self.meet(path, tree, step, &mut frozen)?;
             }
-            let next = self.keep(next, (tree, step), &mut frozen)?;
-            tree = self.keep_bytes([tree, next], step, &frozen)?;
+            let next = self.keep(next, tree, step, &mut frozen)?;
+            tree = self.keep_bytes(tree, next, step, &frozen)?;
         }
 
         Ok(tree)
@@ -126,7 +126,8 @@ impl Applier<'_> {
     fn meet(
         &mut self,
         path: Vec<u8>,
-        (tree, step): (TreeId, &PatchStep),
+        tree: TreeId,
+        step: &PatchStep,
         frozen: &mut PathEntries,
     ) -> anyhow::Result<()> {
         if frozen.contains_key(&path) || !self.parts.contains(self.plan.part_of(&path)) {
@@ -184,7 +185,8 @@ impl Applier<'_> {
     fn keep(
         &mut self,
         next: TreeId,
-        (before, step): (TreeId, &PatchStep),
+        before: TreeId,
+        step: &PatchStep,
         frozen: &mut PathEntries,
     ) -> anyhow::Result<TreeId> {
         let repository = &self.project.repository;
@@ -232,7 +234,7 @@ impl Applier<'_> {
 
         match differ.is_empty() {
             true => Ok(tree),
-            false => alike(repository, [tree, step.from], &differ),
+            false => alike(repository, tree, step.from, &differ),
         }
     }
 
@@ -240,7 +242,8 @@ impl Applier<'_> {
     /// differ only because a snapshot after the turn stores them through a filter that it added.
     fn keep_bytes(
         &self,
-        [before, after]: [TreeId; 2],
+        before: TreeId,
+        after: TreeId,
         step: &PatchStep,
         frozen: &PathEntries,
     ) -> anyhow::Result<TreeId> {
@@ -257,7 +260,7 @@ impl Applier<'_> {
                 stays.push(change.path);
             }
         }
-        reclean(repository, [before, after], &stays)
+        reclean(repository, before, after, &stays)
     }
 
     /// Returns what a tree has in the parts of the legs that were gone.
@@ -350,7 +353,8 @@ impl HiddenFiles {
     pub(super) fn unchanged(
         &self,
         repository: &Repository,
-        [from, to]: [TreeId; 2],
+        from: TreeId,
+        to: TreeId,
     ) -> anyhow::Result<Vec<Vec<u8>>> {
         let mut unchanged = Vec::new();
         for path in &self.in_the_way {
@@ -411,7 +415,8 @@ pub(super) fn find_hidden(
 /// file.
 pub(super) fn find_blocked(
     project: &Project,
-    [from, to]: [TreeId; 2],
+    from: TreeId,
+    to: TreeId,
 ) -> anyhow::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     let repository = &project.repository;
     let mut blocked = BTreeMap::new();

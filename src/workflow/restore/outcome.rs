@@ -154,7 +154,8 @@ pub(super) fn add_changes(
             &project.checkout(),
             tip,
             goal.planner.stacks,
-            (&goal.stack, &own),
+            &goal.stack,
+            &own,
         )?;
     }
 
@@ -191,12 +192,12 @@ pub(super) fn summarize_turns(
     let before = goal.planner.current;
     let stacks = Stacks::new(&project.repository);
     let now = stacks.after(&project.store().tip(&tip.session)?)?;
-    let own = taken_of(&stacks, &tip.session, [before, &now])?;
+    let own = taken_of(&stacks, &tip.session, before, &now)?;
     let landed = still_landed(project, goal.turns, &own)?;
-    let mut others = taken_from_others(&stacks, &tip.session, &[], [before, &now])?;
+    let mut others = taken_from_others(&stacks, &tip.session, &[], before, &now)?;
     if !others.is_empty() {
         let later = turns_after(project, &stacks, tip, goal.turn)?;
-        others = taken_from_others(&stacks, &tip.session, &later, [before, &now])?;
+        others = taken_from_others(&stacks, &tip.session, &later, before, &now)?;
     }
 
     let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));

@@ -75,7 +75,7 @@ pub(super) fn write_restore_turn(
     let mut draft = project.store().draft(tip)?;
     let from = if options.files_only { tip } else { goal.turn };
     let stripped = writing.strip_waiting_message(&draft);
-    let requests = requests::requests_back_at(project, (tip, &stripped), from)?;
+    let requests = requests::requests_back_at(project, tip, &stripped, from)?;
 
     draft.archive_answer();
     draft.begin();
@@ -244,7 +244,7 @@ fn has_same_context(
 
     let stripped = writing.strip_waiting_message(&draft);
     let now = requests::requests(project, tip, &stripped)?.write();
-    let then = requests::requests_back_at(project, (tip, &stripped), turn)?.write();
+    let then = requests::requests_back_at(project, tip, &stripped, turn)?.write();
     let [current, there] = [tip.next(repository)?, turn.next(repository)?];
     Ok(now == then
         && current.agent == there.agent

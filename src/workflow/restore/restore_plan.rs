@@ -43,7 +43,7 @@ impl SubtreePlan {
     }
 
     /// Adds a step, or joins it with the last one of the same undo step if it continues there.
-    fn push(&mut self, [from, to]: [TreeId; 2], series: &Series) {
+    fn push(&mut self, from: TreeId, to: TreeId, series: &Series) {
         let is_open = self.steps.len() > self.sealed;
         match self.steps.last_mut().filter(|_| is_open) {
             Some(last) if last.to == from => last.to = to,
@@ -136,8 +136,8 @@ impl Planner<'_> {
         let [begin, end] = crossed.stacks.each_ref().map(|stack| part.top(stack));
         self.add_steps(part, plan, begin)?;
         match crossed.trees.filter(|_| !crossed.unapplied.contains(path)) {
-            Some(trees) => {
-                plan.push(trees, &Series::up_to(begin));
+            Some([from, to]) => {
+                plan.push(from, to, &Series::up_to(begin));
                 plan.end = end;
                 Ok(())
             }
@@ -157,12 +157,13 @@ impl Planner<'_> {
         let mut series = difference.from;
         for id in difference.removed {
             let [before, after] = self.trees(id)?;
-            plan.push([after, before], &series);
+            plan.push(after, before, &series);
             series.above.retain(|above| *above != id);
         }
 
         for id in difference.added {
-            plan.push(self.trees(id)?, &series);
+            let [before, after] = self.trees(id)?;
+            plan.push(before, after, &series);
             series.above.push(id);
         }
 

@@ -79,7 +79,7 @@ fn files(files: &[DifferingFile]) -> String {
         };
         format!("- {} {lines}{change}\n", code(&file.path))
     };
-    list(&title, files.iter().map(line), (MAX_FILES, files.len()))
+    list(&title, files.iter().map(line), MAX_FILES, files.len())
 }
 
 fn turns(turns: &[TurnInShort]) -> String {
@@ -120,7 +120,7 @@ fn runs(runs: &[CommandRun]) -> String {
         let (command, code_, turn) = (code(&run.command), run.exit_code, run.turn);
         format!("- {mark} {command} exit code {code_} (turn {turn}{often})\n")
     };
-    list("Commands", last.iter().map(line), (MAX_RUNS, last.len()))
+    list("Commands", last.iter().map(line), MAX_RUNS, last.len())
 }
 
 fn decisions(decisions: &[UserDecision]) -> String {
@@ -139,10 +139,10 @@ fn decisions(decisions: &[UserDecision]) -> String {
         format!("- turn {turn}: {text}\n")
     };
     let lines = decisions.iter().map(line);
-    list("Decisions", lines, (MAX_DECISIONS, decisions.len()))
+    list("Decisions", lines, MAX_DECISIONS, decisions.len())
 }
 
-fn list(title: &str, lines: impl Iterator<Item = String>, (most, count): (usize, usize)) -> String {
+fn list(title: &str, lines: impl Iterator<Item = String>, most: usize, count: usize) -> String {
     if count == 0 {
         return String::new();
     }

@@ -187,7 +187,7 @@ pub fn publish_turn(
     workspace: &Workspace,
     to: Option<TreeId>,
 ) -> anyhow::Result<Written> {
-    publish_turn_with(repository, tip, workspace, (to, &[]))
+    publish_turn_with(repository, tip, workspace, to, &[])
 }
 
 /// Like [`publish_turn`], for a turn that might have left conflict markers in `suspects`.
@@ -195,7 +195,8 @@ pub fn publish_turn_with(
     repository: &Repository,
     tip: &Turn,
     workspace: &Workspace,
-    (to, suspects): (Option<TreeId>, &[Vec<u8>]),
+    to: Option<TreeId>,
+    suspects: &[Vec<u8>],
 ) -> anyhow::Result<Written> {
     let stacks = Stacks::new(repository);
     let last = stacks.last()?;

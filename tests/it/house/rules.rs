@@ -12,21 +12,21 @@ use crate::support::source::{File, files, root};
 const MAX_LINES: usize = 700;
 /// Crates, and the only paths below `src/` that use them.
 const HOMES: [(&str, &[&str]); 15] = [
-    ("gix", &["git/"]),
-    ("gix_pack", &["git/"]),
+    ("gix", &["git"]),
+    ("gix_pack", &["git"]),
     ("reqwest", &["host/"]),
     ("rustls", &["host/http.rs"]),
     ("hyper", &["host/serve.rs"]),
-    ("maud", &["ui/html/"]),
-    ("dom_smoothie", &["host/web/"]),
-    ("html5ever", &["host/web/"]),
+    ("maud", &["ui/html"]),
+    ("dom_smoothie", &["host/web"]),
+    ("html5ever", &["host/web"]),
     ("comrak", &["text/markdown"]),
     ("similar", &["text/diff"]),
-    ("ratatui", &["ui/"]),
-    ("crossterm", &["ui/"]),
-    ("dialoguer", &["ui/"]),
+    ("ratatui", &["ui"]),
+    ("crossterm", &["ui"]),
+    ("dialoguer", &["ui"]),
     ("tiktoken_rs", &["build/vocabulary.rs"]),
-    ("clap", &["cli/"]),
+    ("clap", &["cli"]),
 ];
 
 /// Required sections of a page about a format, in this order.
@@ -214,7 +214,7 @@ fn files_are_read_with_a_limit() {
                 .filter(|line| {
                     whole.is_match(line)
                         && !line.contains("/proc/")
-                        && !file.path.ends_with("supervisor/tree.rs")
+                        && !file.path.ends_with("supervisor/process_tree.rs")
                 })
                 .map(|line| format!("{}: {line}", file.path))
                 .collect::<Vec<_>>()

@@ -322,7 +322,7 @@ fn a_ref_that_somebody_else_moved_stays_theirs(format: Format) {
         commit("teddy/sessions/demo"),
     );
     let (one, two) = ("refs/teddy/sessions/one", "refs/teddy/sessions/two");
-    refs::move_to(&opened, (one, Expected::Absent), old, "teddy: test").unwrap();
+    refs::move_to(&opened, one, Expected::Absent, old, "teddy: test").unwrap();
 
     let wish = |name, expected| RefMove {
         name,

@@ -525,13 +525,11 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
         let mut brought = provision::provision_files(
             &worktree,
             &repo.open(),
-            (
-                &ProvisionRules {
-                    copy: own(copy),
-                    link: own(link),
-                },
-                &SnapshotLimits::none(),
-            ),
+            &ProvisionRules {
+                copy: own(copy),
+                link: own(link),
+            },
+            &SnapshotLimits::none(),
         )
         .unwrap();
         brought.copied.sort();
@@ -603,10 +601,8 @@ fn a_list_of_what_to_bring_is_a_file_of_the_project() {
     let error = provision::provision_files(
         &worktree,
         &repo.open(),
-        (
-            &teddy::git::worktree::provision::ProvisionRules::default(),
-            &SnapshotLimits::none(),
-        ),
+        &teddy::git::worktree::provision::ProvisionRules::default(),
+        &SnapshotLimits::none(),
     )
     .unwrap_err();
     assert_eq!(

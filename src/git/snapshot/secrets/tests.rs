@@ -41,7 +41,7 @@ impl Project {
         if after_snapshot {
             take_snapshot(&repository, &index, &limits, &[])?;
         }
-        let search = SecretSearch::new(&repository, &limits, (cache_path, &index));
+        let search = SecretSearch::new(&repository, &limits, cache_path, &index);
         let paths = search.run()?.by_name.into_iter().map(String::from_utf8);
         let mut secrets: Vec<String> = paths.map(Result::unwrap).collect();
         secrets.sort();

@@ -31,12 +31,12 @@ pub(super) fn check_edit(
     }
 
     match text_of(validator, edit, entry)? {
-        Ok(text) => pairs(validator, action, (edit, text))?,
+        Ok(text) => pairs(validator, action, edit, text)?,
         Err(mistake) => {
             validator.refuse_unless_fixable(action, action.line, mistake);
             // Blank pairs and pairs without a change are wrong in any file.
             for (number, pair) in edit.pairs.iter().enumerate() {
-                malformed(validator, action, (edit, number, pair));
+                malformed(validator, action, edit, number, pair);
             }
         }
     }
@@ -130,13 +130,15 @@ fn missing(validator: &Validator<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
 fn malformed(
     validator: &mut Validator<'_>,
     action: &Action,
-    (edit, number, pair): (&Edit, usize, &Pair),
+    edit: &Edit,
+    number: usize,
+    pair: &Pair,
 ) {
     if let Err(error @ (MatchError::Blank | MatchError::Same)) =
         // Any text will do: both mistakes depend on the pair alone.
         apply("x", &pair.find, &pair.replace)
     {
-        let explanation = explain(&case((edit, number, pair), "x", &[]), &error);
+        let explanation = explain(&case(edit, number, pair, "x", &[]), &error);
         validator.refuse(
             action,
             pair.line,
@@ -146,7 +148,9 @@ fn malformed(
 }
 
 fn case<'a>(
-    (edit, number, pair): (&'a Edit, usize, &'a Pair),
+    edit: &'a Edit,
+    number: usize,
+    pair: &'a Pair,
     text: &'a str,
     others: &'a [(String, String)],
 ) -> FailedPair<'a> {
@@ -170,7 +174,8 @@ fn case<'a>(
 fn pairs(
     validator: &mut Validator<'_>,
     action: &Action,
-    (edit, mut text): (&Edit, String),
+    edit: &Edit,
+    mut text: String,
 ) -> anyhow::Result<()> {
     let before = text.clone();
     let first = validator.simulation.diagnostics.len();
@@ -183,11 +188,13 @@ fn pairs(
             }
             Err(error) => {
                 wrong.push(number);
-                if !depends_on_failed_pair(validator, edit, (pair, &error)) {
+                if !depends_on_failed_pair(validator, edit, pair, &error) {
                     report_failed_pair(
                         validator,
                         action,
-                        (case((edit, number, pair), &text, &[]), pair.line, &error),
+                        case(edit, number, pair, &text, &[]),
+                        pair.line,
+                        &error,
                     )?;
                 }
                 record_failed_edit(validator, edit, pair);
@@ -195,7 +202,7 @@ fn pairs(
         }
     }
 
-    hint_matching_pairs(validator, first, (&positions, edit));
+    hint_matching_pairs(validator, first, &positions, edit);
     let step = validator.step();
     step.before = Some(before.into_bytes());
     step.after = (wrong.is_empty() && !step.wrong).then(|| text.clone().into_bytes());
@@ -224,7 +231,8 @@ fn record_failed_edit(validator: &mut Validator<'_>, edit: &Edit, pair: &Pair) {
 fn depends_on_failed_pair(
     validator: &Validator<'_>,
     edit: &Edit,
-    (pair, error): (&Pair, &MatchError),
+    pair: &Pair,
+    error: &MatchError,
 ) -> bool {
     let failed_edits = validator
         .files
@@ -240,7 +248,9 @@ fn depends_on_failed_pair(
 fn report_failed_pair(
     validator: &mut Validator<'_>,
     action: &Action,
-    (case, line, error): (FailedPair<'_>, usize, &MatchError),
+    case: FailedPair<'_>,
+    line: usize,
+    error: &MatchError,
 ) -> anyhow::Result<()> {
     // No command can change that a FIND is blank or equals its REPLACE.
     let certain = matches!(error, MatchError::Blank | MatchError::Same);
@@ -269,7 +279,8 @@ fn report_failed_pair(
 fn hint_matching_pairs(
     validator: &mut Validator<'_>,
     first: usize,
-    (positions, edit): (&[(usize, crate::text::edit::MatchPlace)], &Edit),
+    positions: &[(usize, crate::text::edit::MatchPlace)],
+    edit: &Edit,
 ) {
     let Some(diagnostic) = validator
         .simulation

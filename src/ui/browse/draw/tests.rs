@@ -55,7 +55,7 @@ fn screen(size: (u16, u16), keys: &[Key]) -> String {
 
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
     terminal
-        .draw(|frame| draw(frame, &browser, ("Sessions of greet", Paint::Bare)))
+        .draw(|frame| draw(frame, &browser, "Sessions of greet", Paint::Bare))
         .unwrap();
     let buffer = terminal.backend().buffer();
     let line = |y| {
