@@ -184,10 +184,14 @@ fn start(project: &Project, text: &str, user: &mut AcpUser<'_>) -> anyhow::Resul
 fn report_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
     match ended {
         Ended::Complete(message) | Ended::Question(message) => user.send_text(message),
-        Ended::Overlap => user.send_text("The result overlaps with your own edits and is not in your files; `teddy status` says where."),
+        Ended::Overlap => user.send_text(
+            "The result is not in all of your files; `teddy status` names those that lack it.",
+        ),
         Ended::Rejected => user.send_text("The plan was wrong, and no other plan was made."),
         Ended::NextCall(why) => user.send_text(why),
-        Ended::InDoubt(_) => user.send_text("The plan has words beside a command and was not run; `teddy execute` reviews it."),
+        Ended::InDoubt(_) => user.send_text(
+            "The plan has words beside a command and was not run; `teddy execute` reviews it.",
+        ),
         Ended::Turns(_) | Ended::Cost { .. } => return "max_turn_requests",
         Ended::Left | Ended::Undecided(_) | Ended::Repeated => {}
     }

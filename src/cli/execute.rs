@@ -219,7 +219,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     if let Some(line) = applied_files(recorded) {
         app.note(&line);
     }
-    for path in &recorded.overlaps {
+    for path in recorded.edited_by_user() {
         app.warn(&format!(
             "`{path}` overlaps with your own edits and was left as it is"
         ));

@@ -221,7 +221,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "4",
-        "the turn is recorded, but your files were not updated, because it overlaps with your own edits; or land changed nothing, because a turn overlaps with HEAD, or your files lack what would land",
+        "the turn is recorded, but your files were not updated, because it overlaps with your own edits or a file cannot be written; or land changed nothing, because a turn overlaps with HEAD, or your files lack what would land",
     ),
     (
         "5",

@@ -156,7 +156,7 @@ fn stopped(ended: &Ended) -> Option<String> {
         Ended::Question(_) => "stopped: the model asks you something".to_owned(),
         Ended::Undecided(turn) => format!("Nothing was run; the plan of turn {turn} is waiting."),
         Ended::InDoubt(turn) => in_doubt(*turn),
-        Ended::Overlap => "stopped: the result overlaps with your own edits".to_owned(),
+        Ended::Overlap => "stopped: the result is not in all of your files".to_owned(),
         Ended::Rejected => "stopped: the plan was rejected, and no other plan is waiting".to_owned(),
         Ended::Turns(turns) => format!("stopped after {}", counted(*turns as usize, "turn")),
         Ended::Cost { used: spent, limit } => {

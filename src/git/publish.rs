@@ -21,7 +21,7 @@ mod apply;
 mod classify;
 pub mod displaced_files;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt as _;
@@ -92,7 +92,7 @@ pub struct Published {
     /// git ignores case.
     pub case_collisions: Vec<Vec<u8>>,
     /// Why the new version of a conflict could not be made, a filter that failed say.
-    pub failed: Vec<String>,
+    pub failed: BTreeMap<Vec<u8>, String>,
     /// Files with unknown content that were moved out of the way.
     pub salvaged: Vec<Salvaged>,
 }

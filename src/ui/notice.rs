@@ -416,7 +416,7 @@ pub fn obstacle(obstacle: &FileObstacle) -> String {
             "`{}` differs from the name of another file in case only, and git ignores case here (`core.ignoreCase`); once one of them has another name, `teddy restore @ --theirs` writes the turn's version",
             String::from_utf8_lossy(path)
         ),
-        FileObstacle::Failed(why) => {
+        FileObstacle::Failed { why, .. } => {
             format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
         }
         FileObstacle::SavedMeanwhile {

@@ -111,8 +111,8 @@ pub enum FileObstacle {
     Unfit(Vec<u8>),
     /// Another file's name differs in case only, and git ignores case.
     CaseCollision(Vec<u8>),
-    /// The system refused; why.
-    Failed(String),
+    /// The new version could not be made.
+    Failed { path: Vec<u8>, why: String },
     /// Another process wrote to it during the update.
     SavedMeanwhile {
         /// Path of the file.
@@ -120,6 +120,20 @@ pub enum FileObstacle {
         /// Where the bytes of that process were rescued to.
         saved_copy: PathBuf,
     },
+}
+
+impl FileObstacle {
+    /// The file that was not written. `None` if it was.
+    pub fn path(&self) -> Option<&[u8]> {
+        match self {
+            FileObstacle::Busy(path)
+            | FileObstacle::ReadOnly(path)
+            | FileObstacle::Unfit(path)
+            | FileObstacle::CaseCollision(path)
+            | FileObstacle::Failed { path, .. } => Some(path),
+            FileObstacle::SavedMeanwhile { .. } => None,
+        }
+    }
 }
 
 /// The obstacles of a publication, other than merge conflicts.
@@ -136,7 +150,13 @@ pub fn obstacles(published: &Published) -> Vec<FileObstacle> {
         .iter()
         .cloned()
         .map(FileObstacle::CaseCollision);
-    let failed = published.failed.iter().cloned().map(FileObstacle::Failed);
+    let failed = published
+        .failed
+        .iter()
+        .map(|(path, why)| FileObstacle::Failed {
+            path: path.clone(),
+            why: why.clone(),
+        });
     let rescued = published
         .salvaged
         .iter()

@@ -168,7 +168,7 @@ fn describe_turn_stop(change: &ChangeId, recorded: &RecordedTurn) -> String {
     match &recorded.ending {
         TurnEnding::Interrupted { cause, .. } => format!("interrupted: {cause}"),
         _ if !recorded.is_synced() => format!(
-            "the result overlaps with your own edits; `teddy -s {} restore @ --theirs` takes it, `--ours` keeps your side",
+            "the result is not in all of your files; `teddy -s {} restore @ --theirs` takes it, `--ours` keeps your side",
             change.session()
         ),
         TurnEnding::Rejected { .. } => "the plan was rejected".to_owned(),

@@ -173,7 +173,8 @@ impl Publisher<'_> {
         let new_contents = match contents {
             Ok(new_contents) => new_contents,
             Err(error) => {
-                self.published.failed.push(format!("{error:#}"));
+                let path = step.change.path.clone();
+                self.published.failed.insert(path, format!("{error:#}"));
                 self.conflict(&step.change.path);
                 return Ok(None);
             }

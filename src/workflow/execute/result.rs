@@ -1,5 +1,7 @@
 //! Results of an execution.
 
+use std::borrow::Cow;
+
 use crate::git::object::CommitId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
@@ -75,7 +77,7 @@ pub struct RecordedTurn {
     pub question: Option<ModelQuestion>,
     /// Files that changed in the user's directory.
     pub applied: Vec<AppliedFile>,
-    /// Files that conflict with the user's edits and were not applied.
+    /// Files that are not as the turn has them: the user edited them, or they could not be written.
     pub overlaps: Vec<String>,
     /// Why files were not written, other than a merge conflict.
     pub obstacles: Vec<FileObstacle>,
@@ -193,6 +195,20 @@ impl RecordedTurn {
     /// Status in the turn's metadata.
     pub fn status(&self) -> Status {
         self.ending.status()
+    }
+
+    /// Returns the files that were not written because the user edited them.
+    pub fn edited_by_user(&self) -> Vec<&str> {
+        let blocked: Vec<Cow<'_, str>> = self
+            .obstacles
+            .iter()
+            .filter_map(FileObstacle::path)
+            .map(String::from_utf8_lossy)
+            .collect();
+        let overlaps = self.overlaps.iter().map(String::as_str);
+        overlaps
+            .filter(|path| !blocked.iter().any(|other| other == path))
+            .collect()
     }
 
     /// Returns `true` if the whole result was applied to the user's files.

@@ -174,8 +174,13 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
         repo.configure(&format!("worktree: {{ backend: {backend} }}\n"));
         let before = tree(&repo);
         chmod(&repo.path().join("dir"), mode);
-        run_plan(&repo, &plan("Change", actions))
-            .check(4, &["or its directory is read-only", "restore @ --theirs"]);
+        let ran = run_plan(&repo, &plan("Change", actions));
+        ran.check(4, &["or its directory is read-only", "restore @ --theirs"]);
+        // The user edited nothing.
+        assert!(
+            !ran.stderr.contains("overlaps with your own edits"),
+            "{ran}"
+        );
         run(&repo, &["new", "other"]).unwrap().check(0, &[]);
         chmod(&repo.path().join("dir"), 0o755);
         assert_eq!(tree(&repo), before);
