@@ -8,12 +8,10 @@ pub mod changed;
 pub mod complete;
 pub mod draft_transfer;
 pub mod drift;
-
+pub mod files_turn;
 pub mod fit;
 pub mod forced_files;
-
 pub mod landing;
-
 pub mod notice;
 pub mod recover;
 pub mod set_aside;

@@ -5,12 +5,10 @@ use crate::git::diff;
 use serde::Serialize;
 
 use crate::git::object::{CommitId, TreeId};
-use crate::git::refs::{self, Expected};
-use crate::host::{clock, interrupt};
+use crate::host::interrupt;
 use crate::session::artifact;
-use crate::session::meta::{Meta, Picked, Status, Workspace};
-use crate::session::store::NewTurn;
-use crate::session::turn::{Turn, in_next};
+use crate::session::meta::{Picked, Status};
+use crate::session::turn::Turn;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::project::Project;
@@ -19,10 +17,11 @@ use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::draft_transfer;
+use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::fit::FileMove;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::notice::{FileObstacle, obstacles};
-use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::is_patch;
 use crate::workspace::stack::record::publish_turn_with;
 use crate::workspace::transaction::Transaction;
@@ -220,71 +219,23 @@ fn write(
     let (repository, source) = (&project.repository, &step.source);
     let name = format!("{}:{}", source.session, source.number());
     let title = format!("Pick {name}: {}", source.title);
-    let mut draft = project.store().draft(tip)?;
-    draft.archive_answer();
-    draft.begin();
-    let trailer = format!("Teddy-Session: {}", tip.session);
-    let after = snapshot::advance(
-        repository,
-        recorded.commit,
-        files.to,
-        &format!("{title}\n\n{trailer}\n"),
-    )?;
-    let workspace = Workspace {
-        worktree: repository.worktree_name(),
-        branch: Some(refs::branch_or_head(repository)?),
-        before: recorded.commit,
-        after,
-        synced: true,
-        overlaps: Vec::new(),
-    };
+    let mut turn = FilesTurn::begin(repository, tip, Status::Picked, recorded)?;
+    let workspace = turn.set_files(&title, recorded.commit, files.to)?;
+    turn.meta.picked = Some(Picked {
+        session: source.session.to_string(),
+        turn: source.number(),
+        turn_id: source.meta.turn_id,
+        commit: source.commit,
+        title: source.title.clone(),
+    });
+    let lines = files.lines(repository)?;
+    turn.continue_from(tip)?;
+    turn.keep_context_edits();
+    turn.artifacts
+        .insert(artifact::REPORT, report(&title, &lines));
 
     let published = publish_turn_with(repository, tip, &workspace, Some(files.to), &step.met)?;
-    let meta = Meta {
-        status: Status::Picked,
-        ended: Some(clock::stamp()),
-        workspace: Some(workspace),
-        picked: Some(Picked {
-            session: source.session.to_string(),
-            turn: source.number(),
-            turn_id: source.meta.turn_id,
-            commit: source.commit,
-            title: source.title.clone(),
-        }),
-        not_captured: recorded.not_captured.clone(),
-        replans: 0,
-        model: None,
-        repair: None,
-        ..draft.meta.clone()
-    };
-
-    let lines = files.lines(repository)?;
-    let mut artifacts = draft.lasting_artifacts();
-    tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
-    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
-    }
-
-    artifacts.insert(artifact::REPORT, report(&title, &lines));
-
-    let commit = project.store().write(NewTurn {
-        session: &tip.session,
-        title: &title,
-        results: &lines,
-        artifacts,
-        meta: &meta,
-        previous: Some(tip.commit),
-        workspace: Some(after),
-        publication: published.id,
-    })?;
-    Ok(SessionMove {
-        expected: Expected::At(tip.commit),
-        new: commit,
-        published,
-        log: format!("teddy: pick {name}"),
-        anyway: false,
-        overwrite: false,
-    })
+    turn.finish(&title, &lines, published, format!("teddy: pick {name}"))
 }
 
 fn row(project: &Project, step: &Fitted) -> anyhow::Result<PickedTurn> {

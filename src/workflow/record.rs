@@ -13,17 +13,14 @@ use self::transcript::Transcript;
 
 use crate::git::merge::{Merged, merge_trees};
 use crate::git::object::{CommitId, TreeId};
-use crate::git::refs::{self, Expected};
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::{diff, history};
-use crate::host::clock;
 use crate::session::artifact;
-use crate::session::draft::Draft;
 use crate::session::meta::{MessageOrigin, Meta, Recorded, Status, Workspace};
 use crate::session::name::SessionName;
 use crate::session::publication::Publication;
-use crate::session::store::NewTurn;
-use crate::session::turn::{Turn, commit_subject, in_next};
+use crate::session::turn::{Turn, in_next};
 use crate::text::counted;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
@@ -38,6 +35,7 @@ use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 use crate::workspace::complete::SessionMove;
 use crate::workspace::draft_transfer;
+use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::fit::FileMove;
 use crate::workspace::snapshot::{self, RecordedFiles};
 use crate::workspace::stack::record::publish_turn;
@@ -271,53 +269,27 @@ fn write_recorded_turn(
     };
     let lines = did.lines(repository)?;
     let title = turn_title(&options.message, &options.work, &lines);
-    let trailer = format!("Teddy-Session: {}", tip.session);
-    let text = format!("{}\n\n{trailer}\n", commit_subject(&title));
-    let after = snapshot::advance(repository, before, recorded.tree, &text)?;
-    let workspace = Workspace {
-        worktree: repository.worktree_name(),
-        branch: Some(refs::branch_or_head(repository)?),
-        before,
-        after,
-        synced: true,
-        overlaps: Vec::new(),
-    };
-
+    let mut turn = FilesTurn::begin(repository, tip, Status::Recorded, recorded)?;
+    let workspace = turn.set_files(&title, before, recorded.tree)?;
     let published = publish_turn(repository, tip, &workspace, Some(recorded.tree))?;
-    let draft = begin_draft(project, tip, &options.message)?;
-    let meta = Meta {
-        status: Status::Recorded,
-        ended: Some(clock::stamp()),
-        workspace: Some(workspace),
+    turn.meta = Meta {
         recorded: Some(options.work.clone()),
-        not_captured: recorded.not_captured.clone(),
-        ..draft.meta.clone()
+        origin: MessageOrigin::User,
+        work: None,
+        question: false,
+        pipeline: None,
+        failure: None,
+        ..turn.meta
     };
+    add_artifacts(project, tip, &mut turn, options)?;
+    let report = render_report(&title, &options.work, &lines);
+    turn.artifacts.insert(artifact::REPORT, report);
 
-    let mut artifacts = turn_artifacts(project, tip, &draft, &meta, options)?;
-    artifacts.insert(
-        artifact::REPORT,
-        render_report(&title, &options.work, &lines),
-    );
-    let commit = project.store().write(NewTurn {
-        session: &tip.session,
-        title: &title,
-        results: &lines,
-        artifacts,
-        meta: &meta,
-        previous: Some(tip.commit),
-        workspace: Some(after),
-        publication: published.id,
-    })?;
-
+    let log = format!("teddy: record turn {}", turn.meta.number);
     let step = SessionMove {
-        expected: Expected::At(tip.commit),
-        new: commit,
-        published,
-        log: format!("teddy: record turn {}", meta.number),
         // The work is already done, so an interrupt must not lose it.
         anyway: true,
-        overwrite: false,
+        ..turn.finish(&title, &lines, published, log)?
     };
     // The files stay as they are; only the publication is recorded.
     let stay = FileMove {
@@ -327,46 +299,29 @@ fn write_recorded_turn(
     Ok((step, stay))
 }
 
-fn begin_draft(project: &Project, tip: &Turn, message: &str) -> anyhow::Result<Draft> {
-    let mut draft = project.store().draft(tip)?;
-    draft.archive_answer();
-    draft.begin();
-    draft.artifacts.insert(artifact::USER_PROMPT, message);
-    draft.meta.origin = MessageOrigin::User;
-    draft.meta.work = None;
-    draft.meta.question = false;
-    draft.meta.replans = 0;
-    draft.meta.model = None;
-    draft.meta.pipeline = None;
-    draft.meta.repair = None;
-    draft.meta.failure = None;
-    Ok(draft)
-}
-
-fn turn_artifacts(
+fn add_artifacts(
     project: &Project,
     tip: &Turn,
-    draft: &Draft,
-    meta: &Meta,
+    turn: &mut FilesTurn<'_>,
     options: &RecordOptions,
-) -> anyhow::Result<artifact::Artifacts> {
-    let mut artifacts = draft.lasting_artifacts();
-    tip.hand_on(&project.repository, meta.turn_id, &mut artifacts)?;
-    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
-    }
-
+) -> anyhow::Result<()> {
+    turn.continue_from(tip)?;
+    turn.keep_context_edits();
     if !options.message.trim().is_empty() {
-        artifacts.insert(artifact::USER_PROMPT, options.message.as_str());
-        let requests = requests::requests_with(project, tip, draft)?;
-        artifacts.insert(&in_next(artifact::REQUESTS), requests.write());
+        let message = options.message.as_str();
+        turn.draft.artifacts.insert(artifact::USER_PROMPT, message);
+        turn.draft.meta = turn.meta.clone();
+        let requests = requests::requests_with(project, tip, &turn.draft)?;
+        turn.artifacts.insert(artifact::USER_PROMPT, message);
+        turn.artifacts
+            .insert(&in_next(artifact::REQUESTS), requests.write());
     }
 
     if let Some(transcript) = &options.transcript {
-        artifacts.insert(transcript.name, transcript.text.as_str());
+        turn.artifacts
+            .insert(transcript.name, transcript.text.as_str());
     }
-
-    Ok(artifacts)
+    Ok(())
 }
 
 /// The first line of the message, else who did it, else what changed.

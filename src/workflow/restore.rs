@@ -18,7 +18,6 @@ use self::record::{RestoreTurn, write_restore_turn};
 use self::restore_plan::{Planner, RestorePlan};
 use crate::git::diff;
 use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
-use crate::git::refs::Expected;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::plan;
@@ -36,7 +35,7 @@ use crate::workflow::restore::record::changes_nothing;
 use crate::workflow::restore::restore_plan::{check_paths, restrict_to_paths};
 use crate::workflow::restore::steps::PassedOver;
 use crate::workflow::user::User;
-use crate::workspace::complete::{Completed, SessionMove};
+use crate::workspace::complete::Completed;
 use crate::workspace::draft_transfer::{self, TransferScope};
 use crate::workspace::drift::MissingChange;
 use crate::workspace::drift::{first_turn_after, turn_tree};
@@ -355,17 +354,8 @@ impl Restore<'_> {
         waiting: Option<Draft>,
         result: &mut RestoreResult,
     ) -> anyhow::Result<()> {
-        let (project, tip, goal) = (self.project, self.tip, self.goal);
-        let (commit, published) = write_restore_turn(project, tip, writing)?;
-        let step = SessionMove {
-            expected: Expected::At(tip.commit),
-            new: commit,
-            published,
-            log: format!("teddy: restore turn {}", goal.turn.number()),
-            anyway: false,
-            overwrite: self.options.on_overlap.replaces(),
-        };
-
+        let (project, tip) = (self.project, self.tip);
+        let step = write_restore_turn(project, tip, writing)?;
         let (checkout, files) = (project.checkout(), Some(writing.files));
         let Completed {
             commit, published, ..
@@ -394,7 +384,7 @@ impl Restore<'_> {
         result.commit = Some(commit);
 
         // The files are written: a summary that fails must not fail the restore.
-        let notes = summarize_turns(project, tip, goal);
+        let notes = summarize_turns(project, tip, self.goal);
         result.notes.extend(notes.unwrap_or_default());
         Ok(())
     }

@@ -349,7 +349,7 @@ pub struct SessionMove {
     pub published: Written,
     /// Reflog message.
     pub log: String,
-    /// Completes even after an interrupt, because the turn records the interrupted run.
+    /// Completes even after an interrupt.
     pub anyway: bool,
     /// Whether a change that does not fit the bytes on disk replaces them; they are kept.
     pub overwrite: bool,

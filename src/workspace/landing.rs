@@ -21,15 +21,15 @@ use crate::git::merge::{self, Merged};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
+use crate::host::fault;
 use crate::host::file::{read_regular, write_atomic};
-use crate::host::{clock, fault};
 use crate::session::artifact;
-use crate::session::meta::{Landed, LandedCommit, LandedTurn, Meta, Status, Workspace};
+use crate::session::meta::{Landed, LandedCommit, LandedTurn, Status};
 use crate::session::name::SessionName;
-use crate::session::store::NewTurn;
-use crate::session::turn::{Turn, in_next};
+use crate::session::turn::Turn;
 use crate::text::sanitize::sanitize_line;
 use crate::workspace::complete::{Completed, SessionMove, complete};
+use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::fit::FileMove;
 use crate::workspace::notice::{FilesNotice, Notify};
 use crate::workspace::snapshot::{self, RecordedFiles};
@@ -463,64 +463,20 @@ fn write_landing_turn(
     let repository = checkout.repository;
     let title = landing_title(&landed);
     let summary = commit_lines(repository, &landed)?;
-    let mut draft = checkout.store().draft(tip)?;
-    draft.archive_answer();
-    draft.begin();
-    let after = snapshot::advance(
-        repository,
-        recorded.commit,
-        files,
-        &format!("{title}\n\nTeddy-Session: {}\n", tip.session),
-    )?;
-    let workspace = Workspace {
-        worktree: repository.worktree_name(),
-        branch: Some(refs::branch_or_head(repository)?),
-        before: recorded.commit,
-        after,
-        synced: true,
-        overlaps: Vec::new(),
-    };
+    let mut turn = FilesTurn::begin(repository, tip, Status::Landed, recorded)?;
+    let workspace = turn.set_files(&title, recorded.commit, files)?;
+    turn.meta.landed = Some(landed);
+    turn.continue_from(tip)?;
+    turn.keep_context_edits();
+    let report = render_landing_report(&title, &summary);
+    turn.artifacts.insert(artifact::REPORT, report);
 
     let published = publish_turn(repository, tip, &workspace, Some(files))?;
-    let meta = Meta {
-        status: Status::Landed,
-        ended: Some(clock::stamp()),
-        workspace: Some(workspace),
-        landed: Some(landed),
-        not_captured: recorded.not_captured.clone(),
-        model: None,
-        repair: None,
-        ..draft.meta.clone()
-    };
-
-    let mut artifacts = draft.lasting_artifacts();
-    tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
-
-    // What the user has put on the list since the newest turn stays there.
-    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
-    }
-
-    artifacts.insert(artifact::REPORT, render_landing_report(&title, &summary));
-
-    let commit = checkout.store().write(NewTurn {
-        session: &tip.session,
-        title: &title,
-        results: &summary,
-        artifacts,
-        meta: &meta,
-        previous: Some(tip.commit),
-        workspace: Some(after),
-        publication: published.id,
-    })?;
+    let log = format!("teddy: {}", title.to_lowercase());
     Ok(SessionMove {
-        expected: Expected::At(tip.commit),
-        new: commit,
-        published,
-        log: format!("teddy: {}", title.to_lowercase()),
         // The commits are on the branch: not to record them would not undo them.
         anyway: true,
-        overwrite: false,
+        ..turn.finish(&title, &summary, published, log)?
     })
 }
 

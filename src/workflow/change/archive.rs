@@ -16,13 +16,10 @@ use crate::change::spec::DIR;
 use crate::change::state::ChangeEntry as Noted;
 use crate::change::store::{BASE, Change, ChangeError};
 use crate::git::diff;
-use crate::git::object::{CommitId, EntryMode, TreeEntry, TreeId};
-use crate::git::refs::{self, Expected};
+use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
-use crate::host::clock;
 use crate::session::artifact;
-use crate::session::meta::{Meta, Status, Workspace};
-use crate::session::store::NewTurn;
+use crate::session::meta::{Meta, Status};
 use crate::session::turn::{Turn, archive_title};
 use crate::text::path::lossy;
 use crate::workflow::change::{self, open_change, work};
@@ -30,10 +27,11 @@ use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
 use crate::workspace::complete::SessionMove;
+use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::fit::FileMove;
 use crate::workspace::fit::{Fit, fit};
-use crate::workspace::snapshot::{self, RecordedFiles};
-use crate::workspace::stack::record::{Written, publish_turn};
+use crate::workspace::snapshot::RecordedFiles;
+use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
 
 /// Result of an archive.
@@ -266,70 +264,30 @@ pub(super) fn write_archive_turn(
         recorded,
         files,
     } = writing;
-    let mut draft = project.store().draft(tip)?;
-    draft.archive_answer();
-    draft.begin();
+    let repository = &project.repository;
     let title = archive_title(id.as_str());
-    let after = snapshot::advance(
-        &project.repository,
-        recorded.commit,
-        files.to,
-        &format!("{title}\n\nTeddy-Session: {}\n", tip.session),
-    )?;
-    let time = Some(clock::now().timestamp().to_string());
-    let worktree = project.repository.worktree_name();
-    let workspace = Workspace {
-        worktree,
-        branch: Some(refs::branch_or_head(&project.repository)?),
-        before: recorded.commit,
-        after,
-        synced: true,
-        overlaps: Vec::new(),
-    };
-
-    let published = publish_turn(&project.repository, tip, &workspace, Some(files.to))?;
-    let meta = Meta {
-        parent_turn_id: draft.meta.parent_turn_id,
-        started: time.clone(),
-        ended: time,
-        workspace: Some(workspace),
-        not_captured: recorded.not_captured.clone(),
-        spent: draft.meta.spent,
+    let mut turn = FilesTurn::begin(repository, tip, Status::Executed, recorded)?;
+    turn.meta = Meta {
+        parent_turn_id: turn.meta.parent_turn_id,
+        started: turn.meta.started,
+        not_captured: turn.meta.not_captured,
+        spent: turn.meta.spent,
         ..Meta::of(
-            draft.meta.turn_id,
-            draft.meta.number,
+            turn.meta.turn_id,
+            turn.meta.number,
             Status::Executed,
-            &draft.meta.agent,
+            &turn.meta.agent,
         )
     };
+    let workspace = turn.set_files(&title, recorded.commit, files.to)?;
+    turn.continue_from(tip)?;
+    let summary = files.lines(repository)?;
+    let report = render_archive_report(&title, &summary);
+    turn.artifacts.insert(artifact::REPORT, report);
 
-    let summary = files.lines(&project.repository)?;
-    let mut artifacts = draft.lasting_artifacts();
-    artifacts.insert(artifact::REPORT, render_archive_report(&title, &summary));
-    tip.hand_on(&project.repository, meta.turn_id, &mut artifacts)?;
-    let commit = project.store().write(NewTurn {
-        session: &tip.session,
-        title: &title,
-        results: &summary,
-        artifacts,
-        meta: &meta,
-        previous: Some(tip.commit),
-        workspace: Some(after),
-        publication: published.id,
-    })?;
-
-    Ok((archive_move(tip, commit, published), summary))
-}
-
-fn archive_move(tip: &Turn, commit: CommitId, published: Written) -> SessionMove {
-    SessionMove {
-        expected: Expected::At(tip.commit),
-        new: commit,
-        published,
-        log: "teddy: archive".to_owned(),
-        anyway: false,
-        overwrite: false,
-    }
+    let published = publish_turn(repository, tip, &workspace, Some(files.to))?;
+    let step = turn.finish(&title, &summary, published, "teddy: archive".to_owned())?;
+    Ok((step, summary))
 }
 
 fn render_archive_report(title: &str, summary: &[String]) -> String {

@@ -2,21 +2,19 @@
 
 use super::apply::RestoredFiles;
 use super::{OnOverlap, RestoreOptions, RestoreTarget};
-use crate::git::object::CommitId;
-use crate::git::refs;
-use crate::host::clock;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::{Meta, RestoreCommand, Status, Workspace};
+use crate::session::meta::{RestoreCommand, Status};
 use crate::session::publication::{Publication, Stack};
-use crate::session::store::NewTurn;
-use crate::session::turn::{Turn, commit_subject, in_next};
+use crate::session::turn::{Turn, in_next};
 use crate::workflow::context::requests;
 use crate::workflow::project::Project;
+use crate::workspace::complete::SessionMove;
 use crate::workspace::drift::find_unapplied;
+use crate::workspace::files_turn::FilesTurn;
 use crate::workspace::fit::FileMove;
 use crate::workspace::fit::find_conflict_markers;
-use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::snapshot::RecordedFiles;
 use crate::workspace::stack::PatchId;
 use crate::workspace::stack::record::{Author, Recorder, Written};
 
@@ -58,12 +56,12 @@ impl RestoreTurn<'_> {
     }
 }
 
-/// Writes the turn that records a restore, and its publication.
+/// Writes the turn that records a restore.
 pub(super) fn write_restore_turn(
     project: &Project,
     tip: &Turn,
     writing: &RestoreTurn<'_>,
-) -> anyhow::Result<(CommitId, Written)> {
+) -> anyhow::Result<SessionMove> {
     let RestoreTurn {
         goal,
         recorded,
@@ -72,71 +70,29 @@ pub(super) fn write_restore_turn(
         ..
     } = writing;
     let repository = &project.repository;
-    let mut draft = project.store().draft(tip)?;
     let from = if options.files_only { tip } else { goal.turn };
-    let stripped = writing.strip_waiting_message(&draft);
+    let stripped = writing.strip_waiting_message(&project.store().draft(tip)?);
     let requests = requests::requests_back_at(project, tip, &stripped, from)?;
 
-    draft.archive_answer();
-    draft.begin();
-    let after = snapshot::advance(
-        &project.repository,
-        recorded.commit,
-        files.to,
-        &format!(
-            "{}\n\nTeddy-Session: {}\n",
-            commit_subject(&goal.title),
-            tip.session
-        ),
-    )?;
-    let workspace = Workspace {
-        worktree: repository.worktree_name(),
-        branch: Some(refs::branch_or_head(repository)?),
-        before: recorded.commit,
-        after,
-        synced: true,
-        overlaps: Vec::new(),
-    };
-
-    let meta = Meta {
-        status: Status::Restored,
-        ended: Some(clock::stamp()),
-        workspace: Some(workspace),
-        restored: Some(goal.restored.clone()),
-        not_captured: recorded.not_captured.clone(),
-        replans: 0,
-        model: None,
-        repair: None,
-        ..draft.meta.clone()
-    };
-    let mut artifacts = draft.lasting_artifacts();
-    from.hand_on(repository, meta.turn_id, &mut artifacts)?;
+    let mut turn = FilesTurn::begin(repository, tip, Status::Restored, recorded)?;
+    turn.set_files(&goal.title, recorded.commit, files.to)?;
+    turn.meta.restored = Some(goal.restored.clone());
+    turn.continue_from(from)?;
     if options.files_only {
-        // Edits of the context since the newest turn stay.
-        for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-            artifacts.insert(&in_next(name), draft.artifacts.text_or_empty(name));
-        }
+        turn.keep_context_edits();
     }
-    artifacts.insert(&in_next(artifact::REQUESTS), requests.write());
+    turn.artifacts
+        .insert(&in_next(artifact::REQUESTS), requests.write());
     let summary = files.lines(repository)?;
-
-    artifacts.insert(
-        artifact::REPORT,
-        render_restore_report(&goal.title, &summary),
-    );
+    let report = render_restore_report(&goal.title, &summary);
+    turn.artifacts.insert(artifact::REPORT, report);
 
     let published = publish_restore(writing, tip)?;
-    let new = NewTurn {
-        session: &tip.session,
-        title: &goal.title,
-        results: &summary,
-        artifacts,
-        meta: &meta,
-        previous: Some(tip.commit),
-        workspace: Some(after),
-        publication: published.id,
-    };
-    Ok((project.store().write(new)?, published))
+    let log = format!("teddy: restore turn {}", goal.turn.number());
+    Ok(SessionMove {
+        overwrite: options.on_overlap.replaces(),
+        ..turn.finish(&goal.title, &summary, published, log)?
+    })
 }
 
 fn publish_restore(writing: &RestoreTurn<'_>, tip: &Turn) -> anyhow::Result<Written> {

@@ -1,0 +1,122 @@
+//! A turn that no plan made: a restore, a pick, a landing, recorded work, an archived change.
+//!
+//! Such a turn moves the user's files from one recorded state to another. The session's prompt and
+//! context lists stay, and an answer of the model that waits is archived in it.
+
+use crate::git::object::{CommitId, TreeId};
+use crate::git::refs::{self, Expected};
+use crate::git::repository::Repository;
+use crate::host::clock;
+use crate::session::artifact::{self, Artifacts};
+use crate::session::draft::Draft;
+use crate::session::meta::{Meta, Status, Workspace};
+use crate::session::store::{NewTurn, Store};
+use crate::session::turn::{Turn, commit_subject, in_next};
+use crate::workspace::complete::SessionMove;
+use crate::workspace::snapshot::{self, RecordedFiles};
+use crate::workspace::stack::record::Written;
+
+/// A turn after `tip` in the making.
+pub struct FilesTurn<'a> {
+    /// The turn in progress, without its answer.
+    pub draft: Draft,
+    pub meta: Meta,
+    pub artifacts: Artifacts,
+    repository: &'a Repository,
+    tip: &'a Turn,
+}
+
+impl<'a> FilesTurn<'a> {
+    /// Begins a turn. `recorded` is the snapshot on which it builds.
+    pub fn begin(
+        repository: &'a Repository,
+        tip: &'a Turn,
+        status: Status,
+        recorded: &RecordedFiles,
+    ) -> anyhow::Result<FilesTurn<'a>> {
+        let mut draft = Store { repository }.draft(tip)?;
+        draft.archive_answer();
+        draft.begin();
+        let meta = Meta {
+            status,
+            not_captured: recorded.not_captured.clone(),
+            replans: 0,
+            model: None,
+            repair: None,
+            ..draft.meta.clone()
+        };
+        Ok(FilesTurn {
+            artifacts: draft.lasting_artifacts(),
+            draft,
+            meta,
+            repository,
+            tip,
+        })
+    }
+
+    /// Sets the states of the user's files before and after the turn.
+    pub fn set_files(
+        &mut self,
+        title: &str,
+        before: CommitId,
+        after: TreeId,
+    ) -> anyhow::Result<Workspace> {
+        let subject = commit_subject(title);
+        let message = format!("{subject}\n\nTeddy-Session: {}\n", self.tip.session);
+        let workspace = Workspace {
+            worktree: self.repository.worktree_name(),
+            branch: Some(refs::branch_or_head(self.repository)?),
+            before,
+            after: snapshot::advance(self.repository, before, after, &message)?,
+            synced: true,
+            overlaps: Vec::new(),
+        };
+        self.meta.workspace = Some(workspace.clone());
+        Ok(workspace)
+    }
+
+    /// Has the next turn begin with what `turn` left for it.
+    pub fn continue_from(&mut self, turn: &Turn) -> anyhow::Result<()> {
+        turn.hand_on(self.repository, self.meta.turn_id, &mut self.artifacts)
+    }
+
+    /// Keeps what the user changed in the context and the prompt since the newest turn.
+    pub fn keep_context_edits(&mut self) {
+        for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
+            let text = self.draft.artifacts.text_or_empty(name);
+            self.artifacts.insert(&in_next(name), text);
+        }
+    }
+
+    /// Writes the turn. The session is not moved yet.
+    pub fn finish(
+        mut self,
+        title: &str,
+        results: &[String],
+        published: Written,
+        log: String,
+    ) -> anyhow::Result<SessionMove> {
+        self.meta.ended = Some(clock::stamp());
+        let store = Store {
+            repository: self.repository,
+        };
+        let commit = store.write(NewTurn {
+            session: &self.tip.session,
+            title,
+            results,
+            artifacts: self.artifacts,
+            workspace: self.meta.workspace.as_ref().map(|files| files.after),
+            meta: &self.meta,
+            previous: Some(self.tip.commit),
+            publication: published.id,
+        })?;
+        Ok(SessionMove {
+            expected: Expected::At(self.tip.commit),
+            new: commit,
+            published,
+            log,
+            anyway: false,
+            overwrite: false,
+        })
+    }
+}
