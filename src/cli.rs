@@ -85,7 +85,7 @@ use clap::error::ErrorKind;
 use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::App;
-use expand::{expand, with_json_moved};
+use expand::{command_word, expand, with_json_moved};
 use global::Global;
 use hooks::hook;
 use parse_error::{asks_for_json, explain, print_version, printed};
@@ -337,11 +337,11 @@ fn parser() -> clap::Command {
     Command::augment_subcommands(Cli::command())
 }
 
-/// Returns the parser for a command line. If the line starts with a command, only that command is
-/// built: building all of them dominates the run time of a short call.
+/// Returns the parser for a command line. If global options and a command are all that it begins
+/// with, only that command is built: building all of them dominates the run time of a short call.
 fn parser_of(line: &[OsString]) -> clap::Command {
-    let name = line.get(1).and_then(|name| name.to_str());
-    name.and_then(|name| Command::alone(Cli::command(), name))
+    command_word(line)
+        .and_then(|name| Command::alone(Cli::command(), name))
         .unwrap_or_else(parser)
 }
 
@@ -411,8 +411,24 @@ mod tests {
             .filter(|command| !command.is_hide_set());
         for command in typed {
             let name = command.get_name();
-            for word in ["--help", "-h", "--no-such", "-s"] {
-                let line = ["teddy", name, word].map(OsString::from);
+            let lines = [
+                &["teddy", name, "--help"][..],
+                &["teddy", name, "-h"],
+                &["teddy", name, "--no-such"],
+                &["teddy", name, "-s"],
+                &[
+                    "teddy",
+                    "-q",
+                    "-s",
+                    "demo",
+                    "--color",
+                    "never",
+                    name,
+                    "--no-such",
+                ],
+            ];
+            for line in lines {
+                let line: Vec<OsString> = line.iter().map(OsString::from).collect();
                 let alone = parser_of(&line);
                 let names: Vec<&str> = alone
                     .get_subcommands()

@@ -57,7 +57,10 @@ fn whole_session(arguments: &[OsString]) -> Option<usize> {
         .find(|&at| arguments[at] == "--session" && !arguments.get(at + 1).is_some_and(is_name))
 }
 
-/// Options of `resume` and global options that take a value.
+/// Number of global options in [`WITH_VALUE`].
+const GLOBAL: usize = 5;
+
+/// Options that take a value: the global ones, then those of `resume`.
 const WITH_VALUE: [&str; 15] = [
     "-C",
     "-s",
@@ -90,6 +93,28 @@ fn first_word(arguments: &[OsString]) -> Option<usize> {
         at += 1;
     }
     None
+}
+
+/// Global options without a value.
+const FLAGS: [&str; 5] = ["-q", "--quiet", "-v", "--verbose", "--json"];
+
+/// Returns the word that names the command, if only global options precede it.
+pub(super) fn command_word(arguments: &[OsString]) -> Option<&str> {
+    let at = first_word(arguments)?;
+    let is_global = |word: &OsString| {
+        FLAGS.iter().any(|flag| word == flag)
+            || WITH_VALUE[..GLOBAL].iter().any(|option| word == option)
+    };
+    let mut before = arguments[1..at].iter();
+    while let Some(word) = before.next() {
+        if !is_global(word) {
+            return None;
+        }
+        if WITH_VALUE.iter().any(|option| word == option) {
+            before.next();
+        }
+    }
+    arguments[at].to_str()
 }
 
 /// Moves `--json` behind the command, where clap checks its conflicts. `None` if it does not
