@@ -3,7 +3,7 @@
 //! Pure: does not read files, the clock or the environment.
 
 pub mod context_list;
-
+pub mod damage;
 pub mod diff;
 pub mod edit;
 pub mod elision;

@@ -18,6 +18,7 @@ pub mod change;
 pub mod compare;
 pub mod confine;
 pub mod context;
+pub mod damage;
 pub mod demo;
 pub mod doctor;
 pub mod dry_run;

@@ -7,6 +7,7 @@ use super::complete;
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
 use super::plan::json as plan_json;
+use super::record::warn_of_damage;
 use super::source;
 use crate::host::screen;
 use crate::plan::Plan;
@@ -226,6 +227,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     }
 
     notes(recorded).iter().for_each(|note| app.warn(note));
+    warn_of_damage(app, &recorded.damage);
     if let Some(cause) = recorded.interruption() {
         app.warn(&format!(
             "the plan was interrupted: {cause}; your files are unchanged"
@@ -375,6 +377,7 @@ pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
         "synced": recorded.is_synced(),
         "files": recorded.applied.iter().map(|file| serde_json::json!({ "path": file.path, "change": file.change.word() })).collect::<Vec<_>>(),
         "overlaps": recorded.overlaps,
+        "damage": recorded.damage,
         "notes": notes(recorded),
         "interruption": recorded.interruption().map(ToString::to_string),
         "actions": actions_json(&recorded.plan, recorded.ending.outcomes()),
@@ -398,6 +401,7 @@ fn unrecorded_json(plan: &Plan, status: &str, diagnostics: &[Diagnostic]) -> ser
         "synced": false,
         "files": [],
         "overlaps": [],
+        "damage": [],
         "notes": [],
         "interruption": null,
         "actions": actions_json(plan, &[]),

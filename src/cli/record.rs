@@ -7,6 +7,7 @@ use super::{exit, source};
 use crate::session::meta::Recorded;
 use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
+use crate::workflow::damage::FileDamage;
 use crate::workflow::hint::with_hint;
 use crate::workflow::record::transcript::{self, Transcript};
 use crate::workflow::record::{NothingToRecord, RecordOptions, RecordResult, record};
@@ -86,6 +87,20 @@ fn report(app: &App, result: &RecordResult) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Damaged files named one by one.
+const MAX_DAMAGE: usize = 10;
+
+/// Warns of what a program did to files besides changing their text.
+pub(super) fn warn_of_damage(app: &App, damage: &[FileDamage]) {
+    for FileDamage { path, text, .. } in damage.iter().take(MAX_DAMAGE) {
+        app.warn(&format!("`{}`: {text}", sanitize_line(path)));
+    }
+    let others = damage.len().saturating_sub(MAX_DAMAGE);
+    if others > 0 {
+        app.warn(&format!("{others} more such changes; `--json` names all"));
+    }
+}
+
 /// Reports the recorded turn.
 pub(super) fn report_turn(app: &App, result: &RecordResult) {
     if result.started {
@@ -95,6 +110,7 @@ pub(super) fn report_turn(app: &App, result: &RecordResult) {
         ));
     }
 
+    warn_of_damage(app, &result.damage);
     let files = counted(result.written.len() + result.deleted.len(), "file");
     app.note(&format!(
         "Recorded as turn {}: {files} changed.",

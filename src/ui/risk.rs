@@ -6,7 +6,7 @@ use crate::plan::action::Action;
 use crate::plan::action::behavior::PreviewPart;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
-use crate::text::diff::encoding_changes;
+use crate::text::damage::{Damage, damage};
 use crate::text::path::is_deceptive;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::user::ReviewRequest;
@@ -67,13 +67,14 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     texts.extend(action.kind.risks(step));
     for part in action.kind.preview(step) {
         if let PreviewPart::Difference {
+            path,
             before: Some(before),
             after: Some(after),
-            ..
         } = part
         {
-            let damage = encoding_changes(before, after).into_iter();
-            texts.extend(damage.map(|words| format!("{target}: {words}")));
+            let found = damage(path, before, after);
+            let sentences = found.iter().map(Damage::sentence);
+            texts.extend(sentences.map(|sentence| format!("{target}: {sentence}")));
         }
     }
     texts.extend(runs_later(action).map(|when| format!("{target} executes later: {when}")));
@@ -436,7 +437,7 @@ mod tests {
     fn what_is_replaced_is_counted() {
         let step = Step {
             before: Some(b"a\nb\n".to_vec()),
-            after: Some(b"c".to_vec()),
+            after: Some(b"c\n".to_vec()),
             ..Step::default()
         };
         check(

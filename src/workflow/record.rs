@@ -26,6 +26,7 @@ use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::context::message::without_keys;
 use crate::workflow::context::requests;
+use crate::workflow::damage::{FileDamage, find_damage};
 use crate::workflow::gc::forget;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::lifecycle;
@@ -72,6 +73,8 @@ pub struct RecordResult {
     pub written: Vec<String>,
     /// Deleted files.
     pub deleted: Vec<String>,
+    /// What the changes did to files besides changing their text.
+    pub damage: Vec<FileDamage>,
 }
 
 /// State of the files when the work began.
@@ -235,6 +238,8 @@ fn complete(
             None => result.deleted.push(lossy(&change.path)),
         }
     }
+
+    result.damage = find_damage(repository, old, recorded.tree)?;
 
     if old == recorded.tree && !options.allow_empty {
         return Err(NothingToRecord {

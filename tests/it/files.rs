@@ -1,5 +1,6 @@
 //! The user's files: snapshots, publication, restore, undo and redo.
 
+mod damage;
 mod encodings;
 mod filters;
 mod fingerprint;

@@ -8,6 +8,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Interruption, Outcome};
 use crate::session::meta::{NotCaptured, Status};
 use crate::session::name::SessionName;
+use crate::workflow::damage::FileDamage;
 use crate::workflow::plan::WaitingPlan;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FileObstacle;
@@ -81,6 +82,8 @@ pub struct RecordedTurn {
     pub overlaps: Vec<String>,
     /// Why files were not written, other than a merge conflict.
     pub obstacles: Vec<FileObstacle>,
+    /// What the commands of the plan did to files besides changing their text.
+    pub damage: Vec<FileDamage>,
     /// Files of the plan that no snapshot includes; they stay in the worktree.
     pub not_captured: Vec<NotCaptured>,
     /// Difference between the user's files and the previous turn.

@@ -20,6 +20,7 @@ use crate::text::beginning;
 use crate::text::context_list;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::resource::Artifact;
+use crate::workflow::damage::{FileDamage, find_damage};
 use crate::workflow::project::Project;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::fit::FileMove;
@@ -91,6 +92,7 @@ pub(super) fn finish(
         Vec::new()
     };
 
+    let damage = damage_by_commands(&project.repository, &writing)?;
     Ok(RecordedTurn {
         session: case.tip.session.clone(),
         turn: meta.number,
@@ -103,9 +105,24 @@ pub(super) fn finish(
         applied,
         overlaps,
         obstacles: obstacles(&result),
+        damage,
         not_captured: Vec::new(),
         drift: case.drift.clone(),
     })
+}
+
+/// What edits do to a file is among the risks of the review already.
+fn damage_by_commands(
+    repository: &Repository,
+    writing: &EndedTurn<'_>,
+) -> anyhow::Result<Vec<FileDamage>> {
+    let mut actions = writing.plan.actions.iter();
+    if !actions.any(|action| action.kind.command().is_some()) {
+        return Ok(Vec::new());
+    }
+    let before = repository.commit(writing.workspace.before)?.tree;
+    let after = repository.commit(writing.workspace.after)?.tree;
+    find_damage(repository, before, after)
 }
 
 fn write(
