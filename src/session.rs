@@ -4,6 +4,7 @@
 //! records an operation between the ref and the user's files, so it can be completed after a crash.
 
 pub mod artifact;
+pub mod comments;
 pub mod draft;
 pub mod feedback;
 pub mod input;

@@ -17,9 +17,11 @@ use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::text::counted;
+use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::flag_user::Unapproved;
 use crate::ui::{mistakes, notice};
+use crate::workflow::execute::comments::CommentRequest;
 use crate::workflow::execute::execute_or_plan;
 use crate::workflow::execute::result::{
     AnswerStatus, AppliedFile, ExecuteResult, FileChange, RecordedTurn, RefusedPlan, ReviewedPlan,
@@ -36,7 +38,7 @@ use crate::workflow::project::Project;
 /// code is 4.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated, 5 the model waits for your answer, or the plan for a person"
+    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n  teddy execute --comment 'src/a.rs:3=cache it'   decline the plan with a comment on a line\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated, 5 the model waits for your answer, or the plan for a person"
 )]
 pub(super) struct Args {
     /// Run the plan in this file (or `-`) instead of the draft
@@ -51,6 +53,37 @@ pub(super) struct Args {
     /// The model that corrects a rejected plan
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
+    /// Decline the plan with a comment on a line of a file as it would be after it
+    #[arg(long, value_name = "FILE:LINE=TEXT", value_parser = comment, conflicts_with = "yes")]
+    comment: Vec<CommentRequest>,
+}
+
+/// Parses a comment such as `src/a.rs:3=why?` or `src/a.rs:3-5=why?`.
+fn comment(argument: &str) -> Result<CommentRequest, String> {
+    let parsed = argument
+        .char_indices()
+        .filter(|(_, c)| *c == ':')
+        .find_map(|(at, _)| {
+            let (range, text) = argument[at + 1..].split_once('=')?;
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some((
+                &argument[..at],
+                first.parse().ok()?,
+                last.parse().ok()?,
+                text,
+            ))
+        });
+    let (path, first, last, text) =
+        parsed.ok_or("write it as `file:line=text` or `file:first-last=text`")?;
+    if text.trim().is_empty() {
+        return Err("it has no text".to_owned());
+    }
+    Ok(CommentRequest {
+        path: RepoPath::parse(path).map_err(|error| error.to_string())?,
+        first,
+        last,
+        text: text.to_owned(),
+    })
 }
 
 impl Args {
@@ -61,6 +94,7 @@ impl Args {
             yes: false,
             no_replan: false,
             model: None,
+            comment: Vec::new(),
         }
     }
 }
@@ -96,6 +130,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         file,
         replan: !args.no_replan,
         model: args.model,
+        comments: args.comment,
         ..ExecuteOptions::default()
     };
 

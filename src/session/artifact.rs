@@ -16,6 +16,8 @@ pub const PLAN: &str = "plan.md";
 pub const APPROVED: &str = "approved.md";
 /// The user's reason for declining a plan.
 pub const DECLINED: &str = "declined.txt";
+/// Comments on lines of a declined plan's result.
+pub const COMMENTS: &str = "comments.md";
 /// The execution report.
 pub const REPORT: &str = "report.md";
 /// The working set, managed by the model.
@@ -64,7 +66,7 @@ pub const MAX_REPORT: usize = 8 << 20;
 pub const MAX_MODEL_MESSAGE: usize = 1 << 20;
 
 // Top-level files (T5).
-const TOP: [&str; 18] = [
+const TOP: [&str; 19] = [
     INPUT,
     USER_PROMPT,
     SYSTEM_PROMPT,
@@ -72,6 +74,7 @@ const TOP: [&str; 18] = [
     PLAN,
     APPROVED,
     DECLINED,
+    COMMENTS,
     REPORT,
     TURN_CONTEXT,
     SESSION_CONTEXT,

@@ -6,6 +6,7 @@ use crate::plan::action::Action;
 use crate::plan::action::behavior::PreviewPart;
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
+use crate::session::comments::{CommentStatus, LineComment};
 use crate::text::damage::{Damage, damage};
 use crate::text::path::is_deceptive;
 use crate::text::sanitize::sanitize_line;
@@ -29,6 +30,7 @@ pub fn risks(proposal: &ReviewRequest<'_>) -> Vec<Risk> {
         .into_iter()
         .chain(asides(proposal.repair))
         .chain(unconfined(proposal))
+        .chain(comments(proposal))
         .chain(hidden_in_header(proposal));
     let mut risks: Vec<Risk> = plan_risks.map(|text| Risk { action: None, text }).collect();
     for (index, action) in proposal.plan.actions.iter().enumerate() {
@@ -114,6 +116,19 @@ fn asides(repaired: &Repaired) -> Option<String> {
     let listed = asides.join("; ");
     (!asides.is_empty())
         .then(|| format!("there are words beside a command, which may say not to run it: {listed}"))
+}
+
+/// Lists the user's comments on the declined plan, with what became of their lines.
+fn comments(proposal: &ReviewRequest<'_>) -> Vec<String> {
+    let line = |(comment, status): &(LineComment, CommentStatus)| {
+        let (place, text) = (
+            sanitize_line(&comment.place()).into_owned(),
+            comment.text.lines().next(),
+        );
+        let text = sanitize_line(text.unwrap_or_default());
+        format!("your comment on {place} is {}: {text}", status.word())
+    };
+    proposal.comments.iter().map(line).collect()
 }
 
 /// Returns what was read in another spelling, or left out: nothing to fear, but to know.

@@ -93,6 +93,7 @@ impl Sample {
             revise: &*self.revise,
             read_resource: &*self.read_resource,
             earlier: None,
+            comments: &[],
         }
     }
 }

@@ -460,6 +460,7 @@ pub fn proposal_json(proposal: &ReviewRequest<'_>) -> Value {
         "memos": plan.memos.iter().map(|m| json!({ "verb": memo(m.verb), "text": m.text, "comment": m.comment })).collect::<Vec<_>>(),
         "actions": (0..plan.actions.len()).map(|index| action_json(proposal, index)).collect::<Vec<_>>(),
         "spellings": proposal.repair.notes.iter().filter(|n| n.spelling).collect::<Vec<_>>(),
+        "comments": proposal.comments.iter().map(|(comment, status)| json!({ "path": comment.path, "lines": [comment.first, comment.last], "text": comment.text, "status": status.word() })).collect::<Vec<_>>(),
         "risks": risk::risks(proposal).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
     })
 }

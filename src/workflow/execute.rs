@@ -2,6 +2,7 @@
 //! turn, and applies the result to the user's files.
 
 mod capture;
+pub mod comments;
 
 pub mod prepare;
 mod record;
@@ -18,6 +19,7 @@ use anyhow::Context as _;
 use self::result::{
     AnswerStatus, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding,
 };
+use comments::CommentRequest;
 use result::DeclineReply;
 
 use crate::host::interrupt;
@@ -58,6 +60,8 @@ pub struct ExecuteOptions {
     pub leaves_question: bool,
     /// A recent snapshot from when the plan was made.
     pub recorded: Option<RecordedFiles>,
+    /// Comments with which the plan is declined.
+    pub comments: Vec<CommentRequest>,
 }
 
 impl ExecuteOptions {

@@ -463,6 +463,7 @@ impl ResumeLoop<'_> {
             yolo: self.options.yolo,
             leaves_question: true,
             recorded: self.waiting.as_ref().map(|plan| plan.recorded.clone()),
+            comments: Vec::new(),
         };
         let reviewed = execute(self.project, &options, user)?;
         let ReviewedPlan::Recorded(recorded) = &reviewed else {

@@ -11,6 +11,7 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Repaired;
 use crate::plan::validate::Simulation;
 use crate::plan::{Plan, memo};
+use crate::session::comments::{CommentStatus, LineComment};
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
@@ -97,6 +98,8 @@ pub struct ReviewRequest<'a> {
     pub read_resource: &'a dyn Fn(&Resource) -> anyhow::Result<ResourceContent>,
     /// The earlier decision, if the user's files changed during the review.
     pub earlier: Option<&'a Approved>,
+    /// Comments on the declined plan before, and what became of their lines.
+    pub comments: &'a [(LineComment, CommentStatus)],
 }
 
 impl ReviewRequest<'_> {

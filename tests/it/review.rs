@@ -1,5 +1,6 @@
 //! The review and the prompt on a pseudo-terminal.
 
+mod comments;
 mod edits;
 mod keys;
 mod loop_prompt;

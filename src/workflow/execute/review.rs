@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::result::{RecordedTurn, ReviewedPlan, TurnEnding, UndecidedPlan};
 use super::turn::{EndedTurn, finish};
-use super::{ExecuteOptions, PlanInReview, ReviewBasis, forced, open_case, record};
+use super::{ExecuteOptions, PlanInReview, ReviewBasis, comments, forced, open_case, record};
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::meta::{Approver, MessageOrigin, Status};
@@ -31,6 +31,9 @@ pub(super) fn review_and_run(
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
+    if !options.comments.is_empty() {
+        return comments::request_changes(project, case, &options.comments, user).map(recorded);
+    }
     for review_number in 1.. {
         // After a change of the files, the user can deselect the parts that don't apply any more.
         if case.earlier.is_none() && !case.validated.diagnostics().is_empty() {
@@ -195,6 +198,7 @@ fn review(
         revise: &revise,
         read_resource: &|resource| read_resource(project, &scope, resource),
         earlier: case.earlier.as_ref(),
+        comments: &comments::earlier_comments(project, case)?,
     };
     user.review(&proposal)
 }
