@@ -655,7 +655,7 @@ fn ficlone(file: &File, source: &File) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn share(_file: &File, _source: &File) -> io::Result<()> {
+fn ficlone(_file: &File, _source: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -390,7 +390,7 @@ fn sync_file_system(dir: &File) -> io::Result<bool> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn whole_file_system(_dir: &File) -> io::Result<bool> {
+fn sync_file_system(_dir: &File) -> io::Result<bool> {
     Ok(false)
 }
 

@@ -24,7 +24,7 @@ pub fn boot_id() -> Option<String> {
 
 /// Returns `None`: only Linux has a boot id.
 #[cfg(not(target_os = "linux"))]
-pub fn id() -> Option<String> {
+pub fn boot_id() -> Option<String> {
     None
 }
 

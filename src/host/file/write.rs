@@ -448,7 +448,7 @@ fn create_unnamed(dir: &Path) -> Option<File> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn without_name(_dir: &Path) -> Option<File> {
+fn create_unnamed(_dir: &Path) -> Option<File> {
     None
 }
 

@@ -478,3 +478,27 @@ fn modules_that_root_changes_are_run_both_ways() {
         assert!(script.contains(whole), "{whole} is not in .ci/run");
     }
 }
+
+/// No machine that runs the tests compiles what is for other systems.
+#[test]
+fn what_other_systems_compile_has_the_names_of_linux() {
+    let item = r"\n(?:[ \t]*(?:#\[|//)[^\n]*\n)*[ \t]*(?:pub(?:\([^)]*\))? )?(?:const |unsafe )*(?:fn|const|struct|mod|static|type) (\w+)";
+    let names = |condition: &str, text: &str| -> BTreeSet<String> {
+        let pattern = format!("{}{item}", regex::escape(condition));
+        all(&pattern, text).into_iter().map(str::to_owned).collect()
+    };
+    let mut broken = Vec::new();
+    let mut compared = 0;
+    for file in files("src", ".rs") {
+        let linux = names("#[cfg(target_os = \"linux\")]", &file.text);
+        let others = names("#[cfg(not(target_os = \"linux\"))]", &file.text);
+        compared += others.len();
+        let missing = others.difference(&linux);
+        broken.extend(missing.map(|name| format!("{}: {name}", file.path)));
+    }
+    assert!(compared > 10, "the pattern finds {compared} items");
+    none(
+        &broken,
+        "a replacement on other systems has the name that it replaces",
+    );
+}
