@@ -394,6 +394,28 @@ fn sync_file_system(_dir: &File) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Returns the nearest directory of a path, or the path itself, that this user can see, if it belongs to
+/// another user. `None` for root, whom no permissions stop.
+pub fn foreign_owner(path: &Path) -> Option<ForeignOwner> {
+    let (at, owner) = path.ancestors().find_map(|at| {
+        let metadata = at.symlink_metadata().ok()?;
+        Some((at, std::os::unix::fs::MetadataExt::uid(&metadata)))
+    })?;
+    let user = rustix::process::geteuid();
+    (!user.is_root() && owner != user.as_raw()).then(|| ForeignOwner {
+        path: at.to_owned(),
+        user: owner,
+    })
+}
+
+/// A file or directory of another user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` belongs to another user (id {user}); a clone has sessions of its own", path.display())]
+pub struct ForeignOwner {
+    path: PathBuf,
+    user: u32,
+}
+
 /// Creates a directory in `TMPDIR` that only this user can read. The error names `TMPDIR`.
 pub fn temporary_dir() -> io::Result<tempfile::TempDir> {
     prefixed_temporary_dir("teddy-")

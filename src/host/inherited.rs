@@ -290,6 +290,7 @@ const HARMLESS_STARTS: &[&str] = &["GIT_CONFIG_KEY_", "GNOME_KEYRING_", "XDG_SES
 fn is_secret(name: &str, value: &str) -> bool {
     is_secret_name(&name.to_ascii_uppercase())
         || has_password(value)
+        || has_password_option(value)
         || secret::find_secret(value).is_some()
 }
 
@@ -302,14 +303,35 @@ fn is_secret_name(name: &str) -> bool {
         || name.split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
-/// Returns whether a text is an address with a password, as in `postgres://me:word@host`.
+/// Returns whether a text has an address with a password, as in `postgres://me:word@host`. Of a page,
+/// a user alone counts, too: registries take a token there (`https://token@host`).
 fn has_password(value: &str) -> bool {
     let addresses = value
         .match_indices("://")
-        .map(|(at, mark)| &value[at + mark.len()..]);
+        .map(|(at, mark)| (&value[..at], &value[at + mark.len()..]));
     addresses
-        .filter_map(|rest| rest.split(['/', '?', '#', ' ']).next()?.rsplit_once('@'))
-        .any(|(user, _)| user.contains(':'))
+        .filter_map(|(scheme, rest)| {
+            let (user, _) = rest.split(['/', '?', '#', ' ']).next()?.rsplit_once('@')?;
+            Some((scheme, user))
+        })
+        .any(|(scheme, user)| {
+            let is_page = scheme.ends_with("http") || scheme.ends_with("https");
+            user.contains(':') || (is_page && !user.is_empty())
+        })
+}
+
+/// Returns whether a text has an option with a password, as in `-Dstore.password=word`.
+fn has_password_option(value: &str) -> bool {
+    let options = value
+        .split_whitespace()
+        .filter_map(|word| word.split_once('='));
+    let is_filled = |(_, value): &(&str, &str)| !value.is_empty();
+    options.filter(is_filled).any(|(name, _)| {
+        let name = name.to_ascii_uppercase();
+        // In the name of an option, `KEY` is seldom a secret.
+        let mut parts = SECRET.iter().filter(|part| **part != "KEY");
+        parts.any(|part| name.contains(part))
+    })
 }
 
 /// Returns whether a program of a kind inherits a variable without being passed it by name.
@@ -396,6 +418,10 @@ mod tests {
         check("DATABASE_URL", "postgres://me:word@host/db", [false; 3]);
         check("HTTPS_PROXY", "http://me:word@proxy:8080", [false; 3]);
         check("PIP_INDEX_URL", "https://a:b@host/simple", [false; 3]);
+        check("UV_INDEX_URL", "https://token@host/simple", [false; 3]);
+        for options in ["-Xmx1g -Dstore.password=word", "--token=word"] {
+            check("MAVEN_OPTS", options, [false; 3]);
+        }
         let key = format!("ghp_{}", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
         check("NODE_OPTIONS", &key, [false; 3]);
     }
@@ -408,6 +434,9 @@ mod tests {
             ("CARGO_HOME", "/x"),
             ("RUSTFLAGS", "-C opt-level=1"),
             ("https_proxy", "http://proxy:8080"),
+            ("GOPROXY", "https://proxy,direct"),
+            ("CARGO_HTTP_PROXY", "ssh://git@host/x"),
+            ("GRADLE_OPTS", "-Xmx1g -Dkey=x -Dpassword="),
             ("npm_config_cache", "/x"),
             ("VIRTUAL_ENV", "/x"),
             ("PWD", "/x"),

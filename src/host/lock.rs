@@ -5,14 +5,14 @@
 //! that the previous holder crashed. Readers do not take a lock.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use crate::host::file::{open_own, open_regular, read_regular_text};
+use crate::host::file::{foreign_owner, open_own, open_regular, read_regular_text};
 use crate::host::interrupt;
 
 /// Default time to wait for a lock.
@@ -174,7 +174,13 @@ impl Lock {
 
     fn wait(dir: &Path, command: &str, how: (Duration, Interrupts)) -> Result<Lock, LockError> {
         let path = dir.join("lock");
-        let file = Lock::open(dir, &path).map_err(|error| Refusal::Io(error).about(&path))?;
+        let opened = Lock::open(dir, &path).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => foreign_owner(&path).map_or(error, |owner| {
+                std::io::Error::new(ErrorKind::PermissionDenied, owner)
+            }),
+            _ => error,
+        });
+        let file = opened.map_err(|error| Refusal::Io(error).about(&path))?;
         wait(&file, how.0, how.1, || holder(&file)).map_err(|refusal| refusal.about(&path))?;
 
         // On release the holder empties the file. Content means that it crashed.

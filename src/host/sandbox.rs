@@ -141,19 +141,22 @@ pub fn clean_up(policy: &Policy) {
     let _ = policy;
 }
 
-/// Mounts the private directories of the policy in a new mount namespace of this process, or hides
-/// them if the kernel does not allow it. The process must have a single thread.
+/// Enters namespaces in which only the policy's writable paths can be changed, and its private
+/// directories are empty. If the kernel does not allow it, hides those directories, and notes in
+/// `kernel` that there are no namespaces. The process must have a single thread.
 ///
 /// After an error the process is in an undefined state and must exit.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
+pub fn hide(policy: &mut Policy, kernel: &mut Kernel) -> Result<(), String> {
     let (needed, private): (Vec<_>, Vec<_>) = std::mem::take(&mut policy.private)
         .into_iter()
         .partition(|dir| holds_what_is_opened(policy, dir));
     // A mount would cover the files inside that the command needs. Hide the rest of the directory
     // instead.
     policy.hidden.extend(needed);
-    if kernel.namespaces && namespaces::hide(&private)? {
+    let writable = [&policy.write[..], &policy.add].concat();
+    kernel.namespaces = kernel.namespaces && namespaces::hide(&private, &writable)?;
+    if kernel.namespaces {
         policy.write.extend(private);
     } else {
         policy.hidden.extend(private);
@@ -234,7 +237,7 @@ pub fn enter_namespaces(_process: u32) -> Result<(), String> {
 
 /// Does nothing: there are no namespaces to mount in.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-pub fn hide(_policy: &mut Policy, _kernel: &Kernel) -> Result<(), String> {
+pub fn hide(_policy: &mut Policy, _kernel: &mut Kernel) -> Result<(), String> {
     Ok(())
 }
 
@@ -263,7 +266,8 @@ pub struct Kernel {
     pub landlock: u8,
     /// Reason why system calls cannot be filtered. `None` if they can.
     pub unfiltered: Option<String>,
-    /// Whether to try private mount namespaces.
+    /// Whether to try private namespaces of mounts and of System V IPC; after [`hide`], whether there
+    /// are.
     pub namespaces: bool,
 }
 

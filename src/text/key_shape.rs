@@ -224,8 +224,15 @@ pub(super) const SHAPES: &[KeyShape] = &[
     shape(
         "facebook token",
         &["EAAM", "EAAC"],
-        r"EAA[MC][A-Za-z0-9]{100,}",
+        r"EAA[MC][A-Za-z0-9]{100,}|EAACEdEose0cBA[A-Za-z0-9]{20,}",
     ),
+    shape(
+        "hubspot token",
+        &["pat-na", "pat-eu"],
+        r"pat-(?:na|eu)[0-9]-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}\b",
+    ),
+    shape("posthog key", &["phx_"], r"phx_[A-Za-z0-9_-]{40,}"),
+    shape("replicate token", &["r8_"], r"r8_[A-Za-z0-9]{37}\b"),
     shape(
         "azure secret",
         &["Q~"],
@@ -777,6 +784,13 @@ mod tests {
         ("maxmind key", "{any:6}_{any:29}_mmk"),
         ("new relic key", "NRAK-{upper:27}"),
         ("notion token", "ntn_12345678901{any:35}"),
+        ("facebook token", "EAACEdEose0cBA{any:40}"),
+        (
+            "hubspot token",
+            "pat-na1-{hex:8}-{hex:4}-{hex:4}-{hex:4}-{hex:12}",
+        ),
+        ("posthog key", "phx_{any:43}"),
+        ("replicate token", "r8_{any:37}"),
         ("openshift token", "sha256~{any:43}"),
         ("perplexity key", "pplx-{any:48}"),
         ("planetscale key", "pscale_tkn_{any:43}"),

@@ -9,14 +9,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
+use rustix::fs::StatVfsMountFlags;
 
 use private::private_defaults;
 
 use crate::config::settings::Sandbox;
 use crate::git::snapshot::secrets::secrets_in;
 use crate::git::worktree::{SessionWorktree, worktree_dirs};
-use crate::host::file::make_dirs;
+use crate::host::file::{Root, make_dirs, make_writable};
 use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
+use crate::host::shell::ScriptEnd;
 use crate::host::{clock, env};
 use crate::text::path_alias::PathAliases;
 use crate::workflow::hint::error_with_hint;
@@ -273,6 +275,10 @@ const UNLINKED_CACHES: [&str; 14] = [
 /// are linked too.
 fn prepare_caches(dir: &Path, opened: &[PathBuf]) -> io::Result<()> {
     make_dirs(dir)?;
+    // A command can have closed it.
+    if let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) {
+        make_writable(&Root::open(parent)?, name);
+    }
     // Says to `gc` when a command could last use it.
     std::fs::File::open(dir)?.set_modified(clock::now().timestamp().into())?;
     let entries = env::cache_home()
@@ -317,8 +323,8 @@ fn cache_dir_variables(dir: &Path, network: Network) -> Vec<(String, String)> {
 
 // Guesses whether the sandbox made a command fail, and names the setting that would help.
 //
-// The only evidence is the program's error message. Landlock fails with EACCES and seccomp with
-// EPERM, which distinguishes files from network.
+// The only evidence is the program's error message. Landlock fails with EACCES, a read-only mount with
+// EROFS and seccomp with EPERM, which distinguishes files from network.
 
 const MAX_ERROR_TAIL: usize = 64 * 1024;
 const TERMINAL_ERRORS: [&str; 3] = ["out of pty devices", "openpty", "forkpty"];
@@ -349,23 +355,61 @@ const NETWORK_ERRORS: [&str; 12] = [
     "dial tcp",
 ];
 
-const FILE_ERRORS: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
+const FILE_ERRORS: [&str; 6] = [
+    "Permission denied",
+    "permission denied",
+    "EACCES",
+    "Read-only file system",
+    "read-only file system",
+    "EROFS",
+];
+
+/// Exit code of a shell for a program that it finds and cannot execute.
+const NOT_EXECUTABLE: i32 = 126;
 
 fn contains_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|word| text.contains(word))
 }
 
-/// Returns a hint for the user if the failure of a command looks like an effect of the sandbox.
+/// The directories of a command that can be on a file system without programs (`noexec`).
+pub(super) struct CommandDirs<'a> {
+    pub worktree: &'a Path,
+    pub temporary: &'a Path,
+}
+
+/// Returns a hint for the user if the failure of a command looks like an effect of the sandbox or of a
+/// file system without programs.
 pub(super) fn explain_refusal(
     policy: &Policy,
-    exit_code: i32,
+    dirs: &CommandDirs<'_>,
+    end: &ScriptEnd,
     output: &[u8],
 ) -> Option<&'static str> {
+    // What ended a command from outside was not refused.
+    let ScriptEnd::Exited(code @ 1..) = *end else {
+        return None;
+    };
     // The error is usually at the end.
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_ERROR_TAIL)..]);
-    (exit_code != 0)
-        .then(|| match_refusal(policy, &text))
-        .flatten()
+
+    if contains_any(&text, &FILE_ERRORS) && (code == NOT_EXECUTABLE || text.contains("exec")) {
+        if runs_no_programs(dirs.worktree) {
+            return Some(
+                "the worktree is on a file system that runs no programs (`noexec`); `worktree.root` in your own configuration names another place",
+            );
+        }
+        if runs_no_programs(dirs.temporary) {
+            return Some(
+                "`$TMPDIR` is on a file system that runs no programs (`noexec`); set `TMPDIR` to a directory on another one",
+            );
+        }
+    }
+    match_refusal(policy, &text)
+}
+
+fn runs_no_programs(dir: &Path) -> bool {
+    let flags = rustix::fs::statvfs(dir).map(|stat| stat.f_flag);
+    flags.is_ok_and(|flags| flags.contains(StatVfsMountFlags::NOEXEC))
 }
 
 fn match_refusal(policy: &Policy, text: &str) -> Option<&'static str> {
@@ -458,7 +502,12 @@ mod refusal_tests {
             network,
             ..Policy::default()
         };
-        let blamed = explain_refusal(&policy, 1, output.as_bytes());
+        let dirs = CommandDirs {
+            worktree: Path::new("/missing"),
+            temporary: Path::new("/missing"),
+        };
+        let end = ScriptEnd::Exited(1);
+        let blamed = explain_refusal(&policy, &dirs, &end, output.as_bytes());
         assert_eq!(
             blamed.and_then(|text| expected.filter(|part| text.contains(part))),
             expected,
@@ -477,6 +526,11 @@ mod refusal_tests {
         check(
             Network::Off,
             "Error: EACCES: permission denied, mkdir '/x'",
+            Some("execute.writable"),
+        );
+        check(
+            Network::Off,
+            "touch: cannot touch '/x': Read-only file system",
             Some("execute.writable"),
         );
     }

@@ -113,6 +113,8 @@ impl WorktreeRoot {
     }
 
     pub(super) fn worktree(&self, session: &str) -> std::io::Result<Root> {
+        // A command can have closed it.
+        make_writable(&self.dir, OsStr::new(session));
         self.dir.make_private_dir(Path::new(session))
     }
 

@@ -1,34 +1,40 @@
-//! Private mounts for commands: an empty `/dev/shm`, and the overlay over the user's files.
+//! Private mounts for commands: read-only file systems, an empty `/dev/shm`, and the overlay over the
+//! user's files.
 //!
-//! Programs share memory through names in `/dev/shm`. Landlock cannot separate a command's names
-//! from those of the user's other programs, so the command gets its own `/dev/shm`. Without root
-//! this needs a user namespace, in which the user keeps uid and gid, and files of other users
-//! appear to belong to `nobody`.
+//! Landlock has no rule for permissions, owners, times and extended attributes, so a command could
+//! make the user's git directory unusable with one `chmod`. On a read-only mount, the kernel refuses
+//! all of them. Programs share memory through names in `/dev/shm`. Landlock cannot separate a
+//! command's names from those of the user's other programs, so the command gets its own `/dev/shm`.
+//!
+//! Without root this needs a user namespace, in which the user keeps uid and gid, and files of other
+//! users appear to belong to `nobody`.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
+};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use super::OverlayDirs;
 use super::files::existing;
 use crate::host::fault;
-use crate::host::file::openat;
+use crate::host::file::{openat, reason};
 
-/// Mounts an empty tmpfs on each directory. Returns `false` if the system allows no namespace.
-/// After an error the process is in an undefined state and must exit. It must have a single thread.
-pub(super) fn hide(dirs: &[PathBuf]) -> Result<bool, String> {
-    let mut folders = existing(dirs)?;
-    folders.retain(|folder| folder.is_dir());
-    if folders.is_empty() {
-        return Ok(true);
-    }
+/// Makes everything but `writable` read-only, and mounts an empty tmpfs on each of the `private`
+/// directories. Returns `false` if the system allows no namespace. After an error the process is in
+/// an undefined state and must exit. It must have a single thread.
+pub(super) fn hide(private: &[PathBuf], writable: &[PathBuf]) -> Result<bool, String> {
+    let mut private = existing(private)?;
+    private.retain(|dir| dir.is_dir());
+    let writable = existing(writable)?;
 
     if !enter_new(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)? {
         return Ok(false);
@@ -39,13 +45,133 @@ pub(super) fn hide(dirs: &[PathBuf]) -> Result<bool, String> {
     }
 
     keep_mounts_inside()?;
-    for dir in folders {
+    protect_all_but(writable)?;
+    for dir in private {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("tmpfs", &dir, "tmpfs", flags, c"mode=1777")
             .map_err(|e| describe("mounting shared memory", e))?;
     }
 
     Ok(true)
+}
+
+/// A line of `/proc/self/mountinfo`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MountPoint {
+    path: PathBuf,
+    flags: MountFlags,
+    /// A server can be unreachable, and then each access waits for it. Such mounts stay as they are.
+    is_remote: bool,
+}
+
+/// File systems whose files a server or a program provides.
+const REMOTE: [&str; 12] = [
+    "9p", "afs", "autofs", "ceph", "cifs", "fuse", "fuseblk", "nfs", "nfs4", "smb3", "smbfs",
+    "virtiofs",
+];
+
+impl MountPoint {
+    fn parse(line: &str) -> Option<MountPoint> {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(4);
+        let (path, options) = (fields.next()?, fields.next()?);
+        let kind = file_system.split(' ').next()?;
+
+        let mut flags = MountFlags::empty();
+        for option in options.split(',') {
+            flags |= match option {
+                "ro" => MountFlags::RDONLY,
+                "nosuid" => MountFlags::NOSUID,
+                "nodev" => MountFlags::NODEV,
+                "noexec" => MountFlags::NOEXEC,
+                "noatime" => MountFlags::NOATIME,
+                "nodiratime" => MountFlags::NODIRATIME,
+                "relatime" => MountFlags::RELATIME,
+                "nosymfollow" => MountFlags::NOSYMFOLLOW,
+                _ => MountFlags::empty(),
+            };
+        }
+        if !flags.intersects(MountFlags::NOATIME | MountFlags::RELATIME) {
+            flags |= MountFlags::STRICTATIME;
+        }
+
+        Some(MountPoint {
+            path: unescape(path),
+            flags,
+            is_remote: REMOTE.contains(&kind) || kind.starts_with("fuse."),
+        })
+    }
+
+    fn is_protected(&self) -> bool {
+        !self.is_remote && !self.flags.contains(MountFlags::RDONLY)
+    }
+
+    /// Sets the flags of the mount, of which a user namespace allows none to be cleared.
+    fn remount(&self, path: &Path, more: MountFlags) -> Result<(), Errno> {
+        mount_remount(path, MountFlags::BIND | self.flags | more, c"")
+    }
+}
+
+/// Decodes the octal escapes of blanks and backslashes.
+fn unescape(field: &str) -> PathBuf {
+    let bytes = field.as_bytes();
+    let mut path = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = field.get(at + 1..at + 4).filter(|_| bytes[at] == b'\\');
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                path.push(byte);
+                at += 4;
+            }
+            None => {
+                path.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+
+    PathBuf::from(OsString::from_vec(path))
+}
+
+/// Makes every mount of this namespace read-only, except below the `writable` paths. A remote mount
+/// and one that the kernel refuses to change stay as they are: there only Landlock applies.
+fn protect_all_but(mut writable: Vec<PathBuf>) -> Result<(), String> {
+    let table = std::fs::read("/proc/self/mountinfo")
+        .map_err(|error| format!("reading the mounts: {}", reason(&error)))?;
+    let table = String::from_utf8_lossy(&table);
+    let mounts: Vec<_> = table.lines().filter_map(MountPoint::parse).collect();
+
+    // Devices can be written on a read-only mount.
+    writable.retain(|path| path.is_dir() || path.is_file());
+    writable.sort();
+    writable.dedup();
+    let outermost = |path: &PathBuf| {
+        let is_above = |other: &PathBuf| path != other && path.starts_with(other);
+        !writable.iter().any(is_above)
+    };
+    let writable: Vec<PathBuf> = writable.iter().filter(|p| outermost(p)).cloned().collect();
+
+    let is_inside = |path: &Path| writable.iter().any(|dir| path.starts_with(dir));
+    let protected = mounts.iter().filter(|mount| mount.is_protected());
+    for mount in protected.filter(|mount| !is_inside(&mount.path)) {
+        let _ = mount.remount(&mount.path, MountFlags::RDONLY);
+    }
+
+    for path in &writable {
+        // The last mount of a path covers the others.
+        let above = mounts.iter().filter(|mount| path.starts_with(&mount.path));
+        let Some(mount) = above.max_by_key(|mount| mount.path.as_os_str().len()) else {
+            continue;
+        };
+        if mount.path != *path && mount.is_protected() {
+            mount_bind_recursive(path, path)
+                .and_then(|()| mount.remount(path, MountFlags::empty()))
+                .map_err(|e| describe("opening a directory for commands", e))?;
+        }
+    }
+
+    Ok(())
 }
 
 /// The process must have a single thread.
@@ -145,4 +271,42 @@ fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
         reason = "it became unsafe for one flag, which is not used here"
     )]
     rustix::thread::unshare(flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_read_with_their_flags() {
+        let check = |line: &str, path: &str, flags: MountFlags, is_remote: bool| {
+            let expected = MountPoint {
+                path: path.into(),
+                flags,
+                is_remote,
+            };
+            assert_eq!(MountPoint::parse(line), Some(expected), "{line}");
+        };
+        check(
+            "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard",
+            "/",
+            MountFlags::RELATIME,
+            false,
+        );
+        check(
+            r"28 27 0:25 /x /mnt/a\040b\134 ro,nosuid,nodev,noexec - tmpfs t rw",
+            r"/mnt/a b\",
+            MountFlags::RDONLY
+                | MountFlags::NOSUID
+                | MountFlags::NODEV
+                | MountFlags::NOEXEC
+                | MountFlags::STRICTATIME,
+            false,
+        );
+        for kind in ["nfs4", "fuse.sshfs"] {
+            let line = format!("29 27 0:26 / /net rw,noatime - {kind} server:/ rw");
+            check(&line, "/net", MountFlags::NOATIME, true);
+        }
+        assert_eq!(MountPoint::parse("29 27"), None);
+    }
 }

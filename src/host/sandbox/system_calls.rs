@@ -149,6 +149,24 @@ const SCHEDULING: [(c_long, u8); 6] = [
     (libc::SYS_sched_setscheduler, 0),
 ];
 
+// System V IPC and POSIX message queues: memory, locks and messages that all processes of a user
+// reach by a number or a name. A namespace of its own separates them.
+const SHARED: [c_long; 13] = [
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+];
+
 // `F_SETOWN` and `F_SETOWN_EX`: choose the process that receives a descriptor's signals.
 const OWNERS: [u64; 2] = [8, 15];
 // `FIOSETOWN` and `SIOCSPGRP`: the same for `ioctl`.
@@ -225,6 +243,10 @@ pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Resul
     let (mut denied, mut unknown) = (everywhere(), unknown());
     if policy.network == Network::Off {
         network(&mut denied);
+    }
+
+    if !kernel.namespaces {
+        denied.all(&SHARED);
     }
 
     if kernel.landlock < SCOPE_ABI {

@@ -158,7 +158,7 @@ impl Supervised {
         }
 
         if let Some(policy) = &mut order.policy {
-            sandbox::hide(policy, &order.kernel).map_err(SupervisorMessage::Halfway)?;
+            sandbox::hide(policy, &mut order.kernel).map_err(SupervisorMessage::Halfway)?;
             self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Broken)?;
         }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use super::worktrees::owned_by_another;
 use super::{HealthCheck, Patient};
 use crate::change::id::CHANGES;
 use crate::git::keep::store_access::{self, ReadExtent};
@@ -38,6 +39,9 @@ pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
         return Vec::new();
     };
+    if owned_by_another(project).is_some() {
+        return Vec::new();
+    }
     let listed = match refs::list(&project.repository, OURS) {
         Ok(listed) => listed,
         Err(error) => {

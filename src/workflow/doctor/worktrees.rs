@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use super::{HealthCheck, Patient, display_path, path_word};
 use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::worktree::{self, RecordedWorktree, legacy};
-use crate::host::file::{read_regular, read_regular_text};
+use crate::host::file::{ForeignOwner, foreign_owner, read_regular, read_regular_text};
 use crate::host::lock::{Lock, LockError};
 use crate::session::name::{SESSIONS, SessionName};
 use crate::text::counted;
@@ -35,6 +36,9 @@ pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let Ok(project) = &patient.project else {
         return check_orphans(patient, None);
     };
+    if let Some(owner) = owned_by_another(project) {
+        return vec![HealthCheck::problem("owner", owner.to_string())];
+    }
     let mut checks = worktrees(project);
     checks.extend(check_orphans(patient, Some(project)));
     checks.extend(locks(project));
@@ -42,6 +46,14 @@ pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     checks.push(pending(project));
     checks.extend(set_aside(project));
     checks
+}
+
+/// Another user's directory of TeDDy in this repository. Nothing in it can be read.
+pub(super) fn owned_by_another(project: &Project) -> Option<ForeignOwner> {
+    foreign_owner(&project.repository.teddy_dir()).filter(|_| {
+        let listed = std::fs::read_dir(project.repository.teddy_dir());
+        listed.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+    })
 }
 
 fn worktrees(project: &Project) -> Vec<HealthCheck> {

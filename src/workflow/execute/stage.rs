@@ -17,6 +17,7 @@ use crate::git::worktree::moved::{Before, keep_unstored};
 use crate::git::worktree::private::ImportedCommits;
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::file::{FileMode, Root};
+use crate::host::overlay::path_in_overlay;
 use crate::host::sandbox::Network;
 use crate::host::shell::{self, Script};
 use crate::host::supervisor::Launcher;
@@ -29,7 +30,7 @@ use crate::session::artifact::Artifacts;
 use crate::session::meta::NotCaptured;
 use crate::text::path_alias::PathAliases;
 use crate::text::resource::Artifact;
-use crate::workflow::confine;
+use crate::workflow::confine::{self, CommandDirs};
 use crate::workflow::context::lists;
 use crate::workflow::context::pages::{Pages, pages};
 use crate::workflow::context::teddy_files::MEMOS;
@@ -432,8 +433,16 @@ impl Tools for PlanTools<'_> {
         })?;
         self.surviving.extend(finished.survivors.iter().cloned());
         let policy = self.launcher.policy.as_ref();
+        let in_view = |path: &Path| match self.launcher.overlay_holder {
+            Some(holder) => path_in_overlay(holder, path),
+            None => path.to_owned(),
+        };
+        let dirs = CommandDirs {
+            worktree: &in_view(self.worktree),
+            temporary: &std::env::temp_dir(),
+        };
         let hint = policy.and_then(|policy| {
-            confine::explain_refusal(policy, finished.end.code(), &finished.output.joined())
+            confine::explain_refusal(policy, &dirs, &finished.end, &finished.output.joined())
         });
 
         Ok(Executed { finished, hint })

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::plans::{create, edit, execute, plan};
 use crate::support::overlay::{CHECKOUT, OVERLAY};
-use crate::support::{Output, TestRepo};
+use crate::support::{Output, TestRepo, skipped};
 
 /// User id of `nobody`.
 const NOBODY: u32 = 65_534;
@@ -210,7 +210,7 @@ fn run_plan_in(repo: &TestRepo, backend: &str, text: &str, faults: &str) -> Opti
 fn permissions_that_a_command_leaves_block_neither_its_result_nor_the_next_turn() {
     let script = "mkdir s; echo x > s/f; chmod 555 s; mkdir -p t/u; echo y > t/u/g; echo z > h\n\
                   mkdir -p cache/m; echo m > cache/m/n; chmod 444 cache/m/n; chmod 555 cache/m\n\
-                  echo B > dir/b.txt; chmod 000 h t/u/g t/u t dir; chmod 555 .";
+                  echo B > dir/b.txt; chmod 000 h t/u/g t/u t dir \"$XDG_CACHE_HOME\" .";
     for backend in [OVERLAY, CHECKOUT] {
         let Some(repo) = project() else { return };
         repo.write(".gitignore", "/cache/\n");
@@ -375,4 +375,71 @@ fn a_private_file_of_the_users_comes_back_private() {
     assert!(!repo.path().join("mine.txt").exists());
     repo.done(&["undo"]);
     assert_eq!(mode(&repo, "mine.txt"), 0o600);
+}
+
+#[test]
+fn another_user_of_the_repository_is_told_whose_sessions_they_are() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("only root can try two users");
+    }
+    let Some(repo) = project() else { return };
+    // Everybody can write, as a group could with `core.sharedRepository`.
+    let shared = ["", ".git", ".git/objects", ".git/refs", ".git/worktrees"];
+    for dir in shared.map(|dir| repo.path().join(dir)) {
+        if dir.exists() {
+            chmod(&dir, 0o777);
+        }
+    }
+    run_plan(&repo, &plan("First", &[create("new.txt", "x\n")])).check(0, &[]);
+
+    let other = |args: &[&str]| {
+        let home = repo.beside("other");
+        std::fs::create_dir_all(&home).unwrap();
+        std::os::unix::fs::lchown(&home, Some(NOBODY - 1), Some(NOBODY - 1)).unwrap();
+        let own = repo.teddy_command(args);
+        let mut command = repo.command("setpriv");
+        for (name, value) in own.get_envs() {
+            value.map(|value| command.env(name, value));
+        }
+        let number = (NOBODY - 1).to_string();
+        command.args(["--reuid", &number, "--regid", &number, "--clear-groups"]);
+        command
+            .arg("--")
+            .arg(own.get_program())
+            .args(own.get_args());
+        for (name, dir) in [
+            ("HOME", ""),
+            ("XDG_CONFIG_HOME", "c"),
+            ("XDG_CACHE_HOME", "k"),
+        ] {
+            command.env(name, home.join(dir));
+        }
+        command.env("GIT_CONFIG_COUNT", "1");
+        command.env("GIT_CONFIG_KEY_0", "safe.directory");
+        command.env("GIT_CONFIG_VALUE_0", "*");
+        Output::of(command.current_dir(repo.path()))
+    };
+    let owner = format!(
+        "`{}` belongs to another user (id {NOBODY}); a clone has sessions of its own",
+        repo.path().join(".git/teddy").display()
+    );
+    for args in [
+        &["new", "mine"][..],
+        &["execute", "../plan.md", "-y"],
+        &["recover"],
+        &["undo"],
+        &["gc"],
+    ] {
+        other(args).check(1, &[&owner]);
+    }
+    let checks = other(&["doctor"]);
+    assert!(checks.stdout.contains(&owner), "{checks}");
+    assert!(!checks.stdout.contains("earlier version"), "{checks}");
+
+    // The first user notices nothing of it.
+    run(&repo, &["status"])
+        .unwrap()
+        .check(0, &["as the newest turn left them"]);
+    run(&repo, &["undo"]).unwrap().check(0, &[]);
+    run(&repo, &["verify"]).unwrap().check(0, &[]);
 }

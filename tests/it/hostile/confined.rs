@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use teddy::host::sandbox::{Availability, availability};
 use teddy::host::shell::Script;
 
-use super::ground::{Ground, plan, run, words};
+use super::ground::{Ground, everything_works, plan, run, words};
 
 /// Files below the home directory with keys, credentials, shell history and the memory of agents.
 const KEYS: &str = "
@@ -358,6 +358,159 @@ fn sandbox_shared_memory_of_others_is_out_of_reach() {
         assert_eq!(std::fs::read(file.path()).unwrap(), b"secret");
         assert!(!PathBuf::from(format!("{path}.new")).exists());
     }
+}
+
+/// Memory, locks and a queue that all processes of a user reach by a number or a name, in Python.
+/// Started with `make`, creates them.
+const SHARED_BY_NUMBER: &str = r#"
+import ctypes, os, platform, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+number, name, does_make = int(sys.argv[1]), sys.argv[2].encode(), 'make' in sys.argv
+flags = 0o1600 if does_make else 0
+OPEN, UNLINK = {'x86_64': (240, 241), 'aarch64': (180, 181)}[platform.machine()]
+memory = libc.shmget(number, 4096, flags)
+locks = libc.semget(number, 1, flags)
+messages = libc.msgget(number, flags)
+queue = libc.syscall(OPEN, name, os.O_RDWR | (os.O_CREAT if does_make else 0), 0o600, None)
+found = [memory, locks, messages, queue]
+if does_make:
+    ctypes.memmove(libc.shmat(memory, None, 0), b'secret', 6)
+elif 'remove' in sys.argv:
+    if memory != -1:
+        print(ctypes.string_at(libc.shmat(memory, None, 0), 6))
+    libc.shmctl(memory, 0, None), libc.semctl(locks, 0, 0), libc.msgctl(messages, 0, None)
+    libc.syscall(UNLINK, name)
+print('found', sum(one != -1 for one in found))
+"#;
+
+#[test]
+fn sandbox_memory_and_queues_with_a_number_are_out_of_reach() {
+    if !is_there("python3") {
+        return;
+    }
+    let number = std::process::id().to_string();
+    let name = format!("teddy-{number}");
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let memory = memory.path().to_str().unwrap();
+    let from_outside = |ground: &Ground, act: &str| {
+        let mut command = ground.repo.command("python3");
+        let output = command.args(["-c", SHARED_BY_NUMBER, &number, &name, act]);
+        words(&output.output().unwrap())
+    };
+    for kernel in [
+        &[][..],
+        // Nothing is private there: a mount would cover the command's own directory.
+        &[("TMPDIR", memory)],
+        &[("FAILPOINTS", "no-namespaces=return")],
+        &[("FAILPOINTS", "namespaces-halfway=return")],
+    ] {
+        let ground = Ground::new();
+        assert_eq!(from_outside(&ground, "make"), "found 4\n");
+        let command = format!(
+            "cat > try.py <<'END'{SHARED_BY_NUMBER}END\npython3 try.py {number} {name} remove"
+        );
+        let (code, said) = execute(&ground, &command, kernel);
+        let left = from_outside(&ground, "");
+        from_outside(&ground, "remove");
+        assert_eq!(code, Some(0), "{kernel:?}: {said}");
+        assert_eq!(left, "found 4\n", "{kernel:?}: {said}");
+        assert!(said.contains("│ found 0"), "{kernel:?}: {said}");
+        assert!(!said.contains("│ b'secret'"), "{kernel:?}: {said}");
+    }
+}
+
+/// Changes permissions, owner, times and attributes of whatever the arguments name.
+const CHANGES: &str = r#"
+import os, sys
+for path in sys.argv[1:]:
+    for change in (
+        lambda: os.utime(path, (1, 1)),
+        lambda: os.setxattr(path, 'user.evil', b'x'),
+        lambda: os.chown(path, os.getuid(), os.getgid()),
+        lambda: os.chmod(path, 0),
+    ):
+        try:
+            change()
+            print('chan' + 'ged', path)
+        except OSError:
+            pass
+print('tried all')
+"#;
+
+#[test]
+fn sandbox_permissions_and_times_of_the_users_files_stay() {
+    if !is_there("python3") || !are_namespaces_possible() {
+        return;
+    }
+    for backend in ["overlay", "checkout"] {
+        let ground = Ground::new();
+        let setting = ["-c", &format!("worktree.backend={backend}")];
+        // Makes the directories that the next command tries to change.
+        let first = ground.execute_with(plan(&run("true")), &setting);
+        assert_eq!(first.code, 0, "{backend}: {}", first.words);
+        in_home(&ground, "mine", "mine");
+        let git = ground.repo.path().join(".git");
+        let home = ground.repo.beside("home");
+        let tops = [home.join(".cache/teddy"), git.clone()];
+        let mut paths: Vec<PathBuf> = tops.iter().flat_map(|top| dirs_below(top)).collect();
+        paths.extend([
+            home.clone(),
+            home.join("mine"),
+            ground.outside().join("canary"),
+        ]);
+        paths.extend([ground.repo.path(), ground.repo.path().join("a.txt")]);
+        paths.extend(["lock", "locks/s/lock"].map(|name| git.join("teddy").join(name)));
+        let paths: Vec<_> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+
+        let attack = format!(
+            "cat > \"$TMPDIR/try.py\" <<'END'{CHANGES}END\npython3 \"$TMPDIR/try.py\" {}",
+            paths.join(" ")
+        );
+        let tried = ground.execute_with(plan(&run(&attack)), &setting);
+        let report = ground.ok(&["show"]);
+        assert_eq!(tried.code, 0, "{backend}: {}", tried.words);
+        assert!(report.contains("tried all"), "{backend}: {report}");
+        // A command can change its own worktree and caches, which have other names in the report.
+        let changed = report.lines().filter(|line| line.contains("changed /"));
+        assert_eq!(changed.collect::<Vec<_>>(), [""; 0], "{backend}");
+        everything_works(&ground, backend);
+    }
+}
+
+/// All directories in a directory, and itself. Leaves out what commands see as their own.
+fn dirs_below(top: &std::path::Path) -> Vec<PathBuf> {
+    let mut found = vec![top.to_owned()];
+    let mut at = 0;
+    while at < found.len() {
+        let entries = std::fs::read_dir(&found[at]).unwrap().map(Result::unwrap);
+        let dirs = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+        let dirs: Vec<PathBuf> = dirs.map(|entry| entry.path()).collect();
+        found.extend(dirs);
+        at += 1;
+    }
+    found
+}
+
+/// Prints why the test is skipped if the kernel gives this user no namespaces.
+#[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
+fn are_namespaces_possible() -> bool {
+    let kind = if rustix::process::geteuid().is_root() {
+        "-m"
+    } else {
+        "-Um"
+    };
+    let tried = std::process::Command::new("unshare")
+        .args([kind, "true"])
+        .output();
+    let possible = tried.is_ok_and(|output| output.status.success());
+    if !possible {
+        crate::support::skipped("namespaces are not possible here");
+    }
+    possible
 }
 
 #[test]

@@ -515,3 +515,146 @@ fn what_is_in_a_folder_that_the_user_closed_is_seen_by_no_command() {
     assert_eq!(out.code, 0, "{out}");
     assert_eq!(repo.read("seen"), "hidden\n", "{out}");
 }
+
+/// Options of `unshare` with which this user can mount.
+fn mounts() -> &'static str {
+    match rustix::process::geteuid().is_root() {
+        true => "-m",
+        false => "-Urm",
+    }
+}
+
+/// Runs a plan whose command runs a program of the project and one of its own, and commits.
+const USUAL: &str = "./run.sh && echo '#!/bin/sh' > \"$TMPDIR/t\" && chmod +x \"$TMPDIR/t\" && \"$TMPDIR/t\" && \
+    echo n >> src/a.txt && git commit -qam own && git log --format=%s -1";
+
+#[test]
+fn a_cache_on_another_file_system_is_used_as_any_other() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && is_missing(overlays(), "no overlays here") {
+            continue;
+        }
+        let repo = project();
+        repo.git(&["update-index", "--chmod=+x", "run.sh"]);
+        repo.git(&["checkout", "-q", "run.sh"]);
+        repo.git(&["commit", "-qm", "executable"]);
+        write_plan(&repo, USUAL);
+        let script = format!(
+            "c=$HOME/.cache; mkdir -p $c; mount -t tmpfs -o mode=700,nosuid,nodev t $c || exit 77
+            for n in 1 2; do $TEDDY execute ../plan.md -y -c {backend} || exit 1; done
+            $TEDDY undo 2 && $TEDDY gc --idle-days 0 && $TEDDY redo && $TEDDY recover
+            $TEDDY execute ../plan.md -y -c {backend} && $TEDDY show @ output/01.txt && git worktree list"
+        );
+        let Some(out) = apart(&repo, mounts(), &script) else {
+            return;
+        };
+        if is_refused(&out) {
+            return;
+        }
+        out.check(0, &["own\n", "/s ", " locked\n"]);
+        assert_eq!(repo.read("src/a.txt"), "a\nn\nn\n", "{backend}: {out}");
+    }
+}
+
+#[test]
+fn a_cache_that_runs_no_programs_is_named_where_commands_need_them() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && is_missing(overlays(), "no overlays here") {
+            continue;
+        }
+        let repo = project();
+        repo.put(
+            "../edit.md",
+            plan("Try", &[execute("echo n > n.txt; sh run.sh")]),
+        );
+        repo.put(
+            "../plan.md",
+            plan("Try", &[execute("chmod +x run.sh; ./run.sh")]),
+        );
+        let tool = "printf '#!/bin/sh\\n' > $TMPDIR/t; chmod +x $TMPDIR/t; $TMPDIR/t";
+        repo.put("../tool.md", plan("Try", &[execute(tool)]));
+        let script = format!(
+            "c=$HOME/.cache; t=$(dirname $PWD)/t; mkdir -p $c $t
+            for d in $c $t; do mount -t tmpfs -o noexec,nosuid,nodev t $d || exit 77; done
+            run='$TEDDY execute -y -c {backend}'
+            eval $run ../edit.md; echo files $?; eval $run ../plan.md; echo program $?
+            TMPDIR=$t; export TMPDIR; eval $run ../tool.md; echo tool $?"
+        );
+        let Some(out) = apart(&repo, mounts(), &script) else {
+            return;
+        };
+        if is_refused(&out) {
+            return;
+        }
+        // In an overlay, the options of the mount above it count, and that one runs programs.
+        let (code, place) = match backend {
+            OVERLAY => (
+                "program 0",
+                "`$TMPDIR` is on a file system that runs no programs",
+            ),
+            _ => (
+                "program 1",
+                "the worktree is on a file system that runs no programs",
+            ),
+        };
+        out.check(0, &["files 0", code, "tool 1", place]);
+        let wrong = "the sandbox lets commands write";
+        assert!(!out.stderr.contains(wrong), "{backend}: {out}");
+        assert_eq!(repo.read("n.txt"), "n\n");
+    }
+}
+
+#[test]
+fn a_container_without_namespaces_and_with_a_read_only_root_runs_commands() {
+    let repo = project();
+    write_plan(
+        &repo,
+        "echo n > n.txt; echo t > \"$TMPDIR/t\"; cat src/a.txt; ls -a",
+    );
+    // All that can be written is the project, the home directory and a temporary directory.
+    let script = "d=$(dirname $PWD); cd /; mount --bind $d $d && mkdir -p $d/t && \
+        mount -t tmpfs t $d/t && mount -o remount,bind,ro / || exit 77
+        for kind in mnt ipc user; do echo 0 > /proc/sys/user/max_${kind}_namespaces || exit 77; done
+        export TMPDIR=$d/t; cd $d/repo
+        $TEDDY -v execute ../plan.md -y && $TEDDY undo && $TEDDY redo && $TEDDY gc && $TEDDY doctor";
+    let Some(out) = apart(&repo, "-Urm", script) else {
+        return;
+    };
+    if is_refused(&out) {
+        return;
+    }
+    let copied = "Commands run in a copy of your files (no namespace of mounts)";
+    out.check(0, &[copied, "sandboxed, no network"]);
+    assert_eq!(repo.read("n.txt"), "n\n");
+    let said = repo.done(&["show", "1", "output/01.txt"]);
+    assert!(
+        said.starts_with("a\n") && !said.contains("target"),
+        "{said}"
+    );
+}
+
+#[test]
+fn root_of_a_container_without_capabilities_runs_commands() {
+    if is_missing(
+        rustix::process::geteuid().is_root(),
+        "only root can try root",
+    ) {
+        return;
+    }
+    let repo = project();
+    write_plan(&repo, "echo n > n.txt; cat src/a.txt");
+    let set = "-sys_admin,-sys_ptrace,-sys_resource,-mknod,-net_admin";
+    let mut command = repo.command("setpriv");
+    command.args(["--bounding-set", set, "--inh-caps", set, "--"]);
+    command.arg(env!("CARGO_BIN_EXE_teddy"));
+    command
+        .args(["-v", "execute", "../plan.md", "-y"])
+        .current_dir(repo.path());
+    let out = Output::of(&mut command);
+    if is_missing(!matches!(out.code, 126 | 127), "there is no `setpriv` here") {
+        return;
+    }
+    let copied = "Commands run in a copy of your files (no namespace of mounts)";
+    out.check(0, &[copied, "sandboxed, no network"]);
+    assert_eq!(repo.read("n.txt"), "n\n");
+}
