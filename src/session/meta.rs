@@ -496,6 +496,9 @@ pub struct Recorded {
     /// Exit code of the program that did the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// What a reader has to know about the changes, such as an interruption.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A landing.
