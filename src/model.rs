@@ -304,6 +304,16 @@ impl ModelAnswer {
 }
 
 impl TokenUsage {
+    /// The tokens since an earlier count. `None` if one of the numbers is smaller than before.
+    pub fn since(self, before: TokenUsage) -> Option<TokenUsage> {
+        Some(TokenUsage {
+            input: self.input.checked_sub(before.input)?,
+            output: self.output.checked_sub(before.output)?,
+            cached: self.cached.checked_sub(before.cached)?,
+            cache_written: self.cache_written.checked_sub(before.cache_written)?,
+        })
+    }
+
     /// `false` if the model didn't report its usage.
     pub fn is_known(&self) -> bool {
         self.input > 0 || self.output > 0

@@ -14,7 +14,8 @@ use crate::text::sanitize::sanitize_block;
 use crate::ui::style::{Tone, block};
 use crate::workflow::hooks;
 use crate::workflow::hooks::hook_file::EntryState;
-use crate::workflow::hooks::hook_file::{HookChange, HookFile, HookScope};
+use crate::workflow::hooks::hook_file::{HookChange, HookFile, HookForm};
+use crate::workflow::hooks::take::begin_notify;
 use crate::workflow::hooks::{HookedAgent, hooks_dir};
 
 /// Let an agent that you drive yourself tell each prompt, so that it becomes a turn
@@ -25,7 +26,7 @@ use crate::workflow::hooks::{HookedAgent, hooks_dir};
 /// output.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy hooks install claude          in this project's .claude/settings.json\n  teddy hooks install codex --user    in ~/.codex/config.toml\n  teddy hooks remove claude\n  teddy hooks status"
+    after_help = "Examples:\n  teddy hooks install claude          in this project's .claude/settings.json\n  teddy hooks install codex --user    in ~/.codex/hooks.json\n  teddy hooks remove claude\n  teddy hooks status"
 )]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -66,6 +67,9 @@ struct HookChoice {
     /// In your own settings, for every repository
     #[arg(long, group = "scope")]
     user: bool,
+    /// Use `notify` of a Codex without hooks, which reports only the end of a prompt
+    #[arg(long, conflicts_with = "project")]
+    notify: bool,
     /// Show what would change without changing anything
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -87,12 +91,23 @@ fn parse_agent(name: &str) -> HookedAgent {
     HookedAgent::from_name(name).expect("the command line takes only agents")
 }
 
-/// Returns the agent's settings file for a scope.
-fn file(app: &App, agent: HookedAgent, scope: HookScope) -> anyhow::Result<HookFile> {
-    match scope {
-        HookScope::User => HookFile::of_user(agent, app.user_dirs()?.home.as_deref()),
-        HookScope::Project => HookFile::of_project(agent, app.project()?.repository.workdir()),
+/// Returns the settings file that a choice names.
+fn chosen_file(app: &App, choice: &HookChoice) -> anyhow::Result<HookFile> {
+    let agent = parse_agent(&choice.agent);
+    let form = match choice.notify {
+        true => HookForm::Notify,
+        false => HookForm::Events,
+    };
+    if choice.notify && agent != HookedAgent::Codex {
+        anyhow::bail!("`--notify` is for `codex` only");
     }
+    if choice.user || (agent == HookedAgent::Codex && !choice.project) {
+        return HookFile::of_user(agent, form, app.user_dirs()?.home.as_deref());
+    }
+    Ok(HookFile::of_project(
+        agent,
+        app.project()?.repository.workdir(),
+    ))
 }
 
 /// Shows a change, asks, and writes it.
@@ -101,14 +116,7 @@ fn change(
     choice: &HookChoice,
     make: fn(&HookFile) -> anyhow::Result<HookChange>,
 ) -> anyhow::Result<ExitCode> {
-    let agent = parse_agent(&choice.agent);
-    let is_user = choice.user || (agent == HookedAgent::Codex && !choice.project);
-    let scope = if is_user {
-        HookScope::User
-    } else {
-        HookScope::Project
-    };
-    let file = file(app, agent, scope)?;
+    let file = chosen_file(app, choice)?;
     let change = make(&file)?;
     let is_new = change.before != change.after;
     let report =
@@ -137,7 +145,28 @@ fn change(
 
     file.write(change, make)?;
     app.note(&format!("{confirmation} `{}`.", file.path().display()));
+    if file.state()? == EntryState::Installed {
+        installed(app, choice)?;
+    }
     finish(app, &report(true))
+}
+
+/// Prepares for the first prompt.
+fn installed(app: &App, choice: &HookChoice) -> anyhow::Result<()> {
+    if choice.notify {
+        // Codex reports only the end of a prompt, so the state before the first one is recorded now.
+        let Ok(project) = app.open() else {
+            return Ok(());
+        };
+        let mut user = app.user(&project, true);
+        return begin_notify(&project, user.as_mut());
+    }
+    if parse_agent(&choice.agent) == HookedAgent::Codex {
+        app.note(
+            "Codex runs new hooks only when you trust them: start `codex` and enter `/hooks`.",
+        );
+    }
+    Ok(())
 }
 
 fn finish(app: &App, report: &serde_json::Value) -> anyhow::Result<ExitCode> {
@@ -161,12 +190,13 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
     let mut rows = Vec::new();
     let agents = HookedAgent::ALL.into_iter();
     for agent in agents.filter(|agent| only.is_none_or(|only| only == agent.name())) {
-        let own = HookFile::of_user(agent, app.user_dirs()?.home.as_deref());
+        let home = app.user_dirs()?.home;
+        let own = HookFile::of_user(agent, HookForm::Events, home.as_deref());
         let project = project.as_ref().map(|project| project.repository.workdir());
-        let shared = project.map(|dir| HookFile::of_project(agent, dir));
-        // Codex has no hooks per project.
-        let shared = shared.filter(|_| agent != HookedAgent::Codex);
-        for (scope, file) in [("project", shared), ("user", Some(own))] {
+        let shared = project.map(|dir| Ok(HookFile::of_project(agent, dir)));
+        let notify = (agent == HookedAgent::Codex)
+            .then(|| HookFile::of_user(agent, HookForm::Notify, home.as_deref()));
+        for (scope, file) in [("project", shared), ("user", Some(own)), ("notify", notify)] {
             let Some(file) = file else { continue };
             let (path, state) = match file {
                 Ok(file) => (Some(file.path()), file.state()),
@@ -196,7 +226,7 @@ fn status(app: &App, only: Option<&str>) -> anyhow::Result<ExitCode> {
 #[derive(serde::Serialize)]
 struct HookRow {
     agent: &'static str,
-    /// `project` or `user`.
+    /// `project` or `user`; `notify` for the user's `notify` of Codex.
     scope: &'static str,
     file: Option<PathBuf>,
     /// `installed`, `partial`, `absent`, `foreign` or `unreadable`.

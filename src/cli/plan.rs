@@ -141,7 +141,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     planned
         .model
         .iter()
-        .filter(|used| used.tokens().is_some())
+        .filter(|used| used.tokens().is_some() || used.cost.is_some())
         .for_each(|used| app.note(&usage(used)));
     if planned.diagnostics.is_empty() {
         app.note(&format!(
@@ -186,12 +186,15 @@ fn usage(used: &ModelUse) -> String {
         || "; no price is known".to_owned(),
         |cost| format!(", ${cost:.4}"),
     );
-    format!(
-        "{}: {} tokens in{cached}, {} out{cost}",
-        used.asked,
-        number(used.tokens_in),
-        number(used.tokens_out)
-    )
+    let tokens = match used.tokens() {
+        Some((read, written)) => format!(
+            "{} tokens in{cached}, {} out",
+            number(read),
+            number(written)
+        ),
+        None => "unknown tokens".to_owned(),
+    };
+    format!("{}: {tokens}{cost}", used.asked)
 }
 
 pub(super) fn json(planned: &WaitingPlan) -> serde_json::Value {

@@ -48,6 +48,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         },
         transcript: read_transcript(app, args.transcript.as_deref())?,
         allow_empty: args.allow_empty,
+        ..RecordOptions::default()
     };
 
     let mut user = app.user(&project, true);

@@ -74,6 +74,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             },
             transcript,
             allow_empty: args.allow_empty,
+            ..RecordOptions::default()
         };
         let result = record_since(&project, before, &options, user.as_mut())?;
         Ok(RecordResult { started, ..result })

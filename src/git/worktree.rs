@@ -44,6 +44,7 @@ use anyhow::Context;
 use self::progress::ProgressWatch;
 use self::record::WorktreeRecord;
 use self::root::{WorktreeRoot, is_plain};
+use super::During as _;
 use super::repository::Repository;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::worktree::layer::LayerIndex;
@@ -178,6 +179,17 @@ pub fn session_worktrees(repository: &Repository) -> Vec<RecordedWorktree> {
     };
     let sessions = record::recorded_worktrees(repository).into_iter();
     sessions.filter_map(listed).collect()
+}
+
+/// Returns the directories of all checkouts of the repository that exist: the main one and the linked
+/// ones.
+pub fn linked_checkouts(repository: &Repository) -> anyhow::Result<Vec<PathBuf>> {
+    let main = repository.gix.main_repo().ok();
+    let main = main.and_then(|main| Some(main.workdir()?.to_owned()));
+    let linked = repository.gix.worktrees().during("listing worktrees")?;
+    let linked = linked.iter().filter_map(|proxy| proxy.base().ok());
+    let dirs = main.into_iter().chain(linked);
+    Ok(dirs.filter_map(|dir| dir.canonicalize().ok()).collect())
 }
 
 /// Returns the directories that contain worktrees: `current`, those in the records, which an earlier

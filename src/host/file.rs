@@ -85,6 +85,8 @@ pub struct FileInfo {
     pub links: u64,
     /// Permission bits, without setuid, setgid and sticky.
     pub permissions: u32,
+    /// Modification time, in nanoseconds since 1970.
+    pub modified: i64,
 }
 
 impl Root {
@@ -99,8 +101,15 @@ impl Root {
         Ok(self.entry(path)?.map(|entry| entry.kind))
     }
 
-    /// Returns the type and attributes of a file, or `None` if it does not exist.
+    /// Returns the type and attributes of a file, or `None` if it does not exist. The empty path is
+    /// the directory itself.
     pub fn entry(&self, path: &Path) -> io::Result<Option<FileInfo>> {
+        if path.as_os_str().is_empty() {
+            let stat = rustix::fs::fstat(&self.dir);
+            return stat
+                .map(|stat| Some(FileInfo::from(&stat)))
+                .map_err(|e| self.fail("look at", path, e));
+        }
         match self.stat(path) {
             Ok(stat) => Ok(Some(FileInfo::from(&stat))),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
@@ -230,6 +239,9 @@ impl From<&Stat> for FileInfo {
             size: stat.st_size as u64,
             links: stat.st_nlink as u64,
             permissions,
+            modified: (stat.st_mtime as i64)
+                .saturating_mul(1_000_000_000)
+                .saturating_add(stat.st_mtime_nsec as i64),
         }
     }
 }

@@ -73,13 +73,77 @@ pub struct AgentTask<'a> {
     pub variables: Vec<(String, String)>,
     /// The conversation to resume. Without one, or if it can't be resumed, the agent starts a new
     /// one.
-    pub conversation: Option<String>,
+    pub conversation: Option<EarlierConversation>,
     /// Replaces `text` if the conversation resumes: the fate of its last changes, and the message.
     pub further: Option<&'a str>,
     /// Limits for this call.
     pub limits: AgentLimits,
     /// `true` if a sandbox confines the agent, so that its own questions can be switched off.
     pub is_confined: bool,
+}
+
+/// A conversation that can be resumed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EarlierConversation {
+    /// The agent's id of it.
+    pub id: String,
+    /// What the agent reported last.
+    pub totals: ConversationTotals,
+}
+
+/// Usage of a whole conversation, as its agent reports it. `None` if it doesn't.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ConversationTotals {
+    /// Token counts.
+    pub usage: Option<TokenUsage>,
+    /// Cost in US dollars.
+    pub cost: Option<f64>,
+}
+
+/// What a reported number covers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UsageScope {
+    /// The call.
+    #[default]
+    Call,
+    /// Only the last step of the call.
+    LastStep,
+    /// All calls of the conversation.
+    Conversation,
+}
+
+impl UsageScope {
+    /// Cost of this call. `earlier` is `None` in a new conversation.
+    fn cost(self, reported: Option<f64>, earlier: Option<&ConversationTotals>) -> Option<f64> {
+        let reported = reported?;
+        match (self, earlier) {
+            (UsageScope::LastStep, _) => None,
+            (UsageScope::Call, _) | (UsageScope::Conversation, None) => Some(reported),
+            (UsageScope::Conversation, Some(earlier)) => {
+                let difference = reported - earlier.cost?;
+                // A smaller total means that the agent began to count anew.
+                Some(if difference < 0.0 {
+                    reported
+                } else {
+                    difference
+                })
+            }
+        }
+    }
+
+    /// Tokens of this call. All zero if they are unknown.
+    fn usage(self, reported: TokenUsage, earlier: Option<&ConversationTotals>) -> TokenUsage {
+        match (self, earlier) {
+            (UsageScope::LastStep, _) => TokenUsage::default(),
+            (UsageScope::Call, _) | (UsageScope::Conversation, None) => reported,
+            (UsageScope::Conversation, Some(earlier)) => {
+                let Some(before) = earlier.usage else {
+                    return TokenUsage::default();
+                };
+                reported.since(before).unwrap_or(reported)
+            }
+        }
+    }
 }
 
 impl AgentTask<'_> {
@@ -245,6 +309,8 @@ pub struct AgentResult {
     pub usage: TokenUsage,
     /// Cost in US dollars. `None` if the agent doesn't report it.
     pub cost: Option<f64>,
+    /// Usage of the whole conversation.
+    pub totals: ConversationTotals,
     /// Reason for the end.
     pub stop: StopReason,
     /// Contents of `transcript.jsonl`.
@@ -282,5 +348,48 @@ impl From<ModelError> for Box<AgentFailure> {
     fn from(error: ModelError) -> Box<AgentFailure> {
         let work = AgentResult::default();
         Box::new(AgentFailure { error, work })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn totals(cost: Option<f64>, input: u64) -> ConversationTotals {
+        let usage = TokenUsage {
+            input,
+            ..TokenUsage::default()
+        };
+        ConversationTotals {
+            usage: usage.is_known().then_some(usage),
+            cost,
+        }
+    }
+
+    #[track_caller]
+    fn check(
+        scope: UsageScope,
+        earlier: Option<&ConversationTotals>,
+        expected: (Option<f64>, u64),
+    ) {
+        let reported = totals(Some(0.75), 300);
+        let cost = scope.cost(reported.cost, earlier);
+        let usage = scope.usage(reported.usage.unwrap_or_default(), earlier);
+        assert_eq!((cost, usage.input), expected);
+    }
+
+    #[test]
+    fn usage_is_that_of_the_call() {
+        let earlier = totals(Some(0.5), 200);
+        check(UsageScope::Call, Some(&earlier), (Some(0.75), 300));
+        check(UsageScope::LastStep, None, (None, 0));
+        check(UsageScope::Conversation, None, (Some(0.75), 300));
+        check(UsageScope::Conversation, Some(&earlier), (Some(0.25), 100));
+        // Unknown stays unknown.
+        check(UsageScope::Conversation, Some(&totals(None, 0)), (None, 0));
+        // The agent counts anew.
+        let more = totals(Some(1.0), 400);
+        check(UsageScope::Conversation, Some(&more), (Some(0.75), 300));
+        assert_eq!(UsageScope::Call.cost(None, None), None);
     }
 }

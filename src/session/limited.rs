@@ -89,6 +89,12 @@ pub fn dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>
     Ok(amount.filter(|dollars| (0.0..=MOST_DOLLARS).contains(dollars)))
 }
 
+/// Deserializes a number of tokens that can be unknown, clamped to a maximum.
+pub fn known_tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let known = Option::<u64>::deserialize(deserializer)?;
+    Ok(known.map(|tokens| tokens.min(MOST_TOKENS)))
+}
+
 /// Deserializes a number of tokens, clamped to a maximum.
 pub fn tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     u64::deserialize(deserializer).map(|tokens| tokens.min(MOST_TOKENS))

@@ -257,26 +257,28 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl ModelUse {
-    /// Returns the tokens read and written. `None` if the model did not report them, as programs
-    /// don't.
+    /// Returns the tokens read and written, if both are known.
     pub fn tokens(&self) -> Option<(u64, u64)> {
-        // A cost implies known tokens. A turn that runs again has neither.
-        let is_known = self.cost.is_some() || self.tokens_in > 0 || self.tokens_out > 0;
-        is_known.then_some((self.tokens_in, self.tokens_out))
+        self.tokens_in.zip(self.tokens_out)
     }
 
     /// Adds a later exchange of the same turn: sums the usage, and keeps the names of the later
     /// one.
     #[must_use]
     pub fn then(self, next: ModelUse) -> ModelUse {
+        // A sum with an unknown part is unknown.
+        let sum = |before: Option<u64>, after: Option<u64>| {
+            before
+                .zip(after)
+                .map(|(before, after)| before.saturating_add(after))
+        };
         ModelUse {
-            tokens_in: self.tokens_in.saturating_add(next.tokens_in),
-            tokens_out: self.tokens_out.saturating_add(next.tokens_out),
+            tokens_in: sum(self.tokens_in, next.tokens_in),
+            tokens_out: sum(self.tokens_out, next.tokens_out),
             tokens_cached: self.tokens_cached.saturating_add(next.tokens_cached),
             tokens_cache_written: self
                 .tokens_cache_written
                 .saturating_add(next.tokens_cache_written),
-            // A sum with an unknown part is unknown.
             cost: self
                 .cost
                 .zip(next.cost)
@@ -390,7 +392,7 @@ pub fn write(value: &impl Serialize) -> String {
 }
 
 /// The program of an acting model, as it identifies itself, and how to resume its conversation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Acted {
     /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -407,6 +409,33 @@ pub struct Acted {
     /// `true` if it resumed the conversation of the previous turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
+    /// Dollars that the whole conversation has cost, if the program reports them.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limited::dollars"
+    )]
+    pub total_cost: Option<f64>,
+    /// Tokens of the whole conversation, if the program reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<TotalTokens>,
+}
+
+/// Tokens of a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TotalTokens {
+    /// Input tokens.
+    #[serde(deserialize_with = "limited::tokens")]
+    pub input: u64,
+    /// Output tokens.
+    #[serde(deserialize_with = "limited::tokens")]
+    pub output: u64,
+    /// Input tokens that were read from a cache.
+    #[serde(deserialize_with = "limited::tokens")]
+    pub cached: u64,
+    /// Input tokens that were written to a cache.
+    #[serde(deserialize_with = "limited::tokens")]
+    pub cache_written: u64,
 }
 
 /// A model and its usage.
@@ -416,12 +445,12 @@ pub struct ModelUse {
     pub asked: String,
     /// The model that answered, as it identifies itself.
     pub answered: String,
-    /// Input tokens.
-    #[serde(deserialize_with = "limited::tokens")]
-    pub tokens_in: u64,
+    /// Input tokens. `None` if the model did not report them, as programs don't.
+    #[serde(default, deserialize_with = "limited::known_tokens")]
+    pub tokens_in: Option<u64>,
     /// Output tokens.
-    #[serde(deserialize_with = "limited::tokens")]
-    pub tokens_out: u64,
+    #[serde(default, deserialize_with = "limited::known_tokens")]
+    pub tokens_out: Option<u64>,
     /// Input tokens that were read from the provider's cache.
     #[serde(default, deserialize_with = "limited::tokens")]
     pub tokens_cached: u64,
@@ -496,6 +525,9 @@ pub struct Recorded {
     /// Exit code of the program that did the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// What a reader has to know about the changes, such as an interruption.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A landing.

@@ -218,10 +218,68 @@ impl JsonNode {
 }
 
 fn parse(text: &str) -> Option<JsonNode> {
+    let plain = without_comments(text);
     // Validates syntax and depth; the scanner only finds positions.
-    serde_json::from_str::<Value>(text).ok()?;
-    let mut scanner = JsonScanner { text, at: 0 };
+    serde_json::from_str::<Value>(&plain).ok()?;
+    let mut scanner = JsonScanner {
+        text: &plain,
+        at: 0,
+    };
     scanner.value()
+}
+
+/// Returns a JSON text with spaces in place of comments and of commas behind a last element, which
+/// agents accept in their settings. Every other byte keeps its position.
+pub fn without_comments(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let (mut at, mut comma) = (0, None);
+    while at < bytes.len() {
+        let end = match &bytes[at..] {
+            [b'"', ..] => end_of_string(&bytes, at),
+            [b'/', b'/', ..] => blank(&mut bytes, at, b"\n"),
+            [b'/', b'*', ..] => blank(&mut bytes, at, b"*/"),
+            [b'}' | b']', ..] => {
+                if let Some(comma) = comma {
+                    bytes[comma] = b' ';
+                }
+                at + 1
+            }
+            _ => at + 1,
+        };
+        match bytes[at] {
+            b',' => comma = Some(at),
+            byte if byte.is_ascii_whitespace() => {}
+            _ => comma = None,
+        }
+        at = end;
+    }
+    String::from_utf8(bytes).expect("whole characters became spaces")
+}
+
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+/// Replaces a comment by spaces and returns its end. Line ends stay.
+fn blank(bytes: &mut [u8], start: usize, end: &[u8]) -> usize {
+    let inside = bytes.get(start + 2..).unwrap_or_default();
+    let found = inside.windows(end.len()).position(|window| window == end);
+    let stop = match found {
+        Some(at) => start + 2 + at + end.len(),
+        None if end == b"\n" => bytes.len(),
+        // An open comment is an error, which the parser reports.
+        None => return start + 2,
+    };
+    for byte in &mut bytes[start..stop] {
+        if !matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    stop
 }
 
 // Expects valid JSON.
@@ -362,8 +420,9 @@ mod tests {
         let add = |text: &str| push(text, &["hooks", "Stop"], &json!(1));
         for text in [
             "{",
-            "// a\n{}",
             "[]",
+            "// a",
+            "{} /* a",
             "{\"hooks\": 1}",
             "{\"hooks\": {\"Stop\": {}}}",
         ] {
@@ -372,6 +431,18 @@ mod tests {
         assert_eq!(remove("{\"a\": [1]}", &["a"], 1), None);
         assert_eq!(remove("{\"a\": {}}", &["a"], 0), None);
         assert_eq!(remove("{\"a\": [1]}", &["a"], 0).unwrap(), "{}");
+    }
+
+    #[test]
+    fn comments_are_blanked_and_strings_are_not() {
+        let check = |text: &str, expected: &str| assert_eq!(without_comments(text), expected);
+        check("{} // é\r\n", "{}      \r\n");
+        check("{\"a\": \"//\\\"/*\"}", "{\"a\": \"//\\\"/*\"}");
+        check("[1, /* 2,\n */]", "[1       \n   ]");
+        check("[1, 2]", "[1, 2]");
+        check("\"a", "\"a");
+        check("/*", "/*");
+        check("/", "/");
     }
 
     #[test]

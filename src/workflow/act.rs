@@ -17,14 +17,15 @@ use crate::host::interrupt;
 use crate::host::supervisor::Launcher;
 use crate::model::acting::transcript::render_transcript;
 use crate::model::acting::{
-    ActingModel, AgentFailure, AgentHost, AgentProgress, AgentResult, AgentTask, PermissionAnswer,
-    PermissionDecision, PermissionGiver, PermissionQuestion,
+    ActingModel, AgentFailure, AgentHost, AgentProgress, AgentResult, AgentTask,
+    ConversationTotals, EarlierConversation, PermissionAnswer, PermissionDecision, PermissionGiver,
+    PermissionQuestion,
 };
 use crate::model::prompt::ACTING;
-use crate::model::{Finish, ModelAnswer, ModelError, ModelRequest};
+use crate::model::{Finish, ModelAnswer, ModelError, ModelRequest, TokenUsage};
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
-use crate::session::meta::{Acted, Status};
+use crate::session::meta::{Acted, Status, TotalTokens};
 use crate::session::turn::Turn;
 use crate::text::beginning;
 use crate::text::fence::fence_for;
@@ -151,7 +152,8 @@ impl WorktreeEnv<'_, '_> {
         let is_confined = launcher.policy.is_some();
         let policy = launcher.policy.as_ref();
         let variables = policy.map(|policy| confine::cache_variables(self.project, policy));
-        let conversation = EarlierTalk::of(self.tip, model.name(), &worktree.path);
+        let conversation = EarlierTalk::of(self, model.name(), &worktree.path)
+            .map_err(|error| self.trouble(error))?;
         let further = conversation.as_ref().map(|it| it.further(self, request));
         let further = further.transpose().map_err(|error| self.trouble(error))?;
         let text = first(request);
@@ -162,7 +164,7 @@ impl WorktreeEnv<'_, '_> {
             dir: &worktree.path,
             launcher,
             variables: variables.unwrap_or_default(),
-            conversation: conversation.map(|conversation| conversation.id),
+            conversation: conversation.map(|conversation| conversation.0),
             further: further.as_deref(),
             limits: model.limits(),
             is_confined,
@@ -215,6 +217,8 @@ impl WorktreeEnv<'_, '_> {
                 .then(|| name_of(&worktree.path)),
             conversation: result.conversation.clone(),
             resumed: result.resumed,
+            total_cost: result.totals.cost,
+            total_tokens: result.totals.usage.map(total_tokens),
         });
     }
 
@@ -227,7 +231,13 @@ impl WorktreeEnv<'_, '_> {
         let mut record = self.record.borrow_mut();
         record.lost = budget.used(failure.work.usage, failure.work.cost);
         record.transcript = failure.work.transcript;
-        record.acted = Some(Acted::default());
+        // The conversation is not resumed after a failure, but its cost goes on.
+        record.acted = Some(Acted {
+            conversation: failure.work.conversation,
+            total_cost: failure.work.totals.cost,
+            total_tokens: failure.work.totals.usage.map(total_tokens),
+            ..Acted::default()
+        });
         if exceeded {
             return ModelError::BudgetExceeded {
                 budget: budget.remaining,
@@ -294,21 +304,56 @@ const MAX_EARLIER_REPORT: usize = 64 << 10;
 
 const MAX_NAMED_FILES: usize = 100;
 
-struct EarlierTalk {
-    /// Conversation id assigned by the program.
-    pub id: String,
+struct EarlierTalk(EarlierConversation);
+
+fn total_tokens(usage: TokenUsage) -> TotalTokens {
+    TotalTokens {
+        input: usage.input,
+        output: usage.output,
+        cached: usage.cached,
+        cache_written: usage.cache_written,
+    }
+}
+
+fn totals_of(acted: &Acted) -> ConversationTotals {
+    ConversationTotals {
+        cost: acted.total_cost,
+        usage: acted.total_tokens.map(|total| TokenUsage {
+            input: total.input,
+            output: total.output,
+            cached: total.cached,
+            cache_written: total.cache_written,
+        }),
+    }
 }
 
 impl EarlierTalk {
     /// `None` if the previous turn used another model or worktree.
-    fn of(tip: &Turn, model: &str, worktree: &Path) -> Option<EarlierTalk> {
-        let requested = tip.meta.model.as_ref().map(|model| model.asked.as_str());
-        let acted = tip.meta.acted.as_ref()?;
-        let recorded = acted.worktree.as_deref()?;
+    fn of(
+        env: &WorktreeEnv<'_, '_>,
+        model: &str,
+        worktree: &Path,
+    ) -> anyhow::Result<Option<EarlierTalk>> {
+        let meta = &env.tip.meta;
+        let requested = meta.model.as_ref().map(|model| model.asked.as_str());
+        let Some(acted) = meta.acted.as_ref().filter(|_| requested == Some(model)) else {
+            return Ok(None);
+        };
         // Earlier versions recorded the path itself.
-        let is_here = recorded == name_of(worktree) || Some(recorded) == worktree.to_str();
-        let id = acted.conversation.clone()?;
-        (requested == Some(model) && is_here).then_some(EarlierTalk { id })
+        let recorded = acted.worktree.as_deref();
+        let is_here = recorded == Some(&name_of(worktree)) || recorded == worktree.to_str();
+        let Some(id) = acted.conversation.clone().filter(|_| is_here) else {
+            return Ok(None);
+        };
+
+        // A discarded answer to the same prompt counts, too.
+        let draft = env.project.store().draft(env.tip)?;
+        let discarded = draft
+            .meta
+            .acted
+            .filter(|it| it.conversation.as_ref() == Some(&id));
+        let totals = totals_of(discarded.as_ref().unwrap_or(acted));
+        Ok(Some(EarlierTalk(EarlierConversation { id, totals })))
     }
 
     /// The prompt for a resumed conversation: the outcome of the last changes, edits by the user

@@ -92,7 +92,7 @@ impl HookedAgent {
     /// File name of its settings.
     pub fn file(self) -> &'static str {
         match self {
-            HookedAgent::Codex => "config.toml",
+            HookedAgent::Codex => "hooks.json",
             HookedAgent::Claude | HookedAgent::Gemini => "settings.json",
         }
     }

@@ -3,12 +3,16 @@
 //! Runs nothing and changes no file. The turn is the difference between the last known state of the
 //! files, or their state when the work began, and now.
 
+pub mod attribution;
 pub mod transcript;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use anyhow::Context as _;
+
+use self::attribution::Attribution;
 use self::transcript::Transcript;
 
 use crate::git::merge::{Merged, merge_trees};
@@ -56,6 +60,8 @@ pub struct RecordOptions {
     pub transcript: Option<Transcript>,
     /// Record a turn even if no file changed.
     pub allow_empty: bool,
+    /// The changes that belong to the work.
+    pub attribution: Attribution,
 }
 
 /// Result of a recording.
@@ -78,12 +84,25 @@ pub struct RecordResult {
 }
 
 /// State of the files when the work began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordStart {
     /// Workspace commit.
     pub files: CommitId,
     /// Last publication at that time.
     pub published: Option<CommitId>,
+}
+
+impl RecordStart {
+    /// The files as they are in HEAD, for a checkout that was created during the work.
+    pub fn at_head(project: &Project) -> anyhow::Result<RecordStart> {
+        let repository = &project.repository;
+        let head = refs::head(repository)?.context("the branch has no commit")?;
+        let last = Stacks::new(repository).last()?;
+        Ok(RecordStart {
+            files: head,
+            published: last.map(|(id, _)| id),
+        })
+    }
 }
 
 /// There is nothing to record.
@@ -145,6 +164,19 @@ pub fn begin(project: &Project, user: &mut dyn User) -> anyhow::Result<RecordSta
 
     Ok(RecordStart {
         files: recorded.commit,
+        published: last.map(|(id, _)| id),
+    })
+}
+
+/// Like [`begin`], for a checkout in which no session might exist.
+pub fn begin_without_session(
+    project: &Project,
+    user: &mut dyn User,
+) -> anyhow::Result<RecordStart> {
+    let _transaction = project.enter("record", user)?;
+    let last = Stacks::new(&project.repository).last()?;
+    Ok(RecordStart {
+        files: snapshot::record_alone(&project.checkout())?,
         published: last.map(|(id, _)| id),
     })
 }
@@ -224,14 +256,19 @@ fn complete(
     options: &RecordOptions,
 ) -> anyhow::Result<RecordResult> {
     let (repository, checkout) = (&project.repository, project.checkout());
-    let recorded = transaction.record(&checkout, tip, &[])?;
+    let files = transaction.record(&checkout, tip, &[])?;
     let old = repository.commit(before)?.tree;
+    let work = RecordedWork {
+        before,
+        made: options.attribution.made(repository, old, files.tree)?,
+        files,
+    };
     let mut result = RecordResult {
         session: tip.session.to_string(),
         turn: tip.number() + 1,
         ..RecordResult::default()
     };
-    for change in diff::changes(repository, old, recorded.tree)? {
+    for change in diff::changes(repository, old, work.made)? {
         match change.new {
             _ if change.is_of_repository() => {}
             Some(_) => result.written.push(lossy(&change.path)),
@@ -239,9 +276,9 @@ fn complete(
         }
     }
 
-    result.damage = find_damage(repository, old, recorded.tree)?;
+    result.damage = find_damage(repository, old, work.made)?;
 
-    if old == recorded.tree && !options.allow_empty {
+    if old == work.made && !options.allow_empty {
         return Err(NothingToRecord {
             session: tip.session.clone(),
             turn: tip.number(),
@@ -249,10 +286,20 @@ fn complete(
         .into());
     }
 
-    let (step, files) = write_recorded_turn(project, tip, before, &recorded, options)?;
+    let (step, files) = write_recorded_turn(project, tip, &work, options)?;
     let completed = transaction.complete(&checkout, &tip.session, &step, Some(&files))?;
     result.commit = Some(completed.commit);
     Ok(result)
+}
+
+/// What was done to the user's files.
+struct RecordedWork {
+    /// The files without the work.
+    before: CommitId,
+    /// Those files with the work, and without the user's edits since.
+    made: TreeId,
+    /// The files now.
+    files: RecordedFiles,
 }
 
 /// Returns `true` if a session exists.
@@ -263,19 +310,19 @@ pub fn exists(project: &Project, session: &SessionName) -> anyhow::Result<bool> 
 fn write_recorded_turn(
     project: &Project,
     tip: &Turn,
-    before: CommitId,
-    recorded: &RecordedFiles,
+    work: &RecordedWork,
     options: &RecordOptions,
 ) -> anyhow::Result<(SessionMove, FileMove)> {
     let repository = &project.repository;
+    let (before, recorded) = (work.before, &work.files);
     let did = FileMove {
         from: repository.commit(before)?.tree,
-        to: recorded.tree,
+        to: work.made,
     };
     let lines = did.lines(repository)?;
     let title = turn_title(&options.message, &options.work, &lines);
     let mut turn = FilesTurn::begin(repository, tip, Status::Recorded, recorded)?;
-    let workspace = turn.set_files(&title, before, recorded.tree)?;
+    let workspace = turn.set_files(&title, before, work.made)?;
     let published = publish_turn(repository, tip, &workspace, Some(recorded.tree))?;
     turn.meta = Meta {
         recorded: Some(options.work.clone()),
@@ -358,6 +405,10 @@ fn render_report(title: &str, work: &Recorded, lines: &[String]) -> String {
 
     if let Some(code) = work.exit_code {
         text.push_str(&format!("- **Exit Code:** {code}\n"));
+    }
+
+    for note in &work.notes {
+        text.push_str(&format!("- **Note:** {}\n", sanitize_line(note)));
     }
 
     text.push_str("\n## Changed Files\n\n");

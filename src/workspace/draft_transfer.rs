@@ -83,6 +83,8 @@ fn transfer_behind(
     draft.meta.model = draft.meta.model.map(|model| ModelUse {
         asked: model.asked,
         answered: model.answered,
+        tokens_in: model.tokens_in.map(|_| 0),
+        tokens_out: model.tokens_out.map(|_| 0),
         cost: model.cost.map(|_| 0.0),
         ..ModelUse::default()
     });

@@ -219,6 +219,31 @@ pub(super) fn record(
     )
 }
 
+/// Records the user's files without a session. The caller holds the lock.
+pub fn record_alone(checkout: &Checkout<'_>) -> anyhow::Result<CommitId> {
+    let repository = checkout.repository;
+    let tree = snapshot(checkout, &[])?.tree;
+    let head = refs::head(repository)?;
+    if let Some(head) = head
+        && repository.commit(head)?.tree == tree
+    {
+        return Ok(head);
+    }
+
+    let commit = repository.stage_commit(&NewCommit {
+        tree,
+        parents: head.as_slice(),
+        message: "Workspace before a recording\n",
+        time: &clock::now(),
+    })?;
+    let is_kept = keep(checkout, commit, &[])?;
+    anyhow::ensure!(
+        is_kept,
+        "`git gc` removed objects while they were recorded; nothing was changed, try again"
+    );
+    Ok(commit)
+}
+
 /// Returns a reachable workspace commit with this tree: HEAD, the newest turn's, or a new one.
 pub fn commit_of(checkout: &Checkout<'_>, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
     let repository = checkout.repository;

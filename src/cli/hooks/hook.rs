@@ -2,15 +2,19 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::cli::app::App;
 use crate::cli::exit;
 use crate::git::repository::Repository;
+use crate::host::file::{make_dirs, read_regular, write_atomic};
 use crate::host::{env, process};
 use crate::workflow::hooks;
-use crate::workflow::hooks::event::{self, HookEvent};
+use crate::workflow::hooks::event::{self, HookEvent, HookTrigger};
+use crate::workflow::hooks::hook_file::THEN;
 use crate::workflow::hooks::take::take;
 use crate::workflow::hooks::{HookedAgent, hooks_dir};
 use crate::workflow::project::{Project, ProjectOptions};
@@ -19,6 +23,9 @@ use crate::workflow::project::{Project, ProjectOptions};
 const MAX_INPUT: u64 = 16 << 20;
 /// Argument with which a hook starts the recording process.
 const TAKE: &str = "take-events";
+/// This many events of tools wait for the end of their prompt.
+const MANY_TOOLS: usize = 100;
+const MAX_PATH: u64 = 8 << 10;
 
 /// Take an event from an agent (its settings call this)
 #[derive(clap::Args)]
@@ -36,47 +43,98 @@ pub(in crate::cli) struct Args {
 /// Queues the event and starts the process that records it. Never fails and prints nothing, so that
 /// the agent is not disturbed.
 pub(in crate::cli) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let words: Vec<_> = args
+        .words
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     // An agent in one of our worktrees works for us; that is recorded as a turn already.
     if !env::is_set("TEDDY_RUN") {
-        let mut values = args.words.iter().map(|word| word.to_string_lossy());
-        let result = match values.next().as_deref() {
-            Some(TAKE) => take_events(app),
-            Some(name) => queue_event(app, name, values.next().as_deref()),
-            None => Ok(()),
+        let result = match *words {
+            [] => Ok(()),
+            [TAKE] => take_events(app),
+            [name] => stdin().and_then(|payload| queue_event(app, name, &payload)),
+            [name, .., payload] => queue_event(app, name, payload),
         };
         if let Err(error) = result {
             note(app, &error);
         }
     }
 
+    if let [_, THEN, program, arguments @ ..] = &*words {
+        // The user's own `notify`, which ours replaced. It gets what the agent gave to us.
+        let mut command = process::command(program);
+        let _ = command.args(arguments).exec();
+    }
     Ok(exit::SUCCESS.into())
 }
 
 /// Queues an event.
-fn queue_event(app: &App, name: &str, payload: Option<&str>) -> anyhow::Result<()> {
+fn queue_event(app: &App, name: &str, payload: &str) -> anyhow::Result<()> {
     let Some(agent) = HookedAgent::from_name(name) else {
         anyhow::bail!("there is no hook for `{name}`");
     };
-    let text = match payload {
-        Some(payload) => payload.to_owned(),
-        None => stdin()?,
-    };
-    let Some(event) = event::parse_event(agent, &text)? else {
+    let Some(event) = event::parse_event(agent, payload)? else {
         return Ok(());
     };
 
     let here = event.folder.clone().map_or_else(|| app.dir(), Ok)?;
-    let Some(hooks) = hooks(app, &here) else {
-        return Ok(());
-    };
     let event = HookEvent {
         folder: Some(here.clone()),
         ..event
     };
-    event::enqueue(&hooks, &event)?;
+    let open_prompts = app.user_dirs()?.cache.join("hooks");
+    let open_prompt = open_prompts.join(event.conversation_file());
+    let home = read_regular(&open_prompt, MAX_PATH).ok();
+    let home = home.map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+    let home = home.filter(|dir| hooks(app, dir).is_some());
 
+    match event.moment {
+        HookTrigger::Prompt => {
+            let is_left = |home: &PathBuf| hooks(app, home) != hooks(app, &here);
+            if let Some(home) = home.filter(is_left) {
+                let interrupted = HookEvent {
+                    moment: HookTrigger::Stop,
+                    interrupted: true,
+                    home: Some(home.clone()),
+                    ..event.clone()
+                };
+                enqueue(app, &home, &interrupted)?;
+            }
+            if hooks(app, &here).is_some() {
+                make_dirs(&open_prompts)?;
+                write_atomic(&open_prompt, here.as_os_str().as_bytes())?;
+            }
+            enqueue(app, &here, &event)
+        }
+        HookTrigger::Stop | HookTrigger::Tool => {
+            let is_end = event.moment == HookTrigger::Stop;
+            let dir = home.clone().unwrap_or(here);
+            enqueue(app, &dir, &HookEvent { home, ..event })?;
+            if is_end {
+                // It does not exist if the prompt was given outside of a repository.
+                let _ = std::fs::remove_file(&open_prompt);
+            }
+            Ok(())
+        }
+        HookTrigger::Whole => enqueue(app, &here, &event),
+    }
+}
+
+/// Queues an event in the repository of a directory, if it is in one.
+fn enqueue(app: &App, dir: &Path, event: &HookEvent) -> anyhow::Result<()> {
+    let Some(hooks) = hooks(app, dir) else {
+        return Ok(());
+    };
+    let waiting = event::enqueue(&hooks, event)?;
+
+    // What a tool changed is needed only at the end.
+    if event.moment == HookTrigger::Tool && waiting < MANY_TOOLS {
+        return Ok(());
+    }
     let mut command = process::command(env::current_exe()?);
-    command.args(["hook", TAKE]).current_dir(here);
+    command.args(["hook", TAKE]).current_dir(dir);
     Ok(process::spawn_detached(&mut command)?)
 }
 
@@ -90,18 +148,21 @@ fn take_events(app: &App) -> anyhow::Result<()> {
     let Some(hooks) = hooks(app, &app.dir()?) else {
         return Ok(());
     };
-    let mut take_one = |event: &HookEvent| {
-        let dir = event.folder.clone().unwrap_or_default();
-        let mut project = Project::open(&dir, app.user_dirs()?, ProjectOptions::default())?;
-        if project
+    let open = |dir: &Path| {
+        let project = Project::open(dir, app.user_dirs()?, ProjectOptions::default())?;
+        let is_ours = project
             .repository
             .workdir()
-            .starts_with(project.worktrees())
-        {
+            .starts_with(project.worktrees());
+        Ok((!is_ours).then_some(project))
+    };
+    let mut take_one = |event: &HookEvent| {
+        let dir = event.checkout().unwrap_or(Path::new(""));
+        let Some(project) = open(dir)? else {
             return Ok(());
-        }
+        };
         let mut user = app.user(&project, true);
-        take(&mut project, event, user.as_mut())
+        take(event, &mut { open }, user.as_mut())
     };
 
     event::drain_queue(&hooks, &mut take_one)

@@ -82,13 +82,16 @@ impl AcpModel {
         self.greet(talk, agreed)?;
         let session = self.open(talk, task, agreed)?;
         self.set_mode(talk, task, &session, &agreed.conversation)?;
+        talk.work.earlier = task
+            .conversation
+            .as_ref()
+            .filter(|_| agreed.resumed)
+            .map(|earlier| earlier.totals);
         let end = match talk.prompt(&agreed.conversation, task.prompt(agreed.resumed)) {
             Err(TalkError::Failed(failure)) => return Err(self.failed(&failure, agreed).into()),
             end => end?,
         };
-        if self.agent.reports_tokens(agreed.resumed) {
-            talk.work.used(&end);
-        }
+        talk.work.used(&end);
 
         Ok(match text_at(&end, "/stopReason") {
             "end_turn" | "" => StopReason::Done,
@@ -158,7 +161,8 @@ impl AcpModel {
         task: &AgentTask<'_>,
         agreed: &mut Agreement,
     ) -> Result<Value, AcpError> {
-        if let Some(id) = task.conversation.as_deref().filter(|id| is_id(id)) {
+        let earlier = task.conversation.as_ref().map(|earlier| &*earlier.id);
+        if let Some(id) = earlier.filter(|id| is_id(id)) {
             match self.resume(talk, task, id, agreed) {
                 Ok(session) => return Ok(session),
                 Err(TalkError::Failed(failure)) => {
@@ -376,6 +380,7 @@ impl ActingModel for AcpModel {
         let mut talk = Talk::new(dialogue, host, AgentClock::new(task.limits), record);
 
         talk.asks_host = self.agent.asks_host(task.is_confined);
+        talk.work.agent = Some(&self.agent);
         let mut agreed = Agreement::default();
         let outcome = self.converse(&mut talk, task, &mut agreed);
         // The agent still runs. Ask it to stop before killing it.
@@ -398,13 +403,15 @@ fn finish(
     agreed: Agreement,
     outcome: Result<StopReason, ModelError>,
 ) -> Result<AgentResult, Box<AgentFailure>> {
+    let (usage, cost, totals) = talk.work.usage_of_call();
     let mut work = AgentResult {
         message: talk.work.message.clone(),
         conversation: Some(agreed.conversation).filter(|id| is_id(id)),
         resumed: agreed.resumed,
         agent: agreed.identity,
-        usage: talk.work.usage,
-        cost: talk.work.cost(),
+        usage,
+        cost,
+        totals,
         stop: StopReason::Cancelled,
         transcript: Vec::new(),
     };

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::preset::{self, AgentPreset};
-use super::{AgentLimits, AgentNeeds, AgentTask};
+use super::{AgentLimits, AgentNeeds, AgentTask, ConversationTotals, UsageScope};
 use crate::host::dialogue::{DialogueDir, DialogueRefusal};
 use crate::host::env;
-use crate::model::ModelError;
 use crate::model::model_env::Variable;
 use crate::model::settings::{ModelConfig, ModelKind};
+use crate::model::{ModelError, TokenUsage};
 
 const TOTAL: Duration = Duration::from_secs(3600);
 /// Default idle limit for agents that speak the protocol.
@@ -39,6 +39,7 @@ pub(super) struct AgentSettings {
     unconfined_mode: Option<String>,
     /// `true` if the configuration names the mode.
     has_mode: bool,
+    kind: ModelKind,
     preset: Option<&'static AgentPreset>,
 }
 
@@ -89,6 +90,7 @@ impl AgentSettings {
             limits: limits(settings),
             resumes: preset.is_none_or(|preset| preset.resumes),
             has_mode: settings.acting.mode.is_some(),
+            kind: settings.kind,
             modes: match &settings.acting.mode {
                 Some(mode) => vec![mode.clone()],
                 None => own(preset.map_or(&[], |preset| preset.modes)),
@@ -130,12 +132,33 @@ impl AgentSettings {
         variables
     }
 
-    /// `false` if the reported token counts aren't those of this call.
-    pub(super) fn reports_tokens(&self, resumed: bool) -> bool {
-        let is_wrong = |preset: &AgentPreset| {
-            preset.reports_last_step || (resumed && preset.reports_conversation)
+    /// What the tokens and the cost cover that the agent reports.
+    fn scopes(&self) -> (UsageScope, UsageScope) {
+        let unknown = match self.kind {
+            // The protocol defines it so.
+            ModelKind::Acp => UsageScope::Conversation,
+            _ => UsageScope::Call,
         };
-        self.preset.is_none_or(|preset| !is_wrong(preset))
+        let preset = self.preset;
+        preset.map_or((UsageScope::Call, unknown), |it| (it.tokens, it.cost))
+    }
+
+    /// Usage of this call and of the whole conversation, from what the agent reported. `earlier` is
+    /// `None` in a new conversation.
+    pub(super) fn usage_of_call(
+        &self,
+        usage: TokenUsage,
+        cost: Option<f64>,
+        earlier: Option<&ConversationTotals>,
+    ) -> (TokenUsage, Option<f64>, ConversationTotals) {
+        let (tokens, dollars) = self.scopes();
+        let is_total = |scope| scope == UsageScope::Conversation;
+        let totals = ConversationTotals {
+            usage: Some(usage).filter(|usage| usage.is_known() && is_total(tokens)),
+            cost: cost.filter(|_| is_total(dollars)),
+        };
+        let (usage, cost) = (tokens.usage(usage, earlier), dollars.cost(cost, earlier));
+        (usage, cost, totals)
     }
 
     pub(super) fn make_state(&self) {

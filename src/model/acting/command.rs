@@ -13,7 +13,7 @@ use super::clock::{AgentClock, AgentStop, check_survivors, too_much};
 use super::facts::{AgentFacts, FactRule, bound, is_id};
 use super::{
     ActingModel, AgentFailure, AgentHost, AgentIdentity, AgentLimits, AgentNeeds, AgentProgress,
-    AgentResult, AgentTask, StopReason,
+    AgentResult, AgentTask, ConversationTotals, StopReason,
 };
 use crate::host::dialogue::{Dialogue, DialogueDir, DialogueEnding, DialogueEvent, DialogueOrder};
 use crate::model::acting::agent_output::Complaints;
@@ -48,6 +48,9 @@ struct RunningCommand<'a> {
     has_facts: bool,
     lines: LineSplitter,
     complaints: Complaints,
+    agent: &'a AgentSettings,
+    /// Totals of the resumed conversation before this call. `None` in a new one.
+    earlier: Option<ConversationTotals>,
 }
 
 enum CommandError {
@@ -70,7 +73,7 @@ impl CommandAgent {
     /// Fills in the placeholders of the command. Without a placeholder for the task, it goes to
     /// stdin.
     fn prepare(&self, task: &AgentTask<'_>, dir: &DialogueDir) -> Result<CommandStart, ModelError> {
-        let conversation = task.conversation.as_deref();
+        let conversation = task.conversation.as_ref().map(|earlier| &*earlier.id);
         let conversation = conversation.filter(|id| is_id(id) && !self.agent.resume.is_empty());
         let resumed = conversation.is_some() && self.agent.resumes;
         let template = if resumed {
@@ -201,6 +204,12 @@ impl ActingModel for CommandAgent {
             has_facts: !self.rules.is_empty(),
             lines: LineSplitter::default(),
             complaints: Complaints::default(),
+            agent: &self.agent,
+            earlier: task
+                .conversation
+                .as_ref()
+                .filter(|_| start.resumed)
+                .map(|earlier| earlier.totals),
         };
 
         let ending = running.watch();
@@ -210,9 +219,6 @@ impl ActingModel for CommandAgent {
             Err(CommandError::Stop(stop)) => Err(stop.error(&running.message())),
             Err(CommandError::Line) => Err(too_much(MAX_LINE as u64)),
         };
-        if !self.agent.reports_tokens(start.resumed) {
-            running.facts.usage = TokenUsage::default();
-        }
         running.finish(start.resumed, outcome)
     }
 }
@@ -272,9 +278,14 @@ impl RunningCommand<'_> {
         }
 
         if before != (self.facts.usage, self.facts.cost) {
-            let (usage, cost) = (self.facts.usage, self.facts.cost);
+            let (usage, cost, _) = self.usage_of_call();
             self.host.progress(AgentProgress::Used { usage, cost });
         }
+    }
+
+    fn usage_of_call(&self) -> (TokenUsage, Option<f64>, ConversationTotals) {
+        let (usage, cost) = (self.facts.usage, self.facts.cost);
+        self.agent.usage_of_call(usage, cost, self.earlier.as_ref())
     }
 
     /// The message from the facts, else everything it printed.
@@ -289,6 +300,7 @@ impl RunningCommand<'_> {
         outcome: Result<(), ModelError>,
     ) -> Result<AgentResult, Box<AgentFailure>> {
         let version = self.facts.version.as_deref();
+        let (usage, cost, totals) = self.usage_of_call();
         let mut work = AgentResult {
             message: self.message(),
             conversation: self.facts.conversation.clone(),
@@ -297,8 +309,9 @@ impl RunningCommand<'_> {
                 name: String::new(),
                 version: sanitize_label(version),
             }),
-            usage: self.facts.usage,
-            cost: self.facts.cost,
+            usage,
+            cost,
+            totals,
             stop: StopReason::Cancelled,
             transcript: Vec::new(),
         };

@@ -2,7 +2,7 @@
 //!
 //! A rule is a list of words. `path=value` is a condition on the line, any other word a path into
 //! it; the values at several paths are added. The last matching line wins, unless the rule starts
-//! with `sum` (add up all lines) or `join` (concatenate them).
+//! with `sum` (add up all lines) or `join` (concatenate consecutive ones).
 
 use serde_json::Value;
 
@@ -125,6 +125,8 @@ pub(super) struct AgentFacts {
     pub(super) version: Option<String>,
     pub(super) cost: Option<f64>,
     pub(super) usage: TokenUsage,
+    /// The last line was a part of the message.
+    is_joined: bool,
 }
 
 impl AgentFacts {
@@ -145,6 +147,7 @@ impl AgentFacts {
             self.rules.push(rule);
         }
 
+        self.is_joined = message.is_some();
         message
     }
 
@@ -152,7 +155,8 @@ impl AgentFacts {
         match rule.fact {
             Fact::Message => {
                 let text = rule.text(line)?;
-                add_text(&mut self.message, rule.fold, text);
+                let is_next = rule.fold == FactFold::Join && self.is_joined;
+                add_text(&mut self.message, is_next, text);
                 return Some(text);
             }
             Fact::Conversation => {
@@ -196,9 +200,9 @@ pub(super) fn bound(message: &mut String) {
     }
 }
 
-fn add_text(message: &mut Option<String>, fold: FactFold, text: &str) {
+fn add_text(message: &mut Option<String>, is_next: bool, text: &str) {
     let message = message.get_or_insert_default();
-    if fold != FactFold::Join {
+    if !is_next {
         message.clear();
     }
     if message.len() < MAX_MESSAGE {
@@ -257,6 +261,8 @@ mod tests {
         let lines = [r#"{"a":{"b":"one"}}"#, r#"{"a":{"b":"two"}}"#, r#"{"a":3}"#];
         check("a.b", &lines, Some("two"));
         check("join a.b", &lines, Some("onetwo"));
+        let apart = [lines[0], lines[2], lines[1]];
+        check("join a.b", &apart, Some("two"));
         check("a.c", &lines, None);
         check("x.0.b a.b", &lines, Some("two"));
     }

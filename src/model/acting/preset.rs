@@ -2,6 +2,7 @@
 //!
 //! It contains no code: any other agent can be configured with the same fields.
 
+use super::UsageScope;
 use crate::text::near::nearest;
 
 /// A known agent, for one of the two protocols.
@@ -32,10 +33,10 @@ pub struct AgentPreset {
     pub always_asks: bool,
     /// `false` if conversations can't be resumed.
     pub resumes: bool,
-    /// `true` if it reports tokens of its last step only.
-    pub reports_last_step: bool,
-    /// `true` if it reports tokens of the whole conversation.
-    pub reports_conversation: bool,
+    /// What the tokens that it reports cover.
+    pub tokens: UsageScope,
+    /// What the cost that it reports covers.
+    pub cost: UsageScope,
     /// Command to install it.
     pub install: &'static str,
     /// Login instructions for error messages.
@@ -56,8 +57,8 @@ const PLAIN: AgentPreset = AgentPreset {
     facts: &[],
     always_asks: false,
     resumes: true,
-    reports_last_step: false,
-    reports_conversation: false,
+    tokens: UsageScope::Call,
+    cost: UsageScope::Call,
     install: "",
     login: "",
 };
@@ -90,6 +91,13 @@ const PROVIDER_KEYS: &[&str] = &[
 ];
 const OPENCODE_LOGIN: &str = "run `opencode auth login`";
 
+/// Defaults for agents that speak the Agent Client Protocol.
+const OVER_ACP: AgentPreset = AgentPreset {
+    // The protocol defines it so.
+    cost: UsageScope::Conversation,
+    ..PLAIN
+};
+
 /// Known agents that speak the Agent Client Protocol, as in `acp:claude`.
 pub const ACP: [AgentPreset; 5] = [
     AgentPreset {
@@ -102,7 +110,7 @@ pub const ACP: [AgentPreset; 5] = [
         variables: CLAUDE_VARIABLES,
         install: "npm install -g @agentclientprotocol/claude-agent-acp",
         login: CLAUDE_LOGIN,
-        ..PLAIN
+        ..OVER_ACP
     },
     AgentPreset {
         name: "codex",
@@ -113,7 +121,7 @@ pub const ACP: [AgentPreset; 5] = [
         keys: CODEX_KEYS,
         install: "npm install -g @agentclientprotocol/codex-acp",
         login: CODEX_LOGIN,
-        ..PLAIN
+        ..OVER_ACP
     },
     AgentPreset {
         name: "gemini",
@@ -126,17 +134,17 @@ pub const ACP: [AgentPreset; 5] = [
         resumes: false,
         install: "npm install -g @google/gemini-cli",
         login: GEMINI_LOGIN,
-        ..PLAIN
+        ..OVER_ACP
     },
     AgentPreset {
         name: "opencode",
         run: &["opencode", "acp"],
         state: OPENCODE_STATE,
         keys: PROVIDER_KEYS,
-        reports_last_step: true,
+        tokens: UsageScope::LastStep,
         install: "npm install -g opencode-ai",
         login: OPENCODE_LOGIN,
-        ..PLAIN
+        ..OVER_ACP
     },
     AgentPreset {
         name: "qwen",
@@ -147,7 +155,7 @@ pub const ACP: [AgentPreset; 5] = [
         keys: &["DASHSCOPE_API_KEY", "OPENAI_API_KEY"],
         install: "npm install -g @qwen-code/qwen-code",
         login: "run `qwen` once and sign in there",
-        ..PLAIN
+        ..OVER_ACP
     },
 ];
 
@@ -230,8 +238,6 @@ pub const COMMANDS: [AgentPreset; 5] = [
             ("tokens_out", "type=turn.completed usage.output_tokens"),
             ("cached", "type=turn.completed usage.cached_input_tokens"),
         ],
-        // It reports the tokens of the whole conversation, even if resumed.
-        reports_conversation: true,
         install: "npm install -g @openai/codex",
         login: CODEX_LOGIN,
         ..PLAIN

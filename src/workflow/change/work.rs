@@ -315,8 +315,8 @@ fn usage_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
             ..StepUsage::default()
         });
         sum.calls += 1;
-        sum.tokens_in += used.tokens_in;
-        sum.tokens_out += used.tokens_out;
+        sum.tokens_in += used.tokens_in.unwrap_or(0);
+        sum.tokens_out += used.tokens_out.unwrap_or(0);
         if let Some(cost) = used.cost {
             sum.cost = Some(sum.cost.unwrap_or_default() + cost);
         }

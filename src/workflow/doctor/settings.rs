@@ -19,7 +19,7 @@ use crate::text::shell_word::shell_word;
 use crate::workflow::doctor::Repair;
 use crate::workflow::hooks;
 use crate::workflow::hooks::hook_file::EntryState;
-use crate::workflow::hooks::hook_file::HookFile;
+use crate::workflow::hooks::hook_file::{HookFile, HookForm};
 use crate::workflow::hooks::{HookedAgent, hooks_dir};
 use crate::workflow::project::Project;
 
@@ -233,13 +233,14 @@ pub(super) fn check_agents(patient: &Patient) -> Vec<HealthCheck> {
     let project = patient.project.as_ref().ok();
     let home = patient.user_dirs.home.as_deref();
     for agent in HookedAgent::ALL {
-        let own = HookFile::of_user(agent, home).ok();
+        let own = HookFile::of_user(agent, HookForm::Events, home).ok();
         checks.extend(own.and_then(|file| check_hook_file(agent, "--user", &file)));
         let files = project.filter(|project| !project.repository.is_bare());
-        let shared = files
-            .and_then(|project| HookFile::of_project(agent, project.repository.workdir()).ok());
+        let shared = files.map(|project| HookFile::of_project(agent, project.repository.workdir()));
         checks.extend(shared.and_then(|file| check_hook_file(agent, "--project", &file)));
     }
+    let notify = HookFile::of_user(HookedAgent::Codex, HookForm::Notify, home).ok();
+    checks.extend(notify.and_then(|file| check_hook_file(HookedAgent::Codex, "--notify", &file)));
 
     if let Some(project) = project {
         checks.extend(check_hook_errors(&hooks_dir(

@@ -440,6 +440,8 @@ fn restore_draft(project: &Project, run: &FinishedRun<'_>) -> anyhow::Result<()>
     draft.meta.model = old.meta.model.as_ref().map(|model| ModelUse {
         asked: model.asked.clone(),
         answered: model.answered.clone(),
+        tokens_in: model.tokens_in.map(|_| 0),
+        tokens_out: model.tokens_out.map(|_| 0),
         cost: model.cost.map(|_| 0.0),
         ..ModelUse::default()
     });

@@ -14,6 +14,8 @@ use crate::workflow::hooks;
 
 const MAX_WORDS: usize = 256 << 10;
 const MAX_ID: usize = 200;
+const UUID_DIGITS: usize = 32;
+const SHORT_ID: usize = 8;
 
 /// When a hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +23,8 @@ const MAX_ID: usize = 200;
 pub enum HookTrigger {
     /// The agent received a prompt and has done nothing yet.
     Prompt,
+    /// The agent changed files.
+    Tool,
     /// The agent finished the prompt.
     Stop,
     /// The agent finished a prompt whose start it does not report.
@@ -48,6 +52,18 @@ pub struct HookEvent {
     /// Path of the transcript, according to the agent.
     #[serde(default)]
     pub transcript: Option<PathBuf>,
+    /// Files that the agent changed, as absolute paths.
+    #[serde(default)]
+    pub touched: Vec<PathBuf>,
+    /// Working directory of the prompt, if the agent has left its repository since.
+    #[serde(default)]
+    pub home: Option<PathBuf>,
+    /// The agent did not report this end; the next prompt implies it.
+    #[serde(default)]
+    pub interrupted: bool,
+    /// When the hook was called, in nanoseconds since 1970, by the clock of the file system.
+    #[serde(skip)]
+    pub at: i64,
 }
 
 /// Parses an event. `None` for other kinds.
@@ -55,12 +71,15 @@ pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<Hook
     let value: Value = serde_json::from_str(text)
         .map_err(|error| anyhow::anyhow!("what {} tells is not JSON: {error}", agent.name()))?;
     let field = |name: &str| value[name].as_str().unwrap_or_default();
-    let (kind, id) = match agent {
-        HookedAgent::Codex => (field("type"), field("thread-id")),
-        _ => (field("hook_event_name"), field("session_id")),
+    // Codex calls `notify` with keys of its own.
+    let is_notify = agent == HookedAgent::Codex && value.get("hook_event_name").is_none();
+    let (kind, id) = match is_notify {
+        true => (field("type"), field("thread-id")),
+        false => (field("hook_event_name"), field("session_id")),
     };
     let trigger = match kind {
         "UserPromptSubmit" | "BeforeAgent" => HookTrigger::Prompt,
+        "PostToolUse" | "AfterTool" => HookTrigger::Tool,
         "Stop" | "AfterAgent" => HookTrigger::Stop,
         "agent-turn-complete" => HookTrigger::Whole,
         _ => return Ok(None),
@@ -71,31 +90,79 @@ pub fn parse_event(agent: HookedAgent, text: &str) -> anyhow::Result<Option<Hook
         "{} does not say which conversation it is",
         agent.name()
     );
-    let prompt = match agent {
-        HookedAgent::Codex => messages(&value["input-messages"]),
-        _ => field("prompt").to_owned(),
+    let prompt = match is_notify {
+        true => messages(&value["input-messages"]),
+        false => field("prompt").to_owned(),
     };
     let reply = match agent {
-        HookedAgent::Codex => field("last-assistant-message"),
+        HookedAgent::Codex if is_notify => field("last-assistant-message"),
         HookedAgent::Gemini => field("prompt_response"),
-        HookedAgent::Claude => field("last_assistant_message"),
+        HookedAgent::Claude | HookedAgent::Codex => field("last_assistant_message"),
     };
     let path = |name: &str| {
         Some(field(name))
             .filter(|path| !path.is_empty())
             .map(PathBuf::from)
     };
+    // A relative path would depend on where the queue is handled.
+    let dir = path("cwd").filter(|dir| dir.is_absolute());
+    let touched = match trigger {
+        HookTrigger::Tool => touched_files(&value["tool_input"], dir.as_deref()),
+        _ => Vec::new(),
+    };
+    if trigger == HookTrigger::Tool && touched.is_empty() {
+        return Ok(None);
+    }
 
     Ok(Some(HookEvent {
         agent,
         moment: trigger,
         conversation: id.to_owned(),
-        // A relative path would depend on where the queue is handled.
-        folder: path("cwd").filter(|dir| dir.is_absolute()),
+        folder: dir,
         words: cut(&prompt).to_owned(),
         said: cut(reply).to_owned(),
         transcript: path("transcript_path"),
+        touched,
+        home: None,
+        interrupted: false,
+        at: 0,
     }))
+}
+
+const MAX_TOUCHED: usize = 500;
+
+/// Files that the arguments of a writing tool name.
+fn touched_files(arguments: &Value, dir: Option<&Path>) -> Vec<PathBuf> {
+    let keys = ["file_path", "notebook_path", "absolute_path", "path"];
+    let named = keys.iter().filter_map(|key| arguments[*key].as_str());
+    let command = &arguments["command"];
+    let patches = command.as_array().into_iter().flatten().chain([command]);
+    let patched = patches.filter_map(Value::as_str).flat_map(patched_files);
+    let absolute = |path: &str| match dir {
+        Some(dir) => Some(dir.join(path)),
+        None => Some(PathBuf::from(path)).filter(|path| path.is_absolute()),
+    };
+    named
+        .chain(patched)
+        .filter_map(absolute)
+        .take(MAX_TOUCHED)
+        .collect()
+}
+
+/// Files in a patch of Codex.
+fn patched_files(patch: &str) -> impl Iterator<Item = &str> {
+    let markers = [
+        "*** Add File: ",
+        "*** Update File: ",
+        "*** Delete File: ",
+        "*** Move to: ",
+    ];
+    let file = move |line: &'_ str| {
+        let start = markers.iter().find(|marker| line.starts_with(**marker))?;
+        Some(line.len() - line[start.len()..].len())
+    };
+    let lines = patch.lines().filter(|_| patch.contains("*** Begin Patch"));
+    lines.filter_map(move |line| Some(line[file(line)?..].trim()))
 }
 
 fn messages(value: &Value) -> String {
@@ -111,14 +178,29 @@ fn cut(text: &str) -> &str {
 }
 
 impl HookEvent {
-    /// Session name for the conversation: the agent and the start of its id.
+    /// Working directory of the prompt.
+    pub fn checkout(&self) -> Option<&Path> {
+        self.home.as_deref().or(self.folder.as_deref())
+    }
+
+    /// Name of a file about the conversation.
+    pub fn conversation_file(&self) -> String {
+        // The id is the agent's and could contain a path.
+        let id = crate::text::digest(&self.conversation);
+        format!("{}-{id}.json", self.agent.name())
+    }
+
+    /// Session name for the conversation: the agent and a part of its id.
     pub fn session(&self) -> String {
         let id = self.conversation.to_ascii_lowercase();
-        let short: String = id
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .take(8)
-            .collect();
+        let id: Vec<char> = id.chars().filter(char::is_ascii_alphanumeric).collect();
+        // The first digits of a UUID of version 7 are a time: the same for conversations of one
+        // minute.
+        let is_timed = id.len() == UUID_DIGITS && id[12] == '7';
+        let short: String = match is_timed {
+            true => id[UUID_DIGITS - SHORT_ID..].iter().collect(),
+            false => id.iter().take(SHORT_ID).collect(),
+        };
         let name = self.agent.name();
         match short.is_empty() {
             true => format!("{name}-{}", crate::text::digest(&self.conversation)),
@@ -132,8 +214,8 @@ const MAX_QUEUED: usize = 1000;
 
 const MAX_EVENT: u64 = 4 << 20;
 
-/// Appends an event.
-pub fn enqueue(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
+/// Appends an event. Returns how many wait.
+pub fn enqueue(hooks: &Path, event: &HookEvent) -> anyhow::Result<usize> {
     let root = open_queue(hooks)?;
     let text = serde_json::to_string(event)?;
     let waiting = queued_events(&root)?;
@@ -148,11 +230,14 @@ pub fn enqueue(hooks: &Path, event: &HookEvent) -> anyhow::Result<()> {
         let name = PathBuf::from(format!("{number:08}.json"));
         match root.create_new(&name, text.as_bytes(), FileMode::Plain) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            written => return Ok(written?),
+            written => {
+                written?;
+                break;
+            }
         }
     }
 
-    Ok(())
+    Ok(waiting.len() + 1)
 }
 
 /// Handles all waiting events, one process at a time. A failing event is noted and skipped.
@@ -164,7 +249,11 @@ pub fn drain_queue(
     let _lock = Lock::take(hooks, "hook", patience())?;
     while let Some((_, name)) = queued_events(&root)?.into_iter().next() {
         let read = root.read(&name, MAX_EVENT).map_err(anyhow::Error::from);
-        let event = read.and_then(|bytes| Ok(serde_json::from_slice::<HookEvent>(&bytes)?));
+        let event = read.and_then(|bytes| {
+            let at = root.entry(&name)?.map_or(0, |file| file.modified);
+            let event = serde_json::from_slice::<HookEvent>(&bytes)?;
+            Ok(HookEvent { at, ..event })
+        });
         match event.and_then(|event| take(&event)) {
             // Another command holds the lock. Keep the event for the next run.
             Err(error) if is_lock_busy(&error) => {
@@ -243,6 +332,17 @@ mod tests {
             (HookTrigger::Whole, "codex-t1", "a\n\nb", "done"),
         );
         check(
+            HookedAgent::Codex,
+            r#"{"session_id":"019a7c1e-1111-7000-8000-0123456789ab","cwd":"/p",
+               "hook_event_name":"UserPromptSubmit","prompt":"p","turn_id":"1"}"#,
+            (HookTrigger::Prompt, "codex-456789ab", "p", ""),
+        );
+        check(
+            HookedAgent::Codex,
+            r#"{"session_id":"t","hook_event_name":"Stop","last_assistant_message":"done"}"#,
+            (HookTrigger::Stop, "codex-t", "", "done"),
+        );
+        check(
             HookedAgent::Claude,
             r#"{"session_id":"é","hook_event_name":"Stop"}"#,
             (HookTrigger::Stop, "claude-4a99557e4033", "", ""),
@@ -253,6 +353,28 @@ mod tests {
     fn what_is_about_something_else_is_passed_over() {
         let other = r#"{"session_id":"s","hook_event_name":"PreToolUse"}"#;
         assert_eq!(parse_event(HookedAgent::Claude, other).unwrap(), None);
+    }
+
+    #[test]
+    fn the_files_that_a_tool_changed_are_read() {
+        let touched = |agent, input: &str| {
+            let text = format!(
+                r#"{{"session_id":"s","cwd":"/p","hook_event_name":"PostToolUse","tool_input":{input}}}"#
+            );
+            let event = parse_event(agent, &text).unwrap();
+            event.map_or_else(Vec::new, |event| event.touched)
+        };
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let edited = touched(HookedAgent::Claude, r#"{"file_path":"/q/a b"}"#);
+        assert_eq!(edited, paths(&["/q/a b"]));
+        let patch =
+            r#"{"command":"*** Begin Patch\n*** Update File: a\n*** Move to: b/c\n*** End Patch"}"#;
+        assert_eq!(
+            touched(HookedAgent::Codex, patch),
+            paths(&["/p/a", "/p/b/c"])
+        );
+        let command = r#"{"command":"echo '*** Add File: x'"}"#;
+        assert_eq!(touched(HookedAgent::Claude, command), paths(&[]));
     }
 
     #[test]
@@ -292,6 +414,10 @@ mod queue_tests {
             words: prompt.to_owned(),
             said: String::new(),
             transcript: None,
+            touched: Vec::new(),
+            home: None,
+            interrupted: false,
+            at: 0,
         }
     }
 

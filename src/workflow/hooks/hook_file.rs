@@ -1,6 +1,7 @@
 //! Locates, reads and writes an agent's settings file. Symlinks that lead outside the home
 //! directory or project are not followed.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,25 +15,26 @@ use super::HookedAgent;
 use crate::host::env;
 use crate::host::file::{FileMode, Root, make_shared_dirs, replace_if};
 use crate::text::json_edit;
-use crate::workflow::hint::{error_with_hint, with_hint};
+use crate::workflow::hint::with_hint;
 
 const MAX_FILE: u64 = 4 << 20;
 const MAX_ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Owner of the settings.
+/// How an agent reports its prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HookScope {
-    /// The project, for all its users.
-    Project,
-    /// The user, for all projects.
-    User,
+pub enum HookForm {
+    /// Hooks for the start of a prompt, for tools and for the end.
+    Events,
+    /// `notify` of Codex, which reports only the end.
+    Notify,
 }
 
 /// A settings file.
 #[derive(Debug)]
 pub struct HookFile {
     agent: HookedAgent,
+    form: HookForm,
     /// No symlink below this directory is followed.
     root: PathBuf,
     /// Path relative to `root`.
@@ -49,39 +51,42 @@ pub struct HookChange {
 }
 
 impl HookFile {
-    /// Settings file in a project. Fails for Codex, which reads `notify` only from the user's
-    /// settings.
-    pub fn of_project(agent: HookedAgent, project: &Path) -> anyhow::Result<HookFile> {
-        if agent == HookedAgent::Codex {
-            return Err(error_with_hint(
-                "Codex takes `notify` from your own settings only",
-                "`teddy hooks install codex --user`",
-            ));
-        }
-        Ok(HookFile {
+    /// Settings file in a project.
+    pub fn of_project(agent: HookedAgent, project: &Path) -> HookFile {
+        HookFile {
             agent,
+            form: HookForm::Events,
             root: project.to_owned(),
             rel_path: Path::new(agent.config_dir()).join(agent.file()),
-        })
+        }
     }
 
     /// Settings file of the user. Follows symlinks within the home directory: many users keep their
     /// settings in a repository there.
-    pub fn of_user(agent: HookedAgent, home: Option<&Path>) -> anyhow::Result<HookFile> {
+    pub fn of_user(
+        agent: HookedAgent,
+        form: HookForm,
+        home: Option<&Path>,
+    ) -> anyhow::Result<HookFile> {
+        let file = match form {
+            HookForm::Events => agent.file(),
+            HookForm::Notify => CODEX_CONFIG,
+        };
         if let Some(dir) = agent.dir_variable().and_then(env::dir_var) {
             return Ok(HookFile {
                 agent,
+                form,
                 root: dir,
-                rel_path: agent.file().into(),
+                rel_path: file.into(),
             });
         }
 
         let home = home.context("HOME is not set")?;
-        let path = home.join(agent.config_dir()).join(agent.file());
+        let path = home.join(agent.config_dir()).join(file);
         let home = home.canonicalize().context("the home folder is gone")?;
         let real = match path.canonicalize() {
             Ok(real) => real,
-            Err(_) => home.join(agent.config_dir()).join(agent.file()),
+            Err(_) => home.join(agent.config_dir()).join(file),
         };
         let rel_path = real.strip_prefix(&home).map_err(|_| {
             let (path, real) = (path.display(), real.display());
@@ -89,6 +94,7 @@ impl HookFile {
         })?;
         Ok(HookFile {
             agent,
+            form,
             rel_path: rel_path.to_owned(),
             root: home.clone(),
         })
@@ -115,24 +121,40 @@ impl HookFile {
 
     /// State of our entry.
     pub fn state(&self) -> anyhow::Result<EntryState> {
-        entry_state(self.agent, &self.read()?.unwrap_or_default())
-            .with_context(|| format!("`{}` is left as it is", self.path().display()))
+        let text = self.read()?.unwrap_or_default();
+        let state = match self.form {
+            HookForm::Events => entry_state(self.agent, &text),
+            HookForm::Notify => toml(&text).map(|document| notify_state(document.as_table())),
+        };
+        state.with_context(|| format!("`{}` is left as it is", self.path().display()))
     }
 
     /// Programs that our entries call.
     pub fn programs(&self) -> anyhow::Result<Vec<String>> {
-        entry_programs(self.agent, &self.read()?.unwrap_or_default())
+        let text = self.read()?.unwrap_or_default();
+        match self.form {
+            HookForm::Events => entry_programs(self.agent, &text),
+            HookForm::Notify => notify_programs(&text),
+        }
     }
 
     /// The change that adds our entry.
     pub fn to_install(&self) -> anyhow::Result<HookChange> {
         let before = self.read()?;
-        let after = match before.as_deref() {
-            Some(before) => with_entry(self.agent, before),
-            None => created(self.agent),
+        let after = match (self.form, before.as_deref()) {
+            (HookForm::Events, Some(before)) => with_entry(self.agent, before),
+            (HookForm::Events, None) => created(self.agent),
+            (HookForm::Notify, Some(before)) => with_notify(before),
+            (HookForm::Notify, None) => Ok(format!("{NOTIFY}\n")),
         };
+        let after = after.map_err(|error| {
+            with_hint(
+                self.refused(error),
+                format!("add it yourself:\n{}", self.lines()),
+            )
+        });
         Ok(HookChange {
-            after: Some(after.map_err(|error| self.refused(error))?),
+            after: Some(after?),
             before,
         })
     }
@@ -146,23 +168,32 @@ impl HookFile {
                 after: None,
             });
         };
-        let after = without_entry(self.agent, &before).map_err(|error| self.refused(error))?;
-        let is_created = after != before && is_created(self.agent, &before, &after);
+        let after = match self.form {
+            HookForm::Events => without_entry(self.agent, &before),
+            HookForm::Notify => without_notify(&before),
+        };
+        let after = after.map_err(|error| self.refused(error))?;
+        let is_created = after != before
+            && match self.form {
+                HookForm::Events => json_edit::is_created(&before, &after),
+                HookForm::Notify => before == format!("{NOTIFY}\n"),
+            };
         Ok(HookChange {
             before: Some(before),
             after: (!is_created).then_some(after),
         })
     }
 
-    /// Adds the path and keeps the hint.
-    fn refused(&self, error: anyhow::Error) -> anyhow::Error {
-        let hint = error.downcast_ref::<crate::workflow::hint::HintedError>();
-        let hint = hint.map(|hinted| hinted.hint.clone());
-        let error = anyhow::anyhow!("`{}` is left as it is: {error:#}", self.path().display());
-        match hint {
-            Some(hint) => with_hint(error, hint),
-            None => error,
+    /// Our entry, for a user who edits the file by hand.
+    fn lines(&self) -> String {
+        match self.form {
+            HookForm::Events => created(self.agent).unwrap_or_default(),
+            HookForm::Notify => format!("{NOTIFY}\n"),
         }
+    }
+
+    fn refused(&self, error: anyhow::Error) -> anyhow::Error {
+        anyhow::anyhow!("`{}` is left as it is: {error:#}", self.path().display())
     }
 
     /// Writes a change. If the agent saves the file at the same time, makes the change again for
@@ -212,7 +243,11 @@ impl HookFile {
 // a removal restores the text from before the addition.
 
 const HOOK_TIMEOUT: u32 = 10;
+const CODEX_CONFIG: &str = "config.toml";
 const NOTIFY: &str = r#"notify = ["teddy", "hook", "codex"]"#;
+/// Argument of our hook in front of the program that `notify` called before.
+pub const THEN: &str = "--then";
+const NOTIFY_FIRST: &str = r#""teddy", "hook", "codex", "--then", "#;
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// State of our entry in an agent's settings.
@@ -224,16 +259,12 @@ pub enum EntryState {
     Installed,
     /// Incomplete.
     Partial,
-    /// Another program's entry in a place that allows only one.
+    /// Another program's entry in a place that allows only one. Ours would start that program.
     Foreign(String),
 }
 
 /// Returns the state of our entry.
 pub fn entry_state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState> {
-    if agent == HookedAgent::Codex {
-        return Ok(notify_state(toml(text)?.as_table()));
-    }
-
     let value = parse_json(text)?;
     let events = hook_events(agent);
     let installed = events
@@ -248,60 +279,31 @@ pub fn entry_state(agent: HookedAgent, text: &str) -> anyhow::Result<EntryState>
 
 /// Returns the programs that our entries call.
 pub fn entry_programs(agent: HookedAgent, text: &str) -> anyhow::Result<Vec<String>> {
-    let mut lines = Vec::new();
-    if agent == HookedAgent::Codex {
-        let document = toml(text)?;
-        let args = document.as_table().get("notify").and_then(Item::as_array);
-        let tokens = args.into_iter().flatten().filter_map(|word| word.as_str());
-        lines.push(tokens.collect::<Vec<_>>().join(" "));
-    } else {
-        let value = parse_json(text)?;
-        let groups = hook_events(agent).map(|event| value["hooks"][event].as_array().cloned());
-        let groups = groups.into_iter().flatten().flatten();
-        let hooks = groups.filter_map(|group| group["hooks"].as_array().cloned());
-        let commands = hooks
-            .flatten()
-            .filter_map(|hook| hook["command"].as_str().map(str::to_owned));
-        lines.extend(commands);
-    }
-
-    let programs = lines.iter().filter_map(|line| {
-        our_program(agent, &line.split_whitespace().collect::<Vec<_>>()).map(str::to_owned)
+    let value = parse_json(text)?;
+    let groups = hook_events(agent).map(|event| value["hooks"][event].as_array().cloned());
+    let groups = groups.into_iter().flatten().flatten();
+    let hooks = groups.filter_map(|group| group["hooks"].as_array().cloned());
+    let programs = hooks.flatten().filter_map(|hook| {
+        let words = hook["command"].as_str()?.split_whitespace();
+        our_program(agent, &words.collect::<Vec<_>>()).map(str::to_owned)
     });
-    Ok(programs.collect())
+    let programs: BTreeSet<String> = programs.collect();
+    Ok(programs.into_iter().collect())
 }
 
 /// Returns new settings with only our entry.
 pub fn created(agent: HookedAgent) -> anyhow::Result<String> {
-    if agent == HookedAgent::Codex {
-        return Ok(format!("{NOTIFY}\n"));
-    }
-    let [first, _] = hook_events(agent);
-    with_entry(
-        agent,
-        &json_edit::created(&["hooks", first], &entry_group(agent)),
-    )
-}
-
-/// Returns `true` if settings contain nothing but what [`created`] wrote. `without` are the settings
-/// without our entry.
-pub fn is_created(agent: HookedAgent, text: &str, without: &str) -> bool {
-    match agent {
-        HookedAgent::Codex => text == format!("{NOTIFY}\n"),
-        _ => json_edit::is_created(text, without),
-    }
+    let first = hook_events(agent)[0];
+    let group = entry_group(agent, first);
+    with_entry(agent, &json_edit::created(&["hooks", first], &group))
 }
 
 /// Returns the settings with our entry added.
 pub fn with_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
-    if agent == HookedAgent::Codex {
-        return with_notify(text);
-    }
-
     let mut text = text.to_owned();
     for event in hook_events(agent) {
         if find_own_group(agent, &parse_json(&text)?, event).is_none() {
-            text = json_edit::push(&text, &["hooks", event], &entry_group(agent))
+            text = json_edit::push(&text, &["hooks", event], &entry_group(agent, event))
                 .with_context(|| format!("`hooks` or `hooks.{event}` is something else"))?;
         }
     }
@@ -311,10 +313,6 @@ pub fn with_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
 
 /// Returns the settings with our entry removed.
 pub fn without_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
-    if agent == HookedAgent::Codex {
-        return without_notify(text);
-    }
-
     let mut text = text.to_owned();
     for event in hook_events(agent) {
         while let Some(index) = find_own_group(agent, &parse_json(&text)?, event) {
@@ -330,25 +328,34 @@ pub fn without_entry(agent: HookedAgent, text: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn hook_events(agent: HookedAgent) -> [&'static str; 2] {
+fn hook_events(agent: HookedAgent) -> [&'static str; 3] {
     match agent {
-        HookedAgent::Gemini => ["BeforeAgent", "AfterAgent"],
-        HookedAgent::Claude | HookedAgent::Codex => ["UserPromptSubmit", "Stop"],
+        HookedAgent::Gemini => ["BeforeAgent", "AfterTool", "AfterAgent"],
+        HookedAgent::Claude | HookedAgent::Codex => ["UserPromptSubmit", "PostToolUse", "Stop"],
     }
 }
 
 /// The entry for one event.
-fn entry_group(agent: HookedAgent) -> Value {
+fn entry_group(agent: HookedAgent, event: &str) -> Value {
     // Silent and always successful: a missing or failing TeDDy must not disturb the agent.
     let command = format!("teddy hook {} 2>/dev/null || true", agent.name());
-    match agent {
+    let hook = match agent {
         // Gemini counts milliseconds.
-        HookedAgent::Gemini => json!({ "hooks": [
-            { "name": "teddy", "type": "command", "command": command, "timeout": HOOK_TIMEOUT * 1000 }
-        ] }),
-        _ => json!({ "hooks": [
-            { "type": "command", "command": command, "timeout": HOOK_TIMEOUT }
-        ] }),
+        HookedAgent::Gemini => json!({
+            "name": "teddy", "type": "command", "command": command, "timeout": HOOK_TIMEOUT * 1000
+        }),
+        _ => json!({ "type": "command", "command": command, "timeout": HOOK_TIMEOUT }),
+    };
+    // Only the tools that write files: a hook for each command would cost time.
+    let tools = match (agent, event) {
+        (HookedAgent::Claude, "PostToolUse") => Some("Edit|MultiEdit|Write|NotebookEdit"),
+        (HookedAgent::Codex, "PostToolUse") => Some("apply_patch|Edit|Write"),
+        (HookedAgent::Gemini, "AfterTool") => Some("write_file|replace"),
+        _ => None,
+    };
+    match tools {
+        Some(tools) => json!({ "matcher": tools, "hooks": [hook] }),
+        None => json!({ "hooks": [hook] }),
     }
 }
 
@@ -383,7 +390,8 @@ fn parse_json(text: &str) -> anyhow::Result<Value> {
         return Ok(json!({}));
     }
 
-    let value: Value = serde_json::from_str(text).context("it is not plain JSON")?;
+    let plain = json_edit::without_comments(text);
+    let value: Value = serde_json::from_str(&plain).context("it is not JSON")?;
     anyhow::ensure!(value.is_object(), "it is not an object");
     Ok(value)
 }
@@ -398,25 +406,41 @@ fn notify_state(table: &Table) -> EntryState {
     let Some(notify) = table.get("notify") else {
         return EntryState::Absent;
     };
-    let tokens: Option<Vec<&str>> = notify
-        .as_array()
-        .and_then(|items| items.iter().map(|word| word.as_str()).collect());
-    let is_ours = tokens.is_some_and(|tokens| is_our_command(HookedAgent::Codex, &tokens));
+    let words = notify_words(table);
+    let is_ours = words.is_some_and(|words| is_our_command(HookedAgent::Codex, &words));
     match is_ours {
         true => EntryState::Installed,
         false => EntryState::Foreign(notify.to_string().trim().to_owned()),
     }
 }
 
+/// The words of `notify`; `None` if it is not a list of strings.
+fn notify_words(table: &Table) -> Option<Vec<&str>> {
+    let notify = table.get("notify")?.as_array()?;
+    notify.iter().map(|word| word.as_str()).collect()
+}
+
+fn notify_programs(text: &str) -> anyhow::Result<Vec<String>> {
+    let document = toml(text)?;
+    let words = notify_words(document.as_table()).unwrap_or_default();
+    let program = our_program(HookedAgent::Codex, &words);
+    Ok(program.into_iter().map(str::to_owned).collect())
+}
+
 // The library writes a whole document with its own line ends, so the text is edited instead.
 fn with_notify(text: &str) -> anyhow::Result<String> {
     let document = toml(text)?;
     match notify_state(document.as_table()) {
+        // Codex runs only one program, so ours starts the other one.
         EntryState::Foreign(other) => {
-            return Err(error_with_hint(
-                format!("`notify` is set already: {other}"),
-                "Codex runs only one program; `teddy record` and `teddy run` work without it",
-            ));
+            let place = notify_place(&document).map(|place| start_of(text) + place.start);
+            let open = place.and_then(|start| Some(start + text[start..].find('[')? + 1));
+            let is_list = notify_words(document.as_table()).is_some_and(|words| !words.is_empty());
+            let open = open
+                .filter(|_| is_list)
+                .with_context(|| format!("`notify` is not a list of words: {other}"))?;
+            let (before, after) = text.split_at(open);
+            return Ok(format!("{before}{NOTIFY_FIRST}{after}"));
         }
         EntryState::Installed => return Ok(text.to_owned()),
         EntryState::Absent | EntryState::Partial => {}
@@ -447,6 +471,14 @@ fn without_notify(text: &str) -> anyhow::Result<String> {
     let span = notify_place(&document).context("`notify` has no place in it")?;
     let start = start_of(text);
     let (from, to) = (start + span.start, start + span.end);
+    let words = notify_words(document.as_table()).unwrap_or_default();
+    if words.get(3) == Some(&THEN) {
+        let at = text[from..to].find(NOTIFY_FIRST).context(
+            "`notify` calls TeDDy and another program, and was edited since: remove TeDDy by hand",
+        )?;
+        let (before, after) = text.split_at(from + at);
+        return Ok(format!("{before}{}", &after[NOTIFY_FIRST.len()..]));
+    }
     let line = text[..from].rfind('\n').map_or(start, |at| at + 1);
     let next_line = text[to..].find('\n').map(|at| to + at + 1);
     let line_end = next_line.unwrap_or(text.len());
@@ -510,7 +542,7 @@ mod tests {
     fn an_entry_comes_and_goes_and_leaves_the_rest_as_it_was() {
         let with = created(HookedAgent::Claude).unwrap();
         let without = without_entry(HookedAgent::Claude, &with).unwrap();
-        assert!(is_created(HookedAgent::Claude, &with, &without));
+        assert!(json_edit::is_created(&with, &without));
         for text in [
             "",
             "{}\n",
@@ -518,7 +550,7 @@ mod tests {
             "{\"hooks\": {\"Stop\": []}}\r\n",
         ] {
             let with = check(HookedAgent::Claude, text);
-            assert!(!is_created(HookedAgent::Claude, &with, text));
+            assert!(!json_edit::is_created(&with, text));
         }
         let with = check(HookedAgent::Claude, "{}");
         assert!(with.contains("\"teddy hook claude 2>/dev/null || true\""));
@@ -531,13 +563,48 @@ mod tests {
         );
     }
 
+    #[track_caller]
+    fn check_notify(text: &str) -> String {
+        let with = with_notify(text).unwrap();
+        let state = notify_state(toml(&with).unwrap().as_table());
+        assert_eq!(state, EntryState::Installed);
+        assert_eq!(with_notify(&with).unwrap(), with);
+        assert_eq!(without_notify(&with).unwrap(), text);
+        assert_eq!(notify_programs(&with).unwrap(), ["teddy"]);
+        with
+    }
+
     #[test]
-    fn an_entry_of_codex_comes_and_goes() {
-        let with = created(HookedAgent::Codex).unwrap();
-        assert_eq!(with, "notify = [\"teddy\", \"hook\", \"codex\"]\n");
-        assert!(is_created(HookedAgent::Codex, &with, ""));
-        let with = check(HookedAgent::Codex, "");
-        assert!(!is_created(HookedAgent::Codex, &with, ""));
+    fn hooks_of_codex_are_those_of_claude() {
+        let with = check(
+            HookedAgent::Codex,
+            "{\"hooks\": {\"Stop\": [{\"hooks\": []}]}}\n",
+        );
+        assert!(
+            with.contains("teddy hook codex 2>/dev/null || true"),
+            "{with}"
+        );
+        assert!(with.contains("\"UserPromptSubmit\"") && with.contains("\"apply_patch|"));
+    }
+
+    #[test]
+    fn comments_in_settings_stay() {
+        for text in [
+            "// mine\n{}\n",
+            "{\n  // mine\n  \"a\": \"//b\", /* and\n mine */\n  \"hooks\": {\n    \"Stop\": [\n      {}, // last\n    ],\n  },\n}\n",
+        ] {
+            check(HookedAgent::Claude, text);
+        }
+    }
+
+    #[test]
+    fn notify_comes_and_goes_and_the_program_before_is_called_as_well() {
+        check_notify("");
+        let with = check_notify("a = 1\nnotify = [\n  'say', \"done\" # mine\n]\n[b]\n");
+        assert_eq!(
+            with,
+            "a = 1\nnotify = [\"teddy\", \"hook\", \"codex\", \"--then\", \n  'say', \"done\" # mine\n]\n[b]\n"
+        );
         for text in [
             "\n",
             "# mine",
@@ -550,13 +617,13 @@ mod tests {
             "a.b = 1\na.c = 2",
             "[c]\nnotify = 1\n",
         ] {
-            check(HookedAgent::Codex, text);
+            check_notify(text);
         }
         let line = format!("a = 1\n{NOTIFY} # mine\n");
-        let without = without_entry(HookedAgent::Codex, &line).unwrap();
+        let without = without_notify(&line).unwrap();
         assert_eq!(without, "a = 1\n# mine\n");
         let text = "# mine\nmodel = \"x\" # yes\n\n[tools] # none\nweb = true\n";
-        let with = check(HookedAgent::Codex, text);
+        let with = check_notify(text);
         assert_eq!(
             with,
             "# mine\nmodel = \"x\" # yes\nnotify = [\"teddy\", \"hook\", \"codex\"]\n\n[tools] # none\nweb = true\n"
@@ -565,15 +632,16 @@ mod tests {
 
     #[test]
     fn what_another_program_has_stays_its_own() {
-        let text = "notify = [\"say\", \"done\"]\n";
-        let error = with_entry(HookedAgent::Codex, text)
-            .unwrap_err()
-            .to_string();
-        assert_eq!(error, "`notify` is set already: [\"say\", \"done\"]");
-        assert_eq!(without_entry(HookedAgent::Codex, text).unwrap(), text);
+        for text in [
+            "notify = ",
+            "notify = 1\n",
+            "notify = []\n",
+            "notify = [1]\n",
+        ] {
+            assert!(with_notify(text).is_err(), "{text}");
+        }
         for (agent, text) in [
-            (HookedAgent::Codex, "notify = "),
-            (HookedAgent::Claude, "// {}\n{}"),
+            (HookedAgent::Claude, "{"),
             (HookedAgent::Claude, "[]"),
             (HookedAgent::Claude, "{\"hooks\": {\"Stop\": 1}}"),
         ] {
@@ -587,8 +655,6 @@ mod tests {
         let text = format!("{{\"hooks\": {{\"Stop\": [{{\"hooks\": [{own_hook}, {{}}]}}]}}}}");
         let called = entry_programs(HookedAgent::Claude, &text).unwrap();
         assert_eq!(called, ["/opt/bin/teddy"]);
-        let text = "notify = [\"teddy\", \"hook\", \"codex\"]\n";
-        assert_eq!(entry_programs(HookedAgent::Codex, text).unwrap(), ["teddy"]);
         assert_eq!(entry_programs(HookedAgent::Gemini, "").unwrap(), [""; 0]);
     }
 

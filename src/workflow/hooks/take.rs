@@ -1,60 +1,87 @@
-//! Handles a hook event: a prompt starts, or it ends and becomes a turn in the session of its
-//! conversation.
+//! Handles a hook event: a prompt starts, a tool changes files, or a prompt ends and becomes a turn
+//! in the session of its conversation.
+//!
+//! A turn belongs to the checkout in which its prompt was given. If the agent also changed another
+//! checkout of the repository, that is a second turn of the same session.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::event::{HookEvent, HookTrigger};
-use super::{HookedAgent, hooks_dir};
-use crate::git::object::CommitId;
+use super::{HookedAgent, hooks_dir, note_error};
 use crate::git::snapshot::limits::SnapshotLimits;
-use crate::host::env;
+use crate::git::worktree::linked_checkouts;
 use crate::host::file::{Root, make_dirs, read_end, read_regular, write_atomic};
+use crate::host::{clock, env};
 use crate::session::meta::Recorded;
 use crate::session::name::SessionName;
-use crate::text::digest;
 use crate::text::secret::redact;
 use crate::workflow::lifecycle;
 use crate::workflow::model::agents;
 use crate::workflow::project::Project;
+use crate::workflow::record::attribution::Attribution;
 use crate::workflow::record::transcript::{MAX_TRANSCRIPT, Transcript, transcript};
 use crate::workflow::record::{
-    self, NothingToRecord, RecordOptions, RecordStart, begin, exists, record_since,
+    NothingToRecord, RecordOptions, RecordResult, RecordStart, begin, begin_without_session,
+    exists, record, record_since,
 };
 use crate::workflow::user::User;
 
-/// Handles an event in the project of its directory.
-pub fn take(project: &mut Project, event: &HookEvent, user: &mut dyn User) -> anyhow::Result<()> {
+/// Opens the project of a directory. `None` for a worktree of ours.
+pub type OpenProject<'a> = dyn FnMut(&Path) -> anyhow::Result<Option<Project>> + 'a;
+
+/// At most this many other checkouts are recorded when a prompt starts.
+const MAX_CHECKOUTS: usize = 16;
+
+/// Handles an event in the project of its prompt.
+pub fn take(
+    event: &HookEvent,
+    open: &mut OpenProject<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let Some(mut project) = open(event.checkout().unwrap_or(Path::new("")))? else {
+        return Ok(());
+    };
     let hooks = hooks_dir(&project.repository.teddy_dir());
-    let Some(mut conversation) = open_conversation(project, &hooks, event, user)? else {
+    let Some(mut conversation) = open_conversation(&project, &hooks, event, user)? else {
         return Ok(());
     };
     project.work_on(&SessionName::from_ref(&conversation.session)?);
 
-    // The agent does not report the end of an interrupted prompt, so the next event ends it.
-    if let Some(prompt) = conversation.prompt.take() {
-        let finished = finish(project, event, Some(&prompt), user);
-        write_conversation(&hooks, event, &conversation)?;
-        finished?;
-    } else if event.moment != HookTrigger::Prompt {
-        finish(project, event, None, user)?;
-    }
+    match event.moment {
+        HookTrigger::Tool => {
+            let touched = event.touched.iter().cloned();
+            conversation
+                .touched
+                .extend(touched.map(|path| (path, event.at)));
+            write_conversation(&hooks, event, &conversation)
+        }
+        HookTrigger::Whole if conversation.is_hooked => Ok(()),
+        HookTrigger::Whole => take_whole(&mut project, &hooks, event, user),
+        HookTrigger::Prompt | HookTrigger::Stop => {
+            // The agent does not report the end of an interrupted prompt, so the next one ends it.
+            let prompt = conversation.prompt.take();
+            let finished = match &prompt {
+                Some(prompt) => finish(event, &conversation, prompt, open, user),
+                None => record_rest(&mut project, event, &conversation, user),
+            };
+            conversation.touched.clear();
+            write_conversation(&hooks, event, &conversation)?;
+            finished?;
 
-    if event.moment == HookTrigger::Prompt {
-        let start = begin(project, user)?;
-        conversation.prompt = Some(OpenPrompt {
-            words: event.words.clone(),
-            files: start.files,
-            published: start.published,
-            transcript_from: transcript_size(project, event),
-        });
-        write_conversation(&hooks, event, &conversation)?;
+            if event.moment == HookTrigger::Prompt {
+                conversation.is_hooked = true;
+                conversation.prompt = Some(start_prompt(&project, event, open, user)?);
+                write_conversation(&hooks, event, &conversation)?;
+            }
+            Ok(())
+        }
     }
-
-    Ok(())
 }
 
 /// The state of the conversation. Its first prompt creates a session. `None` if a prompt ends whose
@@ -71,7 +98,7 @@ fn open_conversation(
     {
         return Ok(Some(conversation));
     }
-    if event.moment == HookTrigger::Stop {
+    if matches!(event.moment, HookTrigger::Stop | HookTrigger::Tool) {
         return Ok(None);
     }
 
@@ -81,58 +108,356 @@ fn open_conversation(
     lifecycle::create_session(&transaction, project, &name, &agent)?;
     let conversation = Conversation {
         session: name.to_string(),
-        prompt: None,
+        ..Conversation::default()
     };
     write_conversation(hooks, event, &conversation)?;
     Ok(Some(conversation))
 }
 
-fn finish(
-    project: &mut Project,
+/// Records the user's files in every checkout in which the agent might work.
+fn start_prompt(
+    project: &Project,
     event: &HookEvent,
-    prompt: Option<&OpenPrompt>,
+    open: &mut OpenProject<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<OpenPrompt> {
+    let start = begin(project, user)?;
+    let own = project.repository.workdir();
+    let ours = project.worktrees();
+    let mut others = linked_checkouts(&project.repository)?;
+    others.retain(|dir| dir != own && !dir.starts_with(&ours));
+    let is_cut = others.len() > MAX_CHECKOUTS;
+
+    let mut elsewhere = BTreeMap::new();
+    for dir in others.into_iter().take(MAX_CHECKOUTS) {
+        // A checkout that cannot be recorded must not prevent the turn.
+        let started = open(&dir).and_then(|other| {
+            let Some(mut other) = other else {
+                return Ok(None);
+            };
+            other.work_on(&project.session()?);
+            begin(&other, user).map(Some)
+        });
+        match started {
+            Ok(start) => elsewhere.extend(start.map(|start| (dir, start))),
+            Err(error) => note_error(
+                &hooks_dir(&project.repository.teddy_dir()),
+                &format!("`{}`: {error:#}", dir.display()),
+            ),
+        }
+    }
+
+    Ok(OpenPrompt {
+        words: event.words.clone(),
+        start,
+        folder: own.to_owned(),
+        elsewhere,
+        is_cut,
+        started: event.at,
+        transcript_from: transcript_size(project, event),
+    })
+}
+
+/// Records what the agent did since a prompt, one turn for each checkout.
+fn finish(
+    event: &HookEvent,
+    conversation: &Conversation,
+    prompt: &OpenPrompt,
+    open: &mut OpenProject<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
-    let message = prompt.map_or(&event.words, |prompt| &prompt.words);
-    let is_whole = event.moment == HookTrigger::Whole;
-    let options = RecordOptions {
-        message: message.clone(),
-        work: Recorded {
-            by: Some(event.agent.name().to_owned()),
-            conversation: Some(event.conversation.clone()),
-            exit_code: None,
-        },
-        transcript: written(project, event, prompt),
-        allow_empty: prompt.is_some() || is_whole,
+    let session = SessionName::from_ref(&conversation.session)?;
+    let home = open(&prompt.folder).with_context(|| {
+        let dir = prompt.folder.display();
+        format!("the prompt was given in `{dir}`, which cannot be opened")
+    })?;
+    let Some(mut home) = home else {
+        return Ok(());
+    };
+    home.work_on(&session);
+    let options = describe_turn(&home, event, conversation, prompt)?;
+    let mut is_recorded = recorded(record_since(&home, prompt.start, &options, user))?;
+
+    let folder = event.folder.as_deref().unwrap_or(&prompt.folder);
+    for dir in visited(&home, folder, conversation, prompt)? {
+        let Some(mut other) = open(&dir)? else {
+            continue;
+        };
+        other.work_on(&session);
+        let start = match prompt.elsewhere.get(&dir) {
+            Some(start) => *start,
+            // The agent created it.
+            None if !prompt.is_cut => RecordStart::at_head(&other)?,
+            None => anyhow::bail!("the files in `{}` were not recorded before", dir.display()),
+        };
+        let mut options = describe_turn(&other, event, conversation, prompt)?;
+        options.work.notes.insert(
+            0,
+            format!(
+                "done in `{}`; the prompt was given in `{}`",
+                dir.display(),
+                prompt.folder.display()
+            ),
+        );
+        is_recorded |= recorded(record_since(&other, start, &options, user))?;
+    }
+
+    if !is_recorded {
+        let options = RecordOptions {
+            allow_empty: true,
+            ..options
+        };
+        recorded(record_since(&home, prompt.start, &options, user))?;
+    }
+    Ok(())
+}
+
+/// Other checkouts of the repository in which the agent ended or changed files.
+fn visited(
+    home: &Project,
+    folder: &Path,
+    conversation: &Conversation,
+    prompt: &OpenPrompt,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let ours = home.worktrees();
+    let mut others = linked_checkouts(&home.repository)?;
+    others.retain(|dir| *dir != prompt.folder && !dir.starts_with(&ours));
+    // A checkout can be inside another one.
+    others.sort_by_key(|dir| std::cmp::Reverse(dir.components().count()));
+    let own = || [&prompt.folder].into_iter();
+    let innermost = |path: &Path| {
+        let inside = others.iter().chain(own());
+        let inside = inside.filter(|dir| path.starts_with(dir));
+        inside.max_by_key(|dir| dir.components().count()).cloned()
     };
 
-    let recorded = match prompt {
-        Some(prompt) => record_since(project, prompt.start(), &options, user),
-        None if is_whole => record::record(project, &options, user),
-        // The prompt was already recorded. What the agent did since then belongs to the same
-        // prompt.
-        None => record::record(
-            project,
-            &RecordOptions {
-                message: String::new(),
-                ..options
+    let folder = folder.canonicalize().unwrap_or(folder.to_owned());
+    let touched = conversation.touched.keys().map(PathBuf::as_path);
+    let dirs = touched.chain([folder.as_path()]).filter_map(innermost);
+    let dirs: BTreeSet<PathBuf> = dirs.filter(|dir| *dir != prompt.folder).collect();
+    Ok(dirs.into_iter().collect())
+}
+
+/// What to record for a prompt in one of its checkouts.
+fn describe_turn(
+    project: &Project,
+    event: &HookEvent,
+    conversation: &Conversation,
+    prompt: &OpenPrompt,
+) -> anyhow::Result<RecordOptions> {
+    let hooks = hooks_dir(&project.repository.teddy_dir());
+    let own = touched_in(project, conversation, 0);
+    let mut others = BTreeSet::new();
+    let mut notes = Vec::new();
+    for other in other_conversations(&hooks, event) {
+        for path in touched_in(project, &other, prompt.started) {
+            if own.contains(&path) {
+                let path = String::from_utf8_lossy(&path).into_owned();
+                let session = &other.session;
+                notes.push(format!("`{path}` was changed by `{session}` as well"));
+            } else {
+                others.insert(path);
+            }
+        }
+    }
+
+    let is_interrupted = event.moment == HookTrigger::Prompt || event.interrupted;
+    let ended = is_interrupted
+        .then(|| end_of_work(project, event, conversation, prompt))
+        .flatten();
+    if is_interrupted {
+        notes.push(
+            match ended.and_then(|nanoseconds| clock::of_seconds(nanoseconds / SECOND)) {
+                Some(time) => format!("interrupted at {time}: later changes are not in this turn"),
+                None => "interrupted at an unknown time: changes that you made before your next \
+                     prompt can be in this turn"
+                    .to_owned(),
             },
-            user,
-        ),
+        );
+    }
+
+    let dir = event.folder.as_deref().unwrap_or(&prompt.folder);
+    if !linked_checkouts(&project.repository)?
+        .iter()
+        .any(|checkout| dir.starts_with(checkout))
+    {
+        notes.push(format!(
+            "the agent ended in `{}`, outside this repository; what it changed there is not in \
+             this turn",
+            dir.display()
+        ));
+    }
+
+    Ok(RecordOptions {
+        message: prompt.words.clone(),
+        work: Recorded {
+            notes,
+            ..work_of(event)
+        },
+        transcript: written(project, event, prompt.transcript_from),
+        allow_empty: false,
+        attribution: Attribution {
+            others,
+            only: None,
+            ended,
+        },
+    })
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+fn work_of(event: &HookEvent) -> Recorded {
+    Recorded {
+        by: Some(event.agent.name().to_owned()),
+        conversation: Some(event.conversation.clone()),
+        ..Recorded::default()
+    }
+}
+
+/// Files in a checkout that a conversation touched since a time, relative to the checkout.
+fn touched_in(project: &Project, conversation: &Conversation, since: i64) -> BTreeSet<Vec<u8>> {
+    let root = project.repository.workdir();
+    let real = root.canonicalize().unwrap_or(root.to_owned());
+    let touched = conversation.touched.iter();
+    let recent = touched.filter(|(_, time)| **time >= since);
+    recent
+        .filter_map(|(path, _)| path.strip_prefix(root).or(path.strip_prefix(&real)).ok())
+        .map(|path| path.as_os_str().as_bytes().to_vec())
+        .collect()
+}
+
+/// When an interrupted agent did its last work, in nanoseconds since 1970.
+fn end_of_work(
+    project: &Project,
+    event: &HookEvent,
+    conversation: &Conversation,
+    prompt: &OpenPrompt,
+) -> Option<i64> {
+    let last_tool = conversation.touched.values().copied().max();
+    let transcript = event.transcript.as_deref().and_then(|path| {
+        let (root, rel_path) = beneath(project, event.agent, path)?;
+        let end = read_end(&root, &rel_path, prompt.transcript_from, MAX_TRANSCRIPT).ok()?;
+        last_time(&String::from_utf8_lossy(&end.bytes), &event.words)
+    });
+    last_tool.max(transcript)
+}
+
+/// Time of the last line in a transcript that is not about the next prompt.
+fn last_time(lines: &str, next_prompt: &str) -> Option<i64> {
+    let lines = lines.lines();
+    let values = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let times = values.filter(|line| !has_text(line, next_prompt));
+    let times = times.filter_map(|line| clock::parse(line["timestamp"].as_str()?));
+    times
+        .last()
+        .and_then(|time| i64::try_from(time.timestamp().as_nanosecond()).ok())
+}
+
+/// Returns whether a text is somewhere in a value.
+fn has_text(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(string) => string == text && !text.is_empty(),
+        Value::Array(values) => values.iter().any(|value| has_text(value, text)),
+        Value::Object(values) => values.values().any(|value| has_text(value, text)),
+        _ => false,
+    }
+}
+
+/// Records what the agent changed after the end of its prompt, as far as its tools say so.
+fn record_rest(
+    project: &mut Project,
+    event: &HookEvent,
+    conversation: &Conversation,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let touched = touched_in(project, conversation, 0);
+    if event.moment == HookTrigger::Prompt || touched.is_empty() {
+        return Ok(());
+    }
+
+    let options = RecordOptions {
+        work: work_of(event),
+        transcript: written(project, event, 0),
+        attribution: Attribution {
+            only: Some(touched),
+            ..Attribution::default()
+        },
+        ..RecordOptions::default()
     };
-    match recorded {
-        Err(error) if error.is::<NothingToRecord>() => Ok(()),
-        result => result.map(|_| ()),
+    recorded(record(project, &options, user)).map(drop)
+}
+
+/// Records a prompt whose start the agent does not report: the changes since the last one.
+fn take_whole(
+    project: &mut Project,
+    hooks: &Path,
+    event: &HookEvent,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let known = read_notify_start(hooks, project);
+    let start = match known {
+        Some(start) => start,
+        None => begin(project, user)?,
+    };
+    let note = match known {
+        Some(_) => {
+            "Codex reports only the end of a prompt: changes that you made since the one \
+                    before can be in this turn"
+        }
+        None => {
+            "the first prompt that Codex reported here: TeDDy did not know your files before \
+                 it, so its changes are not in this turn"
+        }
+    };
+    let options = RecordOptions {
+        message: event.words.clone(),
+        work: Recorded {
+            notes: vec![note.to_owned()],
+            ..work_of(event)
+        },
+        transcript: written(project, event, 0),
+        allow_empty: true,
+        ..RecordOptions::default()
+    };
+    recorded(record_since(project, start, &options, user))?;
+    write_notify_start(hooks, project, begin(project, user)?)
+}
+
+/// Records the files of a checkout, so that the first prompt of a Codex without hooks can be told
+/// from earlier changes.
+pub fn begin_notify(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
+    let hooks = hooks_dir(&project.repository.teddy_dir());
+    let start = begin_without_session(project, user)?;
+    write_notify_start(&hooks, project, start)
+}
+
+fn read_notify_start(hooks: &Path, project: &Project) -> Option<RecordStart> {
+    let bytes = read_regular(&notify_file(hooks, project), MAX_CONVERSATION).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn write_notify_start(hooks: &Path, project: &Project, start: RecordStart) -> anyhow::Result<()> {
+    write_json(
+        &notify_file(hooks, project),
+        &serde_json::to_string(&start)?,
+    )
+}
+
+fn notify_file(hooks: &Path, project: &Project) -> PathBuf {
+    let name = format!("{}.json", project.repository.worktree_name());
+    hooks.join("notify").join(name)
+}
+
+/// Returns whether there is a new turn.
+fn recorded(result: anyhow::Result<RecordResult>) -> anyhow::Result<bool> {
+    match result {
+        Err(error) if error.is::<NothingToRecord>() => Ok(false),
+        result => result.map(|_| true),
     }
 }
 
 /// The part of the transcript for this prompt, or else the agent's last message.
-fn written(
-    project: &Project,
-    event: &HookEvent,
-    prompt: Option<&OpenPrompt>,
-) -> Option<Transcript> {
-    let from = prompt.map_or(0, |prompt| prompt.transcript_from);
+fn written(project: &Project, event: &HookEvent, from: u64) -> Option<Transcript> {
     let excerpt = event.transcript.as_deref().and_then(|path| {
         let (root, rel_path) = beneath(project, event.agent, path)?;
         let end = read_end(&root, &rel_path, from, MAX_TRANSCRIPT).ok()?;
@@ -189,60 +514,108 @@ fn beneath(project: &Project, agent: HookedAgent, path: &Path) -> Option<(Root, 
 
 const MAX_CONVERSATION: u64 = 4 << 20;
 
+/// A conversation with an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Conversation {
-    pub session: String,
+struct Conversation {
+    session: String,
+    /// The agent reports starts of prompts.
     #[serde(default)]
-    pub prompt: Option<OpenPrompt>,
+    is_hooked: bool,
+    #[serde(default)]
+    prompt: Option<OpenPrompt>,
+    /// Files that the agent's tools changed since the prompt started or ended, each with the time
+    /// of the last change.
+    #[serde(default)]
+    touched: BTreeMap<PathBuf, i64>,
 }
 
+/// A prompt on which the agent works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OpenPrompt {
-    pub words: String,
-    /// Workspace commit when the prompt arrived.
-    pub files: CommitId,
-    /// Last publication at that time.
-    #[serde(default)]
-    pub published: Option<CommitId>,
+struct OpenPrompt {
+    words: String,
+    /// The files when the prompt arrived.
+    start: RecordStart,
+    /// The checkout in which it was given.
+    folder: PathBuf,
+    /// The files in other checkouts at that time.
+    elsewhere: BTreeMap<PathBuf, RecordStart>,
+    /// There were more checkouts.
+    is_cut: bool,
+    /// When it started, in nanoseconds since 1970.
+    started: i64,
     /// Length of the transcript at that time.
-    #[serde(default)]
-    pub transcript_from: u64,
+    transcript_from: u64,
 }
 
-impl OpenPrompt {
-    pub(super) fn start(&self) -> RecordStart {
-        RecordStart {
-            files: self.files,
-            published: self.published,
-        }
-    }
+/// Other conversations in which a prompt is open.
+fn other_conversations(hooks: &Path, event: &HookEvent) -> Vec<Conversation> {
+    let own = conversation_file(hooks, event);
+    let Ok(root) = Root::open(&hooks.join(CONVERSATIONS)) else {
+        return Vec::new();
+    };
+    let names = root
+        .names()
+        .unwrap_or_default()
+        .into_iter()
+        .map(PathBuf::from);
+    let names = names.filter(|name| own.file_name() != Some(name.as_os_str()));
+    let read = |name: PathBuf| {
+        let bytes = root.read(&name, MAX_CONVERSATION).ok()?;
+        serde_json::from_slice::<Conversation>(&bytes).ok()
+    };
+    let others = names.filter_map(read);
+    others.filter(|other| other.prompt.is_some()).collect()
 }
 
 /// `None` for a new conversation.
-pub(super) fn read_conversation(hooks: &Path, event: &HookEvent) -> Option<Conversation> {
+fn read_conversation(hooks: &Path, event: &HookEvent) -> Option<Conversation> {
     let bytes = read_regular(&conversation_file(hooks, event), MAX_CONVERSATION).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
-pub(super) fn write_conversation(
+fn write_conversation(
     hooks: &Path,
     event: &HookEvent,
     conversation: &Conversation,
 ) -> anyhow::Result<()> {
-    let path = conversation_file(hooks, event);
-    let dir = path.parent().expect("the file has a folder");
     let text = serde_json::to_string(conversation)?;
+    write_json(&conversation_file(hooks, event), &text)
+}
+
+fn write_json(path: &Path, text: &str) -> anyhow::Result<()> {
+    let dir = path
+        .parent()
+        .expect("the file is in a directory of the hooks");
     make_dirs(dir)
-        .and_then(|()| write_atomic(&path, text.as_bytes()))
+        .and_then(|()| write_atomic(path, text.as_bytes()))
         .with_context(|| format!("writing `{}`", path.display()))
 }
 
+const CONVERSATIONS: &str = "conversations";
+
 fn conversation_file(hooks: &Path, event: &HookEvent) -> PathBuf {
-    let name = format!(
-        "{}-{}.json",
-        event.agent.name(),
-        // The id is the agent's and could contain a path.
-        digest(&event.conversation)
-    );
-    hooks.join("conversations").join(name)
+    hooks.join(CONVERSATIONS).join(event.conversation_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_ends_with_the_last_line_before_the_next_prompt() {
+        let check = |lines: &str, seconds: Option<i64>| {
+            let expected = seconds.map(|seconds| seconds * SECOND);
+            assert_eq!(last_time(lines, "go on"), expected, "{lines}");
+        };
+        let line = |time: u32, text: &str| {
+            format!(
+                "{{\"timestamp\":\"1970-01-01T00:00:{time:02}Z\",\"message\":{{\"content\":[{{\"text\":\"{text}\"}}]}}}}\n"
+            )
+        };
+        let interrupted = line(5, "[Request interrupted by user]");
+        check(&(line(1, "x") + &interrupted), Some(5));
+        check(&(interrupted + &line(9, "go on")), Some(5));
+        check(&line(9, "go on"), None);
+        check("{}\n{\n\nx", None);
+    }
 }

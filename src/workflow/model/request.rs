@@ -314,19 +314,15 @@ fn require_complete(answer: ModelAnswer) -> Result<String, ModelError> {
 }
 
 fn used(model: &MeteredModel<'_>, answer: &ModelAnswer) -> ModelUse {
-    let TokenUsage {
-        input,
-        output,
-        cached,
-        cache_written,
-    } = answer.usage;
+    let usage = answer.usage;
+    let known = |tokens: u64| usage.is_known().then_some(tokens);
     ModelUse {
         asked: model.name().to_owned(),
         answered: answer.model.clone(),
-        tokens_in: input,
-        tokens_out: output,
-        tokens_cached: cached,
-        tokens_cache_written: cache_written,
+        tokens_in: known(usage.input),
+        tokens_out: known(usage.output),
+        tokens_cached: usage.cached,
+        tokens_cache_written: usage.cache_written,
         cost: answer
             .cost
             .or_else(|| price::cost(model.chosen.price.as_ref(), answer.usage).ok()),

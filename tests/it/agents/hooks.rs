@@ -54,12 +54,31 @@ fn stop(repo: &TestRepo, id: &str) {
     settle(repo);
 }
 
-/// Appends to the transcript of a conversation.
-fn say(repo: &TestRepo, id: &str, line: &str) {
+/// Sends the event of a tool that writes a file.
+fn touch(repo: &TestRepo, id: &str, path: &str) {
+    let input =
+        json!({ "tool_name": "Write", "tool_input": { "file_path": repo.path().join(path) } });
+    tell(repo, "claude", &claude(repo, id, "PostToolUse", &input));
+}
+
+/// Appends a line of JSON to the transcript of a conversation.
+fn log_line(repo: &TestRepo, id: &str, line: &Value) {
     let file = repo.beside(&format!("home/.claude/projects/p/{id}.jsonl"));
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let old = std::fs::read_to_string(&file).unwrap_or_default();
-    std::fs::write(file, format!("{old}{{\"said\":\"{line}\"}}\n")).unwrap();
+    std::fs::write(file, format!("{old}{line}\n")).unwrap();
+}
+
+/// Sets when a file was written, in seconds since 1970.
+fn set_time(path: &Path, seconds: u64) {
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(time).unwrap();
+}
+
+/// Appends to the transcript of a conversation.
+fn say(repo: &TestRepo, id: &str, line: &str) {
+    log_line(repo, id, &json!({ "said": line }));
 }
 
 /// Returns titles and files of the turns, newest first.
@@ -141,10 +160,17 @@ fn a_prompt_that_was_interrupted_is_a_turn_as_well() {
     prompt(&repo, "c1", "second");
     repo.write("two.txt", "2\n");
     stop(&repo, "c1");
-    // Changes after the stop event belong to no prompt.
+    // The agent goes on by itself. Changes that its tools do not report are the user's.
+    touch(&repo, "c1", "three.txt");
     repo.write("three.txt", "3\n");
+    repo.write("mine.txt", "mine\n");
     stop(&repo, "c1");
     stop(&repo, "c1");
+    let report = repo.done(&["-s", "claude-c1", "show", "1", "report.md"]);
+    assert!(
+        report.contains("- **Note:** interrupted at an unknown time"),
+        "{report}"
+    );
     assert_eq!(
         turns(&repo, "claude-c1"),
         [
@@ -175,36 +201,252 @@ fn events_are_recorded_in_the_order_in_which_they_were_told() {
     assert_eq!(titles, ["prompt 3", "prompt 2", "prompt 1", "prompt 0"]);
 }
 
+/// Regression: the user's edits after an interruption became the agent's.
 #[test]
-fn codex_tells_only_the_end_and_gemini_both() {
+fn edits_after_an_interruption_are_the_users() {
     let repo = project();
-    repo.write("e.txt", "e\n");
-    let told = json!({
-        "type": "agent-turn-complete", "thread-id": "t", "cwd": repo.path(),
-        "input-messages": ["make e"], "last-assistant-message": "made it",
-    });
-    silent(&repo.teddy(&["hook", "codex", &told.to_string()]));
+    prompt(&repo, "esc", "first");
+    let line = |time: &str, text: &str| {
+        let message = json!({ "content": [{ "type": "text", "text": text }] });
+        log_line(
+            &repo,
+            "esc",
+            &json!({ "timestamp": time, "message": message }),
+        );
+    };
+    repo.write("agent.txt", "agent\n");
+    set_time(&repo.path().join("agent.txt"), 1_600_000_000);
+    line("2020-09-13T12:26:50Z", "[Request interrupted by user]");
+    repo.write("mine.txt", "mine\n");
+    line("2030-01-01T00:00:00Z", "second");
+    prompt(&repo, "esc", "second");
+    repo.write("more.txt", "more\n");
+    stop(&repo, "esc");
+    assert_eq!(
+        turns(&repo, "claude-esc"),
+        [
+            ("second".to_owned(), json!(["more.txt"])),
+            ("first".to_owned(), json!(["agent.txt"]))
+        ]
+    );
+    let report = repo.done(&["-s", "claude-esc", "show", "1", "report.md"]);
+    let note = "- **Note:** interrupted at 2020-09-13T12:26:50";
+    assert!(report.contains(note), "{report}");
+    repo.done(&["-s", "claude-esc", "undo", "2"]);
+    assert_eq!(repo.read("mine.txt"), "mine\n");
+    assert!(!repo.path().join("agent.txt").exists());
+    repo.done(&["verify"]);
+}
+
+/// Regression: the turn had the files of another checkout than its prompt.
+#[test]
+fn a_turn_belongs_to_the_checkout_of_its_prompt() {
+    let repo = project();
+    let side = repo.beside("side");
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        side.to_str().unwrap(),
+    ]);
+    std::fs::write(side.join("user.txt"), "the user's\n").unwrap();
+    repo.write("mine.txt", "mine\n");
+    prompt(&repo, "w", "do it");
+    let new = repo.beside("new");
+    repo.git(&["worktree", "add", "-q", "-b", "new", new.to_str().unwrap()]);
+    std::fs::write(new.join("n.txt"), "n\n").unwrap();
+    std::fs::write(side.join("s.txt"), "s\n").unwrap();
+    repo.write("p.txt", "p\n");
+    touch(&repo, "w", "../new/n.txt");
+    let file = json!({ "tool_input": { "file_path": new.join("n.txt") } });
+    tell(&repo, "claude", &claude(&repo, "w", "PostToolUse", &file));
+    tell(
+        &repo,
+        "claude",
+        &claude(&repo, "w", "Stop", &json!({ "cwd": side })),
+    );
     settle(&repo);
+    let rows = turns(&repo, "claude-w");
+    let files: Vec<&Value> = rows.iter().map(|row| &row.1).collect();
+    assert_eq!(
+        files,
+        [&json!(["s.txt"]), &json!(["n.txt"]), &json!(["p.txt"])]
+    );
+    let report = repo.done(&["-s", "claude-w", "show", "3", "report.md"]);
+    assert!(
+        report.contains("/side`; the prompt was given in `"),
+        "{report}"
+    );
+}
+
+#[test]
+fn an_end_in_another_repository_or_outside_closes_the_prompt_where_it_was_given() {
+    let repo = project();
+    let other = TestRepo::new().file("other.txt", "1\n");
+    other.commit("init");
+    let outside = repo.beside("outside");
+    std::fs::create_dir_all(&outside).unwrap();
+    for (id, dir) in [("q1", other.path().to_owned()), ("q2", outside)] {
+        prompt(&repo, id, "do it");
+        repo.write(&format!("{id}.txt"), "1\n");
+        let end = claude(&repo, id, "Stop", &json!({ "cwd": dir }));
+        silent(&repo.teddy_reads(&["hook", "claude"], end.to_string()));
+        settle(&repo);
+        let session = format!("claude-{id}");
+        let expected = ("do it".to_owned(), json!([format!("{id}.txt")]));
+        assert_eq!(turns(&repo, &session), [expected]);
+        let report = repo.done(&["-s", &session, "show", "1", "report.md"]);
+        let note = format!("the agent ended in `{}`", dir.display());
+        assert!(report.contains(&note), "{report}");
+    }
+    assert_eq!(other.json(&["sessions"], 0), json!([]));
+
+    // A prompt in another repository ends an interrupted one, too.
+    prompt(&repo, "q3", "left");
+    repo.write("q3.txt", "1\n");
+    let begin = json!({ "cwd": other.path(), "prompt": "elsewhere" });
+    let begin = claude(&repo, "q3", "UserPromptSubmit", &begin);
+    silent(&repo.teddy_reads(&["hook", "claude"], begin.to_string()));
+    settle(&repo);
+    assert_eq!(
+        turns(&repo, "claude-q3"),
+        [("left".to_owned(), json!(["q3.txt"]))]
+    );
+}
+
+#[test]
+fn agents_that_edit_different_files_have_turns_of_their_own() {
+    let repo = project();
+    prompt(&repo, "aaaa", "make a");
+    prompt(&repo, "bbbb", "make b");
+    for (id, path) in [
+        ("aaaa", "by-a.txt"),
+        ("bbbb", "by-b.txt"),
+        ("aaaa", "both.txt"),
+        ("bbbb", "both.txt"),
+    ] {
+        repo.write(path, "x\n");
+        touch(&repo, id, path);
+    }
+    stop(&repo, "bbbb");
+    stop(&repo, "aaaa");
+    assert_eq!(
+        turns(&repo, "claude-bbbb"),
+        [("make b".to_owned(), json!(["both.txt", "by-b.txt"]))]
+    );
+    assert_eq!(
+        turns(&repo, "claude-aaaa"),
+        [("make a".to_owned(), json!(["by-a.txt"]))]
+    );
+    let meta = repo.done(&["-s", "claude-bbbb", "show", "1", "meta.yaml"]);
+    let note = "- '`both.txt` was changed by `claude-aaaa` as well'";
+    assert!(meta.contains(note), "{meta}");
+    repo.done(&["-s", "claude-aaaa", "undo"]);
+    assert_eq!(repo.read("by-b.txt"), "x\n");
+    assert!(!repo.path().join("by-a.txt").exists());
+    repo.done(&["verify"]);
+}
+
+#[test]
+fn codex_and_gemini_tell_as_claude_does() {
+    let repo = project();
+    for (agent, id, [begin, end]) in [
+        ("codex", "t", ["UserPromptSubmit", "Stop"]),
+        ("gemini", "g", ["BeforeAgent", "AfterAgent"]),
+    ] {
+        repo.write("mine.txt", agent);
+        let event = |name: &str| {
+            json!({ "session_id": id, "cwd": repo.path(), "hook_event_name": name,
+                    "prompt": "make f", "prompt_response": "done", "last_assistant_message": "done" })
+        };
+        tell(&repo, agent, &event(begin));
+        settle(&repo);
+        repo.write(&format!("{agent}.txt"), "f\n");
+        tell(&repo, agent, &event(end));
+        settle(&repo);
+        let session = format!("{agent}-{id}");
+        let expected = ("make f".to_owned(), json!([format!("{agent}.txt")]));
+        assert_eq!(turns(&repo, &session), [expected]);
+        let reply = repo.done(&["-s", &session, "show", "1", "transcript.md"]);
+        assert_eq!(reply, "done\n");
+    }
+
+    // `notify` is called as well, and means nothing then.
+    let notified = json!({ "type": "agent-turn-complete", "thread-id": "t", "cwd": repo.path() });
+    silent(&repo.teddy(&["hook", "codex", &notified.to_string()]));
+    settle(&repo);
+    assert_eq!(turns(&repo, "codex-t").len(), 1);
+}
+
+/// Regression: the first turn had all that the user had changed since HEAD.
+#[test]
+fn notify_never_takes_what_was_there_before() {
+    let notify = |repo: &TestRepo, words: &str| {
+        let event = json!({
+            "type": "agent-turn-complete", "thread-id": "t", "cwd": repo.path(),
+            "input-messages": [words], "last-assistant-message": "made it",
+        });
+        silent(&repo.teddy(&["hook", "codex", &event.to_string()]));
+        settle(repo);
+    };
+    let repo = project();
+    repo.write("mine.txt", "mine\n");
+    notify(&repo, "first");
+    repo.write("e.txt", "e\n");
+    notify(&repo, "second");
     assert_eq!(
         turns(&repo, "codex-t"),
-        [("make e".to_owned(), json!(["e.txt"]))]
+        [
+            ("second".to_owned(), json!(["e.txt"])),
+            ("first".to_owned(), json!([]))
+        ]
     );
-    let kept = repo.done(&["-s", "codex-t", "show", "1", "transcript.md"]);
+    let report = repo.done(&["-s", "codex-t", "show", "1", "report.md"]);
+    assert!(
+        report.contains("its changes are not in this turn"),
+        "{report}"
+    );
+    let kept = repo.done(&["-s", "codex-t", "show", "2", "transcript.md"]);
     assert_eq!(kept, "made it\n");
 
-    let gemini = |event: &str| {
-        json!({ "session_id": "g", "cwd": repo.path(), "hook_event_name": event,
-                "prompt": "make f", "prompt_response": "done" })
-    };
-    tell(&repo, "gemini", &gemini("BeforeAgent"));
-    settle(&repo);
-    repo.write("f.txt", "f\n");
-    tell(&repo, "gemini", &gemini("AfterAgent"));
-    settle(&repo);
+    // An installation records the files, so that the first turn has its changes.
+    let fresh = TestRepo::new().file("a.txt", "a\n");
+    fresh.commit("init");
+    fresh.write("mine.txt", "mine\n");
+    fresh.done(&["hooks", "install", "codex", "--notify", "-y"]);
+    fresh.write("e.txt", "e\n");
+    notify(&fresh, "first");
     assert_eq!(
-        turns(&repo, "gemini-g"),
-        [("make f".to_owned(), json!(["f.txt"]))]
+        turns(&fresh, "codex-t"),
+        [("first".to_owned(), json!(["e.txt"]))]
     );
+    fresh.done(&["-s", "codex-t", "undo"]);
+    assert_eq!(fresh.read("mine.txt"), "mine\n");
+    fresh.done(&["verify"]);
+}
+
+#[test]
+fn the_program_that_notify_called_before_is_still_called() {
+    let repo = project();
+    let log = repo.beside("log");
+    let program = repo.beside("say");
+    let script = format!("#!/bin/sh\nprintf '%s|' \"$@\" > '{}'\n", log.display());
+    std::fs::write(&program, script).unwrap();
+    let mut permissions = program.metadata().unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+    std::fs::set_permissions(&program, permissions).unwrap();
+    let event = json!({ "type": "agent-turn-complete", "thread-id": "t", "cwd": repo.path() });
+    let event = event.to_string();
+    let program = program.to_str().unwrap();
+    silent(&repo.teddy(&["hook", "codex", "--then", program, "done", &event]));
+    assert_eq!(
+        std::fs::read_to_string(log).unwrap(),
+        format!("done|{event}|")
+    );
+    settle(&repo);
+    assert_eq!(turns(&repo, "codex-t").len(), 1);
 }
 
 #[test]
@@ -386,14 +628,23 @@ fn an_entry_is_shown_written_and_removed_again() {
         &own,
         Some("{\n\t\"z\": {}\n}\n"),
     );
+    let codex = repo.beside("home/.codex/hooks.json");
+    come_and_go(&repo, &["codex"], &codex, None);
+    come_and_go(
+        &repo,
+        &["codex"],
+        &codex,
+        Some("{\"hooks\": {\"Stop\": [{}]}}\n"),
+    );
     let toml = repo.beside("home/.codex/config.toml");
     for text in [
+        "notify = [\"say\"]\n",
         "# mine\n[a]\nb = 1\n",
         "a = 1\r\n# mine\r\n\r\n[b]\r\nc = 2",
         "a = 1",
         "",
     ] {
-        come_and_go(&repo, &["codex"], &toml, Some(text));
+        come_and_go(&repo, &["codex", "--notify"], &toml, Some(text));
     }
     for text in [
         "{}",
@@ -456,21 +707,24 @@ fn what_others_have_written_is_left_as_it_is() {
     let repo = project();
     let toml = repo.beside("home/.codex/config.toml");
     std::fs::create_dir_all(toml.parent().unwrap()).unwrap();
-    std::fs::write(&toml, "notify = [\"say\"]\n").unwrap();
-    repo.teddy(&["hooks", "install", "codex", "-y"])
-        .check(1, &["`notify` is set already: [\"say\"]"]);
-    repo.teddy(&["hooks", "install", "codex", "--project", "-y"])
-        .check(1, &["your own settings only", "--user"]);
+    std::fs::write(&toml, "notify = 1\n").unwrap();
+    repo.teddy(&["hooks", "install", "codex", "--notify", "-y"])
+        .check(
+            1,
+            &["`notify` is not a list of words: 1", "add it yourself"],
+        );
     let rows = repo.json(&["hooks", "status", "codex"], 0)["hooks"].clone();
-    assert_eq!(rows[0]["state"], "foreign");
+    assert_eq!(rows[2]["state"], "foreign");
 
     let own = repo.beside("home/.claude/settings.json");
     std::fs::create_dir_all(own.parent().unwrap()).unwrap();
-    std::fs::write(&own, "// mine\n{}\n").unwrap();
+    std::fs::write(&own, "// mine\n{1}\n").unwrap();
     let install = ["hooks", "install", "claude", "--user", "-y"];
-    repo.teddy(&install)
-        .check(1, &["is left as it is: it is not plain JSON"]);
-    assert_eq!(std::fs::read_to_string(&own).unwrap(), "// mine\n{}\n");
+    repo.teddy(&install).check(
+        1,
+        &["is left as it is: it is not JSON", "teddy hook claude 2>"],
+    );
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "// mine\n{1}\n");
 }
 
 #[test]

@@ -10,8 +10,9 @@ use teddy::host::sandbox::{Availability, Network, Policy, availability};
 use teddy::model::acting::open::open_acting;
 use teddy::model::acting::transcript::render_transcript;
 use teddy::model::acting::{
-    AgentFailure, AgentHost, AgentLimits, AgentProgress, AgentResult, AgentTask, PermissionAnswer,
-    PermissionDecision, PermissionGiver, PermissionQuestion, StopReason,
+    AgentFailure, AgentHost, AgentLimits, AgentProgress, AgentResult, AgentTask,
+    EarlierConversation, PermissionAnswer, PermissionDecision, PermissionGiver, PermissionQuestion,
+    StopReason,
 };
 use teddy::model::model_env::ModelEnv;
 use teddy::model::settings::ModelConfig;
@@ -152,7 +153,10 @@ impl Trial {
             launcher: launcher(self.is_confined.then_some(policy)),
             variables: vec![("MINE".to_owned(), "1".to_owned())],
             further: None,
-            conversation: self.conversation.map(str::to_owned),
+            conversation: self.conversation.map(|id| EarlierConversation {
+                id: id.to_owned(),
+                ..EarlierConversation::default()
+            }),
             limits: self.limits,
             is_confined: self.is_confined,
         };

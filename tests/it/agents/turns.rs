@@ -247,6 +247,36 @@ fn an_agent_that_dies_leaves_the_files_and_the_message() {
     repo.done(&["status"]);
 }
 
+/// Regression: three equal turns had a cost of 1, 2 and 3 parts, and an unknown one was 0.
+#[test]
+fn the_cost_of_a_resumed_conversation_is_counted_once() {
+    let repo = project("cost 0.5; echo 1 > n.txt; message 'One.'");
+    repo.done(&["new", "demo"]);
+    let turn = |work: &str| {
+        set(&repo, work);
+        repo.done(&["plan", "-m", "go on"]);
+        repo.done(&["execute", "-y"]);
+        let rows = repo.json(&["log"], 0);
+        ["cost", "tokens_in"].map(|key| rows[0][key].to_string())
+    };
+    let first = turn("cost 0.5; echo 1 > n.txt; message 'One.'");
+    assert_eq!(first, ["0.5", "100"]);
+    let second = turn("cost 0.75; echo 2 > n.txt; message 'Two.'");
+    assert_eq!(second, ["0.25", "100"]);
+    // A discarded answer to the same prompt is paid, and not paid again.
+    set(&repo, "cost 1.0; echo x > n.txt; message 'Bad.'");
+    repo.done(&["plan", "-m", "go on"]);
+    let third = turn("cost 1.5; echo 3 > n.txt; message 'Three.'");
+    assert_eq!(third, ["0.75", "100"]);
+    let silent = "usage='{}'; echo 4 > n.txt; message 'Four.'";
+    assert_eq!(turn(silent), ["null", "null"]);
+    let meta = artifact(&repo, "meta.yaml");
+    assert!(
+        meta.contains("resumed: true") && meta.contains("tokens_in: null"),
+        "{meta}"
+    );
+}
+
 #[test]
 fn what_an_agent_costs_counts_where_nothing_comes_of_it() {
     let repo = project("cost 0.5; echo half > half.txt; kill -9 $$");

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::message::{self, Incoming, RpcFailure};
 use crate::host::dialogue::{Dialogue, DialogueEnding, DialogueEvent};
 use crate::model::TokenUsage;
+use crate::model::acting::agent::AgentSettings;
 use crate::model::acting::agent_output::Complaints;
 use crate::model::acting::agent_output::LineSplitter;
 use crate::model::acting::agent_output::sanitize_label;
@@ -19,8 +20,8 @@ use crate::model::acting::clock::{AgentClock, AgentStop};
 use crate::model::acting::facts::{MAX_MESSAGE, bound};
 use crate::model::acting::transcript::{Speaker, TranscriptRecorder};
 use crate::model::acting::{
-    AgentHost, AgentPlanEntry, AgentProgress, PermissionDecision, PermissionGiver,
-    PermissionQuestion, ToolStatus, ToolUse,
+    AgentHost, AgentPlanEntry, AgentProgress, ConversationTotals, PermissionDecision,
+    PermissionGiver, PermissionQuestion, ToolStatus, ToolUse,
 };
 
 /// Polling interval for limits and cancellation.
@@ -58,7 +59,7 @@ pub(super) struct Talk<'a> {
     pub(super) host: &'a mut dyn AgentHost,
     pub(super) record: TranscriptRecorder,
     clock: AgentClock,
-    pub(super) work: WorkState,
+    pub(super) work: WorkState<'a>,
     pub(super) complaints: Complaints,
     lines: LineSplitter,
     /// Messages read but not handled yet.
@@ -339,42 +340,55 @@ const MAX_STEPS: usize = 100;
 const MAX_PATHS: usize = 10;
 
 #[derive(Debug, Default)]
-pub(super) struct WorkState {
+pub(super) struct WorkState<'a> {
     /// The last message.
     pub(super) message: String,
-    /// `true` after a tool use: the next text starts a new message.
+    /// `true` after a tool use or a thought: the next text starts a new message.
     is_ended: bool,
+    /// The agent's id of the message. Empty if it has none.
+    message_id: String,
     /// Tools by id.
     tools: HashMap<String, ToolUse>,
     /// `true` if a tool is running, which can be silent for long.
     pub(super) has_tool: bool,
     pub(super) usage: TokenUsage,
-    /// Cumulative cost of the conversation in US dollars, as reported.
+    /// Cost in US dollars, as reported.
     cost: Option<f64>,
-    /// `cost` at the start of the current prompt.
-    cost_before: f64,
+    /// Totals of the resumed conversation before this call. `None` in a new one.
+    pub(super) earlier: Option<ConversationTotals>,
+    /// Says what reported numbers cover.
+    pub(super) agent: Option<&'a AgentSettings>,
 }
 
-impl WorkState {
+impl WorkState<'_> {
     pub(super) fn begin_prompt(&mut self) {
         *self = WorkState {
-            // Agents report the total cost of the conversation.
-            cost_before: self.cost.unwrap_or_default(),
+            earlier: self.earlier,
+            agent: self.agent,
             ..WorkState::default()
         };
     }
 
-    /// Cost of the current prompt. `None` if the agent doesn't report it.
-    pub(super) fn cost(&self) -> Option<f64> {
-        self.cost.map(|cost| (cost - self.cost_before).max(0.0))
+    /// Usage of this call and of the whole conversation.
+    pub(super) fn usage_of_call(&self) -> (TokenUsage, Option<f64>, ConversationTotals) {
+        match self.agent {
+            Some(agent) => agent.usage_of_call(self.usage, self.cost, self.earlier.as_ref()),
+            None => (self.usage, self.cost, ConversationTotals::default()),
+        }
     }
 
     pub(super) fn update(&mut self, update: &Value, host: &mut dyn AgentHost) {
         let kind = text_at(update, "/sessionUpdate");
         self.has_tool = false;
         match kind {
-            "agent_message_chunk" => self.append_text(text_at(update, "/content/text"), host),
+            "agent_message_chunk" => {
+                let id = text_at(update, "/messageId");
+                self.is_ended |= id != self.message_id;
+                self.message_id = id.to_owned();
+                self.append_text(text_at(update, "/content/text"), host);
+            }
             "agent_thought_chunk" => {
+                self.is_ended = true;
                 host.progress(AgentProgress::Thinks(text_at(update, "/content/text")));
             }
             "tool_call" | "tool_call_update" => {
@@ -388,8 +402,7 @@ impl WorkState {
                 let cost = update.pointer("/cost/amount").and_then(Value::as_f64);
                 let cost = cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
                 self.cost = cost.or(self.cost);
-                let usage = self.usage;
-                let cost = self.cost();
+                let (usage, cost, _) = self.usage_of_call();
                 host.progress(AgentProgress::Used { usage, cost });
             }
             _ => {}
@@ -543,7 +556,7 @@ mod tests {
         }
     }
 
-    fn after(updates: &[Value]) -> WorkState {
+    fn after(updates: &[Value]) -> WorkState<'static> {
         let (mut work, mut host) = (WorkState::default(), RecordingHost::default());
         updates
             .iter()
@@ -572,6 +585,23 @@ mod tests {
             after(&[piece("I will."), tool("completed")]).message,
             "I will."
         );
+    }
+
+    #[test]
+    fn messages_are_not_glued_together() {
+        let thought =
+            json!({ "sessionUpdate": "agent_thought_chunk", "content": { "text": "Hm" } });
+        assert_eq!(
+            after(&[piece("One."), thought, piece("Two.")]).message,
+            "Two."
+        );
+        let named = |id: &str, text: &str| {
+            let mut piece = piece(text);
+            piece["messageId"] = id.into();
+            piece
+        };
+        let work = after(&[named("1", "One."), named("2", "Tw"), named("2", "o.")]);
+        assert_eq!(work.message, "Two.");
     }
 
     #[test]
@@ -610,17 +640,6 @@ mod tests {
                 vec!["rm \\u{1b}[2J".to_owned(), "/w/a".to_owned()]
             )
         );
-    }
-
-    #[test]
-    fn the_cost_of_an_earlier_prompt_is_not_counted_again() {
-        let cost =
-            |amount: f64| json!({ "sessionUpdate": "usage_update", "cost": { "amount": amount } });
-        let mut work = after(&[cost(2.0)]);
-        work.begin_prompt();
-        assert_eq!(work.cost(), None);
-        work.update(&cost(2.5), &mut RecordingHost::default());
-        assert_eq!(work.cost(), Some(0.5));
     }
 
     #[test]
