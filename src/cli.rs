@@ -33,6 +33,7 @@ mod find;
 mod gc;
 mod get_prompt;
 mod global;
+mod help;
 mod hooks;
 mod import;
 mod in_use;
@@ -240,6 +241,10 @@ pub fn main() -> ExitCode {
     if version::is_all(&crate::host::env::args()) {
         let line = format!("teddy {}\n", version::line());
         return printed(crate::host::output::write_stdout(line));
+    }
+
+    if let Some(text) = help::asked_for(&crate::host::env::args()) {
+        return printed(crate::host::output::write_stdout(text));
     }
 
     let arguments = expand(crate::host::env::args());
