@@ -22,7 +22,6 @@ mod demo;
 mod diff;
 mod difference;
 mod doctor;
-mod du;
 mod execute;
 mod exit;
 mod expand;
@@ -62,7 +61,6 @@ mod request;
 mod restore;
 mod resume;
 mod retry;
-mod run;
 mod sessions;
 mod setup;
 mod show;
@@ -175,7 +173,6 @@ commands! {
     "land" Land => land,
     "pick" Pick => pick,
     "record" Record => record,
-    "run" Run => run,
     "hooks" Hooks => hooks,
     #[command(hide = true)]
     "hook" Hook => hook,
@@ -203,7 +200,6 @@ commands! {
     "doctor" Doctor => doctor,
     "recover" Recover => recover,
     "gc" Gc => gc,
-    "du" Du => du,
     "demo" Demo => demo,
     "completions" Completions => completions,
     "man" Man => man,

@@ -21,7 +21,7 @@ const GROUPS: [CommandGroup; 6] = [
         name: "work",
         common: &["resume", "ask", "plan", "execute", "context"],
         others: &[
-            "race", "change", "record", "run", "hooks", "acp", "retry", "replay",
+            "race", "change", "record", "hooks", "acp", "retry", "replay",
         ],
     },
     CommandGroup {
@@ -47,7 +47,6 @@ const GROUPS: [CommandGroup; 6] = [
         others: &[
             "recover",
             "gc",
-            "du",
             "completions",
             "man",
             "preprocess",

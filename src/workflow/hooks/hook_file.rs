@@ -415,7 +415,7 @@ fn with_notify(text: &str) -> anyhow::Result<String> {
         EntryState::Foreign(other) => {
             return Err(error_with_hint(
                 format!("`notify` is set already: {other}"),
-                "Codex runs only one program; `teddy record` and `teddy run` work without it",
+                "Codex runs only one program; `teddy record` works without it",
             ));
         }
         EntryState::Installed => return Ok(text.to_owned()),
