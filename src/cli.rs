@@ -22,7 +22,6 @@ mod demo;
 mod diff;
 mod difference;
 mod doctor;
-mod du;
 mod execute;
 mod exit;
 mod expand;
@@ -33,6 +32,7 @@ mod find;
 mod gc;
 mod get_prompt;
 mod global;
+mod help;
 mod hooks;
 mod import;
 mod in_use;
@@ -61,7 +61,6 @@ mod request;
 mod restore;
 mod resume;
 mod retry;
-mod run;
 mod sessions;
 mod setup;
 mod show;
@@ -174,7 +173,6 @@ commands! {
     "land" Land => land,
     "pick" Pick => pick,
     "record" Record => record,
-    "run" Run => run,
     "hooks" Hooks => hooks,
     #[command(hide = true)]
     "hook" Hook => hook,
@@ -202,7 +200,6 @@ commands! {
     "doctor" Doctor => doctor,
     "recover" Recover => recover,
     "gc" Gc => gc,
-    "du" Du => du,
     "demo" Demo => demo,
     "completions" Completions => completions,
     "man" Man => man,
@@ -240,6 +237,10 @@ pub fn main() -> ExitCode {
     if version::is_all(&crate::host::env::args()) {
         let line = format!("teddy {}\n", version::line());
         return printed(crate::host::output::write_stdout(line));
+    }
+
+    if let Some(text) = help::asked_for(&crate::host::env::args()) {
+        return printed(crate::host::output::write_stdout(text));
     }
 
     let arguments = expand(crate::host::env::args());

@@ -193,7 +193,8 @@ fn report_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
             "The plan has words beside a command and was not run; `teddy execute` reviews it.",
         ),
         Ended::Turns(_) | Ended::Cost { .. } => return "max_turn_requests",
-        Ended::Left | Ended::Undecided(_) | Ended::Repeated => {}
+        Ended::NoPlan => user.send_text("The model answered without a plan."),
+        Ended::Left | Ended::Failed | Ended::Undecided(_) | Ended::Repeated => {}
     }
     "end_turn"
 }
@@ -205,6 +206,8 @@ impl Console for AcpConsole {
     fn recorded(&mut self, _turn: &RecordedTurn) -> anyhow::Result<()> {
         Ok(())
     }
+
+    fn failed(&mut self, _error: anyhow::Error) {}
 
     fn typed(&mut self, _project: &mut Project, text: String) -> anyhow::Result<Typed> {
         Ok(Typed::Message(text))

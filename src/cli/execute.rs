@@ -20,6 +20,7 @@ use crate::text::counted;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::flag_user::Unapproved;
+use crate::ui::terminal_user::WORDS_HEADING;
 use crate::ui::{mistakes, notice};
 use crate::workflow::execute::comments::CommentRequest;
 use crate::workflow::execute::execute_or_plan;
@@ -128,7 +129,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     });
     let options = ExecuteOptions {
         file,
-        replan: !args.no_replan,
+        // The file is the user's, so no model is asked to correct it.
+        replan: !args.no_replan && plan_path.is_none() && plan.is_none(),
         model: args.model,
         comments: args.comment,
         ..ExecuteOptions::default()
@@ -150,6 +152,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
                     true => "`teddy resume` lets the model continue.",
                     false => "`teddy resume` lets the model continue; `teddy undo` takes it back.",
                 });
+            }
+            if plan_path.is_some() && recorded.instead().is_some() && !app.global.json {
+                app.note("Your message is kept for the next turn. Next: `teddy resume`");
             }
             report_answer(app, recorded)?;
         }
@@ -237,7 +242,7 @@ pub(super) fn code(recorded: &RecordedTurn) -> ExitStatus {
         } => exit::WAITS,
         TurnEnding::Rejected { .. } => exit::REJECTED,
         _ if !recorded.is_synced() => exit::OVERLAP,
-        _ if recorded.unanswered().is_some() => exit::WAITS,
+        _ if recorded.unanswered().is_some() || recorded.answer.is_some() => exit::WAITS,
         TurnEnding::Ran { failed: true, .. } => exit::FAILED,
         TurnEnding::Ran { .. } | TurnEnding::Declined { .. } => exit::SUCCESS,
     }
@@ -295,6 +300,12 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
 
     if let Some(conclusion) = recorded.conclusion() {
         report_conclusion(app, conclusion)?;
+    }
+
+    // Without a user at the terminal, a question is reported at the end.
+    let is_reported = recorded.unanswered().is_some() && !app.is_attended();
+    if let Some(answer) = recorded.answer.as_ref().filter(|_| !is_reported) {
+        report_words(app, answer)?;
     }
 
     Ok(())
@@ -397,6 +408,12 @@ pub(super) fn report_conclusion(app: &App, conclusion: &str) -> anyhow::Result<(
     app.print_message(conclusion)
 }
 
+/// Shows an answer of the model in words.
+pub(super) fn report_words(app: &App, answer: &str) -> anyhow::Result<()> {
+    app.note(WORDS_HEADING);
+    app.print_message(answer)
+}
+
 pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
     let diagnostics = match &recorded.ending {
         TurnEnding::Rejected { diagnostics, .. } => diagnostics.as_slice(),
@@ -419,6 +436,7 @@ pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
         "diagnostics": diagnostics,
         "replanned": recorded.replanned().map(plan_json),
         "question": recorded.unanswered(),
+        "answer": recorded.answer,
         "conclusion": recorded.conclusion(),
         "workspace": recorded.drift,
     })
@@ -443,6 +461,7 @@ fn unrecorded_json(plan: &Plan, status: &str, diagnostics: &[Diagnostic]) -> ser
         "diagnostics": diagnostics,
         "replanned": null,
         "question": null,
+        "answer": null,
         "conclusion": null,
         "workspace": null,
     })

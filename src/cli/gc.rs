@@ -12,7 +12,9 @@ use crate::text::counted;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
 use crate::text::sized;
+use crate::workflow::du::du;
 use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
+use crate::workflow::project::Project;
 
 /// Free disk space: idle worktrees and caches, old undo data, loose objects
 ///
@@ -24,15 +26,15 @@ use crate::workflow::gc::{ArchivedSession, GcOptions, GcResult, gc, plan};
 /// restores the session.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc --plan               only say what would go\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       delete a session; a bundle of it stays"
+    after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc -n                   what uses space, and what would go\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       delete a session; a bundle of it stays"
 )]
 pub(super) struct Args {
     /// Sessions to delete
     #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
     sessions: Vec<String>,
-    /// Say what would be removed, and do nothing
-    #[arg(long)]
-    plan: bool,
+    /// Say what uses space and what would be removed, and do nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
     /// Remove worktrees and caches not used for this many days
     #[arg(long, value_name = "DAYS", default_value_t = 14, value_parser = number::days)]
     idle_days: u32,
@@ -58,7 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .iter()
         .try_for_each(|session| project.store().tip_id(session).map(drop))?;
     let question = question(&args);
-    let asks = !sessions.is_empty() && !args.yes && !args.plan;
+    let asks = !sessions.is_empty() && !args.yes && !args.dry_run;
     if asks && !app.user(&project, false).confirm(&question, "-y")? {
         app.note("Nothing was changed.");
         return Ok(exit::FAILED.into());
@@ -70,20 +72,57 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         undo_days: args.undo_days,
         no_bundle: args.no_bundle,
     };
-    let result = match args.plan {
+    let result = match args.dry_run {
         true => plan(&project, &options)?,
         false => gc(&project, &options, app.user(&project, args.yes).as_mut())?,
     };
     if app.global.json {
         let mut value = serde_json::to_value(&result)?;
-        value["plan"] = args.plan.into();
+        value["dry_run"] = args.dry_run.into();
+        value["usage"] = match args.dry_run {
+            true => serde_json::to_value(du(&project.repository)?)?,
+            false => serde_json::Value::Null,
+        };
         app.print_json(&value)?;
         return Ok(exit::SUCCESS.into());
     }
 
+    if args.dry_run {
+        show_usage(app, &project)?;
+    }
     app.print(listed(&result))?;
-    report(app, &result, args.plan)?;
+    report(app, &result, args.dry_run)?;
     Ok(exit::SUCCESS.into())
+}
+
+/// Shows the disk space that TeDDy uses.
+fn show_usage(app: &App, project: &Project) -> anyhow::Result<()> {
+    let usage = du(&project.repository)?;
+    let archive = project.repository.teddy_dir().join("archive");
+    let line = |bytes: u64, what: &str| format!("{:>9}  {what}\n", sized(bytes));
+    let mut text = line(usage.objects, "objects that only TeDDy's refs reach");
+    for worktree in &usage.worktrees {
+        let path = sanitize_line(&worktree.path);
+        let what = format!("worktree {} {path}", worktree.session);
+        text.push_str(&line(worktree.bytes, &what));
+    }
+
+    text.push_str(&line(usage.undo, "undo data"));
+    text.push_str(&line(usage.state, "state and caches"));
+    if usage.archives > 0 {
+        let archive = archive.display().to_string();
+        let what = format!(
+            "bundles of deleted sessions, in {}",
+            sanitize_line(&archive)
+        );
+        text.push_str(&line(usage.archives, &what));
+    }
+
+    app.print(text)?;
+    for path in &usage.rescued {
+        app.warn(&format!("a file that you saved is kept in: {path}"));
+    }
+    Ok(())
 }
 
 /// Returns the question before sessions are deleted.

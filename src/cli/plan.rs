@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::complete;
+use super::execute::report_words;
 use super::exit::{self, ExitStatus};
 use super::number;
 use super::request::RequestFlags;
@@ -14,10 +15,13 @@ use crate::session::meta::ModelUse;
 use crate::text::counted;
 use crate::ui::mistakes;
 use crate::ui::progress::grouped;
+use crate::workflow::ask::AnswerUser;
+use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::model::pipelines;
 use crate::workflow::plan::{self as planning, PlanOptions, WaitingPlan};
 use crate::workflow::project::Project;
+use crate::workflow::user::User;
 
 /// Ask the model for a plan and save it as the session's draft
 ///
@@ -115,16 +119,31 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         depth: args.wanted.context_depth,
         ..PlanOptions::default()
     };
+    let is_asked = options.from.is_none();
     let mut user = app.user(&project, false);
     let planned = planning::plan_next_turn(&project, &options, user.as_mut())?;
+    if planned.answer.is_some() && is_asked {
+        keep_answer(&project, user.as_mut())?;
+    }
     drop(user);
     show(app, &planned)?;
     Ok(code(&planned).into())
 }
 
+/// Records an answer in words as a turn, so that the model sees it in the next one.
+fn keep_answer(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
+    let options = ExecuteOptions {
+        leaves_question: true,
+        ..ExecuteOptions::default()
+    };
+    execute(project, &options, &mut AnswerUser(user)).map(|_| ())
+}
+
 /// Returns the exit code of a result.
 pub(super) fn code(planned: &WaitingPlan) -> ExitStatus {
-    if planned.diagnostics.is_empty() {
+    if planned.answer.is_some() {
+        exit::WAITS
+    } else if planned.diagnostics.is_empty() {
         exit::SUCCESS
     } else {
         exit::REJECTED
@@ -137,12 +156,19 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
         return app.print_json(&json(planned));
     }
 
-    app.print_foreign(&planned.text)?;
+    match &planned.answer {
+        Some(answer) => report_words(app, answer)?,
+        None => app.print_foreign(&planned.text)?,
+    }
     planned
         .model
         .iter()
         .filter(|used| used.tokens().is_some() || used.cost.is_some())
         .for_each(|used| app.note(&usage(used)));
+    if planned.answer.is_some() {
+        app.note("Next: `teddy resume` replies to it, or asks for the plan");
+        return Ok(());
+    }
     if planned.diagnostics.is_empty() {
         app.note(&format!(
             "Planned turn {}: \"{}\". Next: `teddy execute`",
@@ -161,14 +187,6 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     });
 
     app.eprint_lines(&mistakes::listed(&planned.diagnostics));
-    if let Some(outline) = planned
-        .outline
-        .as_ref()
-        .filter(|outline| !outline.is_empty())
-    {
-        app.note(&format!("How the plan was read:\n{outline}"));
-    }
-
     app.note("`teddy execute` records it as rejected and asks the model again.");
     Ok(())
 }
@@ -204,6 +222,7 @@ pub(super) fn json(planned: &WaitingPlan) -> serde_json::Value {
         "session": planned.session,
         "turn": planned.turn,
         "title": planned.title,
+        "answer": planned.answer,
         "model": model.map(|m| &m.asked),
         "answered_by": model.map(|m| &m.answered),
         "tokens_in": tokens.map(|(read, _)| read),
@@ -211,6 +230,7 @@ pub(super) fn json(planned: &WaitingPlan) -> serde_json::Value {
         "cost": model.and_then(|m| m.cost),
         "repair": planned.repair,
         "diagnostics": planned.diagnostics,
+        "outline": planned.outline,
         "workspace": planned.drift,
     })
 }

@@ -74,7 +74,7 @@ impl LoopConsole<'_> {
                     ));
                     return Ok(Typed::Model(arguments.to_owned()));
                 }
-                Err(error) => self.failed(error),
+                Err(error) => drop(self.app.fail(error)),
             },
             PromptAct::Agent if arguments.is_empty() => self.agents(project),
             PromptAct::Agent => {
@@ -83,7 +83,7 @@ impl LoopConsole<'_> {
                     Ok(name) => self
                         .app
                         .note(&format!("The agent {name} plans from now on.")),
-                    Err(error) => self.failed(error),
+                    Err(error) => drop(self.app.fail(error)),
                 }
             }
         }
@@ -101,12 +101,8 @@ impl LoopConsole<'_> {
         let args = args.iter().map(|word| (*word).to_owned());
         let args = args.chain(more).collect();
         if let Err(error) = super::run_nested(self.app, args) {
-            self.failed(error);
+            self.app.fail(error);
         }
-    }
-
-    fn failed(&self, error: anyhow::Error) {
-        self.app.fail(error);
     }
 
     fn plan(&self, project: &Project) -> anyhow::Result<()> {
@@ -181,7 +177,7 @@ impl LoopConsole<'_> {
         if !files.is_empty()
             && let Err(error) = add_files(self.app, project, &files, ListScope::Turn)
         {
-            self.failed(error);
+            self.app.fail(error);
             return Typed::Done;
         }
 
@@ -200,6 +196,10 @@ impl Console for LoopConsole<'_> {
         show(self.app, turn)
     }
 
+    fn failed(&mut self, error: anyhow::Error) {
+        self.app.fail(error);
+    }
+
     fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed> {
         let typed = self.take(project, text)?;
         // Interrupting one of our commands also leaves the loop.
@@ -214,7 +214,10 @@ impl Console for LoopConsole<'_> {
 impl LoopConsole<'_> {
     fn take(&mut self, project: &Project, text: String) -> anyhow::Result<Typed> {
         match PromptLine::read(&text) {
-            PromptLine::Message(_) => Ok(self.message(project, text)),
+            PromptLine::Message(_) => match is_meant_for_shell(&text)? {
+                true => Ok(Typed::Done),
+                false => Ok(self.message(project, text)),
+            },
             PromptLine::Command(command, arguments) => self.command(project, command, arguments),
             PromptLine::Shell(command) => {
                 let end = run_shell(self.app, project, command)?;
@@ -236,6 +239,41 @@ impl LoopConsole<'_> {
             }
         }
     }
+}
+
+/// Returns whether a text is a shell command that the user does not want to send to the model.
+fn is_meant_for_shell(text: &str) -> anyhow::Result<bool> {
+    let Some(command) = shell_command(text) else {
+        return Ok(false);
+    };
+    let command = sanitize_line(command);
+    let question = format!(
+        "`{command}` looks like a shell command; `!{command}` runs it. Send it to the model?"
+    );
+    Ok(!ask::yes(&question)?)
+}
+
+/// Commands that are typed by habit and are no words of a message.
+const SHELL_COMMANDS: [&str; 18] = [
+    "cat", "cd", "clear", "df", "fg", "grep", "history", "htop", "jobs", "ll", "ls", "ps", "pwd",
+    "rm", "sudo", "top", "vi", "vim",
+];
+
+/// Programs whose first argument is a word.
+const WITH_SUBCOMMAND: [&str; 3] = ["cargo", "git", "npm"];
+
+/// Returns a text that looks like a shell command: its name, with options at most, or a name and its
+/// subcommand. A space in front makes it a message.
+fn shell_command(text: &str) -> Option<&str> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (name, arguments) = words.split_first()?;
+    let is_command = match arguments {
+        [_] | [] if WITH_SUBCOMMAND.contains(name) => true,
+        arguments => {
+            SHELL_COMMANDS.contains(name) && arguments.iter().all(|word| word.starts_with('-'))
+        }
+    };
+    (is_command && !text.starts_with(' ')).then(|| text.trim())
 }
 
 /// Returns history and completion for writing messages. The project is opened only when they are
@@ -351,6 +389,22 @@ fn attachment(command: &str, status: &str, output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_alone_or_with_options_is_no_message() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(shell_command(text), expected, "{text}");
+        };
+        check("ls", Some("ls"));
+        check("clear", Some("clear"));
+        check("ls -la", Some("ls -la"));
+        check("git status", Some("git status"));
+        check("git should ignore target", None);
+        check("clear the cache", None);
+        check(" ls", None);
+        check("yes", None);
+        check("", None);
+    }
 
     #[test]
     fn no_output_gets_out_of_its_fence() {

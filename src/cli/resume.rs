@@ -152,7 +152,8 @@ fn report_end(app: &App, resumed: &Resumed) -> anyhow::Result<()> {
 /// Explains why a loop stopped early; `None` if it did not.
 fn stopped(ended: &Ended) -> Option<String> {
     Some(match ended {
-        Ended::Left | Ended::Complete(_) => return None,
+        Ended::Left | Ended::Failed | Ended::Complete(_) => return None,
+        Ended::NoPlan => "stopped: the model answers without a plan".to_owned(),
         Ended::Question(_) => "stopped: the model asks you something".to_owned(),
         Ended::Undecided(turn) => format!("Nothing was run; the plan of turn {turn} is waiting."),
         Ended::InDoubt(turn) => in_doubt(*turn),
@@ -181,7 +182,8 @@ fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
         .as_ref()
         .map_or(exit::SUCCESS, |last| code(last));
     match resumed.ended {
-        Ended::Question(_) | Ended::InDoubt(_) => exit::WAITS,
+        Ended::Failed => exit::FAILED,
+        Ended::Question(_) | Ended::InDoubt(_) | Ended::NoPlan => exit::WAITS,
         Ended::Turns(_) | Ended::Cost { .. } | Ended::NextCall(_) | Ended::Repeated
             if is_alone && last == exit::SUCCESS =>
         {

@@ -9,7 +9,7 @@ use super::request::RequestFlags;
 use super::resume::{LoopFlags, run_loop};
 use crate::host::screen::why_no_prompt;
 use crate::session::name::SessionName;
-use crate::workflow::user::{NobodyToAsk, Question};
+use crate::workflow::user::{EmptyInput, NobodyToAsk, Question};
 
 /// Start a session and run it: `new` followed by the loop of `resume`
 #[derive(clap::Args)]
@@ -51,7 +51,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         request.message = app.user(&project, false).ask(&Question::NextTurn {
             session: "new session",
             turn: 1,
-            goes_on: false,
+            empty: EmptyInput::Nothing,
             takes_commands: false,
         })?;
         if request.message.is_none() {

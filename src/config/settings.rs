@@ -26,6 +26,8 @@ pub struct Settings {
     pub preview_command: Option<String>,
     /// Requests for a correction of rejected plans.
     pub replan: Replan,
+    /// Approval of plans.
+    pub review: ReviewSettings,
     /// Execution of a plan's commands.
     pub execute: ExecuteSettings,
     /// Files to include in snapshots.
@@ -135,6 +137,25 @@ pub struct Price {
 pub struct Replan {
     /// Maximum number of requests in a row.
     pub max: u32,
+}
+
+/// Approval of plans.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReviewSettings {
+    /// Approval of plans that only read files of the project and tell something.
+    pub reads: ReadApproval,
+}
+
+/// Approval of plans that only read files of the project and tell something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadApproval {
+    /// They run without approval.
+    #[default]
+    Auto,
+    /// In the review, like other plans.
+    Ask,
 }
 
 /// Execution of a plan's commands.
@@ -257,6 +278,8 @@ pub struct RaceSettings {
 pub struct Context {
     /// Number of tokens above which a warning names the largest resources.
     pub budget: usize,
+    /// The first input of a session holds the whole project if it has at most this many tokens.
+    pub whole_project_tokens: usize,
     /// Larger resources are truncated.
     pub max_resource_size: Size,
     /// Maximum size of the user's requests in each input.
@@ -352,6 +375,7 @@ impl Default for Settings {
             pipeline: None,
             preview_command: None,
             replan: Replan::default(),
+            review: ReviewSettings::default(),
             execute: ExecuteSettings::default(),
             snapshot: SnapshotSettings::default(),
             worktree: Worktree::default(),
@@ -414,6 +438,7 @@ impl Default for Context {
     fn default() -> Context {
         Context {
             budget: 100_000,
+            whole_project_tokens: 20_000,
             max_resource_size: Size(1 << 20),
             max_requests_size: Size(32 << 10),
         }

@@ -18,6 +18,8 @@ pub struct Rejected<'a> {
     pub outline: Option<&'a str>,
     /// Labels of the actions without a mistake.
     pub correct_actions: &'a [String],
+    /// Files that the plan changes and that were not in the context, if nothing else is wrong.
+    pub unseen: &'a [String],
 }
 
 /// Renders the message.
@@ -27,7 +29,11 @@ pub fn render(rejected: &Rejected<'_>) -> String {
         diagnostics,
         outline,
         correct_actions,
+        unseen,
     } = *rejected;
+    if !unseen.is_empty() {
+        return shown_files(plan, unseen);
+    }
     let mut text = String::from(
         "The previous plan failed validation. Please review the errors and the original plan, then generate a corrected version.\n\n\
          ## Validation Errors:\n\n",
@@ -49,17 +55,31 @@ pub fn render(rejected: &Rejected<'_>) -> String {
         ));
     }
 
+    text.push_str(&format!("\n## Original Faulty Plan:\n{}", fenced(plan)));
+    text
+}
+
+/// Renders the message if the only mistake is that the plan changes files that were not in the
+/// context.
+fn shown_files(plan: &str, unseen: &[String]) -> String {
+    let listed: String = unseen.iter().map(|path| format!("- {path}\n")).collect();
+    format!(
+        "Your plan changes files that were not in the context when you wrote it. They are in the context now:\n\n\
+         {listed}\n\
+         Compare the plan with them and send it again, corrected if needed. Nothing has run.\n\n\
+         ## Your Plan:\n{}",
+        fenced(plan)
+    )
+}
+
+fn fenced(plan: &str) -> String {
     let fence = fence_for(plan, 4);
     let end = if plan.is_empty() || plan.ends_with('\n') {
         ""
     } else {
         "\n"
     };
-
-    text.push_str(&format!(
-        "\n## Original Faulty Plan:\n{fence}markdown\n{plan}{end}{fence}\n"
-    ));
-    text
+    format!("{fence}markdown\n{plan}{end}{fence}\n")
 }
 
 #[cfg(test)]
@@ -80,6 +100,7 @@ mod tests {
             diagnostics: &[diagnostic],
             outline: None,
             correct_actions: &correct_actions,
+            unseen: &[],
         });
         assert_eq!(
             text,
@@ -87,6 +108,24 @@ mod tests {
              ## Validation Errors:\n\n- line 3: EDIT a: FIND is not there\n  - **Hint:** read it\n\n\
              ## Correct Actions:\n\nRepeat these as they are.\n\n- READ b\n\n\
              ## Original Faulty Plan:\n``````markdown\n# T\n`````\nx\n`````\n``````\n"
+        );
+    }
+
+    #[test]
+    fn files_that_were_not_shown_are_no_error() {
+        let text = render(&Rejected {
+            plan: "# T\n",
+            diagnostics: &[Diagnostic::new(3, "`a` is in no context list")],
+            outline: None,
+            correct_actions: &[],
+            unseen: &["src/a.rs".to_owned()],
+        });
+        assert_eq!(
+            text,
+            "Your plan changes files that were not in the context when you wrote it. They are in the context now:\n\n\
+             - src/a.rs\n\n\
+             Compare the plan with them and send it again, corrected if needed. Nothing has run.\n\n\
+             ## Your Plan:\n````markdown\n# T\n````\n"
         );
     }
 }

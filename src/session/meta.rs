@@ -126,6 +126,9 @@ pub enum Approver {
     /// The user, in advance for all turns, with `--yolo`.
     #[serde(rename = "--yolo")]
     Yolo,
+    /// Not needed: the plan only reads files of the project, or tells something.
+    #[serde(rename = "reads")]
+    Reads,
     /// A value of a later version.
     #[serde(other, rename = "unknown")]
     Unknown,
@@ -138,6 +141,7 @@ impl Approver {
             Approver::Person => "the user, in the review",
             Approver::Yes => "the user beforehand, with `-y`",
             Approver::Yolo => "the user beforehand, with `--yolo`",
+            Approver::Reads => "not needed: it only reads or tells something",
             Approver::Unknown => "unknown",
         }
     }

@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 use super::key::Key;
 use super::prompt::TextHelp;
 use super::style::{Paint, StyledLine, Tone, wrap_all};
-use super::terminal::{self, RawMode, terminal_size};
+use super::terminal::{self, BurstGuard, RawMode, terminal_size};
 use crate::host::interrupt;
 use crate::host::screen::{self, Screen, is_screen};
 use crate::ui::prompt::{InputCommand, Layout, TextInput};
@@ -90,6 +90,10 @@ pub struct KeyQuestion<'a> {
     pub question: &'a str,
     /// Answer keys and what they do. Ctrl-c and ctrl-d choose the last one.
     pub keys: &'a [(char, &'a str)],
+    /// The key that approves, if one does. Enter means the same. It must come alone.
+    pub approving: Option<char>,
+    /// Lines below the keys in the help.
+    pub more_help: &'a [StyledLine],
     /// Whether to use colors.
     pub paint: Paint,
 }
@@ -109,6 +113,8 @@ fn bare<'a>(question: &'a str, keys: &'a [(char, &'a str)]) -> KeyQuestion<'a> {
         about: &|_| Vec::new(),
         question,
         keys,
+        approving: None,
+        more_help: &[],
         paint: Paint::Bare,
     }
 }
@@ -126,6 +132,7 @@ impl KeyQuestion<'_> {
         let mut out = Screen;
         let mut rows = self.draw()?;
         let mut is_stale = false;
+        let mut burst = BurstGuard::default();
         let chosen = loop {
             // Dragging a window causes a burst of resizes. Redraw once it pauses.
             if is_stale && !terminal::has_more(SETTLING)? {
@@ -133,7 +140,19 @@ impl KeyQuestion<'_> {
                 (rows, is_stale) = (self.draw()?, false);
             }
 
-            match terminal::next_key()? {
+            let key = terminal::next_key()?;
+            if let Some(approving) = self.approving.filter(|own| approves(*own, &key)) {
+                if burst.is_alone()? {
+                    break (approving, LeaveKey::Choice);
+                }
+                write!(out, "\r\n")?;
+                put(&[StyledLine::of(Tone::Warning, NOT_ALONE)], self.paint);
+                rows = self.ask()?;
+                continue;
+            }
+
+            burst.take()?;
+            match key {
                 Key::Char(c) if self.has(c) => break (c.to_ascii_lowercase(), LeaveKey::Choice),
                 Key::Ctrl('c') => break (self.quit_key(), LeaveKey::CtrlC),
                 Key::Ctrl('d') | Key::Terminate => break (self.quit_key(), LeaveKey::Choice),
@@ -179,11 +198,15 @@ impl KeyQuestion<'_> {
         let keys = self.keys.iter();
         let keys = keys.map(|(key, meaning)| line(&key.to_string(), meaning));
         let quit_help = format!("the same as {}", self.quit_key());
-        keys.chain([
-            line("ctrl-d", &quit_help),
-            line("ctrl-z", "suspend; fg asks again"),
-        ])
-        .collect()
+        let enter = self.approving.map(|key| format!("the same as {key}"));
+        let enter = enter.iter().map(|text| line("enter", text));
+        keys.chain(enter.collect::<Vec<_>>())
+            .chain([
+                line("ctrl-d", &quit_help),
+                line("ctrl-z", "suspend; fg asks again"),
+            ])
+            .chain(self.more_help.iter().cloned())
+            .collect()
     }
 
     /// Returns the number of rows above the cursor.
@@ -191,13 +214,36 @@ impl KeyQuestion<'_> {
         Ok(put(&(self.about)(terminal::terminal_size()), self.paint) + self.ask()?)
     }
 
+    /// The question that approves is highlighted. The space for the cursor is not.
+    fn painted(&self, row: &str) -> String {
+        let text = row.trim_end();
+        let tone = match self.approving {
+            Some(_) => Tone::Question,
+            None => Tone::Plain,
+        };
+        let line = StyledLine::of(tone, text).blanks(row.len() - text.len());
+        line.paint(self.paint)
+    }
+
     /// Returns the number of rows above the cursor.
     fn ask(&self) -> io::Result<usize> {
         let mut out = Screen;
         let rows = question_rows(self.question, terminal::terminal_size().width);
-        write!(out, "{}", rows.join("\r\n"))?;
+        let painted: Vec<String> = rows.iter().map(|row| self.painted(row)).collect();
+        write!(out, "{}", painted.join("\r\n"))?;
         out.flush()?;
         Ok(rows.len() - 1)
+    }
+}
+
+/// Shown if an approving key was part of a burst.
+pub const NOT_ALONE: &str = "Keys that arrive together approve nothing: press it again.";
+
+fn approves(approving: char, key: &Key) -> bool {
+    match key {
+        Key::Enter => true,
+        Key::Char(c) => c.eq_ignore_ascii_case(&approving),
+        _ => false,
     }
 }
 
@@ -492,14 +538,14 @@ mod tests {
     #[test]
     fn a_question_is_broken_between_its_keys() {
         let question =
-            "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
-        check(question, 100, &[question]);
+            "Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › ";
+        check(question, 80, &[question]);
         check(
             question,
-            80,
+            70,
             &[
                 "Execute this plan?",
-                "(a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ",
+                "(a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › ",
             ],
         );
         check(
@@ -507,8 +553,8 @@ mod tests {
             40,
             &[
                 "Execute this plan?",
-                "(a)pprove all / (r)eview full plan / ",
-                "(m)odify / (s)kip / (q)uit › ",
+                "(a)pprove / (r)ead / (m)odify / ",
+                "(e)dit / (s)kip / (q)uit › ",
             ],
         );
         check(

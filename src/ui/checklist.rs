@@ -88,11 +88,19 @@ pub enum ChecklistCommand {
     /// Run everything that is switched on.
     Run,
     /// Return to the summary.
+    Back,
+    /// Decline the plan.
+    Skip,
+    /// Leave the review; the plan waits.
     Quit,
+    /// Like `Quit`, and interrupt the program.
+    Interrupt,
     /// Switches changed: the plan needs to be validated again.
     Changed,
     /// Preview or edit an item.
     Edit(usize),
+    /// Change the path of a CREATE.
+    EditPath(usize),
     /// Restore an item to the proposal.
     Undo(usize),
     /// Show the preview of the row on a full screen.
@@ -184,17 +192,19 @@ impl Checklist {
 
         let before = self.row();
         let act = match key {
-            Key::Char('s') => self.run(),
-            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Terminate => {
-                Some(ChecklistCommand::Quit)
-            }
+            Key::Char('a') | Key::Enter => self.run(),
+            Key::Char('s') => Some(ChecklistCommand::Skip),
+            Key::Char('m') | Key::Esc => Some(ChecklistCommand::Back),
+            Key::Char('q') | Key::Ctrl('d') | Key::Terminate => Some(ChecklistCommand::Quit),
+            Key::Ctrl('c') => Some(ChecklistCommand::Interrupt),
             Key::Char('p' | 'e') => self.edit(),
+            Key::Char('f') => self.current_item().map(ChecklistCommand::EditPath),
             Key::Char('u') => self.undo(),
             Key::Char('v') => Some(ChecklistCommand::Preview),
             Key::Char('?') => Some(ChecklistCommand::Help),
             Key::Ctrl('z') => Some(ChecklistCommand::Suspend),
-            Key::Char(' ') | Key::Enter => self.toggle(),
-            Key::Char('a') => self.toggle_all(),
+            Key::Char(' ') => self.toggle(),
+            Key::Char('*') => self.toggle_all(),
             other => self.navigate(other),
         };
 
@@ -216,11 +226,15 @@ impl Checklist {
     }
 
     fn edit(&mut self) -> Option<ChecklistCommand> {
+        self.current_item().map(ChecklistCommand::Edit)
+    }
+
+    fn current_item(&mut self) -> Option<usize> {
         let current = self.current();
         if current.is_none() {
             self.notice = Some("move to a memo or an action first".to_owned());
         }
-        current.map(ChecklistCommand::Edit)
+        current
     }
 
     fn undo(&mut self) -> Option<ChecklistCommand> {

@@ -12,13 +12,15 @@ use super::viewer::{self, Viewer};
 use crate::ui::checklist::{ChecklistRow, Item};
 
 /// Most important first: a narrow screen omits the rest.
-const KEYS: [(&str, &str); 8] = [
-    ("s", "run"),
-    ("q", "back"),
+const KEYS: [(&str, &str); 10] = [
+    ("a", "approve"),
+    ("esc", "back"),
     ("?", "help"),
     ("space", "toggle"),
-    ("p", "preview/edit"),
-    ("a", "all"),
+    ("e", "edit"),
+    ("s", "skip"),
+    ("q", "quit"),
+    ("*", "all"),
     ("v", "view"),
     ("↑/↓", "move"),
 ];
@@ -186,6 +188,7 @@ fn style(tone: Tone, paint: Paint) -> Style {
         Tone::Plain => return plain,
         Tone::Strong => return plain.add_modifier(Modifier::BOLD),
         Tone::Faint => return plain.add_modifier(Modifier::DIM),
+        Tone::Question => return plain.add_modifier(Modifier::BOLD.union(Modifier::REVERSED)),
         Tone::Added => (Color::Green, Modifier::empty()),
         Tone::Removed => (Color::Red, Modifier::empty()),
         Tone::AddedPart => (Color::Green, Modifier::BOLD.union(Modifier::UNDERLINED)),
@@ -201,8 +204,11 @@ fn style(tone: Tone, paint: Paint) -> Style {
 
 fn draw_rows(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: Paint) {
     let rows = visible_rows(list, usize::from(area.width), usize::from(area.height));
+    let width = usize::from(area.width);
     let render = |(line, selected): (StyledLine, bool)| {
-        let drawn = drawn(line, paint);
+        // The mark covers the whole row.
+        let gap = width.saturating_sub(line.width());
+        let drawn = drawn(if selected { line.blanks(gap) } else { line }, paint);
         if selected {
             drawn.patch_style(Modifier::REVERSED)
         } else {

@@ -53,7 +53,7 @@ pub fn edit(
         Editable::NewFile {
             path,
             text: contents,
-        } => save_as(prompts, action, step, path, contents),
+        } => new_content(prompts, action, step, path, contents),
         Editable::FinalVersion { path } => final_version(prompts, action, path, step),
         Editable::Text(text) => in_terminal(prompts, action, step, &text),
         Editable::Nothing => {
@@ -104,8 +104,39 @@ pub fn can_be_changed(kind: &ActionKind) -> bool {
     kind.editable() != Editable::Nothing
 }
 
-/// CREATE: the editor gets the contents, a prompt asks for the path.
-fn save_as(
+/// Asks for another path of a CREATE. Returns the changed action.
+pub fn edit_path(
+    prompts: &mut dyn EditingPrompts,
+    action: &Action,
+) -> anyhow::Result<Option<Action>> {
+    let Editable::NewFile { path, text } = action.kind.editable() else {
+        return Ok(None);
+    };
+    prompts.show(&[StyledLine::default()]);
+    let Some(new) = new_path(prompts, path)?.filter(|new| new != path) else {
+        return Ok(None);
+    };
+
+    // The header fields are shown and recorded, so they must agree with the new path.
+    let mut changed = action.clone();
+    for field in changed
+        .fields
+        .iter_mut()
+        .filter(|field| field.key == "File Path")
+    {
+        field.value = field.value.replace(path.as_str(), new.as_str());
+    }
+
+    let edit = UserEdit::NewFile {
+        path: new,
+        text: text.to_owned(),
+    };
+    let kind = action.kind.edited(edit);
+    Ok(kind.map(|kind| Action { kind, ..changed }))
+}
+
+/// CREATE: the editor gets the contents.
+fn new_content(
     prompts: &mut dyn EditingPrompts,
     action: &Action,
     step: &Step,
@@ -121,36 +152,20 @@ fn save_as(
         ));
     }
 
-    let Some(path) = new_path(prompts, proposed)? else {
-        return Ok(None);
-    };
     let question = "Have you finished editing and saved the file content?";
-    let written = match opened {
-        Some(opened) => file.finished(prompts, opened, question)?,
-        None => None,
-    };
-
-    let written = written.unwrap_or_else(|| contents.to_owned());
-    if path == *proposed && written == contents {
+    let Some(opened) = opened else {
+        prompts.key("(c)lose › ", &CLOSE)?;
         return Ok(None);
-    }
-
-    // The header fields are shown and recorded, so they must agree with the new path.
-    let mut changed = action.clone();
-    for field in changed
-        .fields
-        .iter_mut()
-        .filter(|field| field.key == "File Path")
-    {
-        field.value = field.value.replace(proposed.as_str(), path.as_str());
-    }
-
-    let edit = UserEdit::NewFile {
-        path,
-        text: written,
     };
-    let kind = action.kind.edited(edit);
-    Ok(kind.map(|kind| Action { kind, ..changed }))
+    let written = file.finished(prompts, opened, question)?;
+    let Some(text) = written.filter(|written| written != contents) else {
+        return Ok(None);
+    };
+    let edit = UserEdit::NewFile {
+        path: proposed.clone(),
+        text,
+    };
+    Ok(changed(action, edit))
 }
 
 /// Asks for a path until it is valid. Returns `None` if the user leaves.

@@ -88,7 +88,7 @@ impl<W: Write> User for FlagUser<W> {
                 let problem = format!("it is not said why `{change}` is approved");
                 (problem, "`--reason '<why>'` says it")
             }
-            Question::Answer { .. } => {
+            Question::Answer { .. } | Question::Words { .. } => {
                 let problem = "the model waits for your answer".to_owned();
                 (problem, "`teddy resume -m '<answer>'` answers")
             }
@@ -116,6 +116,7 @@ mod tests {
     use super::super::sample;
     use super::super::style::Paint;
     use super::*;
+    use crate::workflow::user::EmptyInput;
 
     fn user(approval: Approval) -> FlagUser<Vec<u8>> {
         let style = OutputStyle {
@@ -192,7 +193,7 @@ mod tests {
             error(Question::NextTurn {
                 session: "a",
                 turn: 2,
-                goes_on: false,
+                empty: EmptyInput::Nothing,
                 takes_commands: false,
             }),
             "turn 2 of `a` needs a message: `-m '<message>'` says it"

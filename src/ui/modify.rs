@@ -6,56 +6,62 @@ use std::rc::Rc;
 
 use ratatui::layout::Rect;
 
+use super::ask::NOT_ALONE;
 use super::checklist::{Checklist, ChecklistCommand, ChecklistRow, Item, ItemPart};
 use super::draft::EditedPlan;
 use super::draw::{self, PreviewPane};
 use super::key::Key;
 use super::style::{StyledLine, Tone, wrap_all};
-use super::terminal::{self, Full};
+use super::terminal::{self, BurstGuard, Full};
 use super::viewer::{self, Viewer};
 use super::{editing, preview, reader};
+use crate::host::interrupt;
 use crate::plan::action::Action;
+use crate::plan::action::behavior::Editable;
 use crate::plan::memo::MemoChange;
 use crate::plan::validate::Simulation;
 use crate::plan::{Plan, parse, render, repair};
 use crate::session::artifact;
 use crate::ui::editing::{EditingPrompts as _, TerminalPrompts, edit_file};
 use crate::ui::mistakes;
-use crate::workflow::user::{Approved, ReviewRequest};
+use crate::workflow::user::{Approved, Decision, ReviewRequest};
 
-const HELP: [(&str, &str); 19] = [
+const HELP: [(&str, &str); 20] = [
     ("↑ ↓  k j", "move"),
     ("PgUp PgDn", "move by a page"),
     ("home end  g G", "to the first, to the last"),
     (
-        "space, enter",
+        "space",
         "switch the memo, action or pair on or off; on a heading: all of it",
     ),
-    ("a", "everything on; everything off, if everything is on"),
+    ("*", "everything on; everything off, if everything is on"),
     (
         "→ ←  l h, tab",
         "show or hide the pairs of an EDIT, to switch single ones",
     ),
-    ("p, e", "preview and edit the memo or action"),
+    ("e, p", "preview and edit the memo or action"),
+    ("f", "change the path of a CREATE"),
     ("u", "reset the memo or action to what was proposed"),
     ("v", "the preview on the whole screen"),
     ("J K", "scroll the preview"),
     ("/", "search; n and N go to the next and the one before"),
-    ("s", "run what is switched on, in order"),
+    ("a, enter", "approve: run what is switched on, in order"),
+    ("s", "decline the plan, and say what to do instead"),
     (
-        "q, esc",
+        "esc, m",
         "back to the summary, which shows what is switched on",
     ),
+    ("q", "leave; the plan waits"),
     ("ctrl-z", "suspend; fg comes back here"),
     ("?", "this help"),
-    ("", ""),
-    ("[✓]", "runs"),
-    ("[ ]", "does not run"),
+    ("[✓], [ ]", "runs; does not run"),
     (
         "✗",
         "cannot run with these switches: the line above the keys says why",
     ),
 ];
+
+const NO_PATH: &str = "only a CREATE has a path that can be changed";
 
 /// Lines of a preview next to the list. The full screen shows all.
 const MAX_BESIDE: usize = 2000;
@@ -144,12 +150,13 @@ impl Modify {
         )
     }
 
-    /// Runs the checklist. Returns what to run, or `None` if the user leaves.
+    /// Runs the checklist. Returns the user's decision, or `None` if they return to the summary.
     pub fn run(
         &mut self,
         proposal: &ReviewRequest<'_>,
         prompts: &mut TerminalPrompts,
-    ) -> anyhow::Result<Option<Approved>> {
+    ) -> anyhow::Result<Option<Decision>> {
+        let mut burst = BurstGuard::default();
         let mut stage = EditingScreens {
             full: Full::enter()?,
             prompts,
@@ -162,9 +169,24 @@ impl Modify {
             self.draw(&mut stage, proposal)?;
             let key = terminal::next_key()?;
             match self.take(&key, proposal)? {
-                Some(ChecklistCommand::Run) => return Ok(Some(self.approved())),
-                Some(ChecklistCommand::Quit) => return Ok(None),
+                Some(ChecklistCommand::Run) => {
+                    if burst.is_alone()? {
+                        return Ok(Some(Decision::Run(self.approved())));
+                    }
+                    self.list.notice = Some(NOT_ALONE.to_owned());
+                    continue;
+                }
+                Some(ChecklistCommand::Back) => return Ok(None),
+                Some(ChecklistCommand::Skip) => return Ok(Some(Decision::Skip(None))),
+                Some(ChecklistCommand::Quit) => return Ok(Some(Decision::Quit)),
+                Some(ChecklistCommand::Interrupt) => {
+                    interrupt::raise();
+                    return Ok(Some(Decision::Quit));
+                }
                 Some(ChecklistCommand::Edit(index)) => self.edit(index, &mut stage, proposal)?,
+                Some(ChecklistCommand::EditPath(index)) => {
+                    self.edit_path(index, &mut stage, proposal)?;
+                }
                 Some(ChecklistCommand::Preview) => self.show_preview(&mut stage, proposal)?,
                 Some(ChecklistCommand::Help) => reader::read(
                     &mut stage.full,
@@ -175,6 +197,7 @@ impl Modify {
                 _ if matches!(key, Key::Resize(..) | Key::Continued) => stage.full.renew()?,
                 _ => {}
             }
+            burst.take()?;
         }
     }
 
@@ -288,7 +311,7 @@ impl Modify {
                     .full
                     .outside_full_screen(|| editing::edit_memo(stage.prompts, memo))??
                 else {
-                    return Ok(());
+                    return terminal::forget_typed().map_err(Into::into);
                 };
 
                 self.draft.change_memo(at, changed);
@@ -303,13 +326,43 @@ impl Modify {
                     editing::edit(stage.prompts, action, &self.draft.steps[at])
                 })??
                 else {
-                    return Ok(());
+                    return terminal::forget_typed().map_err(Into::into);
                 };
                 self.draft.change(at, changed);
             }
         }
 
+        // Keys that were typed in or behind an editor must not approve what it changed.
+        terminal::forget_typed()?;
         self.renew(index, proposal)
+    }
+
+    /// Changes the path of a CREATE on the normal screen.
+    fn edit_path(
+        &mut self,
+        index: usize,
+        stage: &mut EditingScreens<'_>,
+        proposal: &ReviewRequest<'_>,
+    ) -> anyhow::Result<()> {
+        let ItemPart::Action(at) = self.list.items[index].part else {
+            self.list.notice = Some(NO_PATH.to_owned());
+            return Ok(());
+        };
+        let action = &self.draft.plan.actions[at];
+        if !matches!(action.kind.editable(), Editable::NewFile { .. }) {
+            self.list.notice = Some(NO_PATH.to_owned());
+            return Ok(());
+        }
+
+        let changed = stage
+            .full
+            .outside_full_screen(|| editing::edit_path(stage.prompts, action))??;
+        terminal::forget_typed()?;
+        if let Some(changed) = changed {
+            self.draft.change(at, changed);
+            self.renew(index, proposal)?;
+        }
+        Ok(())
     }
 
     /// Updates an item from the draft, and validates.

@@ -1,6 +1,7 @@
 //! Text of the notices that workflows report.
 
 use super::drift;
+use super::progress::grouped;
 use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
 use crate::git::land::shared::SharedChanges;
@@ -51,6 +52,9 @@ pub fn is_warning(notice: &Notice) -> bool {
         Notice::SessionStarted(_)
         | Notice::MadeByCommands(_)
         | Notice::MessageUsed(_)
+        | Notice::OnlyReads(_)
+        | Notice::WholeProject(_)
+        | Notice::ShowingFiles(_)
         | Notice::MessageKept
         | Notice::PlanComesFirst
         | Notice::StepStarted { .. }
@@ -187,6 +191,16 @@ fn sentences(notice: &Notice) -> Vec<String> {
             "your files changed while the plan was reviewed; it is validated again".to_owned()
         }
         Notice::NotReplanned(why) => no_replan(why),
+        Notice::WholeProject(added) => format!(
+            "The model sees the whole project: {}, about {} tokens.",
+            counted(added.files, "file"),
+            grouped(added.tokens)
+        ),
+        Notice::OnlyReads(title) => format!("\"{}\" only reads, so it needs no approval.", sanitize_line(title)),
+        Notice::ShowingFiles(files) => {
+            let paths: Vec<Vec<u8>> = files.iter().map(|path| path.clone().into_bytes()).collect();
+            format!("The model changed files that it had not read: showing it {} and asking again.", list_paths(&paths))
+        }
         Notice::NoPlanInstead(why) => {
             format!("no other plan was made: {why}; your message is kept for `teddy plan`")
         }

@@ -125,12 +125,10 @@ impl<W: Write> Progress<W> {
         let Some(pending) = &mut self.pending else {
             return;
         };
-        let news = pending.scan.feed(text);
-        // Write new lines immediately, the status at most every `REFRESH`.
-        let due = !news.is_empty()
-            || pending
-                .written
-                .is_none_or(|written| written.elapsed() >= REFRESH);
+        pending.scan.feed(text);
+        let due = pending
+            .written
+            .is_none_or(|written| written.elapsed() >= REFRESH);
 
         if !due {
             return;
@@ -141,7 +139,6 @@ impl<W: Write> Progress<W> {
             .status()
             .cut(width.saturating_sub(1))
             .paint(self.style.paint);
-        self.lines(news);
         self.show_status(&status);
     }
 
@@ -440,7 +437,8 @@ fn render_output_line(bytes: &[u8]) -> StyledLine {
     StyledLine::of(Tone::Faint, "  │ ").with(Tone::Plain, &strip_ansi(last))
 }
 
-// Extracts title, actions and length from a plan while it is still being received.
+// Counts the actions and the length of a plan while it is still being received. The summary lists
+// them.
 //
 // An approximation for the progress display. The review uses the real parser.
 
@@ -456,21 +454,21 @@ pub struct PlanScan {
     length: usize,
     /// Mark and length of the open fence.
     fence: Option<(u8, usize)>,
-    titled: bool,
     actions: usize,
 }
 
 impl PlanScan {
-    /// Takes the whole reply so far and returns lines for what is new.
-    pub fn feed(&mut self, text: &str) -> Vec<StyledLine> {
+    /// Takes the whole reply so far.
+    pub fn feed(&mut self, text: &str) {
         self.length = self.length.max(text.len());
         let fresh = text.get(self.parsed..).unwrap_or_default();
         let complete = fresh.rfind('\n').map_or(0, |at| at + 1);
         self.parsed += complete;
-        fresh[..complete]
-            .lines()
-            .filter_map(|line| self.line(line))
-            .collect()
+        for line in fresh[..complete].lines() {
+            if !self.in_block(line) && is_action(line) {
+                self.actions += 1;
+            }
+        }
     }
 
     /// Returns the number of actions so far.
@@ -486,21 +484,6 @@ impl PlanScan {
     /// Returns the approximate number of tokens so far.
     pub fn tokens(&self) -> usize {
         self.length / BYTES_PER_TOKEN
-    }
-
-    fn line(&mut self, line: &str) -> Option<StyledLine> {
-        if self.in_block(line) {
-            return None;
-        }
-
-        if let Some(title) = line.strip_prefix("# ").filter(|_| !self.titled) {
-            self.titled = true;
-            return Some(StyledLine::of(Tone::Strong, title));
-        }
-
-        let name = action_keyword(line)?;
-        self.actions += 1;
-        Some(StyledLine::of(Tone::Faint, &format!("  {}. ", self.actions)).with(Tone::Plain, name))
     }
 
     /// Returns whether the line belongs to a code block, fences included.
@@ -522,11 +505,10 @@ impl PlanScan {
     }
 }
 
-fn action_keyword(line: &str) -> Option<&'static str> {
-    let heading = line.strip_prefix("### ")?.trim().trim_matches('`');
-    ROWS.iter()
-        .map(|row| row.name)
-        .find(|name| heading.starts_with(name))
+fn is_action(line: &str) -> bool {
+    let heading = line.strip_prefix("### ").unwrap_or_default();
+    let heading = heading.trim().trim_matches('`');
+    ROWS.iter().any(|row| heading.starts_with(row.name))
 }
 
 /// Silence after which the status mentions it.
@@ -752,29 +734,24 @@ mod output_tests {
 mod scan_tests {
     use super::*;
 
-    fn check(pieces: &[&str], expected: &[&str]) {
-        let (mut scan, mut text, mut lines) = (PlanScan::default(), String::new(), Vec::new());
+    fn check(pieces: &[&str], expected: usize) {
+        let (mut scan, mut text) = (PlanScan::default(), String::new());
         for piece in pieces {
             text.push_str(piece);
-            lines.extend(scan.feed(&text).iter().map(StyledLine::text));
+            scan.feed(&text);
         }
-        assert_eq!(lines, expected);
+        assert_eq!(scan.actions(), expected);
     }
 
     #[test]
-    fn title_and_actions_are_said_once_when_their_lines_are_whole() {
-        check(
-            &["# Ti", "tle\n### `CRE", "ATE`\n", "x"],
-            &["Title", "  1. CREATE"],
-        );
+    fn actions_are_counted_once_when_their_lines_are_whole() {
+        check(&["# Ti", "tle\n### `CRE", "ATE`\n", "x"], 1);
+        check(&["# Title\n### `CRE"], 0);
     }
 
     #[test]
     fn headings_in_code_blocks_are_content() {
-        check(
-            &["# T\n````md\n### `EDIT`\n```\n# x\n````\n### READ\n"],
-            &["T", "  1. READ"],
-        );
+        check(&["# T\n````md\n### `EDIT`\n```\n# x\n````\n### READ\n"], 1);
     }
 }
 

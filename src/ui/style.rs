@@ -38,6 +38,8 @@ pub enum Tone {
     Warning,
     /// A key, a position, or code.
     Accent,
+    /// The question that decides about a plan.
+    Question,
 }
 
 /// Text of one tone.
@@ -343,6 +345,7 @@ fn painted(span: &StyledSpan) -> String {
         Tone::RemovedPart => "1;4;31",
         Tone::Warning => "33",
         Tone::Accent => "36",
+        Tone::Question => "1;7",
     };
     format!("\x1b[{code}m{}\x1b[0m", span.text)
 }

@@ -32,10 +32,10 @@ use crate::workflow::user::ReviewRequest;
 
 /// Prompt of the review, with its keys.
 pub const PROMPT: &str =
-    "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
+    "Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › ";
 
 /// Keys that decide nothing, so the prompt omits them.
-const MORE_KEYS: &str = "d all differences · e edit · ? help";
+const MORE_KEYS: &str = "enter approves · d all differences · ? help";
 
 /// Minimum lines of a section on a screen of any height: actions.
 const MIN_LISTED: usize = 1;
@@ -185,9 +185,16 @@ impl<'a> Summary<'a> {
     }
 
     fn whole_risk_lines(&self) -> Vec<StyledLine> {
-        let spellings = risk::spellings(self.proposal.repair);
-        let spellings = spellings.map(|text| StyledLine::of(Tone::Faint, &format!("  · {text}")));
-        self.risks_of(None, "  ").chain(spellings).collect()
+        self.risks_of(None, "  ").collect()
+    }
+
+    /// Returns how free spellings of the format were read; `None` without any.
+    pub fn reading(&self) -> Option<StyledLine> {
+        let text = risk::spellings(self.proposal.repair)?;
+        Some(StyledLine::of(
+            Tone::Faint,
+            &format!("  The plan was {text}"),
+        ))
     }
 
     fn risks_of(&self, action: Option<usize>, indent: &str) -> impl Iterator<Item = StyledLine> {

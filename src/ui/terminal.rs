@@ -35,6 +35,10 @@ const UNKNOWN: TextArea = TextArea {
     height: 24,
 };
 
+/// A key that follows within this time was typed or pasted together with the one before, or a slow
+/// line held both back.
+const BURST: Duration = Duration::from_millis(40);
+
 /// Upper limit for the event reader to process pending input.
 const READING_TAKES: Duration = Duration::from_secs(1);
 
@@ -196,6 +200,32 @@ pub fn forget_typed() -> io::Result<()> {
         reading(event::read)?;
     }
     Ok(())
+}
+
+/// Detects keys that arrive together with others. Such a key must not approve a plan: it can be part of
+/// a text that was meant for another prompt.
+#[derive(Debug, Default)]
+pub struct BurstGuard {
+    /// More input was waiting when the last key was taken.
+    is_in_burst: bool,
+}
+
+impl BurstGuard {
+    /// Returns whether a key that was just read came alone. Discards the rest of a burst.
+    pub fn is_alone(&mut self) -> io::Result<bool> {
+        let is_first = !std::mem::take(&mut self.is_in_burst);
+        let is_last = !has_more(BURST)?;
+        if !is_last {
+            forget_typed()?;
+        }
+        Ok(is_first && is_last)
+    }
+
+    /// Takes note of a key that decides nothing.
+    pub fn take(&mut self) -> io::Result<()> {
+        self.is_in_burst = has_more(Duration::ZERO)?;
+        Ok(())
+    }
 }
 
 /// Leaves all modes. Idempotent.

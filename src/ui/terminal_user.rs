@@ -27,7 +27,9 @@ use crate::text::sanitize::sanitize_block;
 use crate::ui::editing::{TerminalPrompts, edit_text};
 use crate::ui::style::TextArea;
 use crate::workflow::project::ManualIo;
-use crate::workflow::user::{Approved, Choice, Decision, Event, Question, ReviewRequest, User};
+use crate::workflow::user::{
+    Approved, Choice, Decision, EmptyInput, Event, Question, ReviewRequest, User,
+};
 
 const REST_FITS: &str = "(a) runs the rest, switched as it was; (m)odify shows it.";
 
@@ -38,7 +40,7 @@ const NOTHING_FITS: &str =
     "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
 
 const KEYS: [(char, &str); 7] = [
-    ('a', "run what is shown, your changes included"),
+    ('a', "approve: run what is shown, your changes included"),
     ('r', "read the full plan"),
     (
         'm',
@@ -49,6 +51,9 @@ const KEYS: [(char, &str); 7] = [
     ('s', "decline the plan, and say what to do instead"),
     ('q', "leave; the plan waits"),
 ];
+
+/// Stands above an answer of the model in words.
+pub const WORDS_HEADING: &str = "The model answered without a plan:";
 
 /// Options of the user.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +84,8 @@ pub struct TerminalUser {
     answer: Option<String>,
     /// Messages typed in this process, for the history.
     typed: Vec<String>,
+    /// How often the keys of the loop were shown in this process.
+    hints: u32,
 }
 
 impl TerminalUser {
@@ -92,16 +99,28 @@ impl TerminalUser {
             progress: Progress::new(io::stderr(), style),
             answer: None,
             typed: Vec::new(),
+            hints: 0,
         }
+    }
+
+    /// Returns whether the keys are shown at a prompt of a loop: at the first prompts of a session.
+    fn shows_keys(&mut self, question: &Question<'_>) -> bool {
+        let turn = match question {
+            Question::NextTurn { turn, .. } => *turn,
+            _ => 0,
+        };
+        self.hints += 1;
+        self.hints <= MAX_HINTS && turn <= u64::from(MAX_HINTS)
     }
 
     fn decide(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         let mut modify = Modify::new(proposal);
         let misfits = modify.leave_out_misfits(proposal)?;
         let _raw = RawMode::enter()?;
-        // Keys typed before the summary was visible must not approve the plan.
-        terminal::forget_typed()?;
         loop {
+            // Keys typed before the summary was visible, or in an editor or pager, must not approve
+            // the plan.
+            terminal::forget_typed()?;
             // Ctrl-c in a dialog, or while another program had the terminal.
             if interrupt::requested() {
                 return Ok(Decision::Quit);
@@ -128,12 +147,16 @@ impl TerminalUser {
                 }
                 'e' => modify.edit_plan(proposal, &mut self.prompts())?,
                 's' => return Ok(Decision::Skip(None)),
-                'q' => return Ok(Decision::Quit),
-                _ => {
-                    if let Some(approved) = modify.run(proposal, &mut self.prompts())? {
-                        return Ok(Decision::Run(approved));
+                'q' => {
+                    if quits(&modify)? {
+                        return Ok(Decision::Quit);
                     }
                 }
+                _ => match modify.run(proposal, &mut self.prompts())? {
+                    Some(Decision::Quit) if !quits(&modify)? => {}
+                    Some(decision) => return Ok(decision),
+                    None => {}
+                },
             }
         }
     }
@@ -174,6 +197,8 @@ impl TerminalUser {
             about: &about,
             question: summary::PROMPT,
             keys: &KEYS,
+            approving: Some('a'),
+            more_help: summary.reading().as_slice(),
             paint: self.paint,
         }
         .key_or_end()
@@ -275,9 +300,14 @@ impl User for TerminalUser {
         }
 
         let _raw = RawMode::enter()?;
-        ask::show(&question_lines(question), self.paint);
+        let shows_keys = !is_of_loop(question) || self.shows_keys(question);
+        ask::show(&question_lines(question, shows_keys), self.paint);
         let blank = match question {
-            Question::NextTurn { goes_on: true, .. } => BlankText::Counts,
+            Question::NextTurn {
+                empty: EmptyInput::Continue | EmptyInput::Retry,
+                ..
+            }
+            | Question::Words { .. } => BlankText::Counts,
             _ => BlankText::IsAskedAgain,
         };
         let written = loop {
@@ -298,6 +328,8 @@ impl User for TerminalUser {
         if self.options.approve_all && flag == APPROVE_ALL {
             return Ok(true);
         }
+        let _raw = RawMode::enter()?;
+        terminal::forget_typed()?;
         Ok(ask::yes_or_end(question)?)
     }
 
@@ -313,6 +345,8 @@ impl User for TerminalUser {
             .map(|choice| (choice.key, choice.label))
             .chain([('q', "leave it as it is")])
             .collect();
+        let _raw = RawMode::enter()?;
+        terminal::forget_typed()?;
         let key = ask::key_or_end(&format!("{question} {} › ", labels.join(" / ")), &keys)?;
 
         Ok(choices.iter().position(|choice| choice.key == key))
@@ -321,6 +355,14 @@ impl User for TerminalUser {
     fn report(&mut self, event: Event<'_>) {
         self.progress.report(&event);
     }
+}
+
+/// Returns whether the user leaves although their changes to the plan are lost then.
+fn quits(modify: &Modify) -> io::Result<bool> {
+    if interrupt::requested() || !modify.is_changed() {
+        return Ok(true);
+    }
+    ask::yes_or_end("Leave the review? The plan waits, but your changes to it are lost.")
 }
 
 /// Returns the message of a plan whose only action is a question.
@@ -399,32 +441,54 @@ fn is_misplaced_command(question: &Question<'_>, written: Option<&str>) -> bool 
         })
 }
 
-fn keys_hint(takes_commands: bool) -> StyledLine {
-    if takes_commands {
-        ask::prompt_hint()
-    } else {
-        ask::hint()
-    }
+/// Prompts of a loop at which its keys are shown.
+const MAX_HINTS: u32 = 3;
+
+fn is_of_loop(question: &Question<'_>) -> bool {
+    matches!(
+        question,
+        Question::NextTurn {
+            takes_commands: true,
+            ..
+        } | Question::Answer {
+            takes_commands: true,
+            ..
+        } | Question::Words { .. }
+    )
+}
+
+fn keys_hint(question: &Question<'_>, is_shown: bool) -> Option<StyledLine> {
+    is_shown.then(|| match is_of_loop(question) {
+        true => ask::prompt_hint(),
+        false => ask::hint(),
+    })
 }
 
 /// Returns the lines shown above the prompt.
-fn question_lines(question: &Question<'_>) -> Vec<StyledLine> {
+fn question_lines(question: &Question<'_>, shows_keys: bool) -> Vec<StyledLine> {
+    let mut lines = asked_lines(question);
+    lines.extend(keys_hint(question, shows_keys));
+    lines
+}
+
+fn asked_lines(question: &Question<'_>) -> Vec<StyledLine> {
     match question {
         Question::NextTurn {
             session,
             turn,
-            goes_on,
-            takes_commands,
+            empty,
+            ..
         } => {
-            let prompt = if *goes_on {
-                "enter lets the model continue, or say what should be done"
-            } else {
-                "what should be done?"
+            let prompt = match empty {
+                EmptyInput::Nothing => "what should be done?",
+                EmptyInput::Continue => "enter lets the model continue, or say what should be done",
+                EmptyInput::Retry => {
+                    "enter tries again, /model chooses another, or say something else"
+                }
             };
             vec![
                 StyledLine::of(Tone::Strong, session)
                     .with(Tone::Plain, &format!(" · turn {turn}: {prompt}")),
-                keys_hint(*takes_commands),
             ]
         }
         Question::Instead { title } => {
@@ -432,7 +496,6 @@ fn question_lines(question: &Question<'_>) -> Vec<StyledLine> {
                 StyledLine::plain("Skipped ")
                     .with(Tone::Strong, title)
                     .with(Tone::Plain, ". What should be done instead?"),
-                ask::hint(),
             ]
         }
         Question::Reason { change } => {
@@ -443,16 +506,23 @@ fn question_lines(question: &Question<'_>) -> Vec<StyledLine> {
                         Tone::Plain,
                         " approved against its review? The reason is recorded.",
                     ),
-                ask::hint(),
             ]
         }
-        Question::Answer {
-            message,
-            takes_commands,
-        } => {
+        Question::Answer { message, .. } => {
             let mut lines = markdown::quoted(message);
             lines.extend(block(Tone::Strong, "Your answer:"));
-            lines.push(keys_hint(*takes_commands));
+            lines
+        }
+        Question::Words { message } => {
+            let mut lines = Vec::new();
+            if let Some(message) = message {
+                lines.push(StyledLine::plain(WORDS_HEADING));
+                lines.extend(markdown::quoted(message));
+            }
+            lines.push(StyledLine::of(
+                Tone::Strong,
+                "Your reply, or enter to ask for the plan:",
+            ));
             lines
         }
     }

@@ -124,7 +124,7 @@ fn answer(recorded: &RecordedTurn) -> Option<String> {
 
 /// Approves plans that only talk to the user. Leaves everything else for a review: another process
 /// could have saved a plan in between.
-struct AnswerUser<'a>(&'a mut dyn User);
+pub struct AnswerUser<'a>(pub &'a mut dyn User);
 
 impl User for AnswerUser<'_> {
     fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {

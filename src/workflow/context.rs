@@ -6,4 +6,5 @@ pub mod lists;
 pub mod message;
 pub mod pages;
 pub mod requests;
+pub mod small_project;
 pub mod teddy_files;

@@ -11,6 +11,7 @@ use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::context::lists::lists;
 use crate::workflow::execute::forced;
+use crate::workflow::plan::read_reply;
 use crate::workflow::project::Project;
 use crate::workflow::validation::validate_plan;
 use crate::workflow::validation::{ValidatedPlan, ValidationInput};
@@ -65,7 +66,7 @@ fn reading_of(draft: &Draft) -> anyhow::Result<Reading> {
     let written = draft.artifacts.text_or_empty(artifact::PLAN);
     // The raw reply, as `execute` reads it.
     let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
-    Ok(crate::plan::reading::read(&text))
+    Ok(read_reply(draft, &text))
 }
 
 fn dry_run_of(

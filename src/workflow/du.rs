@@ -1,4 +1,4 @@
-//! `du`: measures the disk space that TeDDy uses for a repository.
+//! `gc -n`: measures the disk space that TeDDy uses for a repository.
 
 use anyhow::Context as _;
 use serde::Serialize;

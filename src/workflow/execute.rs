@@ -414,6 +414,11 @@ pub fn execute_or_plan(
         return Ok(result);
     };
 
+    // A plan from a file is the user's: no model is asked instead. The message is in the draft.
+    if text.is_some() {
+        return Ok(result);
+    }
+
     // `plan` takes the message from the draft, where `decline` saved it.
     let plan_options = plan::PlanOptions {
         model: options.model.clone(),

@@ -3,8 +3,9 @@
 
 use anyhow::Context as _;
 
-use crate::git::object::CommitId;
+use crate::git::object::{CommitId, TreeId};
 use crate::model::prompt::ANSWERING;
+use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Level;
@@ -19,13 +20,14 @@ use crate::workflow::context::lists::lists;
 use crate::workflow::context::message::{ask_for_message, resolve_message, without_keys};
 use crate::workflow::context::pages;
 use crate::workflow::context::requests;
+use crate::workflow::context::small_project::add_small_project;
 use crate::workflow::model::agents;
 use crate::workflow::model::choose;
 use crate::workflow::model::request::PlanRequest;
 use crate::workflow::model::request::ask_watching;
 use crate::workflow::model::source::{PlanSource, plan_source};
 use crate::workflow::project::Project;
-use crate::workflow::user::{User, report_drift, telling};
+use crate::workflow::user::{Event, Notice, User, report_drift, telling};
 use crate::workflow::validation::validate_plan;
 use crate::workflow::validation::{ValidatedPlan, ValidationInput};
 use crate::workspace::drift;
@@ -80,6 +82,8 @@ pub struct WaitingPlan {
     pub outline: Option<String>,
     /// Text of the plan.
     pub text: String,
+    /// The model's answer, if it is in words. The plan only has this message.
+    pub answer: Option<String>,
     /// Difference between the user's files and the previous turn; `None` if not compared.
     pub drift: Option<Drift>,
     /// Snapshot of the user's files for this plan.
@@ -167,7 +171,7 @@ pub fn plan_turn(
     let drift = drift::drift(&project.checkout(), tip, recorded.tree)?;
 
     report_drift(&drift, tip.number(), user);
-    let lists = lists(&project.repository, &draft, recorded.tree)?;
+    let lists = first_lists(project, tip, &mut draft, recorded.tree, user)?;
     let requests = requests::requests_but_for(project, tip, &draft, &message)?;
     begin(&mut draft, &message, origin);
     instruct(project, tip, &mut draft, options)?;
@@ -220,6 +224,24 @@ pub fn plan_turn(
         drift: Some(drift),
         ..take_answer(project, answered, &reply)?
     })
+}
+
+/// Returns the context lists of a draft. Adds a small project to those of the first turn.
+fn first_lists(
+    project: &Project,
+    tip: &Turn,
+    draft: &mut Draft,
+    tree: TreeId,
+    user: &mut dyn User,
+) -> anyhow::Result<ContextLists> {
+    let before = lists(&project.repository, draft, tree)?;
+    match add_small_project(project, tip, draft, &before, tree)? {
+        None => Ok(before),
+        Some(added) => {
+            user.report(Event::Notice(Notice::WholeProject(added)));
+            lists(&project.repository, draft, tree)
+        }
+    }
 }
 
 /// A draft whose model has answered.
@@ -276,22 +298,35 @@ pub fn take_answer(
         diagnostics: validated.simulation.diagnostics,
         outline: validated.outline,
         text: validated.repaired.text,
+        answer: message_of(&validated.plan).filter(|_| validated.words.is_some()),
         drift: None,
         recorded: recorded.clone(),
     })
 }
 
-/// Parses a reply, as an answer if the draft is a question.
+/// Returns the message of a plan that is an answer in words.
+pub fn message_of(plan: &Plan) -> Option<String> {
+    let mut messages = plan
+        .actions
+        .iter()
+        .filter_map(|action| action.kind.message());
+    messages.next().map(str::to_owned)
+}
+
+/// Parses a reply, as an answer if the draft is a question. The work on a change needs a plan, so an
+/// answer in words to it is a mistake.
 pub fn read_reply(draft: &Draft, reply: &str) -> Reading {
     if draft.meta.question {
-        reading::read_answer(reply, &question_of(draft))
-    } else {
-        reading::read(reply)
+        return reading::read_answer(reply, &request_of(draft));
+    }
+    match draft.meta.work {
+        Some(_) => reading::read(reply),
+        None => reading::read_reply(reply, &request_of(draft)),
     }
 }
 
-/// The question that a draft answers. If the message is feedback by TeDDy, the newest request.
-fn question_of(draft: &Draft) -> String {
+/// The request that a draft answers. If the message is feedback by TeDDy, the newest request.
+fn request_of(draft: &Draft) -> String {
     let message = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
     if draft.meta.origin == MessageOrigin::User {
         return message;

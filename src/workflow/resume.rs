@@ -12,10 +12,10 @@ use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
 use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::budget;
 use crate::workflow::model::source::plan_source;
-use crate::workflow::plan::{PlanOptions, WaitingPlan, plan_next_turn};
+use crate::workflow::plan::{PlanOptions, WaitingPlan, message_of, plan_next_turn};
 use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, NobodyToAsk, Question, User};
+use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Question, User};
 
 const YOLO_REPLANS: u32 = 2;
 
@@ -81,12 +81,19 @@ pub enum Ended {
     },
     /// The model could not be asked to continue, for this reason.
     NextCall(String),
+    /// The model failed, and the user left the prompt after that.
+    Failed,
+    /// The model answered in words, also when it was asked for a plan.
+    NoPlan,
 }
 
 /// The surroundings of the loop: output of turns, and commands typed at the prompt.
 pub trait Console {
     /// Called for each recorded turn.
     fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()>;
+
+    /// Shows why the model failed. The loop stays at its prompt.
+    fn failed(&mut self, error: anyhow::Error);
 
     /// Handles input at the prompt. A command is executed at once.
     fn typed(&mut self, project: &mut Project, text: String) -> anyhow::Result<Typed>;
@@ -144,6 +151,8 @@ enum RemainingWork {
     Work,
     /// Its plan was rejected too often. The user can let it try again.
     Retry,
+    /// It told something instead of making a plan. It can be asked for one.
+    Plan,
     Nothing,
 }
 
@@ -155,6 +164,7 @@ fn remaining_work(project: &Project, tip: &Turn) -> anyhow::Result<RemainingWork
     Ok(match tip.meta.status {
         Status::Failed => RemainingWork::Work,
         Status::Rejected => RemainingWork::Retry,
+        Status::Executed if words(project, tip)?.is_some() => RemainingWork::Plan,
         Status::Executed if !plan_changed_files(project, tip)? => RemainingWork::Work,
         _ => RemainingWork::Nothing,
     })
@@ -176,7 +186,25 @@ fn plan_changed_files(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
     Ok(!hands_over && kinds.any(|kind| kind.changes_files()))
 }
 
+/// Returns the answer of a turn in which the model answered in words.
+fn words(project: &Project, tip: &Turn) -> anyhow::Result<Option<String>> {
+    let reply = tip.text(&project.repository, artifact::REPLY)?;
+    let Some(reply) = reply.filter(|_| !tip.meta.question && tip.meta.work.is_none()) else {
+        return Ok(None);
+    };
+    let reading = plan::reading::read_reply(&reply, &tip.title);
+    Ok(reading.words.and_then(|_| message_of(&reading.plan)))
+}
+
 const CONTINUE_MESSAGE: &str = "Continue with the next step.";
+
+/// The user's reply to an answer in words, if they only press enter.
+const GO_AHEAD: &str = "Go ahead: write the plan.";
+
+const PLAN_PLEASE: &str = "Your answer was not a plan, so nothing was done. Write the plan for the request. If nothing is left to do, write a plan that only has a CONCLUDE.";
+
+/// Turns that only read, after each other, before the user is asked whether to continue.
+const MAX_READS: u32 = 5;
 
 enum NextStep {
     /// Make a plan from this message, or from the one in the draft.
@@ -190,6 +218,10 @@ impl NextStep {
     fn go_on() -> NextStep {
         NextStep::Plan(Some(CONTINUE_MESSAGE.to_owned()), MessageOrigin::Loop)
     }
+
+    fn ask_for_plan() -> NextStep {
+        NextStep::Plan(Some(PLAN_PLEASE.to_owned()), MessageOrigin::Loop)
+    }
 }
 
 struct ResumeLoop<'a> {
@@ -201,6 +233,10 @@ struct ResumeLoop<'a> {
     /// A message that no plan was made from yet.
     message: Option<String>,
     turns: u32,
+    /// Turns in a row that only read and ran without approval.
+    reads: u32,
+    /// The last call of the model failed, and the user has not said yet what to do.
+    has_failed: bool,
     last: Option<Box<RecordedTurn>>,
     waiting: Option<WaitingPlan>,
 }
@@ -221,6 +257,8 @@ impl<'a> ResumeLoop<'a> {
             options,
             unseen,
             turns: 0,
+            reads: 0,
+            has_failed: false,
             last: None,
             waiting: None,
         }
@@ -254,6 +292,10 @@ impl ResumeLoop<'_> {
             return Ok(NextStep::Plan(Some(message), MessageOrigin::User));
         }
 
+        if std::mem::take(&mut self.has_failed) {
+            return self.ask(tip, draft, LoopPrompt::Failed, user, console);
+        }
+
         let waiting = draft.waiting_message();
         if waiting.is_some_and(|(_, origin)| origin != MessageOrigin::Loop) {
             return Ok(NextStep::Plan(None, MessageOrigin::User));
@@ -263,28 +305,51 @@ impl ResumeLoop<'_> {
             if self.ends_when_done() {
                 return Ok(NextStep::End(Ended::Complete(conclusion)));
             }
-            return self.ask(
-                tip,
-                draft,
-                LoopPrompt::Next { goes_on: false },
-                user,
-                console,
-            );
+            let prompt = LoopPrompt::Next(EmptyInput::Nothing);
+            return self.ask(tip, draft, prompt, user, console);
         }
 
         // A continuation that TeDDy generates is not an answer.
         if let Some(question) = tip.question(&self.project.repository)? {
-            return self.ask(tip, draft, LoopPrompt::Answer(question), user, console);
+            let prompt = match words(self.project, tip)? {
+                Some(message) => self.prompt_for_reply(message, Some(question)),
+                None => LoopPrompt::Answer(question),
+            };
+            return self.ask(tip, draft, prompt, user, console);
         }
 
         let remaining = remaining_work(self.project, tip)?;
-        if self.options.yolo || (self.unseen && remaining == RemainingWork::Work) {
+        if remaining == RemainingWork::Plan {
+            return match words(self.project, tip)? {
+                Some(message) if !self.unseen => {
+                    let prompt = self.prompt_for_reply(message, None);
+                    self.ask(tip, draft, prompt, user, console)
+                }
+                _ if tip.meta.origin == MessageOrigin::Loop => Ok(NextStep::End(Ended::NoPlan)),
+                _ => Ok(NextStep::ask_for_plan()),
+            };
+        }
+
+        let only_read = self.reads > 0 && self.reads < MAX_READS;
+        let is_unasked = self.unseen || only_read;
+        if self.options.yolo || (is_unasked && remaining == RemainingWork::Work) {
             return Ok(NextStep::go_on());
         }
 
-        let goes_on = remaining != RemainingWork::Nothing;
-        let prompt = LoopPrompt::Next { goes_on };
+        self.reads = 0;
+        let prompt = LoopPrompt::Next(match remaining {
+            RemainingWork::Nothing => EmptyInput::Nothing,
+            _ => EmptyInput::Continue,
+        });
         self.ask(tip, draft, prompt, user, console)
+    }
+
+    /// An answer that was recorded in this loop is on the screen.
+    fn prompt_for_reply(&self, message: String, question: Option<String>) -> LoopPrompt {
+        LoopPrompt::Reply {
+            message: (self.turns == 0).then_some(message),
+            question,
+        }
     }
 
     /// Returns `true` if the loop ends when the model concludes the work. A user at the prompt
@@ -315,12 +380,20 @@ impl ResumeLoop<'_> {
         };
         if typed.trim().is_empty() {
             return Ok(match prompt {
-                LoopPrompt::Next { goes_on: true } => NextStep::go_on(),
+                LoopPrompt::Next(EmptyInput::Continue) => NextStep::go_on(),
+                LoopPrompt::Failed => NextStep::Plan(None, MessageOrigin::User),
+                LoopPrompt::Reply { .. } => {
+                    NextStep::Plan(Some(GO_AHEAD.to_owned()), MessageOrigin::User)
+                }
                 _ => NextStep::Again,
             });
         }
 
-        Ok(match console.typed(self.project, typed)? {
+        let typed = console.typed(self.project, typed)?;
+        // A command does not answer what to do after the failure.
+        self.has_failed =
+            matches!(prompt, LoopPrompt::Failed) && !matches!(typed, Typed::Message(_));
+        Ok(match typed {
             Typed::Message(message) => NextStep::Plan(Some(message), MessageOrigin::User),
             Typed::Done => NextStep::Again,
             Typed::Model(model) => {
@@ -335,11 +408,17 @@ impl ResumeLoop<'_> {
 enum LoopPrompt {
     /// The answer to this question.
     Answer(String),
-    /// The next request.
-    Next {
-        /// An empty input lets the model continue.
-        goes_on: bool,
+    /// The reply to an answer in words.
+    Reply {
+        /// The answer; `None` if it is on the screen.
+        message: Option<String>,
+        /// The answer, if it asks something.
+        question: Option<String>,
     },
+    /// What to do after the model failed.
+    Failed,
+    /// The next request, and what an empty input does.
+    Next(EmptyInput),
 }
 
 impl LoopPrompt {
@@ -349,27 +428,41 @@ impl LoopPrompt {
                 message,
                 takes_commands: true,
             },
-            LoopPrompt::Next { goes_on } => Question::NextTurn {
-                session: tip.session.as_str(),
-                turn: draft.meta.number,
-                goes_on: *goes_on,
-                takes_commands: true,
+            LoopPrompt::Reply { message, .. } => Question::Words {
+                message: message.as_deref(),
             },
+            LoopPrompt::Failed => LoopPrompt::next_turn(tip, draft, EmptyInput::Retry),
+            LoopPrompt::Next(empty) => LoopPrompt::next_turn(tip, draft, *empty),
+        }
+    }
+
+    fn next_turn<'a>(tip: &'a Turn, draft: &Draft, empty: EmptyInput) -> Question<'a> {
+        Question::NextTurn {
+            session: tip.session.as_str(),
+            turn: draft.meta.number,
+            empty,
+            takes_commands: true,
         }
     }
 
     fn into_end(self) -> Ended {
         match self {
-            LoopPrompt::Answer(question) => Ended::Question(question),
-            LoopPrompt::Next { .. } => Ended::Left,
+            LoopPrompt::Answer(question)
+            | LoopPrompt::Reply {
+                question: Some(question),
+                ..
+            } => Ended::Question(question),
+            LoopPrompt::Failed => Ended::Failed,
+            LoopPrompt::Next(_) | LoopPrompt::Reply { question: None, .. } => Ended::Left,
         }
     }
 
     fn unanswered(self, error: anyhow::Error) -> anyhow::Result<NextStep> {
         match self {
-            LoopPrompt::Answer(question) if error.is::<NobodyToAsk>() => {
-                Ok(NextStep::End(Ended::Question(question)))
-            }
+            LoopPrompt::Answer(_)
+            | LoopPrompt::Reply {
+                question: Some(_), ..
+            } if error.is::<NobodyToAsk>() => Ok(NextStep::End(self.into_end())),
             _ => Err(error),
         }
     }
@@ -387,8 +480,16 @@ impl ResumeLoop<'_> {
             if !draft.is_planned() {
                 match self.next_step(&tip, &draft, user, console)? {
                     NextStep::Plan(message, origin) => {
-                        if let Some(ended) = self.plan(&tip, message, origin, user)? {
-                            return Ok(ended);
+                        let planned = self.plan(&tip, message, origin, user);
+                        match planned {
+                            Ok(None) => {}
+                            Ok(Some(ended)) => return Ok(ended),
+                            Err(error) if self.stays_at_prompt(&error) => {
+                                console.failed(error);
+                                self.has_failed = true;
+                                continue;
+                            }
+                            Err(error) => return Err(error),
                         }
                     }
                     NextStep::Again => continue,
@@ -455,6 +556,12 @@ impl ResumeLoop<'_> {
         Err(error)
     }
 
+    /// Returns whether the user decides what to do after an error of the model.
+    fn stays_at_prompt(&self, error: &anyhow::Error) -> bool {
+        let is_attended = !self.options.alone && !self.options.yolo;
+        is_attended && error.is::<ModelError>() && !interrupt::requested()
+    }
+
     fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<ReviewedPlan> {
         let options = ExecuteOptions {
             file: None,
@@ -481,6 +588,12 @@ impl ResumeLoop<'_> {
         }
 
         self.turns += 1;
+        self.reads = match recorded.only_read {
+            true => self.reads + 1,
+            false => 0,
+        };
+        // The reason was reported. The user decides whether the model is asked again.
+        self.has_failed = recorded.has_failed_replan() && !self.options.alone && !self.options.yolo;
         self.waiting = recorded.replanned().cloned();
         Ok(reviewed)
     }

@@ -15,6 +15,7 @@ use crate::session::comments::{CommentStatus, LineComment};
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
+use crate::workflow::context::small_project::AddedFiles;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FilesNotice;
 
@@ -65,6 +66,33 @@ pub trait User {
 
     /// Reports an event. Must not block.
     fn report(&mut self, event: Event<'_>);
+}
+
+/// The user, without reports of actions: their results are told otherwise.
+pub struct WithoutActions<'a>(pub &'a mut dyn User);
+
+impl User for WithoutActions<'_> {
+    fn review(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
+        self.0.review(proposal)
+    }
+
+    fn approves_unseen(&self) -> bool {
+        self.0.approves_unseen()
+    }
+
+    fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
+        self.0.ask(question)
+    }
+
+    fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
+        self.0.confirm(question, flag)
+    }
+
+    fn report(&mut self, event: Event<'_>) {
+        if !matches!(event, Event::Started { .. } | Event::Finished { .. }) {
+            self.0.report(event);
+        }
+    }
 }
 
 /// A choice.
@@ -188,8 +216,8 @@ pub enum Question<'a> {
         session: &'a str,
         /// Number of the turn to plan.
         turn: u64,
-        /// An empty input lets the model continue.
-        goes_on: bool,
+        /// What an empty input does.
+        empty: EmptyInput,
         /// Commands are accepted as well.
         takes_commands: bool,
     },
@@ -210,6 +238,22 @@ pub enum Question<'a> {
         /// Commands are accepted as well.
         takes_commands: bool,
     },
+    /// Reply to an answer of the model without a plan. An empty input asks for the plan.
+    Words {
+        /// The answer, in Markdown. `None` if it is on the screen.
+        message: Option<&'a str>,
+    },
+}
+
+/// What an empty input at the prompt of the next message does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyInput {
+    /// Nothing: the user is asked again.
+    Nothing,
+    /// Lets the model continue.
+    Continue,
+    /// Sends the message again, after a model that failed.
+    Retry,
 }
 
 /// Estimated cost of a request.
@@ -386,6 +430,13 @@ pub enum Notice {
     },
     /// The files changed during the review.
     ChangedUnderReview,
+    /// The first input of the session holds the whole project.
+    WholeProject(AddedFiles),
+    /// The plan with this title runs without approval, because it only reads.
+    OnlyReads(String),
+    /// The plan edits these files, which the model has not seen. They are shown to it, and it is asked
+    /// again.
+    ShowingFiles(Vec<String>),
     /// The model is not asked again, with the reason.
     NotReplanned(NoReplan),
     /// No plan was made from the user's reply, with the reason.

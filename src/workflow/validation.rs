@@ -11,11 +11,12 @@ use crate::git::repository::Repository;
 use crate::git::sparse::leaves_out;
 use crate::host::file::{FileKind, Root};
 use crate::plan::Plan;
+use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::reading::{self, Reading};
+use crate::plan::reading::{self, Reading, WordsKind};
 use crate::plan::repair::Repaired;
 use crate::plan::state::{FileState, StateMode};
-use crate::plan::validate::{Entry, Facts, Simulation, validate, validate_changed};
+use crate::plan::validate::{Entry, Facts, Simulation, label, validate, validate_changed};
 use crate::session::artifact::Artifacts;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
@@ -40,6 +41,8 @@ pub struct ValidatedPlan {
     pub simulation: Simulation,
     /// Outline as parsed, if the structure is invalid.
     pub outline: Option<String>,
+    /// Set if the model answered in words. The plan is that message.
+    pub words: Option<WordsKind>,
 }
 
 /// Input of validation.
@@ -75,12 +78,36 @@ impl ValidatedPlan {
             .collect()
     }
 
+    /// Returns the files that EDITs change although the model has not seen them, if that is all that
+    /// is wrong with the plan. A FIND that does not fit such a file follows from it.
+    pub fn unseen(&self) -> Vec<String> {
+        let steps = self.plan.actions.iter().zip(&self.simulation.steps);
+        let unseen: Vec<&Action> = steps
+            .filter(|(_, step)| step.outside_context && step.wrong)
+            .map(|(action, _)| action)
+            .collect();
+        let labels: Vec<String> = unseen.iter().map(|action| label(action)).collect();
+        let is_theirs = |wrong: &Diagnostic| labels.contains(&wrong.action);
+        if !self.diagnostics().iter().all(is_theirs) {
+            return Vec::new();
+        }
+
+        let mut paths = Vec::new();
+        for path in unseen.iter().filter_map(|action| action.kind.path()) {
+            if !paths.contains(&path.to_string()) {
+                paths.push(path.to_string());
+            }
+        }
+        paths
+    }
+
     /// Returns the files of EDITs that do not fit, so that the model sees their true text.
     pub fn mistaken(&self) -> Vec<Resource> {
         let edits = self.plan.actions.iter().zip(&self.simulation.steps);
         let wrong = edits.filter_map(|(action, step)| {
             let pairs = action.kind.pairs()?;
-            let is_wrong = step.positions.len() < pairs.len() && step.before.is_some();
+            let is_wrong =
+                step.positions.len() < pairs.len() && step.before.is_some() || step.outside_context;
             let path = action.kind.path().filter(|_| is_wrong)?;
             Some(Resource::File(path.clone()))
         });
@@ -135,6 +162,7 @@ pub fn validate_plan(
         mut diagnostics,
         outline,
         is_plan: _,
+        words,
     } = reading::with_plain_paths(reading, &exists);
     let mut simulation = with_facts(project, input, &mut |facts| validate(&plan, facts))?;
     simulation.diagnostics.append(&mut diagnostics);
@@ -145,6 +173,7 @@ pub fn validate_plan(
         plan,
         simulation,
         outline,
+        words,
     })
 }
 

@@ -78,6 +78,8 @@ impl TestRepo {
 
     fn init(&self, more: &[&str]) {
         self.git(&[&["init", "-q", "-b", "main"], more].concat());
+        // The files of most tests would all be in the first input.
+        self.git(&["config", "teddy.context.wholeProjectTokens", "0"]);
     }
 
     pub fn path(&self) -> PathBuf {

@@ -26,3 +26,4 @@ mod retry;
 mod saves_meanwhile;
 mod setup;
 mod unattended;
+mod words;

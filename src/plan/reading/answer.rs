@@ -1,17 +1,22 @@
-//! Reads the answer to a question: plain Markdown, or a plan that only reads and reports.
+//! Reads answers in words: to a question, plain Markdown or a plan that only reads and reports; to
+//! any other message, a reply without any part of a plan.
 
-use super::{Reading, mark, read};
-use crate::plan::action::{Action, conclude};
+use super::{Reading, mark, read, without_thoughts};
+use crate::plan::action::chat_with_user::ChatWithUser;
+use crate::plan::action::{Action, ActionKind, conclude, foreign};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::render::render;
 use crate::plan::{Field, Plan};
-use crate::text::fence::fence_for;
+use crate::text::fence::{self, FenceLine, fence_for};
 
 /// Longest title, in characters.
 const MAX_TITLE: usize = 60;
 /// Shortest fence around an answer.
 const MIN_FENCE: usize = 4;
 const RATIONALE: &str = "The answer to a question. Nothing is changed.";
+const RATIONALE_WITHOUT_PLAN: &str = "The model answered without a plan. Nothing is changed.";
+/// Lines at the end of an answer in which a question asks the user.
+const LAST_LINES: usize = 4;
 
 /// Reads the reply to a question. Plain Markdown becomes a plan with that message. In a plan, every
 /// action that does more than read and report is a mistake. So is a memo: it would change a file of
@@ -38,6 +43,89 @@ pub fn read_answer(reply: &str, question: &str) -> Reading {
     reading
 }
 
+/// What an answer in words wants from the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordsKind {
+    /// It asks something.
+    Question,
+    /// It only tells something.
+    Statement,
+}
+
+/// Reads the reply to a message. A reply in words, without any part of a plan, becomes a plan whose
+/// only action is a message to the user.
+pub fn read_reply(reply: &str, request: &str) -> Reading {
+    let reading = read(reply);
+    let Some((text, kind)) = words_of(&reading, reply) else {
+        return reading;
+    };
+
+    let action = |message: &str| match kind {
+        WordsKind::Question => ChatWithUser {
+            message: message.trim().to_owned(),
+        }
+        .into(),
+        WordsKind::Statement => conclude::with_message(message),
+    };
+    let template = AnswerPlan {
+        title: title(request),
+        rationale: RATIONALE_WITHOUT_PLAN,
+        action: &action,
+    };
+    Reading {
+        words: Some(kind),
+        is_plan: false,
+        ..template.with_text(&text)
+    }
+}
+
+/// Returns the text of a reply that is an answer in words, and what it wants. `None` for a plan, for
+/// input of another program, and for code alone.
+fn words_of(reading: &Reading, reply: &str) -> Option<(String, WordsKind)> {
+    let inner = &reply[mark::inner(reply)];
+    let spoken = without_thoughts(inner);
+    let text = spoken.trim();
+    let is_candidate = !reading.is_plan && !text.is_empty() && foreign::reply(text).is_none();
+    let lines = is_candidate.then(|| lines_outside_fences(text))?;
+    let has_words = |line: &&&str| line.chars().any(char::is_alphabetic);
+    let said: Vec<&&str> = lines.iter().filter(has_words).collect();
+    if said.is_empty() {
+        return None;
+    }
+
+    let asks = |line: &&&&str| {
+        let words = line.split_whitespace();
+        let mut ends = words.map(|word| word.trim_end_matches(['*', '_', '"', ')', '”', '`']));
+        ends.any(|end| end.ends_with(['?', '？']))
+    };
+    let kind = match said.iter().rev().take(LAST_LINES).any(|line| asks(&line)) {
+        true => WordsKind::Question,
+        false => WordsKind::Statement,
+    };
+    Some((text.to_owned(), kind))
+}
+
+fn lines_outside_fences(text: &str) -> Vec<&str> {
+    let mut open: Option<FenceLine<'_>> = None;
+    let mut outside = Vec::new();
+    for line in text.lines() {
+        let fence = fence::read(line);
+        match (&open, fence) {
+            (None, Some(fence)) => open = Some(fence),
+            (None, None) => outside.push(line),
+            (Some(opener), Some(fence))
+                if fence.mark == opener.mark
+                    && fence.len >= opener.len
+                    && fence.info.is_empty() =>
+            {
+                open = None;
+            }
+            (Some(_), _) => {}
+        }
+    }
+    outside
+}
+
 fn mistake(action: &Action) -> Diagnostic {
     let message = format!("{} is not part of an answer", action.kind.name());
     let hint = "answer in plain Markdown, or READ files of the project first";
@@ -47,35 +135,54 @@ fn mistake(action: &Action) -> Diagnostic {
     }
 }
 
-/// Returns Markdown as a plan with that message. If its code blocks are so broken that parts would
-/// be read as actions, the message becomes a code block.
+/// Returns Markdown as a plan with that message.
 fn as_plan(reply: &str, question: &str) -> Reading {
     let answer = reply.trim();
     if answer.is_empty() {
         return read(reply);
     }
 
-    let reading = plan_with_answer(answer, question);
-    if reading.diagnostics.is_empty() && reading.plan.actions.len() == 1 {
-        return reading;
-    }
-    let fence = fence_for(answer, MIN_FENCE);
-    plan_with_answer(&format!("{fence}text\n{answer}\n{fence}"), question)
+    let template = AnswerPlan {
+        title: title(question),
+        rationale: RATIONALE,
+        action: &conclude::with_message,
+    };
+    template.with_text(answer)
 }
 
-fn plan_with_answer(answer: &str, question: &str) -> Reading {
-    let plan = Plan {
-        title: title(question),
-        fields: vec![Field::new("Status", "Green 🟢")],
-        rationale: RATIONALE.to_owned(),
-        actions: vec![Action {
-            line: 0,
-            fields: Vec::new(),
-            kind: conclude::with_message(answer),
-        }],
-        ..Plan::default()
-    };
-    read(&render(&plan))
+/// A plan whose only action is a message.
+struct AnswerPlan<'a> {
+    title: String,
+    rationale: &'a str,
+    action: &'a dyn Fn(&str) -> ActionKind,
+}
+
+impl AnswerPlan<'_> {
+    /// Returns the plan with this message. If its code blocks are so broken that parts would be read
+    /// as actions, the message becomes a code block.
+    fn with_text(&self, answer: &str) -> Reading {
+        let reading = self.with_message(answer);
+        if reading.diagnostics.is_empty() && reading.plan.actions.len() == 1 {
+            return reading;
+        }
+        let fence = fence_for(answer, MIN_FENCE);
+        self.with_message(&format!("{fence}text\n{answer}\n{fence}"))
+    }
+
+    fn with_message(&self, message: &str) -> Reading {
+        let plan = Plan {
+            title: self.title.clone(),
+            fields: vec![Field::new("Status", "Green 🟢")],
+            rationale: self.rationale.to_owned(),
+            actions: vec![Action {
+                line: 0,
+                fields: Vec::new(),
+                kind: (self.action)(message),
+            }],
+            ..Plan::default()
+        };
+        read(&render(&plan))
+    }
 }
 
 fn title(question: &str) -> String {
@@ -160,6 +267,29 @@ mod tests {
             ),
             "Hi.; a memo is not part of an answer",
         );
+    }
+
+    #[test]
+    fn t25_an_answer_in_words_is_a_message_to_the_user() {
+        let check = |reply: &str, expected: Option<(WordsKind, &str)>| {
+            let reading = read_reply(reply, "Add a login form.\nSoon.");
+            let said = reading.plan.actions.first().and_then(|a| a.kind.message());
+            assert_eq!(reading.words.zip(said), expected, "{reply}");
+            assert_eq!(reading.words.is_some(), reading.diagnostics.is_empty());
+        };
+        let asks = "Sure! I would add `login.html`.\n\nShall I go on?";
+        check(asks, Some((WordsKind::Question, asks)));
+        let tells = "It has one already:\n\n```html\n<form>?\n```";
+        check(tells, Some((WordsKind::Statement, tells)));
+        check(
+            "<think>\nWhat now?\n</think>\nI cannot do that.\n",
+            Some((WordsKind::Statement, "I cannot do that.")),
+        );
+        check("", None);
+        check("```json\n{\"name\": \"edit\"}\n```\n", None);
+        check("<tool_call>\n<name>edit</name>\n</tool_call>\n", None);
+        check("```sh\nls\n```\n", None);
+        check("# T\n\n## Action Plan\n\nSure?\n", None);
     }
 
     #[test]

@@ -81,14 +81,14 @@ fn the_cursor_starts_on_the_first_item_and_stops_at_both_ends() {
 }
 
 #[test]
-fn space_and_enter_switch_the_item() {
+fn space_switches_the_item() {
     check(
         " ",
         " Memos\n>[ ] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make",
         Some(ChecklistCommand::Changed),
     );
     check(
-        " \n",
+        "  ",
         " Memos\n>[x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make",
         Some(ChecklistCommand::Changed),
     );
@@ -97,12 +97,12 @@ fn space_and_enter_switch_the_item() {
 #[test]
 fn all_are_switched_on_unless_all_are_on() {
     check(
-        "a",
+        "*",
         " Memos\n>[ ] ADD: a memo\n Actions\n [ ] EDIT: a.rs\n [ ] EXECUTE: make",
         Some(ChecklistCommand::Changed),
     );
     check(
-        "$ a",
+        "$ *",
         " Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n>[x] EXECUTE: make",
         Some(ChecklistCommand::Changed),
     );
@@ -157,21 +157,25 @@ fn one_pair_of_an_edit_that_is_off_brings_that_pair_alone() {
 fn a_list_with_a_problem_does_not_run() {
     let mut list = list();
     list.items[1].pairs[2].problem = Some("three needs one".to_owned());
-    let (list, act) = press(list, "s");
+    let (list, act) = press(list, "a");
     assert_eq!(
         (act, list.notice.as_deref()),
         (None, Some("cannot run: three needs one"))
     );
     let (list, _) = press(list, "jj ");
 
-    assert_eq!(press(list, "s").1, Some(ChecklistCommand::Run));
+    assert_eq!(press(list, "a").1, Some(ChecklistCommand::Run));
 }
 
 #[test]
 fn keys_ask_for_acts() {
     for (keys, act) in [
-        ("s", ChecklistCommand::Run),
+        ("a", ChecklistCommand::Run),
+        ("\n", ChecklistCommand::Run),
+        ("s", ChecklistCommand::Skip),
+        ("m", ChecklistCommand::Back),
         ("q", ChecklistCommand::Quit),
+        ("jjf", ChecklistCommand::EditPath(1)),
         ("p", ChecklistCommand::Edit(0)),
         ("jjp", ChecklistCommand::Edit(1)),
         ("v", ChecklistCommand::Preview),
@@ -226,6 +230,6 @@ fn another_row_shows_its_preview_from_the_start() {
 
 #[test]
 fn an_empty_list_takes_every_key() {
-    let (list, act) = press(Checklist::new(Vec::new()), "jk \na\t/x\nnNgGJK");
+    let (list, act) = press(Checklist::new(Vec::new()), "jk *\t/x\nnNgGJK");
     assert_eq!((list.cursor, act), (0, None));
 }

@@ -98,7 +98,7 @@ fn a_common_terminal_has_the_preview_below() {
 
 
     5 of 5 actions and 1 of 1 memos will run
-    s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
+    a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view
     "#);
 }
 
@@ -119,7 +119,7 @@ fn a_wide_terminal_has_the_preview_beside() {
      ├─[✓] EXECUTE: poetry lock                                                     │
      └─[✓] CHAT_WITH_USER: Is **this** right?                                       │
     ✗ EDIT pyproject.toml depends on what is switched off or changed: FIND is not in `pyproject.toml`
-    s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
+    a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view  ↑/↓ move
     "#);
 }
 
@@ -137,7 +137,7 @@ fn a_narrow_terminal_has_the_list_alone() {
      ├─[✓] READ: docs/日本語.md
      ├─[✓] EXECUTE: poetry lock
     ✗ EDIT pyproject.toml depends on what i…
-    s run  q back  ? help  space toggle
+    a approve  esc back  ? help
     "#);
 }
 
@@ -152,7 +152,7 @@ fn wide_characters_keep_their_columns() {
      ├─[✓] EDI…  ▸ 2/2 pairs
      ├─[✓] READ: docs/日本…
     ↓ 4 of 5 actions and 1 …
-    s run  q back  ? help
+    a approve  esc back
     "#);
 }
 

@@ -76,10 +76,9 @@ fn step() -> Step {
 }
 
 #[test]
-fn a_new_file_gets_the_path_and_the_content_of_the_person() {
+fn a_new_file_gets_the_content_of_the_person() {
     let mut script = Script {
         saves: Some("mine\n"),
-        texts: [Some("../x"), Some("src/b.rs")].into(),
         keys: ['n', 'y'].into(),
         ..Script::default()
     };
@@ -88,13 +87,8 @@ fn a_new_file_gets_the_path_and_the_content_of_the_person() {
         sample::create("src/a.rs", "theirs\n"),
         &Step::default(),
     );
-    assert_eq!(edited, Some(sample::create("src/b.rs", "mine\n")));
-    assert!(
-        script.output.contains("File path: [src/a.rs]")
-            && script.output.contains("leaves the project"),
-        "{}",
-        script.output
-    );
+    assert_eq!(edited, Some(sample::create("src/a.rs", "mine\n")));
+    assert!(!script.output.contains("File path"), "{}", script.output);
 
     assert!(
         script.output.contains("Take your time"),
@@ -107,7 +101,6 @@ fn a_new_file_gets_the_path_and_the_content_of_the_person() {
 fn a_new_file_that_nobody_changed_is_not_modified() {
     let mut script = Script {
         saves: Some("same\n"),
-        texts: [Some("")].into(),
         keys: ['y'].into(),
         ..Script::default()
     };
@@ -121,7 +114,6 @@ fn a_new_file_that_nobody_changed_is_not_modified() {
 fn dropped_changes_leave_the_content() {
     let mut script = Script {
         saves: Some("mine\n"),
-        texts: [Some("")].into(),
         keys: ['d'].into(),
         ..Script::default()
     };
@@ -136,9 +128,35 @@ fn dropped_changes_leave_the_content() {
 }
 
 #[test]
-fn without_an_editor_the_content_is_shown_and_the_path_can_change() {
+fn a_new_file_gets_another_path_by_its_own_key() {
     let mut script = Script {
-        texts: [Some("b")].into(),
+        texts: [Some("../x"), Some("src/b.rs")].into(),
+        ..Script::default()
+    };
+    let action = sample::action(1, sample::create("src/a.rs", "theirs\n"));
+    let edited = edit_path(&mut script, &action).unwrap();
+    assert_eq!(
+        edited.map(|action| action.kind),
+        Some(sample::create("src/b.rs", "theirs\n"))
+    );
+    assert!(
+        script.output.contains("File path: [src/a.rs]")
+            && script.output.contains("leaves the project"),
+        "{}",
+        script.output
+    );
+
+    let mut script = Script {
+        texts: [Some("")].into(),
+        ..Script::default()
+    };
+    assert_eq!(edit_path(&mut script, &action).unwrap(), None);
+}
+
+#[test]
+fn without_an_editor_the_content_is_shown() {
+    let mut script = Script {
+        keys: ['c'].into(),
         ..Script::default()
     };
     assert_eq!(
@@ -147,7 +165,7 @@ fn without_an_editor_the_content_is_shown_and_the_path_can_change() {
             sample::create("a", "theirs\n"),
             &Step::default()
         ),
-        Some(sample::create("b", "theirs\n"))
+        None
     );
     assert!(
         script.output.contains("+theirs") && script.output.contains("No editor is known"),

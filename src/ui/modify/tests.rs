@@ -35,7 +35,7 @@ fn a_long_list_is_judged_when_it_is_switched_and_not_when_it_is_read() {
 
     assert_eq!(sample.revised.get(), 0, "moving costs no judgement");
     modify.take(&Key::Char(' '), &proposal).unwrap();
-    modify.take(&Key::Char('a'), &proposal).unwrap();
+    modify.take(&Key::Char('*'), &proposal).unwrap();
     assert_eq!(
         sample.revised.get(),
         2,

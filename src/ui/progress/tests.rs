@@ -35,8 +35,6 @@ fn an_answer_is_followed_on_a_terminal() {
     let output = render(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
     insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(output, @r#"
     Asking sonnet with about 12,345 tokens
-    Title
-      1. CREATE
     <clear>sonnet: ~9 tokens, N s, 1 action<clear>sonnet: ~9 tokens, N s, 1 action
     "#) });
 }

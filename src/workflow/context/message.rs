@@ -7,7 +7,7 @@ use crate::session::turn::Turn;
 use crate::text::secret::redact_values;
 use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
-use crate::workflow::user::{Event, NobodyToAsk, Question, User};
+use crate::workflow::user::{EmptyInput, Event, NobodyToAsk, Question, User};
 
 const MAX_NAMED: usize = 80;
 
@@ -50,7 +50,7 @@ pub(in crate::workflow) fn ask_for_message(
     let question = Question::NextTurn {
         session: tip.session.as_str(),
         turn: draft.meta.number,
-        goes_on: false,
+        empty: EmptyInput::Nothing,
         takes_commands: false,
     };
     user.ask(&question)?

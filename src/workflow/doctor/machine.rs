@@ -216,7 +216,7 @@ fn temporary_dir() -> PathBuf {
 
 fn check_space(space: &DiskSpace, location: &str) -> HealthCheck {
     let reason = format!("{} free for {location}", sized(space.free));
-    let shows = "teddy gc  # frees space; `teddy du` shows what uses it";
+    let shows = "teddy gc  # frees space; `teddy gc -n` shows what uses it";
     match space.files {
         _ if space.read_only => {
             let reason = format!("nothing can be written for {location}: it is mounted read-only");
@@ -257,7 +257,7 @@ fn check_cache_size(patient: &Patient) -> HealthCheck {
     );
     if counted.bytes > LARGE_CACHES {
         return HealthCheck::note("caches", reason)
-            .remedy("teddy gc  # `teddy du` shows what uses it");
+            .remedy("teddy gc  # `teddy gc -n` shows what uses it");
     }
     HealthCheck::ok("caches", reason)
 }

@@ -260,7 +260,7 @@ fn set_aside(project: &Project) -> Option<HealthCheck> {
         counted(saves.len(), "save"),
         display_path(first)
     );
-    Some(HealthCheck::note("saves", reason).remedy("teddy du  # lists them"))
+    Some(HealthCheck::note("saves", reason).remedy("teddy gc -n  # lists them"))
 }
 
 // Finds worktree directories that no repository uses: the repository was deleted, or it has no

@@ -8,6 +8,8 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::{diff, refs};
 use crate::host::interrupt;
 use crate::host::lock::LockError;
+use crate::plan::action::Action;
+use crate::plan::reading::WordsKind;
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -17,6 +19,7 @@ use crate::session::transition::{self, Agent, Caller, Current, Next, Others};
 use crate::session::turn::{self, Turn};
 use crate::text::context_list;
 use crate::text::path::lossy_paths;
+use crate::text::resource::Resource;
 use crate::workflow::context::lists::ContextLists;
 use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::model::agents;
@@ -119,7 +122,7 @@ fn apply_result(
     };
 
     let modifications = modifications(&case.validated.plan, approved, &case.validated.simulation);
-    let next = next_state(project, case, &result.ran.outcomes)?;
+    let next = next_state(project, case, approved, &result.ran.outcomes)?;
     let writing = EndedTurn {
         ending: TurnEnding::Ran {
             outcomes: result.ran.outcomes.clone(),
@@ -228,11 +231,15 @@ fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
 fn next_state(
     project: &Project,
     case: &PlanInReview<'_>,
+    approved: &Approved,
     outcomes: &[Outcome],
 ) -> anyhow::Result<Next> {
-    let effects: Vec<Effect> = outcomes
-        .iter()
-        .filter_map(|outcome| outcome.effect.clone())
+    let actions = approved.plan.actions.iter().zip(outcomes);
+    let effects: Vec<Effect> = actions
+        .filter_map(|(action, outcome)| {
+            let effect = outcome.effect.clone();
+            effect.or_else(|| writing_effect(case, action, outcome))
+        })
         .collect();
     let invoked = effects.iter().find_map(|effect| {
         if let Effect::Invoke { agent, .. } = effect {
@@ -246,6 +253,10 @@ fn next_state(
         .map(|name| agents::agent(project, name))
         .transpose()?;
     let (context, prompt) = (case.lists.turn(), case.prompt(project)?);
+    if case.validated.words == Some(WordsKind::Statement) {
+        let current = case.current(&context, &prompt);
+        return Ok(transition::after_answer(&current, &effects, None));
+    }
     if case.draft.meta.question {
         let conclusion = case.tip.conclusion(&project.repository)?;
         let current = case.current(&context, &prompt);
@@ -260,6 +271,15 @@ fn next_state(
             caller: case.caller.clone(),
         },
     ))
+}
+
+/// Returns the effect of writing a file: the model knows its text, so it is in the context of the next
+/// turn. An agent reads files itself, and can change thousands.
+fn writing_effect(case: &PlanInReview<'_>, action: &Action, outcome: &Outcome) -> Option<Effect> {
+    let is_written = outcome.ending == Ending::Success && !case.draft.meta.made;
+    let path = action.kind.path().filter(|_| is_written)?;
+    let resource = Resource::File(path.clone());
+    (!case.lists.has(&resource)).then_some(Effect::Add(resource))
 }
 
 /// A validated plan with everything that its review and run need.

@@ -76,6 +76,10 @@ pub struct RecordedTurn {
     pub ending: TurnEnding,
     /// The model's question, if one was open at the end of the turn.
     pub question: Option<ModelQuestion>,
+    /// The model's answer, if it is in words.
+    pub answer: Option<String>,
+    /// The plan only read, and ran without approval.
+    pub only_read: bool,
     /// Files that changed in the user's directory.
     pub applied: Vec<AppliedFile>,
     /// Files that are not as the turn has them: the user edited them, or they could not be written.
@@ -153,6 +157,8 @@ pub enum TurnEnding {
         diagnostics: Vec<Diagnostic>,
         /// The corrected plan.
         replanned: Option<Box<WaitingPlan>>,
+        /// The model was asked for a correction, and failed.
+        has_failed: bool,
         /// Whether it is valid, and only words beside a command kept it from running unattended.
         in_doubt: bool,
     },
@@ -264,6 +270,17 @@ impl RecordedTurn {
             } => replanned.as_deref(),
             _ => None,
         }
+    }
+
+    /// Returns `true` if the model could not be asked for a correction.
+    pub fn has_failed_replan(&self) -> bool {
+        matches!(
+            self.ending,
+            TurnEnding::Rejected {
+                has_failed: true,
+                ..
+            }
+        )
     }
 
     /// The model's summary, if it concluded the work.

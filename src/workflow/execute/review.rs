@@ -5,7 +5,9 @@ use std::time::Instant;
 use super::result::{RecordedTurn, ReviewedPlan, TurnEnding, UndecidedPlan};
 use super::turn::{EndedTurn, finish};
 use super::{ExecuteOptions, PlanInReview, ReviewBasis, comments, forced, open_case, record};
+use crate::config::settings::ReadApproval;
 use crate::plan::Plan;
+use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
 use crate::session::meta::{Approver, MessageOrigin, Status};
 use crate::session::turn::Turn;
@@ -14,7 +16,7 @@ use crate::workflow::model::choose::{self, NoModel};
 use crate::workflow::plan::{self, Start, WaitingPlan, plan_turn};
 use crate::workflow::project::Project;
 use crate::workflow::project::{REVIEW_ACTIVITY, RUN_ACTIVITY, note_activity};
-use crate::workflow::user::{Approved, Decision, Event, ReviewRequest, User};
+use crate::workflow::user::{Approved, Decision, Event, ReviewRequest, User, WithoutActions};
 use crate::workflow::user::{NoReplan, Notice};
 use crate::workflow::validation::review_content;
 use crate::workflow::validation::review_content::read_resource;
@@ -48,8 +50,14 @@ pub(super) fn review_and_run(
             }
         }
 
-        note_activity(project, &case.tip.session, REVIEW_ACTIVITY);
-        let chosen = match review(project, &case, user)? {
+        let decision = match needs_no_approval(project, &case, user) {
+            true => approve_reads(&case, user),
+            false => {
+                note_activity(project, &case.tip.session, REVIEW_ACTIVITY);
+                review(project, &case, user)?
+            }
+        };
+        let chosen = match decision {
             Decision::Quit => return Ok(undecided(case, Vec::new())),
             Decision::Skip(reason) => {
                 return execute::decline(project, case, reason, user).map(recorded);
@@ -68,10 +76,21 @@ pub(super) fn review_and_run(
         // The plan runs on the reviewed snapshot in any case. An editor that saves all the time
         // must not block it; its saves are merged with the result.
         if is_still_so(project, &mut case, &chosen)? || review_number == MAX_REVIEWS {
-            case.draft.meta.approved_by = Some(approver(user, options));
+            let approver = match needs_no_approval(project, &case, user) {
+                true => Approver::Reads,
+                false => approver(user, options),
+            };
+            case.draft.meta.approved_by = Some(approver);
             let session = case.tip.session.clone();
             note_activity(project, &session, RUN_ACTIVITY);
-            let ran = record::run_and_record(project, case, chosen, user);
+            let messages = chosen
+                .running()
+                .all(|action| action.kind.message().is_some());
+            // The message itself is shown after the turn.
+            let ran = match approver == Approver::Reads && messages {
+                true => record::run_and_record(project, case, chosen, &mut WithoutActions(user)),
+                false => record::run_and_record(project, case, chosen, user),
+            };
             note_activity(project, &session, "execute");
             return ran.map(recorded);
         }
@@ -108,6 +127,38 @@ fn is_still_so(
     Ok(same)
 }
 
+/// Returns whether a plan runs without approval: an answer in words, and, unless the user wants to
+/// review them, a plan that only reads files of the project or tells something.
+fn needs_no_approval(project: &Project, case: &PlanInReview<'_>, user: &dyn User) -> bool {
+    if case.validated.words.is_some() {
+        return true;
+    }
+    let is_auto = project.settings.review.reads == ReadApproval::Auto && !user.approves_unseen();
+    let (plan, limits) = (&case.validated.plan, project.limits());
+    let is_harmless = |action: &Action| {
+        // What a tracked file with such a name contains must not reach a provider unseen.
+        let path = action.kind.worktree_path();
+        let is_secret = path.is_some_and(|path| limits.is_secret(path.as_str().as_bytes()));
+        action.kind.is_informational() && !is_secret
+    };
+    let is_same = case.earlier.as_ref().is_none_or(|e| e.modified.is_empty());
+    is_auto && is_same && plan.memos.is_empty() && plan.actions.iter().all(is_harmless)
+}
+
+fn approve_reads(case: &PlanInReview<'_>, user: &mut dyn User) -> Decision {
+    let plan = &case.validated.plan;
+    let is_told = case.earlier.is_none();
+    if is_told
+        && plan
+            .actions
+            .iter()
+            .any(|action| action.kind.message().is_none())
+    {
+        user.report(Event::Notice(Notice::OnlyReads(plan.title.clone())));
+    }
+    Decision::Run(Approved::all(plan))
+}
+
 fn approver(user: &dyn User, options: &ExecuteOptions) -> Approver {
     match (user.approves_unseen(), options.yolo) {
         (false, _) => Approver::Person,
@@ -122,10 +173,17 @@ fn turn_down(
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
-    user.report(Event::Rejected {
-        file: options.file.as_ref().map(|file| file.name.as_str()),
-        diagnostics: &options.placed(case.validated.diagnostics(), &case.validated.repaired),
-    });
+    let unseen = case.validated.unseen();
+    let is_shown = options.replan
+        && check_replan_useful(project, &case).is_ok()
+        && has_correcting_model(project, &case, options);
+    match unseen.is_empty() || !is_shown {
+        true => user.report(Event::Rejected {
+            file: options.file.as_ref().map(|file| file.name.as_str()),
+            diagnostics: &options.placed(case.validated.diagnostics(), &case.validated.repaired),
+        }),
+        false => user.report(Event::Notice(Notice::ShowingFiles(unseen))),
+    }
     reject(project, case, options, user).map(recorded)
 }
 
@@ -243,6 +301,7 @@ pub(super) fn reject(
         diagnostics: &diagnostics,
         outline,
         correct_actions: &valid,
+        unseen: &case.validated.unseen(),
     });
 
     let question = case.draft.meta.question;
@@ -260,19 +319,16 @@ pub(super) fn reject(
     }
 
     let tip = project.store().tip(&session)?;
+    let request = ReplanRequest {
+        model,
+        question,
+        user,
+    };
+    let replanned = replan(project, &tip, message, request)?;
     recorded.ending = TurnEnding::Rejected {
         diagnostics,
-        replanned: replan(
-            project,
-            &tip,
-            message,
-            ReplanRequest {
-                model,
-                question,
-                user,
-            },
-        )?
-        .map(Box::new),
+        has_failed: replanned.is_none(),
+        replanned: replanned.map(Box::new),
         in_doubt,
     };
     Ok(recorded)
@@ -299,6 +355,7 @@ fn record_rejected(
         ending: TurnEnding::Rejected {
             diagnostics: diagnostics.to_vec(),
             replanned: None,
+            has_failed: false,
             in_doubt: has_only_asides(case),
         },
         plan: &case.validated.plan,
@@ -329,9 +386,17 @@ pub(super) fn may_ask_about_asides(
 ) -> bool {
     let was_asked = case.draft.meta.origin == MessageOrigin::Validation
         && case.tip.meta.mistakes.iter().any(|name| name == ASIDES);
-    let model = correcting_model(case, options).or_else(|| project.settings.model.clone());
-    let has_model = model.is_some_and(|name| choose::model_settings(project, &name).is_ok());
+    let has_model = has_correcting_model(project, case, options);
     !was_asked && has_model && check_replan_useful(project, case).is_ok()
+}
+
+fn has_correcting_model(
+    project: &Project,
+    case: &PlanInReview<'_>,
+    options: &ExecuteOptions,
+) -> bool {
+    let model = correcting_model(case, options).or_else(|| project.settings.model.clone());
+    model.is_some_and(|name| choose::model_settings(project, &name).is_ok())
 }
 
 /// Returns the model that corrects a plan: the one that is named, or the one that wrote it.

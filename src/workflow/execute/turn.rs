@@ -11,7 +11,9 @@ use crate::host::clock;
 use crate::plan::Plan;
 use crate::plan::run::{Ending, Outcome};
 use crate::session::artifact::{self, Artifacts, MAX_MODEL_MESSAGE};
-use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
+use crate::session::meta::{
+    self, Approver, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace,
+};
 use crate::session::report::{Modification, Report};
 use crate::session::report::{bounded_difference, difference_name, output_name, proposed_name};
 use crate::session::store::NewTurn;
@@ -21,6 +23,7 @@ use crate::text::context_list;
 use crate::text::path::{lossy, lossy_paths};
 use crate::text::resource::Artifact;
 use crate::workflow::damage::{FileDamage, find_damage};
+use crate::workflow::plan::message_of;
 use crate::workflow::project::Project;
 use crate::workspace::complete::{Completed, SessionMove};
 use crate::workspace::fit::FileMove;
@@ -102,6 +105,13 @@ pub(super) fn finish(
         plan: writing.plan.clone(),
         ending: writing.ending,
         question: writing.next.question.map(ModelQuestion::open),
+        only_read: meta.approved_by == Some(Approver::Reads)
+            && writing
+                .plan
+                .actions
+                .iter()
+                .all(|action| action.kind.message().is_none()),
+        answer: message_of(writing.plan).filter(|_| case.validated.words.is_some()),
         applied,
         overlaps,
         obstacles: obstacles(&result),

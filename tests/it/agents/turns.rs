@@ -119,7 +119,8 @@ fn the_user_looks_at_each_file_and_switches_one_off() {
     screen.press("m");
     screen.wait_for("two.txt");
     screen.press(" ");
-    screen.press("s");
+    screen.wait_for("1 of 2");
+    screen.press("a");
     assert_eq!(screen.end(), 0);
     let is_there = |name: &str| repo.path().join(name).exists();
     assert!(is_there("one.txt") != is_there("two.txt"));

@@ -427,7 +427,7 @@ fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
         &["sessions"],
         &["context", "list"],
         &["export", "out"],
-        &["du"],
+        &["gc", "-n"],
     ] {
         let started = Instant::now();
         let output = rig

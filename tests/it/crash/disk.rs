@@ -343,7 +343,7 @@ fn a_repository_that_cannot_be_written_is_an_error() {
         &["sessions"],
         &["status"],
         &["diff"],
-        &["du"],
+        &["gc", "-n"],
     ] {
         let read = rig.run(args);
         assert!(read.status.success(), "{args:?}: {}", said(&read));
@@ -425,8 +425,8 @@ fn a_mount_in_a_worktree_is_not_emptied_and_stops_nobody() {
     std::fs::create_dir_all(&docs).unwrap();
     std::fs::write(docs.join("mine"), "mine\n").unwrap();
     let usage: serde_json::Value =
-        serde_json::from_slice(&rig.run(&["du", "--json"]).stdout).unwrap();
-    let worktree = PathBuf::from(usage["worktrees"][0]["path"].as_str().unwrap());
+        serde_json::from_slice(&rig.run(&["gc", "-n", "--json"]).stdout).unwrap();
+    let worktree = PathBuf::from(usage["usage"]["worktrees"][0]["path"].as_str().unwrap());
     let point = worktree.join("mounted");
     std::fs::create_dir_all(&point).unwrap();
     let from = docs.to_str().unwrap();

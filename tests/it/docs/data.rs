@@ -139,7 +139,7 @@ impl Used {
             &["branch", "1", "other"],
             &["get-prompt", "developer"],
             &["verify"],
-            &["du"],
+            &["gc", "-n"],
         ] {
             self.teddy(args, 0);
         }

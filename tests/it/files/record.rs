@@ -230,7 +230,7 @@ fn what_a_program_changes_is_a_turn_without_what_had_changed_before() {
     let repo = project();
     repo.write("a.txt", "mine\n");
     let script = "read line; echo \"$line\"; echo theirs > b.txt; echo key=$SECRET_KEY; exit 3";
-    let mut command = repo.teddy_command(&["run", "-m", "write b", "--", "sh", "-c", script]);
+    let mut command = repo.teddy_command(&["record", "-m", "write b", "--", "sh", "-c", script]);
     let mut child = command
         .current_dir(repo.path())
         .stdin(std::process::Stdio::piped())
@@ -270,7 +270,7 @@ fn what_other_turns_bring_while_a_program_runs_is_not_its_work() {
     repo.workflow().switch("demo").done();
     let teddy = env!("CARGO_BIN_EXE_teddy");
     let script = format!("echo 1 > one; {teddy} -s other execute -y; echo 2 > two");
-    repo.done(&["run", "--", "sh", "-c", &script]);
+    repo.done(&["record", "--", "sh", "-c", &script]);
     assert_eq!(repo.workflow().log()[0]["files"], json!(["one", "two"]));
     repo.workflow().undo(1).done();
     assert!(!repo.path().join("one").exists());
@@ -282,27 +282,26 @@ fn what_other_turns_bring_while_a_program_runs_is_not_its_work() {
 fn a_program_without_a_session_that_changes_nothing_leaves_none() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    repo.teddy(&["run", "--", "true"])
+    repo.teddy(&["record", "--", "true"])
         .check(0, &["No file changed; no turn is recorded."]);
-    repo.teddy(&["run", "--", "no-such-program"])
+    repo.teddy(&["record", "--", "no-such-program"])
         .check(1, &["cannot run `no-such-program`"]);
     assert_eq!(repo.workflow().sessions(), json!([]));
-    repo.teddy(&["run", "--", "sh", "-c", "echo b > b.txt"])
+    repo.teddy(&["record", "--", "sh", "-c", "echo b > b.txt"])
         .check(0, &["Started session sh.", "Recorded as turn 1"]);
 }
 
 #[test]
 fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
     let repo = project();
-    repo.teddy(&["run", "--", "true"])
+    repo.teddy(&["record", "--", "true"])
         .check(0, &["No file changed; no turn is recorded."]);
-    repo.teddy(&["run", "--", "no-such-program"])
+    repo.teddy(&["record", "--", "no-such-program"])
         .check(1, &["cannot run `no-such-program`"]);
-    repo.teddy(&["run", "--", "sh", "-c", "kill -9 $$"])
+    repo.teddy(&["record", "--", "sh", "-c", "kill -9 $$"])
         .check(137, &["No file changed"]);
-    repo.teddy(&["run", "true"]).check(2, &[]);
     assert_eq!(repo.workflow().status()["turn"], 0);
-    let value = repo.json(&["run", "--", "sh", "-c", "echo x; echo y > b.txt"], 0);
+    let value = repo.json(&["record", "--", "sh", "-c", "echo x; echo y > b.txt"], 0);
     assert_eq!(
         [&value["exit_code"], &value["recorded"]["written"]],
         [&json!(0), &json!(["b.txt"])]
@@ -313,7 +312,7 @@ fn a_program_that_changes_nothing_or_does_not_start_leaves_no_turn() {
 fn trouble_with_the_record_is_the_result_of_a_program_that_had_none() {
     let repo = project();
     for (script, code) in [("echo x > b.txt", 1), ("echo y > b.txt; exit 7", 7)] {
-        let args = ["run", "--transcript", "gone", "--", "sh", "-c", script];
+        let args = ["record", "--transcript", "gone", "--", "sh", "-c", script];
         repo.teddy(&args).check(code, &["cannot read `gone`"]);
     }
 }
@@ -392,7 +391,7 @@ fn with_too_few_open_files_a_turn_is_whole_or_an_error() {
 fn a_repository_that_a_program_cloned_is_no_changed_file() {
     let repo = project();
     let script = "git init -q lib && git -C lib commit -q --allow-empty -m x; echo 2 > c.txt";
-    let out = repo.teddy(&["run", "-m", "work", "--", "sh", "-c", script]);
+    let out = repo.teddy(&["record", "-m", "work", "--", "sh", "-c", script]);
     out.check(0, &["1 file changed"]);
     assert!(!out.to_string().contains("write lib"), "{out}");
     let report = repo.done(&["show", "1", "report.md"]);

@@ -216,7 +216,7 @@ pub fn everything_works(ground: &Ground, after: &str) {
         &["recover"][..],
         &["gc", "--idle-days", "30"],
         &["status"],
-        &["du"],
+        &["gc", "-n"],
         &["switch", "other"],
         &["switch", "s"],
     ] {

@@ -429,8 +429,9 @@ fn attack_10_a_pipe_in_the_place_of_any_file_is_not_waited_at() {
 /// directory for it and its path.
 fn of_the_version_before(ground: &Ground) -> (PathBuf, PathBuf) {
     execute(ground, "true");
-    let usage: serde_json::Value = serde_json::from_str(&ground.ok(&["du", "--json"])).unwrap();
-    let path = PathBuf::from(usage["worktrees"][0]["path"].as_str().unwrap());
+    let usage: serde_json::Value =
+        serde_json::from_str(&ground.ok(&["gc", "-n", "--json"])).unwrap();
+    let path = PathBuf::from(usage["usage"]["worktrees"][0]["path"].as_str().unwrap());
     ground.ok(&["gc", "--idle-days", "0", "-y"]);
     assert!(!path.exists());
     let git = ground.repo.path().join(".git");

@@ -88,7 +88,7 @@ const CALLS: [(&[&str], &str); 74] = [
     (&["land", "-m", "x"], "NoRepository"),
     (&["pick", "x:1"], "NoRepository"),
     (&["record"], "NoRepository"),
-    (&["run", "--json", "--", "true"], "NoRepository"),
+    (&["record", "--json", "--", "true"], "NoRepository"),
     (&["hooks", "install", "claude"], "NoRepository"),
     (&["acp", "-C", "nowhere"], "Failed"),
     (&["retry"], "NoRepository"),
@@ -121,7 +121,7 @@ const CALLS: [(&[&str], &str); 74] = [
     (&["doctor", "-C", "nowhere"], "Failed"),
     (&["recover"], "NoRepository"),
     (&["gc"], "NoRepository"),
-    (&["du"], "NoRepository"),
+    (&["gc", "-n"], "NoRepository"),
     (&["demo", "home"], "Failed"),
     (&["man", "--out", "teddy.yaml/x"], "Failed"),
     (&["completions"], "Usage"),
@@ -377,7 +377,7 @@ fn promise_c3_times_are_rfc_3339_and_unknown_numbers_null() {
         &["sessions"],
         &["status"],
         &["change", "list"],
-        &["du"],
+        &["gc", "-n"],
     ] {
         check_times(&args.join(" "), &repo.json(args, 0), &mut found);
     }
@@ -425,7 +425,7 @@ fn promise_c3_every_command_says_its_result_as_json() {
         &["adopt", "demo"],
         &["recover"],
         &["gc"],
-        &["du"],
+        &["gc", "-n"],
         &["man"],
         &["man", "--out", "../man"],
         &["completions", "bash"],

@@ -61,7 +61,7 @@ fn promise_a4_r7_an_edit_changed_in_the_editor_is_what_the_file_becomes() {
         shown.contains("-a = 1") && shown.contains("+a = 3"),
         "{shown}"
     );
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     let after = "[tool]\nname = \"x\"\n\n[more]\na = 3\nb = 2\nc = 4\n";
     assert_eq!(repo.read("a.toml"), after);
@@ -117,7 +117,7 @@ fn r7_a_command_is_changed_in_the_editor() {
     screen.wait_for("  echo two >> out.txt");
     screen.press("\r");
     screen.wait_for("*modified");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("out.txt"), "mine\ntwo\n");
     let report = of_turn(&repo, "report.md");
@@ -164,7 +164,7 @@ fn r7_a_query_and_a_message_are_changed_at_the_prompt() {
     screen.wait_for("› Is this right?");
     screen.press("\x15Is it so?\r");
     screen.wait_for("CHAT_WITH_USER: Is it…  *modified");
-    screen.press("s");
+    screen.press("a");
     screen.wait_for("▌ Is it so?\nYour answer:");
     screen.press("\x04");
     screen.end();
@@ -203,7 +203,7 @@ fn promise_a4_r7_a_memo_is_changed_and_the_report_has_both() {
     screen.wait_for("› [-] Use pnpm.");
     screen.press("\x15[+] Use pnpm.\r");
     screen.wait_for("[+] ADD:    Use pnpm.  *modified");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read(".teddy/memos.yaml"), "- Use pnpm.\n- Be kind.\n");
     let report = of_turn(&repo, "report.md");
@@ -232,7 +232,7 @@ fn a_resource_is_seen_before_it_is_read_or_dropped() {
         screen.is_full() && shown.contains("seen \\u{202e}desrever"),
         "{shown}"
     );
-    screen.press("qqq");
+    screen.press("qq");
     screen.end();
 }
 
@@ -257,7 +257,7 @@ fn single_pairs_are_switched_off_and_what_needs_them_says_so() {
         shown.contains("[✗] 2. name = \"y\""),
         "the pair above it is off: {shown}"
     );
-    screen.press("s");
+    screen.press("a");
     screen.wait_for("cannot run: EDIT a.toml depends on what is switched off");
     screen.press("j ");
     screen.wait_for("1/3 pairs");
@@ -270,7 +270,7 @@ fn single_pairs_are_switched_off_and_what_needs_them_says_so() {
     screen.press(" ");
     let shown = screen.wait_for("2 of 2 actions will run");
     assert!(shown.contains("[✓] 3. b = 2 → b = 3"), "{shown}");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("a.toml"), FILE.replace("b = 2", "b = 4"));
     let report = of_turn(&repo, "report.md");
@@ -285,16 +285,18 @@ fn a_new_file_gets_another_path_and_content_and_is_judged_again() {
     let repo = project(&plan("Make", &[create("b.txt", "theirs\n")]));
     let mut screen = tree(&repo, &[]);
     screen.press("p");
+    screen.wait_for("CREATE: b.txt  *modified");
+    screen.press("f");
     screen.wait_for("File path: [b.txt]");
     screen.press("a.toml\r");
     screen.wait_for("✗ CREATE a.toml:");
-    screen.press("s");
+    screen.press("a");
     screen.wait_for("cannot run: CREATE a.toml:");
-    screen.press("p");
+    screen.press("f");
     screen.wait_for("File path: [a.toml]");
     screen.press("c/d.txt\r");
     screen.wait_for("CREATE: c/d.txt  *modified");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("c/d.txt"), "mine\n");
     assert_eq!(
@@ -339,11 +341,9 @@ fn the_preview_command_opens_files_and_the_plan() {
     screen.wait_for("1 of 1 actions");
     assert!(std::fs::read_to_string(&seen).unwrap().contains("# Make\n"));
     screen.press("p");
-    screen.wait_for("File path: [b.txt]");
-    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "theirs\n");
-    screen.press("\r");
     screen.wait_for("*modified");
-    screen.press("s");
+    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "theirs\n");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("b.txt"), "ours\n");
 }
@@ -359,18 +359,16 @@ fn an_editor_that_returns_at_once_is_asked_about() {
     let editor = repo.beside("window").display().to_string();
     let mut screen = tree(&repo, &[("VISUAL", &editor)]);
     screen.press("p");
-    screen.wait_for("File path: [b.txt]");
+    screen.wait_for("(y/n)");
     let opened = std::fs::read_to_string(repo.beside("opened")).unwrap();
     std::fs::write(opened.trim(), "late\n").unwrap();
-    screen.press("\r");
-    screen.wait_for("(y/n)");
     screen.press("?");
     screen.wait_for("d      drop your changes");
     screen.press("n");
     screen.wait_for("Take your time");
     screen.press("y");
     screen.wait_for("*modified");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("b.txt"), "late\n");
 }

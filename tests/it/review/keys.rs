@@ -59,10 +59,89 @@ fn what_is_switched_off_does_not_run() {
             shown.contains("[✓] CREATE: hello.txt") && shown.contains("[ ] EXECUTE: echo more"),
             "{shown}"
         );
-        screen.press("s");
+        screen.press("a");
         assert_eq!(screen.end(), 0, "{}", screen.shown());
         assert_eq!(repo.read("hello.txt"), "hello\n");
         assert!(!repo.path().join("more.txt").exists());
+    }
+}
+
+#[test]
+fn keys_that_arrive_together_approve_nothing() {
+    let repo = project();
+    let mut screen = review(&repo, (80, 24));
+    for burst in ["xa", "a\r", "\rab", "\x1b[200~a\ra\x1b[201~"] {
+        screen.press(burst);
+        screen.settled();
+        assert!(!repo.path().join("hello.txt").exists(), "{burst:?}");
+    }
+    assert!(
+        screen
+            .shown()
+            .contains("Keys that arrive together approve nothing")
+    );
+
+    screen.press("m");
+    screen.wait_for("2 of 2 actions");
+    screen.press("xa");
+    screen.wait_for("Keys that arrive together approve nothing");
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.read("hello.txt"), "hello\n");
+}
+
+#[test]
+fn keys_typed_at_an_editor_do_not_approve_what_it_changed() {
+    let repo = project();
+    let plan = repo.beside("plan.md");
+    let args = ["execute", plan.to_str().unwrap()];
+    let editor = [("GIT_EDITOR", "sleep 0.5; true")];
+    let mut screen = Screen::open_with(&repo, (80, 24), (&args, &editor));
+    screen.wait_for("(q)uit ›");
+    screen.press("exa");
+    screen.wait_for("(q)uit › e");
+    screen.settled();
+    screen.settled();
+    screen.settled();
+    assert!(!repo.path().join("hello.txt").exists());
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(!repo.path().join("hello.txt").exists());
+}
+
+#[test]
+fn a_key_means_the_same_in_the_summary_and_in_the_tree() {
+    let is_tree = [false, true];
+    let open = |repo: &TestRepo, is_tree: bool| {
+        let mut screen = review(repo, (80, 24));
+        if is_tree {
+            screen.press("m");
+            screen.wait_for("2 of 2 actions");
+        }
+        screen
+    };
+    for is_tree in is_tree {
+        for (key, does) in [("a", "Updated your files"), ("\r", "Updated your files")] {
+            let repo = project();
+            let mut screen = open(&repo, is_tree);
+            screen.press(key);
+            screen.wait_for(does);
+            assert_eq!(screen.end(), 0, "{}", screen.shown());
+        }
+
+        let repo = project();
+        let mut screen = open(&repo, is_tree);
+        screen.press("s");
+        screen.wait_for("What should be done instead?");
+        screen.press("\x04");
+        screen.end();
+        assert!(!repo.path().join("hello.txt").exists());
+
+        let repo = project();
+        let mut screen = open(&repo, is_tree);
+        screen.press("q");
+        screen.wait_for("Nothing was run; the plan of turn 1 is waiting.");
+        assert_eq!(screen.end(), 0);
     }
 }
 
@@ -116,6 +195,8 @@ fn r7_what_the_person_edits_is_what_runs_and_what_the_report_says() {
     let repo = project();
     let mut screen = review(&repo, (80, 24));
     screen.press("mjjp");
+    screen.wait_for("CREATE: hello.txt  *modified");
+    screen.press("f");
     screen.wait_for("File path: [hello.txt]");
     screen.press("mine.txt\r");
     screen.wait_for("CREATE: mine.txt  *modified");
@@ -125,7 +206,7 @@ fn r7_what_the_person_edits_is_what_runs_and_what_the_report_says() {
     screen.wait_for("› echo more > more.txt");
     screen.press("\x15echo other > other.txt\r");
     screen.wait_for("EXECUTE: echo other > other.txt  *modified");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(
         (

@@ -1,5 +1,6 @@
 //! The prompt of the loop on a terminal: commands, shell, files, history and completion.
 
+use crate::fake::{Fake, response, stream};
 use crate::plans::{chat, create, execute, plan, read};
 use crate::screen::Screen;
 use crate::support::TestRepo;
@@ -185,10 +186,13 @@ fn enter_goes_on_where_something_is_left_to_do() {
         .reply(&make("b"));
     let mut screen = open(&repo);
     screen.press("go\r");
-    approve(&mut screen, "Look");
-    ready(&mut screen, "turn 2: enter lets the model continue");
-    screen.press("\r");
+    // Reading needs no approval, and the model continues with what it read.
     approve(&mut screen, "Test");
+    assert!(
+        screen
+            .shown()
+            .contains("\"Look\" only reads, so it needs no approval.")
+    );
     ready(&mut screen, "turn 3: enter lets the model continue");
     screen.press("\r");
     approve(&mut screen, "Make b");
@@ -307,4 +311,76 @@ fn ctrl_c_ends_a_command_of_the_shell_and_not_the_loop() {
     screen.press("\r");
     ready(&mut screen, "turn 1: what should be done?");
     leave(screen, &repo);
+}
+
+#[test]
+fn an_answer_in_words_is_shown_and_enter_asks_for_the_plan() {
+    for size in [(40, 30), (100, 30)] {
+        let repo = project();
+        repo.reply("Sure! I would add **b**.\n\nShall I go on?")
+            .reply(&make("b"));
+        let mut screen = Screen::open(&repo, size, &["resume", "make b"]);
+        screen.wait_for("enter to ask for the plan:");
+        let shown = screen.settled();
+        assert!(
+            shown.contains("The model answered without a plan:\n▌ Sure! I would add b.\n"),
+            "{shown}"
+        );
+        assert_eq!(shown.matches("Shall I go on?").count(), 1, "{shown}");
+        assert!(
+            !shown.contains("Rationale") && !shown.contains("mistake"),
+            "{shown}"
+        );
+        screen.press("\r");
+        screen.wait_for("(q)uit ›");
+        screen.settled();
+        screen.press("\r");
+        screen.wait_for("Updated your files: b.txt (new)");
+        assert_eq!(
+            leave(screen, &repo),
+            ["make b", "Go ahead: write the plan."]
+        );
+    }
+}
+
+#[test]
+fn a_model_that_fails_is_asked_again_only_by_a_key() {
+    let repo = project();
+    let down = response(
+        "402 Payment Required",
+        "content-type: application/json\r\n",
+        "{\"error\":{\"message\":\"pay first\"}}",
+    );
+    let fake = Fake::answering(&[down, stream(&make("b"), "stop", (9, 9))]);
+    repo.configure(&fake.config(""));
+    let variables = [("FAKE_KEY", "k")];
+    let mut screen = Screen::open_with(&repo, (100, 30), (&["resume", "make b"], &variables));
+    screen.wait_for("enter tries again, /model chooses another");
+    let shown = screen.settled();
+    assert!(shown.contains("no credit is left: pay first"), "{shown}");
+    assert_eq!(fake.requests().len(), 1);
+    screen.press("/status\r");
+    screen.wait_for("Session demo, turn 0");
+    screen.wait_for("enter tries again");
+    screen.settled();
+    assert_eq!(fake.requests().len(), 1, "a command is no answer");
+    screen.press("\r");
+    approve(&mut screen, "Make b");
+    ready(&mut screen, "turn 2: what should be done?");
+    assert_eq!(fake.requests().len(), 2);
+    screen.press("\x04");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
+#[test]
+fn the_keys_of_the_prompt_are_shown_three_times() {
+    let repo = project();
+    let mut screen = open(&repo);
+    for _ in 0..4 {
+        screen.press("/log\r");
+        screen.settled();
+    }
+    assert_eq!(screen.written().matches("enter sends").count(), 3);
+    screen.press("\x04");
+    screen.end();
 }

@@ -7,6 +7,7 @@ use crate::support::TestRepo;
 /// Returns a project whose session has a waiting plan.
 fn project(actions: &[String]) -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.git(&["config", "teddy.review.reads", "ask"]);
     repo.commit("init");
     repo.done(&["new", "demo"]);
     std::fs::write(repo.beside("plan.md"), plan("Which one", actions)).unwrap();
@@ -79,7 +80,7 @@ fn a_plan_from_standard_input_is_reviewed_at_the_terminal() {
     screen.wait_for("2 of 2 actions");
     screen.press("G ");
     screen.wait_for("1 of 2 actions");
-    screen.press("s");
+    screen.press("a");
     screen.wait_for("code 0");
     screen.end();
     assert_eq!(repo.read("b.txt"), "b\n");

@@ -64,7 +64,7 @@ fn dense(screen: &mut Screen) -> String {
 }
 
 fn leave(mut screen: Screen) {
-    screen.press("qq");
+    screen.press("\x03");
     screen.end();
 }
 
@@ -93,9 +93,8 @@ fn the_summary_on_a_common_terminal() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
-    d all differences · e edit · ? help
-    Execute this plan?
-    (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit ›
+    enter approves · d all differences · ? help
+    Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit ›
     "#);
     leave(screen);
 }
@@ -128,7 +127,7 @@ fn an_edit_on_a_common_terminal() {
 
 
     4 of 4 actions and 1 of 1 memos will run
-    s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
+    a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view
     "#);
     screen.press("lj ");
     screen.wait_for("1/2 pairs");
@@ -156,7 +155,7 @@ fn an_edit_on_a_common_terminal() {
 
 
     4 of 4 actions and 1 of 1 memos will run
-    s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
+    a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view
     "#);
     leave(screen);
 }
@@ -189,7 +188,7 @@ fn a_resource_on_a_common_terminal() {
 
 
     4 of 4 actions and 1 of 1 memos will run
-    s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
+    a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view
     "#);
     leave(screen);
 }
@@ -224,8 +223,8 @@ fn summary_and_tree_on_a_wide_terminal() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────────────────────────
-    d all differences · e edit · ? help
-    Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit ›
+    enter approves · d all differences · ? help
+    Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit ›
     "#);
     screen.press("m");
     screen.wait_for("will run");
@@ -241,7 +240,7 @@ fn summary_and_tree_on_a_wide_terminal() {
      ├─[✓] READ: docs/日本語.md                                                     │ +def main():
      └─[✓] CHAT_WITH_USER: Is **this** right?                                       │ +    print("日本語 🟢 é")
     4 of 4 actions and 1 of 1 memos will run
-    s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
+    a approve  esc back  ? help  space toggle  e edit  s skip  q quit  * all  v view  ↑/↓ move
     "#);
     leave(screen);
 }
@@ -258,10 +257,10 @@ fn everything_on_a_narrow_terminal() {
      CREATE 1 file, EDIT 1 file, READ 1
      ↪ resource, CHAT_WITH_USER 1 message
      ↪ +4 -2
-    d all differences · e edit · ? help
+    enter approves · d all differences · ? help
     Execute this plan?
-    (a)pprove all / (r)eview full plan /
-    (m)odify / (s)kip / (q)uit ›
+    (a)pprove / (r)ead / (m)odify /
+    (e)dit / (s)kip / (q)uit ›
     ");
     screen.press("m");
     screen.wait_for("will run");
@@ -277,7 +276,7 @@ fn everything_on_a_narrow_terminal() {
 
 
     4 of 4 actions and 1 of 1 memos will run
-    s run  q back  ? help  space toggle
+    a approve  esc back  ? help
     "#);
     screen.press("jjv");
     screen.wait_for("j/k");
@@ -300,9 +299,7 @@ fn everything_on_a_narrow_terminal() {
 fn changing_a_new_file(size: (u16, u16)) -> String {
     let repo = project();
     repo.configure("preview_command: \"true\"\n");
-    let mut screen = tree(&repo, size, ("jjp", "or type a new"));
-    screen.press("\r");
-    screen.wait_for("(y/n)");
+    let mut screen = tree(&repo, size, ("jjp", "(y/n)"));
     let shown = dense(&mut screen);
     let shown = shown[shown.find("Your editor").unwrap()..].to_owned();
     screen.press("d");
@@ -316,9 +313,6 @@ fn a_new_file_is_changed_on_a_common_terminal() {
     insta::assert_snapshot!(changing_a_new_file((80, 24)), @r#"
     Your editor has been opened to preview the new file's content. You may edit it
     ↪ directly in this preview.
-    File path: [src/новый/größe.py]
-    Press Enter to confirm, or type a new path
-    ›
     Have you finished editing and saved the file content? (y/n) ›
     "#);
 }
@@ -329,10 +323,6 @@ fn a_new_file_is_changed_on_a_narrow_terminal() {
     Your editor has been opened to preview
     ↪ the new file's content. You may edit
     ↪ it directly in this preview.
-    File path: [src/новый/größe.py]
-    Press Enter to confirm, or type a new
-    ↪ path
-    ›
     Have you finished editing and saved the
     ↪ file content?
     (y/n) ›
@@ -389,9 +379,8 @@ fn a_question_of_the_model() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
-    d all differences · e edit · ? help
-    Execute this plan?
-    (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › a
+    enter approves · d all differences · ? help
+    Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › a
     ▶ 1. CREATE src/новый/größe.py
       ✓ created, 2 lines
     ▶ 2. EDIT app.toml

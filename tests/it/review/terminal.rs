@@ -63,7 +63,7 @@ fn look_around(screen: &mut Screen) {
         screen.press("?");
         screen.wait_for("n/N next");
         screen.press("q");
-        screen.wait_for("preview/edit  a all");
+        screen.wait_for("* all  v view");
     }
 }
 
@@ -129,7 +129,7 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
         shown.contains("[ ] CREATE: b.txt") && !shown.contains("SHELL>"),
         "{shown}"
     );
-    shell.press("q");
+    shell.press("\x1b");
     shell.wait_for("(q)uit ›");
     shell.wait_for("1 action switched off; (a) runs what is shown");
     shell.press("\x1a");
@@ -139,6 +139,8 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
     shell.press("clear; fg\r");
     shell.wait_for("(q)uit ›");
     shell.press("q");
+    shell.wait_for("your changes to it are lost. (y/n)");
+    shell.press("y");
     shell.wait_for("Nothing was run");
     shell.press("exit\r");
     shell.end();
@@ -155,7 +157,7 @@ fn a_program_that_was_stopped_from_outside_draws_anew_when_it_goes_on() {
     }
     screen.wait_for("2 of 2 actions");
     assert!(screen.is_full() && !screen.is_ordinary());
-    screen.press("qq");
+    screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
 }
 
@@ -165,10 +167,7 @@ fn a_window_is_resized_while_the_tree_is_open() {
     let mut screen = tree(&repo, (80, 24));
     let first = screen.settled();
     screen.resize((40, 12));
-    while !screen
-        .shown()
-        .ends_with("s run  q back  ? help  space toggle")
-    {
+    while !screen.shown().ends_with("a approve  esc back  ? help") {
         screen.read();
     }
     insta::assert_snapshot!(screen.settled(), @r"
@@ -183,13 +182,13 @@ fn a_window_is_resized_while_the_tree_is_open() {
 
 
     2 of 2 actions will run
-    s run  q back  ? help  space toggle
+    a approve  esc back  ? help
     ");
     screen.resize((80, 24));
     while screen.shown() != first {
         screen.read();
     }
-    screen.press("qq");
+    screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
 }
 
@@ -200,7 +199,7 @@ fn a_window_is_resized_while_the_summary_is_open() {
     screen.wait_for("(q)uit ›");
     let first = screen.settled();
     screen.resize((40, 24));
-    screen.wait_for("full plan /\n(m)odify / (s)kip / (q)uit ›");
+    screen.wait_for("(m)odify /\n(e)dit / (s)kip / (q)uit ›");
     insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Reviewing Plan: "Make it"
       demo · turn 1 · 🟢 Green · Pathfinder
@@ -216,10 +215,10 @@ fn a_window_is_resized_while_the_summary_is_open() {
       ↪ network)
         $ echo more > more.txt
     ────────────────────────────────────────
-    d all differences · e edit · ? help
+    enter approves · d all differences · ? help
     Execute this plan?
-    (a)pprove all / (r)eview full plan /
-    (m)odify / (s)kip / (q)uit ›
+    (a)pprove / (r)ead / (m)odify /
+    (e)dit / (s)kip / (q)uit ›
     "#);
     screen.resize((90, 24));
     while screen.shown() != first {
@@ -243,7 +242,7 @@ fn where_stderr_goes_elsewhere_the_review_is_on_the_terminal() {
     screen.press("m");
     screen.wait_for("2 of 2 actions");
     assert!(screen.is_full());
-    screen.press("s");
+    screen.press("a");
     screen.wait_for("code 0");
     screen.end();
     let log = std::fs::read_to_string(repo.beside("log")).unwrap();
@@ -328,10 +327,10 @@ fn where_everything_goes_elsewhere_an_editor_gets_the_terminal() {
     );
     screen.wait_for("(q)uit ›");
     screen.press("mp");
-    screen.wait_for("File path: [b.txt]");
-    screen.press("\r");
     screen.wait_for("(y/n)");
-    screen.press("yqq");
+    screen.press("y");
+    screen.wait_for("will run");
+    screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     let terminal = std::fs::read_to_string(repo.beside("out-is")).unwrap();
     assert!(terminal.starts_with("/dev/"), "{terminal}");
@@ -364,7 +363,7 @@ fn without_colours_no_colour_is_written() {
         screen.wait_for("(q)uit ›");
         screen.press("m");
         screen.wait_for("+b");
-        screen.press("qq");
+        screen.press("q");
         screen.end();
         assert_eq!(
             colours.is_match(&screen.written()),
@@ -391,11 +390,12 @@ fn a_terminal_that_can_only_print_gets_no_colour() {
 fn leaving_keeps_the_draft_byte_for_byte() {
     let repo = project();
     let before = draft(&repo);
-    for keys in ["q", "mq q", "m\x03q"] {
+    for keys in ["q", "mq", "m\x1b q"] {
         let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
         screen.wait_for("(q)uit ›");
         for key in keys.split(' ') {
             screen.press(key);
+            screen.settled();
         }
         assert_eq!(screen.end(), 0, "{keys:?}: {}", screen.shown());
         assert!(
@@ -538,13 +538,13 @@ fn files_that_change_under_the_review_are_noticed_before_anything_runs() {
     screen.press("j ");
     screen.wait_for("1 of 2 actions");
     repo.write("a.txt", "one and mine\n");
-    screen.press("s");
+    screen.press("a");
     screen.wait_for("your files changed while the plan was reviewed; it is validated again");
     screen.wait_for("1 action switched off; (a) runs what is shown");
     assert!(!repo.path().join("b.txt").exists() && !repo.path().join("more.txt").exists());
     screen.press("m");
     screen.wait_for("1 of 2 actions");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(
         (repo.read("a.txt").as_str(), repo.read("b.txt").as_str()),
@@ -561,7 +561,7 @@ fn promise_a6_what_no_longer_fits_is_named_and_the_rest_can_run() {
     let mut screen = tree(&repo, (100, 30));
     look_around(&mut screen);
     repo.write("b.txt", "mine\n");
-    screen.press("s");
+    screen.press("a");
     screen.wait_for("it is validated again");
     screen.wait_for("Switched off, because it no longer fits your files:");
     screen.wait_for("CREATE b.txt:");
@@ -598,7 +598,7 @@ fn promise_a6_a_plan_of_which_nothing_fits_waits_until_it_does() {
     screen.wait_for("1 of 1 actions");
     look_around(&mut screen);
     repo.write("b.txt", "mine\n");
-    screen.press("s");
+    screen.press("a");
     screen.wait_for("Nothing is left to run");
     screen.press("a");
     screen.press("q");

@@ -657,7 +657,8 @@ fn is_done(recorded: &RecordedTurn) -> bool {
         recorded.ending,
         TurnEnding::Ran { failed: false, .. } | TurnEnding::Declined { .. }
     );
-    ran && recorded.is_synced() && recorded.unanswered().is_none()
+    let is_told = recorded.unanswered().is_some() || recorded.answer.is_some();
+    ran && recorded.is_synced() && !is_told
 }
 
 /// Writes each turn of a loop as soon as it is recorded.
@@ -666,6 +667,10 @@ struct TurnLog<'a>(&'a mut dyn Write);
 impl Console for TurnLog<'_> {
     fn recorded(&mut self, turn: &RecordedTurn) -> anyhow::Result<()> {
         show_turn(self.0, turn)
+    }
+
+    fn failed(&mut self, error: anyhow::Error) {
+        let _ = writeln!(self.0, "{}", teddy::cli::error_report(&error).trim_end());
     }
 
     fn typed(&mut self, _project: &mut Project, text: String) -> anyhow::Result<Typed> {
@@ -677,6 +682,7 @@ impl Console for TurnLog<'_> {
 fn show_plan(out: &mut dyn Write, planned: &WaitingPlan) -> anyhow::Result<()> {
     let count = planned.diagnostics.len();
     match count {
+        0 if planned.answer.is_some() => writeln!(out, "answered turn {}", planned.turn)?,
         0 => writeln!(out, "planned turn {}: \"{}\"", planned.turn, planned.title)?,
         _ => writeln!(
             out,
@@ -719,6 +725,13 @@ fn show_turn(out: &mut dyn Write, recorded: &RecordedTurn) -> anyhow::Result<()>
     }
     if let Some(question) = &recorded.question {
         writeln!(out, "  asks ({:?}): {}", question.answer, question.text)?;
+    }
+    if let Some(answer) = recorded
+        .answer
+        .as_ref()
+        .filter(|_| recorded.question.is_none())
+    {
+        writeln!(out, "  answers: {answer}")?;
     }
     if let Some(conclusion) = recorded.conclusion() {
         writeln!(out, "  concludes: {conclusion}")?;

@@ -438,5 +438,5 @@ fn a_pattern_in_the_turns_list_outlives_the_turn() {
         .done();
     repo.workflow()
         .run_plan(&plan("One", &[create("one.txt", "x\n")]));
-    assert_eq!(there(&repo), ["app/d/page.tsx"]);
+    assert_eq!(there(&repo), ["app/d/page.tsx", "one.txt"]);
 }

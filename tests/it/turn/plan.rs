@@ -325,15 +325,9 @@ fn a_mistake_has_one_owner() {
         hint: FIND names the lines to change; to add lines, repeat a line next to them in FIND and in REPLACE
     "#);
     let repo = project();
-    let sorry = "Sorry, that cannot be done.\n";
-    insta::assert_snapshot!(repo.workflow().plan_from("x", sorry).refused(), @r#"
-    planned turn 1: "", 3 mistakes
-    plan.md:1: the plan has no level 1 heading
-        hint: start the plan with `# Title`
-    plan.md:1: the plan has no `## Rationale`
-        hint: add `## Rationale` with one code block before `## Action Plan`
-    plan.md:1: the plan has no `## Action Plan`
-        hint: add `## Action Plan` and at least one action
+    insta::assert_snapshot!(repo.workflow().plan_from("x", "").refused(), @r#"
+    planned turn 1: "", 1 mistakes
+    plan.md: the plan is empty
     "#);
 }
 

@@ -488,8 +488,11 @@ fn a_worktree_that_is_lost_is_forgotten_and_one_without_session_told() {
     let repo = healthy();
     repo.run_plan(&plan("Run", &[execute("echo x > x.txt")]));
     well(&repo, "worktrees");
-    let listed = repo.json(&["du"], 0);
-    let place = listed["worktrees"][0]["path"].as_str().unwrap().to_owned();
+    let listed = repo.json(&["gc", "-n"], 0);
+    let place = listed["usage"]["worktrees"][0]["path"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let aside = repo.beside("aside");
     std::fs::rename(&place, &aside).unwrap();
     check(
@@ -666,7 +669,7 @@ fn a_session_that_lies_is_told() {
 fn what_is_fixed_is_said_and_nothing_fixable_is_left() {
     let repo = project();
     repo.run_plan(&plan("Run", &[execute("echo x > x.txt")]));
-    let place = repo.json(&["du"], 0)["worktrees"][0]["path"].clone();
+    let place = repo.json(&["gc", "-n"], 0)["usage"]["worktrees"][0]["path"].clone();
     std::fs::remove_dir_all(place.as_str().unwrap()).unwrap();
     repo.configure("agent: assistant\n");
     let file = repo.beside("teddy.yaml");

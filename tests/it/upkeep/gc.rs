@@ -1,4 +1,4 @@
-//! `teddy gc` and `teddy du`.
+//! `teddy gc`.
 
 use crate::killed_repo::{Rig, said};
 
@@ -12,8 +12,15 @@ fn rig() -> Rig {
     rig
 }
 
+/// Returns the disk space that is used.
+fn usage(rig: &Rig) -> serde_json::Value {
+    let listed: serde_json::Value =
+        serde_json::from_str(&rig.must(&["gc", "-n", "--json"])).unwrap();
+    listed["usage"].clone()
+}
+
 fn worktrees(rig: &Rig) -> usize {
-    let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
+    let usage = usage(rig);
     usage["worktrees"].as_array().unwrap().len()
 }
 
@@ -170,7 +177,7 @@ fn promise_d8_large_files_are_packed_without_a_look_for_what_they_share() {
 #[test]
 fn promise_d8_a_worktree_with_folders_without_end_goes() {
     let rig = rig();
-    let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
+    let usage = usage(&rig);
     let worktree = usage["worktrees"][0]["path"].as_str().unwrap().to_owned();
     let nest = "n=$(printf 'd%.0s' $(seq 200)); for i in $(seq 60); do mkdir $n && cd -P $n || exit 1; done";
     let alias = format!("alias.nest=!cd '{worktree}' && {nest}");
@@ -311,13 +318,13 @@ fn room_is_measured_and_saves_that_were_set_aside_are_named() {
     let rescued = rig.path().join(".git/teddy/undo/rescued");
     std::fs::create_dir_all(&rescued).unwrap();
     std::fs::write(rescued.join("1-a.txt"), "mine").unwrap();
-    let output = rig.run(&["du"]);
+    let output = rig.run(&["gc", "-n"]);
     assert!(
         said(&output).contains("worktree two") && said(&output).contains("1-a.txt"),
         "{}",
         said(&output)
     );
-    let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
+    let usage = usage(&rig);
     assert!(
         usage["objects"].as_u64() > Some(500) && usage["undo"].as_u64() >= Some(4),
         "{usage}"
@@ -342,7 +349,7 @@ fn a_session_called_as_a_temporary_file_keeps_its_second_copy() {
     }
 }
 
-/// Returns the JSON of `gc` without fields that depend on `--plan`. The clock is fixed, because
+/// Returns the JSON of `gc` without fields that depend on `-n`. The clock is fixed, because
 /// ages are counted in seconds.
 fn told(rig: &Rig, args: &[&str]) -> serde_json::Value {
     let output = rig
@@ -352,8 +359,13 @@ fn told(rig: &Rig, args: &[&str]) -> serde_json::Value {
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let mut value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let plan = value.as_object_mut().unwrap().remove("plan").unwrap();
-    assert_eq!(plan, args.contains(&"--plan"));
+    let fields = value.as_object_mut().unwrap();
+    let is_dry_run = fields.remove("dry_run").unwrap();
+    assert_eq!(is_dry_run, args.contains(&"-n"));
+    assert_eq!(
+        fields.remove("usage").unwrap().is_null(),
+        is_dry_run == false
+    );
     // The size of a bundle is known only once it is written.
     for archived in value["archived"].as_array_mut().unwrap() {
         archived.as_object_mut().unwrap().remove("bytes");
@@ -367,7 +379,7 @@ fn a_plan_says_what_goes_and_does_nothing() {
     let rescued = rig.path().join(".git/teddy/undo/rescued");
     std::fs::create_dir_all(&rescued).unwrap();
     std::fs::write(rescued.join("1-a.txt"), "mine").unwrap();
-    // `--plan` does not list the repairs that every command makes first, so make them now.
+    // `-n` does not list the repairs that every command makes first, so make them now.
     rig.must(&["recover"]);
     let state = || {
         (
@@ -378,7 +390,7 @@ fn a_plan_says_what_goes_and_does_nothing() {
     };
     let before = state();
     let args = ["one", "-y", "--idle-days", "0", "--undo-days", "0"];
-    let planned = told(&rig, &[&args[..], &["--plan"]].concat());
+    let planned = told(&rig, &[&args[..], &["-n"]].concat());
     assert_eq!(state(), before);
     assert!(!rig.path().join(".git/teddy/archive").exists());
     assert!(rescued.join("1-a.txt").exists());
@@ -386,7 +398,7 @@ fn a_plan_says_what_goes_and_does_nothing() {
     assert_eq!(planned["worktrees"], serde_json::json!(["two"]));
     assert!(planned["bytes"].as_u64() > Some(1000), "{planned}");
 
-    let words = said(&rig.run(&[&["gc", "--plan"], &args[..]].concat()));
+    let words = said(&rig.run(&[&["gc", "-n"], &args[..]].concat()));
     assert!(words.contains("Nothing was changed."), "{words}");
     assert!(words.contains("Session one would go into .git/teddy/archive/one-"));
     assert_eq!(told(&rig, &args), planned, "the plan was right");
@@ -410,10 +422,10 @@ fn b9_a_deleted_session_comes_back_as_it_was() {
     rig.git(&["update-ref", "-d", "refs/teddy/published/main"]);
     rig.git(&["gc", "-q", "--prune=now"]);
 
-    let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
+    let usage = usage(&rig);
     let size = rig.path().join(file).metadata().unwrap().len();
     assert_eq!(usage["archives"], size);
-    assert!(said(&rig.run(&["du"])).contains("bundles of deleted sessions"));
+    assert!(said(&rig.run(&["gc", "-n"])).contains("bundles of deleted sessions"));
     rig.must(&["import", file]);
     assert_eq!(rig.git(&["rev-parse", "teddy/sessions/one"]), tip);
     rig.must(&["verify", "one"]);

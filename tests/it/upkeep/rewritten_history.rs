@@ -105,7 +105,7 @@ fn a_session_that_is_deleted_for_good_names_every_ref_that_still_has_some_of_it(
         if is_rewritten {
             rewrite(&repo);
         }
-        let planned = repo.json(&["gc", "demo", "--no-bundle", "--plan"], 0);
+        let planned = repo.json(&["gc", "demo", "--no-bundle", "-n"], 0);
         let done = repo.json(&["gc", "demo", "--no-bundle", "-y"], 0);
         assert_eq!(planned["held_by"], done["held_by"]);
         let named: Vec<String> = serde_json::from_value(done["held_by"].clone()).unwrap();

@@ -1,0 +1,313 @@
+//! Answers in words, and plans that need no approval.
+
+use teddy::workflow::resume::ResumeOptions;
+
+use crate::plans::{chat, conclude, create, edit, plan, read};
+use crate::support::TestRepo;
+use crate::support::scripted_user::{Scripted, ScriptedUser};
+
+const ASKS: &str = "Sure! I would add `b.txt`.\n\nShall I go on?";
+const TELLS: &str = "The file is fine as it is.";
+
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo
+}
+
+fn make_b() -> String {
+    plan("Make b", &[create("b.txt", "b\n")])
+}
+
+/// A loop with a user at the terminal.
+fn attended(message: &str) -> ResumeOptions {
+    ResumeOptions {
+        message: Some(message.to_owned()),
+        ..ResumeOptions::default()
+    }
+}
+
+#[test]
+fn t25_a_question_in_words_is_a_turn_and_enter_asks_for_the_plan() {
+    let repo = project();
+    repo.reply(ASKS).reply(&make_b());
+    let user = ScriptedUser::deciding([Scripted::Approve])
+        .answering(Some(""))
+        .answering(None);
+    let reply = repo.workflow().with(user).resume_with(attended("make b"));
+    insta::assert_snapshot!(reply.done(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+      asks (Open): Sure! I would add `b.txt`.
+
+    Shall I go on?
+    asked reply to the answer: Some("")
+    Asking replay:[dir]/answers with about [n] tokens
+    review "Make b": Approve
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added b.txt
+    asked message of turn 3 of `demo`: None
+    ended: Left
+    "#);
+    let input = repo.workflow().artifact("2", "input.md");
+    assert!(input.contains("Shall I go on?"), "{input}");
+    assert_eq!(
+        repo.workflow().artifact("2", "user_prompt.txt"),
+        "Go ahead: write the plan."
+    );
+    assert_eq!(repo.workflow().artifact("1", "reply.md"), ASKS);
+}
+
+#[test]
+fn t25_an_answer_that_asks_nothing_leaves_no_question() {
+    let repo = project();
+    repo.reply(TELLS).reply(&make_b());
+    let user = ScriptedUser::deciding([]).answering(None);
+    let reply = repo.workflow().with(user).resume_with(attended("make b"));
+    insta::assert_snapshot!(reply.refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+      answers: The file is fine as it is.
+    asked reply to the answer: None
+    ended: Left
+    "#);
+    let status = repo.workflow().status();
+    assert!(status["question"].is_null() && status["conclusion"].is_null());
+    repo.workflow().verify().done();
+
+    // Later, the answer is shown again above the prompt.
+    let user = ScriptedUser::deciding([]).answering(None);
+    let options = ResumeOptions::default();
+    let reply = repo.workflow().with(user).resume_with(options);
+    insta::assert_snapshot!(reply.done(), @r#"
+    asked reply to `The file is fine as it is.`: None
+    ended: Left
+    "#);
+}
+
+#[test]
+fn t25_an_unattended_loop_asks_for_the_plan_once() {
+    let repo = project();
+    repo.reply(TELLS)
+        .reply(&make_b())
+        .reply(&plan("Done", &[conclude(&[], "All.")]));
+    insta::assert_snapshot!(repo.workflow().resume_yolo("make b").done(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+      answers: The file is fine as it is.
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CREATE b.txt
+      ✓ created, 1 line
+    turn 2 executed
+      added b.txt
+    Asking replay:[dir]/answers with about [n] tokens
+    ▶ 1. CONCLUDE All.
+      ✓ concluded
+    turn 3 executed
+      concludes: All.
+    ended: Complete("All.")
+    "#);
+
+    let repo = project();
+    repo.reply(TELLS).reply("I said so.").reply(&make_b());
+    insta::assert_snapshot!(repo.workflow().resume_yolo("make b").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+      answers: The file is fine as it is.
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 2 executed
+      answers: I said so.
+    ended: NoPlan
+    "#);
+
+    let repo = project();
+    repo.reply(ASKS).reply(&make_b());
+    insta::assert_snapshot!(repo.workflow().resume_yolo("make b").refused(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 executed
+      asks (Open): Sure! I would add `b.txt`.
+
+    Shall I go on?
+    ended: Question("Sure! I would add `b.txt`.\n\nShall I go on?")
+    "#);
+}
+
+#[test]
+fn t25_plan_shows_the_answer_and_keeps_it_as_a_turn() {
+    let repo = project();
+    repo.reply(ASKS).reply(&make_b());
+    let out = repo.teddy(&["plan", "make b"]);
+    assert_eq!(out.code, 5, "{out}");
+    assert_eq!(out.stdout, format!("{ASKS}\n"));
+    assert!(!out.stderr.contains("Rationale"), "{out}");
+    out.check(
+        5,
+        &["The model answered without a plan:", "Next: `teddy resume`"],
+    );
+    assert_eq!(repo.workflow().status()["question"], ASKS);
+    let out = repo.teddy(&["execute", "-y"]);
+    out.check(1, &["no plan is waiting"]);
+    repo.teddy(&["plan", "yes"]).check(0, &["Planned turn 2"]);
+}
+
+#[test]
+fn a_plan_that_only_reads_runs_without_approval_and_the_loop_continues() {
+    let repo = project();
+    repo.reply(&plan("Look", &[read("a.txt")]))
+        .reply(&plan("Change", &[edit("a.txt", "one", "two")]))
+        .reply(&plan("Done", &[conclude(&[], "It is two.")]));
+    let user = ScriptedUser::deciding([Scripted::Approve])
+        .answering(Some("and now?"))
+        .answering(None);
+    let reply = repo
+        .workflow()
+        .with(user)
+        .resume_with(attended("make it two"));
+    insta::assert_snapshot!(reply.done(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    "Look" only reads, so it needs no approval.
+    ▶ 1. READ a.txt
+      ✓ read; it is in the context of the next turn
+    turn 1 executed
+    Asking replay:[dir]/answers with about [n] tokens
+    review "Change": Approve
+    ▶ 1. EDIT a.txt
+      ✓ changed 1 place: 1 line added, 1 removed
+    turn 2 executed
+      modified a.txt
+    asked message of turn 3 of `demo`: Some("and now?")
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 3 executed
+      concludes: It is two.
+    asked message of turn 4 of `demo`: None
+    ended: Left
+    "#);
+    let report = repo.workflow().artifact("1", "report.md");
+    assert!(report.contains("not needed: it only reads"), "{report}");
+}
+
+#[test]
+fn what_reaches_outside_or_names_a_secret_is_approved_by_the_user() {
+    let repo = TestRepo::new().file(".env", "A=1\n").file("a.txt", "one\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    let quits = |text: &str, setting: &str| {
+        let user = ScriptedUser::deciding([Scripted::Quit]);
+        let workflow = repo.workflow().with(user).setting("review.reads", setting);
+        assert!(workflow.execute_text(text).done().contains("undecided"));
+    };
+    quits(&plan("Look", &[read(".env")]), "auto");
+    quits(
+        &plan("Look", &[read("a.txt"), create("b.txt", "b\n")]),
+        "auto",
+    );
+    quits(&plan("Look", &[read("a.txt")]), "ask");
+    quits(&plan("Ask", &[chat("Well?")]), "ask");
+}
+
+#[test]
+fn a_file_that_a_turn_created_is_in_the_context_of_the_next() {
+    let repo = project();
+    repo.workflow().run_plan(&make_b());
+    repo.workflow()
+        .run_plan(&plan("Change", &[edit("b.txt", "b", "c")]));
+    assert_eq!(repo.read("b.txt"), "c\n");
+}
+
+#[test]
+fn a_plan_for_a_file_that_was_not_shown_gets_it_with_one_more_call() {
+    let repo = project();
+    let change = plan("Change", &[edit("a.txt", "ten", "two")]);
+    let corrected = plan("Change", &[edit("a.txt", "one", "two")]);
+    repo.reply(&change).reply(&corrected);
+    let user = ScriptedUser::deciding([Scripted::Approve]).answering(None);
+    let reply = repo
+        .workflow()
+        .with(user)
+        .resume_with(attended("make it two"));
+    insta::assert_snapshot!(reply.done(), @r#"
+    Asking replay:[dir]/answers with about [n] tokens
+    The model changed files that it had not read: showing it `a.txt` and asking again.
+    Asking replay:[dir]/answers with about [n] tokens
+    turn 1 rejected
+    plan.md:13: EDIT a.txt: `a.txt` is in no context list
+        hint: READ it in this plan and edit it in the next one, when its text is before you; by hand, `teddy context add a.txt` adds it
+    plan.md:17: EDIT a.txt: FIND is not in `a.txt`
+        no place in the file is like it
+        hint: copy the lines to change from the file as they are, including spaces
+    planned turn 2: "Change"
+    review "Change": Approve
+    ▶ 1. EDIT a.txt
+      ✓ changed 1 place: 1 line added, 1 removed
+    turn 2 executed
+      modified a.txt
+    asked message of turn 3 of `demo`: None
+    ended: Left
+    "#);
+    assert_eq!(repo.read("a.txt"), "two\n");
+    let prompt = repo.workflow().artifact("2", "user_prompt.txt");
+    assert!(prompt.starts_with("Your plan changes files that were not in the context"));
+    assert!(!prompt.to_lowercase().contains("error"), "{prompt}");
+}
+
+#[test]
+fn a_small_project_is_in_the_first_input_without_its_secrets() {
+    let repo = TestRepo::new()
+        .file("src/a.rs", "fn a() {}\n")
+        .file("Cargo.lock", "version = 4\n")
+        .file(".env", "A=1\n")
+        .file("logo.bin", b"\0\x01")
+        .file("notes/private.txt", "p\n")
+        .file(".teddyignore", "notes/\n");
+    repo.commit("init");
+    repo.workflow().new_session("demo").done();
+    repo.reply(&plan("Change", &[edit("src/a.rs", "a()", "b()")]));
+    let whole = || {
+        repo.workflow()
+            .setting("context.whole_project_tokens", "20000")
+    };
+    insta::assert_snapshot!(whole().plan("rename it").done(), @r#"
+    The model sees the whole project: 2 files, about [n] tokens.
+    Asking replay:[dir]/answers with about [n] tokens
+    planned turn 1: "Change"
+    "#);
+    let shown = whole().resources(0);
+    let shown: Vec<&str> = shown
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["resource"].as_str().unwrap())
+        .collect();
+    assert_eq!(shown, [".teddyignore", "src/a.rs"]);
+
+    // Files that the user listed are a choice, and a larger project is not shown.
+    for (name, limit, listed) in [("listed", "20000", true), ("large", "1", false)] {
+        repo.workflow().new_session(name).done();
+        if listed {
+            repo.workflow().add(&["src/a.rs"]);
+        }
+        repo.reply(&make_b());
+        let workflow = repo
+            .workflow()
+            .setting("context.whole_project_tokens", limit);
+        let reply = workflow.plan("make b").done();
+        assert!(!reply.contains("whole project"), "{name}: {reply}");
+    }
+}
+
+#[test]
+fn a_plan_from_a_file_never_asks_a_model() {
+    let repo = project();
+    repo.reply(&make_b());
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Wrong", &[edit("a.txt", "ten", "two")]),
+    )
+    .unwrap();
+    let out = repo.teddy(&["execute", "../plan.md", "-y"]);
+    out.check(3, &["turn 1 rejected"]);
+    assert!(!out.stderr.contains("Asking"), "{out}");
+}
