@@ -24,7 +24,7 @@ const REFRESH: Duration = Duration::from_millis(100);
 /// Fetch sessions from a remote, to look at them here
 ///
 /// They are called `<remote>/<session>` then, wherever a session or a turn can be named: `teddy
-/// show origin/add-auth:3`. Each one is checked first, and none that does not tell the truth is
+/// show origin/add-auth:3`. Each one is checked first, and none that fails verification is
 /// taken. Nothing of them runs, and your own sessions stay as they are.
 #[derive(clap::Args)]
 #[command(

@@ -352,5 +352,5 @@ fn passed_over(passed: &PassedOver) -> String {
         WhyPassedOver::NotBrought => "its result never reached your files",
         WhyPassedOver::TakenBack => "its changes are not in your files any more",
     };
-    format!("Turn {} was passed over: {why}.", passed.turn)
+    format!("Skipped turn {}: {why}.", passed.turn)
 }

@@ -62,7 +62,7 @@ pub(super) fn report_files(app: &App, files: &Changed, turn: u64) {
     let lines = lines(&files.drift, turn);
     match files.drift.same_turns {
         _ if !lines.is_empty() => {}
-        Some(true) => app.note(&format!("Your files are as after turn {turn}.")),
+        Some(true) => app.note(&format!("Your files match turn {turn}.")),
         Some(false) | None if turn == 0 => app.note("Your files stay as they are."),
         Some(false) | None => app.note(&format!(
             "Your files stay as they are; `teddy restore @` updates them to turn {turn}."

@@ -17,7 +17,7 @@ pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
     if drift.same_turns == Some(true) && !drift.missing.is_empty() {
         let files = counted(drift.missing.len(), "file");
         lines.push(format!(
-            "Your files are as after turn {tip} except for {files}:"
+            "Your files match turn {tip} except for {files}:"
         ));
         let missing_lines = describe_missing(&drift.missing, &tip.to_string());
         lines.extend(missing_lines.iter().map(|line| format!("  {line}")));
@@ -229,7 +229,7 @@ mod tests {
             lines(&drift, 2),
             [
                 "Conflict markers are in `a`.",
-                "Your files are as after turn 2 except for 1 file:",
+                "Your files match turn 2 except for 1 file:",
                 "  b: deleted since by you; `teddy restore 2 --exact b` restores it",
             ]
         );

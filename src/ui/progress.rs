@@ -279,7 +279,7 @@ impl PendingAnswer {
 fn cost(estimate: Estimate) -> String {
     match estimate {
         Estimate::Free => String::new(),
-        Estimate::Unknown => ", price unknown".to_owned(),
+        Estimate::Unknown => ", no price set".to_owned(),
         Estimate::Dollars(least, Some(most)) => {
             format!(", ${least:.4} and the answer, ${most:.4} at most")
         }

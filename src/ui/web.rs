@@ -156,7 +156,7 @@ impl WebGuard {
         if !asked.host.as_deref().is_some_and(is_ours) {
             return Err(plain(
                 403,
-                "This server is asked by the name 127.0.0.1 only.\n",
+                "This server answers only to the name 127.0.0.1.\n",
             ));
         }
 

@@ -156,7 +156,7 @@ const DEMO_STEPS: &[DemoStep] = &[
     ),
     DemoStep::Run("teddy execute -y", 0),
     DemoStep::Heading(
-        "Turn 2: the plan does not fit the file; it is found out before anything runs, and the model is asked again",
+        "Turn 2: the plan does not fit the file; TeDDy finds out before anything runs, and the model is asked again",
     ),
     DemoStep::Run("teddy -q plan -m 'Now make the test pass.'", 3),
     DemoStep::Run("teddy execute -y", 3),

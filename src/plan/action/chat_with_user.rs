@@ -55,7 +55,7 @@ impl Behavior for ChatWithUser {
 
     fn perform(&self, _stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
         let message = self.message.clone();
-        Ok(Outcome::with("the user is asked", Effect::Chat { message }))
+        Ok(Outcome::with("asks the user", Effect::Chat { message }))
     }
 
     fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {

@@ -72,7 +72,7 @@ impl Behavior for Conclude {
             resources: self.resources.clone(),
             message: self.message.clone(),
         };
-        Ok(Outcome::with("concluded", effect))
+        Ok(Outcome::with("done", effect))
     }
 
     fn preview<'a>(&'a self, _step: &'a Step) -> Vec<PreviewPart<'a>> {

@@ -117,7 +117,7 @@ fn elsewhere_an_answer_is_awaited_in_silence() {
     ];
     assert_eq!(
         render(|| None, false, &events),
-        "Asking sonnet with about 2 tokens, price unknown\n"
+        "Asking sonnet with about 2 tokens, no price set\n"
     );
 }
 

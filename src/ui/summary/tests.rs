@@ -226,7 +226,7 @@ fn commands_and_risks_stand_in_the_order_in_which_they_run() {
       - EXECUTE: 1 command (sandboxed, no network)
         $ make one
       - CREATE: 1 file  Makefile
-        ⚠ CREATE Makefile rests on what a command before it does; it is checked
+        ⚠ CREATE Makefile depends on an earlier command; it is checked
         ↪ again when it runs
         ⚠ Makefile executes later: a build runs it
       - EXECUTE: 1 command

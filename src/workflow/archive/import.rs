@@ -310,7 +310,7 @@ fn verify_session(
     };
     let wrong = sanitize_line(&wrong.join("; ")).into_owned();
     Err(error_with_hint(
-        format!("session `{name}` does not tell the truth: {wrong}{more}"),
+        format!("session `{name}` fails verification: {wrong}{more}"),
         "nothing was imported; ask its author for another bundle",
     ))
 }

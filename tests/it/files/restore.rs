@@ -287,7 +287,7 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
 fn what_was_kept_is_counted_where_there_is_something() {
     let repo = three_turns();
     repo.teddy(&["undo"])
-        .check(0, &["Your files are as after turn 2: ", " changed.\n"]);
+        .check(0, &["Your files match turn 2: ", " changed.\n"]);
     repo.write("own.txt", "mine\n");
     repo.teddy(&["redo"])
         .check(0, &[" changed, 1 of your own kept.\n"]);

@@ -360,7 +360,7 @@ fn t24_a_restore_that_changes_nothing_is_not_a_turn() {
     let restored = repo.json(&["restore", "@"], 0);
     assert_eq!((&restored["commit"], turns()), (&Value::Null, json!(2)));
     repo.teddy(&["restore", "2"])
-        .check(0, &["Your files are as after turn 2: 0 files changed."]);
+        .check(0, &["Your files match turn 2: 0 files changed."]);
     assert_eq!(turns(), json!(2));
 
     // One that changes the context, or which turns are in the files, is one.

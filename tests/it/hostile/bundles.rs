@@ -201,7 +201,7 @@ fn b5_a_session_that_lies_is_refused_whatever_it_is_called() {
         repo.git(&["update-ref", "refs/teddy/sessions/forged", &id]);
         let file = bundle(&repo, &["forged", "second"]);
         let into = elsewhere();
-        let words = ["session `forged` does not tell the truth", told];
+        let words = ["session `forged` fails verification", told];
         refused(&into, &[&file], &words);
         refused(&into, &[&file, "forged", "--as", "other"], &words);
         into.done(&["import", &file, "second"]);
@@ -336,7 +336,7 @@ fn t19_a_signature_that_is_no_tag_is_a_fault_of_its_session() {
     let tip = repo.git(&["rev-parse", "teddy/sessions/first"]);
     let refs = ["sessions", "signed"].map(|kind| (format!("refs/teddy/{kind}/first"), tip.clone()));
     let file = handmade(&repo, &refs, &objects(&repo, &tip));
-    let words = "session `first` does not tell the truth: its signature: ";
+    let words = "session `first` fails verification: its signature: ";
     refused(
         &elsewhere(),
         &[&file],

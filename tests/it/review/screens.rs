@@ -388,7 +388,7 @@ fn a_question_of_the_model() {
     ▶ 3. READ docs/日本語.md
       ✓ read; it is in the context of the next turn
     ▶ 4. CHAT_WITH_USER Is **this** right?
-      ✓ the user is asked
+      ✓ asks the user
     ▌ Is this right?
     ▌
     ▌ • one

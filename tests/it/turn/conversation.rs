@@ -216,7 +216,7 @@ fn promise_c2_a_question_ends_an_unattended_loop_with_a_code_of_its_own() {
     insta::assert_snapshot!(repo.workflow().resume_yolo("paint it").refused(), @r#"
     Asking replay:[dir]/answers with about [n] tokens
     ▶ 1. CHAT_WITH_USER Which colour?
-      ✓ the user is asked
+      ✓ asks the user
     turn 1 executed
       asks (Open): Which colour?
 
@@ -314,9 +314,9 @@ fn promise_c2_a_plan_from_elsewhere_leaves_the_question_open() {
         .refused();
     insta::assert_snapshot!(said, @r"
     ▶ 1. CHAT_WITH_USER Red?
-      ✓ the user is asked
+      ✓ asks the user
     ▶ 2. CHAT_WITH_USER Or blue?
-      ✓ the user is asked
+      ✓ asks the user
     turn 2 executed
       asks (Open): Red?
 

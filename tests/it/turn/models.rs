@@ -85,7 +85,7 @@ fn an_unknown_price_is_said_and_not_guessed() {
         "",
         (
             0,
-            &["price unknown", "20 tokens in, 3 out; no price is known"],
+            &["no price set", "20 tokens in, 3 out; no price is known"],
         ),
     );
     assert!(!draft(&repo, "meta.yaml").contains("cost"));

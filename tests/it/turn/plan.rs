@@ -240,7 +240,7 @@ fn an_unattended_loop_goes_on_until_the_model_asks() {
       added two.txt
     Asking replay:[dir]/answers with about [n] tokens
     ▶ 1. CHAT_WITH_USER What next?
-      ✓ the user is asked
+      ✓ asks the user
     turn 3 executed
       asks (Open): What next?
     ended: Question("What next?")
@@ -268,7 +268,7 @@ fn a_question_of_the_model_is_answered_by_the_next_message() {
     repo.workflow().plan("paint").done();
     insta::assert_snapshot!(repo.workflow().execute().refused(), @r"
     ▶ 1. CHAT_WITH_USER Which colour?
-      ✓ the user is asked
+      ✓ asks the user
     turn 1 executed
       asks (Open): Which colour?
     ");

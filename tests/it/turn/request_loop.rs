@@ -116,7 +116,7 @@ fn a_question_of_the_model_stops_it_and_the_next_message_answers() {
     insta::assert_snapshot!(repo.workflow().resume_yolo("paint it").refused(), @r#"
     Asking replay:[dir]/answers with about [n] tokens
     ▶ 1. CHAT_WITH_USER Red or blue?
-      ✓ the user is asked
+      ✓ asks the user
     turn 1 executed
       asks (Open): Red or blue?
     ended: Question("Red or blue?")

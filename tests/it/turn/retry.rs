@@ -131,9 +131,9 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     repo.workflow().execute().done();
     insta::assert_snapshot!(repo.workflow().retry("3", None).done(), @r#"
     Step 1 of 2: think
-    Asking other with about [n] tokens, price unknown
+    Asking other with about [n] tokens, no price set
     Step 2 of 2: plan
-    Asking other with about [n] tokens, price unknown
+    Asking other with about [n] tokens, no price set
     your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
     planned turn 3: "Make e"
     in use: demo-retry-1
@@ -173,9 +173,9 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     repo.configure(&other(&fake));
     insta::assert_snapshot!(repo.workflow().retry("3", None).refused(), @r#"
     Step 1 of 2: think
-    Asking other with about [n] tokens, price unknown
+    Asking other with about [n] tokens, no price set
     Step 2 of 2: plan
-    Asking other with about [n] tokens, price unknown
+    Asking other with about [n] tokens, no price set
     pipeline `two` is not as it was: step `think` was sent something else
     your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back
     planned turn 3: "Make d", 1 mistakes
@@ -205,7 +205,7 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
     repo.workflow().execute().done();
     repo.workflow().restore("3").done();
     insta::assert_snapshot!(repo.workflow().retry("4", None).done(), @r#"
-    Asking other with about [n] tokens, price unknown
+    Asking other with about [n] tokens, no price set
     planned turn 4: "Found"
     in use: demo-retry-1
     "#);
@@ -228,7 +228,7 @@ fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
     ▶ 1. CREATE rca.md
       ✓ created, 1 line
     ▶ 2. CONCLUDE It was this.
-      ✓ concluded
+      ✓ done
     turn 4 same []
     ");
 }

@@ -105,7 +105,7 @@ fn t25_an_unattended_loop_asks_for_the_plan_once() {
       added b.txt
     Asking replay:[dir]/answers with about [n] tokens
     ▶ 1. CONCLUDE All.
-      ✓ concluded
+      ✓ done
     turn 3 executed
       concludes: All.
     ended: Complete("All.")

@@ -301,7 +301,7 @@ fn a_bundle_with_millions_of_files_is_refused_and_leaves_nothing() {
         ada.git(&["update-ref", "refs/teddy/sessions/bomb", &forged]);
         ada.git(&["bundle", "create", "-q", file, "refs/teddy/sessions/bomb"]);
         ben.teddy(&["import", file])
-            .check(1, &["session `bomb` does not tell the truth", words]);
+            .check(1, &["session `bomb` fails verification", words]);
         assert_eq!(session_refs(&ben), "");
         let incoming = ben.path().join(".git/teddy/incoming");
         assert_eq!(std::fs::read_dir(incoming).map_or(0, Iterator::count), 0);

@@ -205,7 +205,7 @@ fn promise_b2_what_git_or_the_user_took_away_is_said() {
     out.check(
         0,
         &[
-            "Your files are as after turn 1 except for 2 files: ",
+            "Your files match turn 1 except for 2 files: ",
             "f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` restores it",
             "a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt`",
         ],
@@ -232,7 +232,7 @@ fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
         0,
         &[
             "delete two.txt",
-            "Turn 3 was passed over: it changed no file.",
+            "Skipped turn 3: it changed no file.",
         ],
     );
     repo.done(&["redo"]);
@@ -259,7 +259,7 @@ fn promise_b5_a_turn_that_was_not_brought_is_passed_over() {
         0,
         &[
             "delete one.txt",
-            "Turn 2 was passed over: its result never reached your files.",
+            "Skipped turn 2: its result never reached your files.",
         ],
     );
     assert_eq!(repo.read("a.txt"), "mine\n");

@@ -46,7 +46,7 @@ fn promise_b2_a_reset_that_takes_a_turn_away_is_said() {
     let repo = committed_turn();
     repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let told = [
-        "Your files are as after turn 1 except for 2 files:\n",
+        "Your files match turn 1 except for 2 files:\n",
         "  a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` restores it\n",
         "  f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` restores it\n",
     ];
@@ -164,7 +164,7 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
 
     repo.done(&["restore", "@"]);
     repo.teddy(&["switch", "one"])
-        .check(0, &["Your files are as after turn 1."]);
+        .check(0, &["Your files match turn 1."]);
     repo.teddy(&["switch", "two"]).check(
         0,
         &["they lack turn 1 of two; `teddy restore @` takes them there"],
@@ -172,7 +172,7 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
     repo.done(&["restore", "@"]);
     repo.write("mine.txt", "more\n");
     repo.teddy(&["switch", "two"])
-        .check(0, &["Your files are as after turn 2."]);
+        .check(0, &["Your files match turn 2."]);
 }
 
 #[test]
