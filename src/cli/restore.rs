@@ -209,7 +209,7 @@ fn show(
         } else if result.commit.is_some() {
             let count = counted(result.overlaps.len(), "file");
             let others = match result.is_applied() {
-                true => format!("the rest is as after turn {name}"),
+                true => format!("the rest matches turn {name}"),
                 false => "so nothing was changed; `teddy status` says how to continue".to_owned(),
             };
             app.warn(&format!("{count} could not be changed; {others}"));
@@ -292,10 +292,10 @@ fn outcome(result: &RestoreResult, name: &str, options: &RestoreOptions) -> Stri
         options.paths.join(", ")
     };
 
-    let is = match options.dry_run {
-        true => "would be",
-        false if options.paths.len() != 1 => "are",
-        false => "is",
+    let matches = match options.dry_run {
+        true => "would match",
+        false if options.paths.len() != 1 => "match",
+        false => "matches",
     };
     let changed = counted(result.written.len() + result.deleted.len(), "file");
     let preserved = match result.kept.len() {
@@ -304,19 +304,19 @@ fn outcome(result: &RestoreResult, name: &str, options: &RestoreOptions) -> Stri
     };
 
     if result.same_turns && result.missing.is_empty() {
-        return format!("{subject} {is} as after turn {name}: {changed} changed{preserved}.");
+        return format!("{subject} {matches} turn {name}: {changed} changed{preserved}.");
     }
 
     if result.same_turns {
         let missing = counted(result.missing.len(), "file");
         return format!(
-            "{subject} {is} as after turn {name} except for {missing}: {changed} changed{preserved}."
+            "{subject} {matches} turn {name} except for {missing}: {changed} changed{preserved}."
         );
     }
 
     if result.over.is_empty() {
         return format!(
-            "{subject} {is} as after turn {name} except where your side was kept: {changed} changed{preserved}."
+            "{subject} {matches} turn {name} except where your side was kept: {changed} changed{preserved}."
         );
     }
 

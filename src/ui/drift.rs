@@ -97,7 +97,7 @@ fn other_turns(drift: &Drift, tip: u64) -> Option<String> {
         }
     };
     Some(format!(
-        "your files are not as after turn {tip}: {difference}; `teddy restore @` takes them there"
+        "your files do not match turn {tip}: {difference}; `teddy restore @` takes them there"
     ))
 }
 

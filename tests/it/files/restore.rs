@@ -107,17 +107,17 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 fn what_is_said_is_about_the_paths_that_were_named() {
     let repo = three_turns();
     repo.teddy(&["restore", "1", "-n"])
-        .check(0, &["Your files would be as after turn 1: "]);
+        .check(0, &["Your files would match turn 1: "]);
     let path = repo.json(&["restore", "0", "-n"], 0)["deleted"][0]
         .as_str()
         .unwrap()
         .to_owned();
     repo.teddy(&["restore", "0", &path]).check(
         0,
-        &[&format!("{path} is as after turn 0: 1 file changed.\n")],
+        &[&format!("{path} matches turn 0: 1 file changed.\n")],
     );
     repo.teddy(&["restore", "3", &path, "a.txt"])
-        .check(0, &[&format!("{path}, a.txt are as after turn 3: ")]);
+        .check(0, &[&format!("{path}, a.txt match turn 3: ")]);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_turn_of_another_session_is_named_as_it_was_typed() {
     repo.teddy(&["restore", "demo:1", "--exact"])
         .check(1, &["equal to turn demo:1?\"", "hint: `-y` says yes"]);
     repo.teddy(&["restore", "demo:1", "-n"])
-        .check(0, &["Your files would be as after turn demo:1: "]);
+        .check(0, &["Your files would match turn demo:1: "]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn promise_b1_two_sessions_take_each_others_turns_out_and_bring_them_back() {
 
     repo.done(&["switch", "one"]);
     repo.teddy(&["restore", "@"])
-        .check(0, &["delete two.txt", "keep mine.txt", "as after turn 1"]);
+        .check(0, &["delete two.txt", "keep mine.txt", "match turn 1"]);
     assert_eq!(files(&repo), ".gitignore a.txt mine.txt one.txt");
     repo.done(&["switch", "two"]);
     repo.done(&["restore", "@"]);

@@ -114,7 +114,7 @@ fn promise_b2_a_stash_is_missed_until_it_is_popped() {
     );
     repo.teddy(&["restore", "@", "-n"]).check(
         0,
-        &["Your files would be as after turn 1 except for 1 file"],
+        &["Your files would match turn 1 except for 1 file"],
     );
     repo.git(&["stash", "pop", "-q"]);
     check_as_left(&repo, true);
@@ -144,7 +144,7 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
     repo.done(&["new", "two"]);
     repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo.write("mine.txt", "mine\n");
-    let told = "your files are not as after turn 1: they have turn 1 of two; `teddy restore @` takes them there";
+    let told = "your files do not match turn 1: they have turn 1 of two; `teddy restore @` takes them there";
     let name = json!([{ "session": "two", "turn": 1 }]);
 
     let switched = repo.json(&["switch", "one"], 0);
@@ -191,7 +191,7 @@ fn promise_b1_without_a_record_all_files_count_as_the_users() {
         &[
             "keep two.txt",
             gone,
-            "as after turn 1 except where your side was kept",
+            "match turn 1 except where your side was kept",
         ],
     );
     assert_eq!(repo.read("two.txt"), "2\n");
