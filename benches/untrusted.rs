@@ -50,17 +50,12 @@ fn output() -> Row {
 fn fetch() -> Row {
     let remote = Remote::new(SESSIONS);
     let fetch = "+refs/teddy/sessions/*:refs/teddy/remotes/origin/*";
-    let (mut number, mut clone) = (0, || {
-        number += 1;
-        remote.clone(number)
-    });
-    let mut clones = || {
-        (0..=SAMPLES)
-            .map(|_| clone())
-            .collect::<Vec<_>>()
-            .into_iter()
+    let clones = |first: usize| {
+        let numbers = first..first + SAMPLES;
+        let clones: Vec<_> = numbers.map(|number| remote.clone(number)).collect();
+        clones.into_iter()
     };
-    let (mut for_us, mut for_git) = (clones(), clones());
+    let (mut for_us, mut for_git) = (clones(0), clones(SAMPLES));
     let home = remote.workspace.beside("home");
     let ours = || run(&mut teddy(&for_us.next().unwrap(), &home, &["fetch"]));
     let (ours, gits) = sample(SAMPLES, ours, || {
