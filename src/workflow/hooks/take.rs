@@ -347,9 +347,9 @@ fn last_time(lines: &str, next_prompt: &str) -> Option<i64> {
     let lines = lines.lines();
     let values = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let times = values.filter(|line| !has_text(line, next_prompt));
-    let times = times.filter_map(|line| clock::parse(line["timestamp"].as_str()?));
+    let mut times = times.filter_map(|line| clock::parse(line["timestamp"].as_str()?));
     times
-        .last()
+        .next_back()
         .and_then(|time| i64::try_from(time.timestamp().as_nanosecond()).ok())
 }
 

@@ -32,6 +32,7 @@ warning: `run.sh`: it becomes executable
 ";
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
 fn record_names_what_a_program_did_besides() {
     let repo = project();
     let ran = std::process::Command::new("sh")
