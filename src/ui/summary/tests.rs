@@ -226,8 +226,8 @@ fn commands_and_risks_stand_in_the_order_in_which_they_run() {
       - EXECUTE: 1 command (sandboxed, no network)
         $ make one
       - CREATE: 1 file  Makefile
-        ⚠ CREATE Makefile depends on an earlier command; it is checked
-        ↪ again when it runs
+        ⚠ CREATE Makefile depends on an earlier command; it is checked again when
+        ↪ it runs
         ⚠ Makefile executes later: a build runs it
       - EXECUTE: 1 command
         $ PATH=. make two

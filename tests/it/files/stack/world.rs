@@ -367,6 +367,10 @@ impl World {
         };
         let mut project = self.project(at);
         let result = execute_text(&mut project, &plan, &ExecuteOptions::default(), &mut user);
+        // A plan that changes nothing is not reviewed; then the user saves afterwards.
+        if let Some(save) = user.save.take() {
+            save();
+        }
         match result.map_err(|error| format!("{error:#}"))? {
             ExecuteResult::Reviewed(ReviewedPlan::Recorded(turn))
                 if turn.status() == Status::Executed =>
