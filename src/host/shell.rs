@@ -32,6 +32,7 @@ use super::{interrupt, overlay, sandbox};
 use crate::host::file::temporary_dir;
 use crate::host::inherited::give_listed;
 use crate::host::process;
+use crate::host::sandbox::Isolation;
 use crate::text::path_alias::{PathAliasStream, PathAliases};
 
 /// How long the supervisor has to kill all processes.
@@ -83,6 +84,8 @@ pub struct FinishedScript {
     pub output: CapturedOutput,
     /// Processes that could not be killed. The files can still change while they run.
     pub survivors: Vec<String>,
+    /// What the script had for itself.
+    pub isolation: Isolation,
 }
 
 /// How a script ended.
@@ -106,6 +109,7 @@ impl FinishedScript {
             end: ScriptEnd::NotStarted(why),
             output: CapturedOutput::default(),
             survivors: Vec::new(),
+            isolation: Isolation::default(),
         }
     }
 }
@@ -182,25 +186,22 @@ pub fn run_until(
     let mut sink = |bytes: &[u8]| keep(&aliased.push(bytes));
 
     let had_private_mounts = supervisor::gives_private_mounts();
-    let (end, left) = running.watch(script.timeout, stop, &mut sink)?;
+    let watched = running.watch(script.timeout, stop, &mut sink)?;
     keep(&aliased.finish());
     // Some systems let a process create namespaces and then forbid the mounts. Retry without.
-    if matches!(end, ScriptEnd::NotStarted(_))
+    if matches!(watched.end, ScriptEnd::NotStarted(_))
         && had_private_mounts
         && !supervisor::gives_private_mounts()
     {
         return run_until(script, stop, output);
     }
 
-    let output = capture.finish();
-
     let launcher = script.launcher.as_ref();
     let policy = launcher.and_then(|launcher| launcher.policy.as_ref());
     policy.into_iter().for_each(sandbox::clean_up);
     Ok(FinishedScript {
-        end,
-        output,
-        survivors: left,
+        output: capture.finish(),
+        ..watched
     })
 }
 
@@ -268,6 +269,7 @@ impl Running {
         argv.push(scratch.script().into());
         if let Some(policy) = &mut launcher.policy {
             policy.write.push(scratch.temporary());
+            policy.sockets.push(scratch.temporary());
             policy.read.push(scratch.script());
         }
 
@@ -304,14 +306,14 @@ impl Running {
         Ok(Running { supervisor, events })
     }
 
-    /// Waits until no process of the script is left. Returns those that could not be killed. Fails
-    /// if the machine could not start the script.
+    /// Waits until no process of the script is left. The result has no output, which goes to `sink`.
+    /// Fails if the machine could not start the script.
     fn watch(
         mut self,
         timeout: Option<Duration>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(&[u8]),
-    ) -> io::Result<(ScriptEnd, Vec<String>)> {
+    ) -> io::Result<FinishedScript> {
         let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
         let mut progress = ScriptProgress::default();
         let forced = loop {
@@ -349,7 +351,12 @@ impl Running {
 
         // If the supervisor reported no end, it was killed, and its command with it.
         let killed = ScriptEnd::Signaled(Signal::KILL.as_raw());
-        Ok((forced.or(progress.end).unwrap_or(killed), survivors))
+        Ok(FinishedScript {
+            end: forced.or(progress.end).unwrap_or(killed),
+            output: CapturedOutput::default(),
+            survivors,
+            isolation: progress.isolation,
+        })
     }
 
     /// Handles events until `is_enough`, or for `limit`.
@@ -396,12 +403,13 @@ struct ScriptProgress {
     lost: bool,
     /// The output pipe is closed.
     is_eof: bool,
+    isolation: Isolation,
 }
 
 impl ScriptProgress {
     fn note(&mut self, message: SupervisorMessage) {
         match message {
-            SupervisorMessage::Started => {}
+            SupervisorMessage::Started(isolation) => self.isolation = isolation,
             SupervisorMessage::Halfway(why) => {
                 supervisor::disable_private_mounts();
                 self.note(SupervisorMessage::Refused(why));

@@ -215,6 +215,7 @@ fn default_policy(paths: RunPaths<'_>) -> Policy {
             common_dir.join(OBJECTS),
         ],
         private: vec![SHARED_MEMORY.into()],
+        sockets: [worktree, caches].map(Path::to_owned).to_vec(),
         network: Network::Off,
     };
 

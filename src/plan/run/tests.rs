@@ -124,6 +124,7 @@ impl Tools for TestProject {
                 end,
                 output,
                 survivors: Vec::new(),
+                isolation: crate::host::sandbox::Isolation::default(),
             },
             hint: None,
         })
