@@ -75,6 +75,10 @@ pub trait Facts {
     fn untrusted_agents(&self) -> BTreeSet<String>;
     /// Returns the reason why RESEARCH cannot search; `None` if it can.
     fn search_obstacle(&self) -> Option<String>;
+    /// Returns the program of a script's `#!` line, if it does not exist.
+    fn missing_interpreter(&self, _script: &str) -> Option<String> {
+        None
+    }
     /// Returns whether an artifact of a turn exists.
     fn has_artifact(&self, resource: &Resource) -> bool;
     /// Returns the file or link at the path with its mode; `None` for anything else.

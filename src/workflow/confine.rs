@@ -17,8 +17,8 @@ use crate::config::settings::Sandbox;
 use crate::git::snapshot::secrets::secrets_in;
 use crate::git::worktree::{SessionWorktree, worktree_dirs};
 use crate::host::file::{Root, make_dirs, make_writable};
-use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
-use crate::host::shell::ScriptEnd;
+use crate::host::sandbox::{Availability, Isolation, Network, Policy, availability, describe};
+use crate::host::shell::{FinishedScript, ScriptEnd, explain_syntax};
 use crate::host::{clock, env};
 use crate::text::path_alias::PathAliases;
 use crate::workflow::hint::error_with_hint;
@@ -340,10 +340,12 @@ const NAMESPACE_ERRORS: [&str; 6] = [
     "setpriority",
 ];
 
-/// What programs say that were refused a socket, or find no name server.
-const NETWORK_ERRORS: [&str; 12] = [
-    "Operation not permitted",
-    "EPERM",
+/// What programs say that were refused a socket, on machines without network namespaces.
+const SOCKET_ERRORS: [&str; 2] = ["Operation not permitted", "EPERM"];
+
+/// What programs say that find no name server or no route.
+const NETWORK_ERRORS: [&str; 11] = [
+    "ENETUNREACH",
     "Could not resolve host",
     "Couldn't resolve host",
     "name resolution",
@@ -378,21 +380,25 @@ pub(super) struct CommandDirs<'a> {
     pub temporary: &'a Path,
 }
 
-/// Returns a hint for the user if the failure of a command looks like an effect of the sandbox or of a
-/// file system without programs.
-pub(super) fn explain_refusal(
-    policy: &Policy,
+/// Returns a hint for the user if the failure of a command looks like an effect of the shell, the
+/// sandbox or a file system without programs.
+pub(super) fn explain_failure(
+    policy: Option<&Policy>,
     dirs: &CommandDirs<'_>,
-    end: &ScriptEnd,
-    output: &[u8],
+    finished: &FinishedScript,
 ) -> Option<&'static str> {
     // What ended a command from outside was not refused.
-    let ScriptEnd::Exited(code @ 1..) = *end else {
+    let ScriptEnd::Exited(code @ 1..) = finished.end else {
         return None;
     };
     // The error is usually at the end.
+    let output = finished.output.joined();
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_ERROR_TAIL)..]);
+    if let Some(hint) = explain_syntax(&text) {
+        return Some(hint);
+    }
 
+    let policy = policy?;
     if contains_any(&text, &FILE_ERRORS) && (code == NOT_EXECUTABLE || text.contains("exec")) {
         if runs_no_programs(dirs.worktree) {
             return Some(
@@ -405,7 +411,7 @@ pub(super) fn explain_refusal(
             );
         }
     }
-    match_refusal(policy, &text)
+    match_refusal(policy, finished.isolation, &text)
 }
 
 fn runs_no_programs(dir: &Path) -> bool {
@@ -413,10 +419,10 @@ fn runs_no_programs(dir: &Path) -> bool {
     flags.is_ok_and(|flags| flags.contains(StatVfsMountFlags::NOEXEC))
 }
 
-fn match_refusal(policy: &Policy, text: &str) -> Option<&'static str> {
-    if contains_any(text, &TERMINAL_ERRORS) {
+fn match_refusal(policy: &Policy, isolation: Isolation, text: &str) -> Option<&'static str> {
+    if !isolation.terminals && contains_any(text, &TERMINAL_ERRORS) {
         return Some(
-            "the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it",
+            "the sandbox has no pseudo-terminals on this machine; `execute.sandbox: off` in your own configuration runs commands without it",
         );
     }
 
@@ -426,10 +432,19 @@ fn match_refusal(policy: &Policy, text: &str) -> Option<&'static str> {
         );
     }
 
-    if policy.network == Network::Off && contains_any(text, &NETWORK_ERRORS) {
-        return Some(
-            "the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it",
-        );
+    if policy.network == Network::Off {
+        if isolation.network && contains_any(text, &NETWORK_ERRORS) {
+            return Some(
+                "the sandbox has a network of its own, with loopback only; `execute.network: true` in your own configuration opens yours",
+            );
+        }
+        if !isolation.network
+            && (contains_any(text, &NETWORK_ERRORS) || contains_any(text, &SOCKET_ERRORS))
+        {
+            return Some(
+                "the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it",
+            );
+        }
     }
 
     contains_any(text, &FILE_ERRORS).then_some(
@@ -497,62 +512,58 @@ mod tests {
 mod refusal_tests {
     use super::*;
 
+    const ALONE: Isolation = Isolation {
+        mounts: true,
+        network: true,
+        terminals: true,
+    };
+
+    /// Expects a part of the hint.
     #[track_caller]
-    fn check(network: Network, output: &str, expected: Option<&str>) {
+    fn check(network: Network, isolation: Isolation, output: &str, expected: Option<&str>) {
         let policy = Policy {
             network,
             ..Policy::default()
         };
-        let dirs = CommandDirs {
-            worktree: Path::new("/missing"),
-            temporary: Path::new("/missing"),
-        };
-        let end = ScriptEnd::Exited(1);
-        let blamed = explain_refusal(&policy, &dirs, &end, output.as_bytes());
+        let hint = match_refusal(&policy, isolation, output);
         assert_eq!(
-            blamed.and_then(|text| expected.filter(|part| text.contains(part))),
+            hint.and_then(|text| expected.filter(|part| text.contains(part))),
             expected,
-            "{output}: {blamed:?}"
+            "{output}: {hint:?}"
         );
-        assert_eq!(blamed.is_some(), expected.is_some(), "{output}: {blamed:?}");
+        assert_eq!(hint.is_some(), expected.is_some(), "{output}: {hint:?}");
     }
 
     #[test]
     fn a_refused_file_names_the_setting_for_folders() {
-        check(
-            Network::Off,
+        for output in [
             "sh: cannot create /root/.foo: Permission denied",
-            Some("execute.writable"),
-        );
-        check(
-            Network::Off,
             "Error: EACCES: permission denied, mkdir '/x'",
-            Some("execute.writable"),
-        );
-        check(
-            Network::Off,
             "touch: cannot touch '/x': Read-only file system",
-            Some("execute.writable"),
-        );
+        ] {
+            check(Network::Off, ALONE, output, Some("execute.writable"));
+        }
     }
 
     #[test]
-    fn a_refused_socket_names_the_setting_for_the_network() {
-        check(
-            Network::Off,
-            "PermissionError: [Errno 1] Operation not permitted",
-            Some("execute.network"),
-        );
-        check(
-            Network::Off,
+    fn an_unreachable_network_names_the_setting_for_the_network() {
+        for output in [
             "curl: (6) Could not resolve host: example.org",
-            Some("execute.network"),
-        );
-        check(
-            Network::On,
-            "curl: (6) Could not resolve host: example.org",
-            None,
-        );
+            "connect ENETUNREACH 192.0.2.1:80",
+        ] {
+            check(Network::Off, ALONE, output, Some("loopback only"));
+            let hint = Some("be it on this machine");
+            check(Network::Off, Isolation::default(), output, hint);
+            check(Network::On, ALONE, output, None);
+        }
+    }
+
+    #[test]
+    fn a_refused_socket_is_explained_where_there_is_no_network_at_all() {
+        let output = "PermissionError: [Errno 1] Operation not permitted";
+        let hint = Some("execute.network");
+        check(Network::Off, Isolation::default(), output, hint);
+        check(Network::Off, ALONE, output, None);
     }
 
     #[test]
@@ -561,22 +572,21 @@ mod refusal_tests {
             "unshare: unshare failed: Operation not permitted",
             "bwrap: No permissions to create new namespace: Operation not permitted",
         ] {
-            check(Network::Off, output, Some("execute.sandbox"));
+            check(Network::Off, ALONE, output, Some("execute.sandbox"));
         }
     }
 
     #[test]
     fn a_missing_terminal_names_the_sandbox_itself() {
-        check(
-            Network::On,
-            "OSError: out of pty devices",
-            Some("execute.sandbox"),
-        );
+        let output = "OSError: out of pty devices";
+        let hint = Some("execute.sandbox");
+        check(Network::On, Isolation::default(), output, hint);
+        check(Network::On, ALONE, output, None);
     }
 
     #[test]
-    fn a_failure_of_its_own_blames_nobody() {
-        check(Network::Off, "assertion failed: left == right", None);
-        check(Network::Off, "", None);
+    fn a_failure_of_its_own_has_no_hint() {
+        check(Network::Off, ALONE, "assertion failed: left == right", None);
+        check(Network::Off, ALONE, "", None);
     }
 }

@@ -296,6 +296,16 @@ fn check_execute(
         validator.refuse_unless_fixable(action, action.line, mistake);
     }
 
+    if let Some(program) = validator.files.facts.missing_interpreter(&execute.command) {
+        let program = sanitize_line(&program);
+        let mistake = Mistake::new(
+            format!("the `#!` line asks for `{program}`, which cannot run here"),
+            "name a program that is installed, or leave the line out and use a shell",
+        );
+        // An earlier command can install it.
+        validator.refuse_unless_fixable(action, action.line, mistake);
+    }
+
     let mut names = BTreeSet::new();
     for (name, _) in &execute.env {
         if let Some(mistake) =
@@ -563,7 +573,7 @@ fn parse_timeout(body: &mut Body<'_>) -> Option<Duration> {
     }
 }
 
-/// Languages that `sh` cannot run, in lower case.
+/// Languages that no shell runs, in lower case.
 const OTHER_LANGUAGES: [&str; 34] = [
     "python",
     "py",
@@ -607,7 +617,7 @@ const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
 /// Field keys that repeat the script.
 const SCRIPT_KEYS: [&str; 3] = ["command", "cmd", "shellcommand"];
 
-/// Reports a block that is not a script for `sh`.
+/// Reports a block that is not a script for a shell.
 fn check_script(body: &mut Body<'_>, script: &str, language: &str) {
     let first = script.lines().find(|line| !line.trim().is_empty());
     let first = first.unwrap_or_default().trim_start();

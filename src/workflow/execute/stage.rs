@@ -19,7 +19,7 @@ use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::file::{FileMode, Root};
 use crate::host::overlay::path_in_overlay;
 use crate::host::sandbox::Network;
-use crate::host::shell::{self, Script};
+use crate::host::shell::{self, Script, Shell};
 use crate::host::supervisor::Launcher;
 use crate::host::{fault, interrupt};
 use crate::plan::action::Action;
@@ -419,7 +419,7 @@ impl Tools for PlanTools<'_> {
         );
         let script = Script {
             env: self.variables.iter().chain(&execute.env).cloned().collect(),
-            shell: shlex::split(&self.settings.shell).unwrap_or_else(|| vec!["sh".to_owned()]),
+            shell: Shell::new(self.settings.shell.as_deref(), &execute.language),
             timeout: Some(execute.timeout.unwrap_or(self.settings.timeout())),
             capture: MAX_CAPTURED,
             keep_env: self.settings.keep_env.clone(),
@@ -441,9 +441,7 @@ impl Tools for PlanTools<'_> {
             worktree: &in_view(self.worktree),
             temporary: &std::env::temp_dir(),
         };
-        let hint = policy.and_then(|policy| {
-            confine::explain_refusal(policy, &dirs, &finished.end, &finished.output.joined())
-        });
+        let hint = confine::explain_failure(policy, &dirs, &finished);
 
         Ok(Executed { finished, hint })
     }

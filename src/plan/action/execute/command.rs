@@ -7,7 +7,7 @@ use crate::text::path::RepoPath;
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execute {
-    /// The script, as passed to `sh`.
+    /// The script, as passed to a shell or to the program of its `#!` line.
     pub command: String,
     /// Info string of the block.
     pub language: String,
