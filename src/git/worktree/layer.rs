@@ -11,6 +11,7 @@ mod result;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use gix::index::entry::{Mode, Stat};
 use rustix::fs::{AtFlags, CWD, FileType};
 
 pub use pinning::{open_dirs, pin};
-pub use result::LayerScan;
+pub use result::{ChangedIgnored, LayerScan};
 
 use super::root::{GIT, WorktreeRoot};
 use super::{LowerDir, SessionWorktree, is_plain_session, legacy, record};
@@ -41,6 +42,7 @@ use crate::host::file::{Root, make_writable, remove_below};
 use crate::host::interrupt;
 use crate::host::overlay::{self, clear_opaque, is_opaque};
 use crate::host::sandbox::OverlayDirs;
+use crate::text::path::{FOREIGN_CONTROL_DIRS, is_foreign_control_dir};
 
 /// The overlay's upper directory.
 const FILES: &str = "files";
@@ -134,6 +136,31 @@ impl SessionWorktree {
     pub fn hide_users_git_dir(&self) -> anyhow::Result<()> {
         let git = self.files.join(GIT);
         overlay::set_opaque(&git).with_context(|| format!("marking `{}`", git.display()))
+    }
+
+    /// Makes the control directories of other version control systems opaque and empty, if the tree
+    /// has none of their files: they have the user's keys to other servers, and objects that no ref
+    /// of git reaches. Returns their names.
+    pub fn hide_foreign_control_dirs(
+        &self,
+        user: &Repository,
+        tree: TreeId,
+    ) -> anyhow::Result<Vec<&'static str>> {
+        let lower = Root::open(user.workdir())?;
+        let top = self.top()?;
+        let mut hidden = Vec::new();
+        for name in FOREIGN_CONTROL_DIRS {
+            let path = Path::new(name);
+            let is_there = lower.kind(path)?.is_some();
+            if is_there && user.entry(tree, name.as_bytes())?.is_none() {
+                top.make_dir(path)?;
+                let dir = self.files.join(name);
+                overlay::set_opaque(&dir)
+                    .with_context(|| format!("marking `{}`", dir.display()))?;
+                hidden.push(name);
+            }
+        }
+        Ok(hidden)
     }
 
     /// Notes files that are about to be hidden because of their content, so that a sweep shows them
@@ -356,7 +383,8 @@ fn list_layer_dir(top: &Root, files: &Path, path: &[u8]) -> Option<LayerDir> {
 
     let dir = top.open_dir(Path::new(OsStr::from_bytes(path))).ok()?;
     let names = dir.names().ok()?.into_iter();
-    let names = names.filter(|name| !path.is_empty() || name != GIT);
+    let is_control = |name: &OsStr| name == GIT || is_foreign_control_dir(name.as_bytes());
+    let names = names.filter(|name| !path.is_empty() || !is_control(name));
     let entries = names.filter_map(|name| {
         make_writable(&dir, &name);
         let entry = read_layer_entry(files, &child_path(path, &name))?;
@@ -396,7 +424,9 @@ fn prune_files(
     files: &Path,
 ) -> anyhow::Result<()> {
     let top = &Root::open_strictly(files)?;
-    remove_below(top, OsStr::new(GIT))?;
+    for name in [GIT].into_iter().chain(FOREIGN_CONTROL_DIRS) {
+        remove_below(top, OsStr::new(name))?;
+    }
     let mut rules = LazyRules::new(user);
     let (mut dirs, mut entered) = (vec![Vec::new()], Vec::new());
     while let Some(path) = dirs.pop() {
@@ -429,6 +459,10 @@ fn prune_files(
             match prune_action(*entry, tracked, ignored, || {
                 hidden.contains(path) || lower.limits.is_secret(path)
             }) {
+                // The user's later version wins.
+                PruneAction::Retained if !is_dir && is_outdated(user, files, path) => {
+                    remove_below(&root, name)?;
+                }
                 PruneAction::Retained => {}
                 PruneAction::Removed => remove_below(&root, name)?,
                 PruneAction::Entered => dirs.push(path.clone()),
@@ -446,6 +480,16 @@ fn prune_files(
     }
 
     Ok(())
+}
+
+/// Returns whether the user has changed a file since a command wrote or deleted it in the layer.
+fn is_outdated(user: &Repository, files: &Path, path: &[u8]) -> bool {
+    let lower = path_in(user.workdir(), path).symlink_metadata();
+    let upper = path_in(files, path).symlink_metadata();
+    lower.is_ok_and(|lower| {
+        let changed = (lower.mtime(), lower.mtime_nsec());
+        upper.is_ok_and(|upper| changed > (upper.ctime(), upper.ctime_nsec()))
+    })
 }
 
 enum PruneAction {

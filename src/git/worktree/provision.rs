@@ -1,7 +1,8 @@
 //! Copies or links ignored files from the workspace that a plan's commands need.
 //!
 //! Only ignored files are transferred, and never as hard links, because writing to one would write
-//! to the user's file. An ignored directory is searched only if a pattern names a path in it.
+//! to the user's file. An ignored directory is searched only if a pattern can match in it. Unlike
+//! git, a pattern also matches in a directory that other rules exclude.
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -22,6 +23,7 @@ use crate::git::path_handle::{FileContents, IfMissing, OnDisk, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
 use crate::host::file::Root;
+use crate::text::path::is_foreign_control_dir;
 
 /// File in the workspace that lists what to copy, in the syntax of `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
@@ -61,8 +63,8 @@ struct Walker<'a> {
 
 struct Patterns {
     rules: TextRules,
-    /// Patterns that contain a path, without `/` at either end.
-    paths: Vec<Vec<u8>>,
+    /// Components of each pattern. `**` stands for any number of directories.
+    components: Vec<Vec<Vec<u8>>>,
 }
 
 struct WorkspaceName {
@@ -130,6 +132,10 @@ impl Walker<'_> {
                 if !entry.is_dir && index.entry_by_path(path).is_some() {
                     continue;
                 }
+                // A repository of its own, of which git itself lists nothing.
+                if dir.ignored && entry.name() == b".git" {
+                    continue;
+                }
 
                 entry.ignored = entry.ignored
                     || rules
@@ -174,7 +180,8 @@ impl Walker<'_> {
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name().into_vec();
-            if name == b".git" && dir.path.is_empty() {
+            let is_git = name == b".git" && dir.path.is_empty();
+            if is_git || is_foreign_control_dir(&name) {
                 continue;
             }
 
@@ -278,15 +285,21 @@ impl Walker<'_> {
     }
 }
 
+impl WorkspaceName {
+    fn name(&self) -> &[u8] {
+        let start = self.path.rfind_byte(b'/').map_or(0, |at| at + 1);
+        &self.path[start..]
+    }
+}
+
 impl Patterns {
     fn parse(text: &[u8]) -> Patterns {
-        let paths = text
-            .lines()
-            .map(|line| line.trim().trim_with(|c| c == '/'))
-            .filter(|line| line.contains(&b'/'));
+        let lines = text.lines().map(|line| line.trim_end());
+        let positive = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        let positive = positive.filter(|line| !line.starts_with(b"!"));
         Patterns {
             rules: TextRules::parse(text),
-            paths: paths.map(<[u8]>::to_vec).collect(),
+            components: positive.map(split_pattern).collect(),
         }
     }
 
@@ -300,11 +313,72 @@ impl Patterns {
         }
     }
 
-    /// Returns whether a pattern names a path in an ignored directory.
+    /// Returns whether a pattern can match in an ignored directory.
     fn leads_into(&self, dir: &[u8]) -> bool {
-        self.paths.iter().any(|path| {
-            path.strip_prefix(dir)
-                .is_some_and(|tail| tail.first() == Some(&b'/'))
-        })
+        self.components
+            .iter()
+            .any(|components| can_match_below(components, dir))
+    }
+}
+
+/// Splits a pattern of `.gitignore`. One without a slash, except at its end, matches at any depth.
+fn split_pattern(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let pattern = pattern.strip_suffix(b"/").unwrap_or(pattern);
+    let anchored = pattern.strip_prefix(b"/").unwrap_or(pattern);
+    let is_anywhere = !pattern.contains(&b'/');
+    let first = is_anywhere.then(|| b"**".to_vec());
+    let components = anchored.split(|&byte| byte == b'/').map(<[u8]>::to_vec);
+    first.into_iter().chain(components).collect()
+}
+
+fn can_match_below(components: &[Vec<u8>], dir: &[u8]) -> bool {
+    let names = dir.split(|&byte| byte == b'/');
+    let depth = names.clone().count();
+    let any_depth = components.iter().position(|component| component == b"**");
+    let fits = |(component, name): (&Vec<u8>, &[u8])| {
+        let mode = gix::glob::wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+        gix::glob::wildmatch(component.as_bstr(), name.as_bstr(), mode)
+    };
+    match any_depth {
+        Some(at) => components[..at].iter().zip(names).all(fits),
+        None => components.len() > depth && components.iter().zip(names).all(fits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_directory_is_searched_if_a_pattern_can_match_in_it() {
+        let check = |pattern: &str, dir: &str, expected: bool| {
+            let patterns = Patterns::parse(pattern.as_bytes());
+            let actual = patterns.leads_into(dir.as_bytes());
+            assert_eq!(actual, expected, "{pattern} in {dir}");
+        };
+        for pattern in [
+            "cfg.json",
+            "**/cfg.json",
+            "*.json",
+            "build/**",
+            "bu*/x/cfg",
+            "x/",
+        ] {
+            check(pattern, "build", true);
+        }
+        for pattern in [
+            "/cfg.json",
+            "other/cfg.json",
+            "# x",
+            "!cfg.json",
+            "",
+            "/build",
+        ] {
+            check(pattern, "build", false);
+        }
+        check("build/*/cfg.json", "build/y", true);
+        check("build/*/cfg.json", "build/y/z", false);
+        check("build/y/**/cfg.json", "build/y/z/z", true);
+        check("build/y/**/cfg.json", "build/x", false);
     }
 }

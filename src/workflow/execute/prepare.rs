@@ -2,6 +2,7 @@
 //! `worktree.setup`, a git directory.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 
 use anyhow::Context as _;
@@ -14,7 +15,7 @@ use crate::git::worktree::layer::{LowerFiles, hide_secrets, open_dirs, pin, sess
 use crate::git::worktree::provision::{self, ProvisionRules, ProvisionedFiles};
 use crate::git::worktree::{self, Extent, SessionWorktree, WorktreeTarget};
 use crate::host::fault;
-use crate::host::file::Root;
+use crate::host::file::{Root, remove_below};
 use crate::host::machine::disk_space;
 use crate::host::overlay::{Overlay, OverlayHolder};
 use crate::host::sandbox::Network;
@@ -412,8 +413,17 @@ fn mount_layer(
     let hidden = worktree
         .hide_users_git_dir()
         .map_err(|error| format!("{error:#}"));
+    let foreign = worktree.hide_foreign_control_dirs(repository, env.tree)?;
     let dirs = worktree.overlay(repository)?;
-    Ok(hidden.and_then(|()| holder?.mount(&dirs, GIT_DIR)))
+    let mounted = hidden.and_then(|()| holder?.mount(&dirs, GIT_DIR));
+    if let Ok(overlay) = &mounted {
+        let root = overlay.root()?;
+        // What is empty and opaque becomes a whiteout, so that tools find no directory at all.
+        for name in foreign {
+            remove_below(&root, OsStr::new(name))?;
+        }
+    }
+    Ok(mounted)
 }
 
 /// Hides the user's secrets in a mounted layer and makes it available. Fails closed: if they cannot
