@@ -102,6 +102,9 @@ pub struct SessionWorktree {
 
 struct LowerDir {
     files: PathBuf,
+    /// Where commands find the object store, if the overlay is mounted over the checkout itself and
+    /// covers the user's git directory. An empty directory outside of it.
+    store_at: Option<PathBuf>,
     /// The index with which commands start.
     index: Arc<LayerIndex>,
 }
@@ -366,6 +369,11 @@ impl SessionWorktree {
     /// Restores the files that a set-up command changed.
     pub fn repair(&self, user: &Repository, target: WorktreeTarget<'_>) -> anyhow::Result<()> {
         to_commit::switch(self, user, target)
+    }
+
+    /// Returns the directory on whose disk the changes of commands are.
+    pub fn written_dir(&self) -> &Path {
+        &self.files
     }
 
     /// Returns whether the worktree is an overlay layer.

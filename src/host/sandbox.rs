@@ -73,6 +73,8 @@ pub struct OverlayDirs {
     pub work: PathBuf,
     /// Mount point of the merged view.
     pub at: PathBuf,
+    /// Directories that the merged view covers, with where to mount them as well.
+    pub shared: Vec<(PathBuf, PathBuf)>,
 }
 
 /// How much of a policy this machine can enforce.

@@ -34,6 +34,7 @@ pub fn confinement(project: &Project) -> String {
             common_dir: nowhere,
             workspace: nowhere,
             caches: nowhere,
+            covered: false,
         },
     );
     describe(policy.as_ref())
@@ -60,6 +61,7 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
             common_dir: &common,
             workspace: project.repository.workdir(),
             caches: &caches,
+            covered: worktree.covers_checkout(),
         },
     );
 
@@ -174,6 +176,8 @@ struct RunPaths<'p> {
     /// The user's files. Hidden, because the snapshot can have left out secrets in them.
     pub workspace: &'p Path,
     pub caches: &'p Path,
+    /// The overlay is mounted over the user's files, so commands find the overlay at their paths.
+    pub covered: bool,
 }
 
 const DEVICES: [&str; 5] = [
@@ -204,16 +208,20 @@ fn default_policy(paths: RunPaths<'_>) -> Policy {
         common_dir,
         workspace,
         caches,
+        covered,
     } = paths;
+    // Without the overlay's own paths. The directory of objects can be a link that leads elsewhere.
+    let objects = common_dir.join(OBJECTS);
+    let mut hidden = vec![workspace.to_owned(), common_dir.to_owned(), objects.clone()];
+    if covered {
+        hidden.extend(objects.canonicalize());
+        hidden.retain(|path| !path.starts_with(workspace) && !path.starts_with(worktree));
+    }
     let mut policy = Policy {
         write: [worktree, caches].map(Path::to_owned).to_vec(),
         add: Vec::new(),
         read: vec![common_dir.join(LFS)],
-        hidden: vec![
-            workspace.to_owned(),
-            common_dir.to_owned(),
-            common_dir.join(OBJECTS),
-        ],
+        hidden,
         private: vec![SHARED_MEMORY.into()],
         sockets: [worktree, caches].map(Path::to_owned).to_vec(),
         network: Network::Off,
@@ -492,6 +500,7 @@ mod tests {
             common_dir,
             workspace,
             caches,
+            covered: false,
         });
         assert_eq!(policy.network, Network::Off);
         assert!(
@@ -505,6 +514,28 @@ mod tests {
         assert!(policy.hidden.contains(&"/c/.git/objects".into()));
         assert!(policy.read.contains(&"/c/.git/lfs".into()));
         assert_eq!(policy.private, [PathBuf::from("/dev/shm")]);
+    }
+
+    #[test]
+    fn an_overlay_over_the_workspace_is_open_and_a_git_directory_elsewhere_is_closed() {
+        let [workspace, caches] = ["/w", "/tools"].map(Path::new);
+        let hidden = |common_dir: &str| {
+            let policy = default_policy(RunPaths {
+                worktree: workspace,
+                common_dir: Path::new(common_dir),
+                workspace,
+                caches,
+                covered: true,
+            });
+            let dirs = policy
+                .hidden
+                .iter()
+                .filter(|dir| ["/w", "/c"].iter().any(|top| dir.starts_with(top)));
+            dirs.map(|dir| dir.display().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(hidden("/w/.git"), Vec::<String>::new());
+        assert_eq!(hidden("/c/.git"), ["/c/.git", "/c/.git/objects"]);
     }
 }
 

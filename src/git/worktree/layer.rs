@@ -22,10 +22,11 @@ use gix::index::State;
 use gix::index::entry::{Mode, Stat};
 use rustix::fs::{AtFlags, CWD, FileType};
 
-pub use pinning::{open_dirs, pin};
+pub use pinning::{open_dirs, pin, switch_view};
 pub use result::{ChangedIgnored, LayerScan};
 
 use super::root::{GIT, WorktreeRoot};
+use super::visible::LFS;
 use super::{LowerDir, SessionWorktree, is_plain_session, legacy, record};
 use crate::git::During;
 use crate::git::ignore::{LazyRules, TextRules};
@@ -54,6 +55,8 @@ const WORK: &str = "work";
 pub struct LowerFiles<'a> {
     /// Tree of a snapshot of the files.
     pub tree: TreeId,
+    /// Tree from which commands start: the same, or an earlier state ([`switch_view`]).
+    pub start: TreeId,
     /// The private index of that snapshot.
     pub index: &'a Path,
     /// Defines which names are secrets.
@@ -92,10 +95,12 @@ pub fn session_layer(
         repository: user.with_worktree(&files, &record.layer_index())?,
         fresh,
         session: session.to_owned(),
-        path: path.clone(),
+        // As the user's programs name it: environments and caches have absolute paths.
+        path: user.workdir().canonicalize().with_context(during)?,
         files,
         lower: Some(LowerDir {
             files: user.workdir().to_owned(),
+            store_at: Some(path.clone()),
             index: Arc::new(LayerIndex::of(user, lower)?),
         }),
         record,
@@ -129,7 +134,46 @@ impl SessionWorktree {
             upper: self.files.clone(),
             work: self.files.with_file_name(WORK),
             at: self.path.clone(),
+            shared: self.shared_dirs(user),
         })
+    }
+
+    /// Returns whether the overlay is mounted over the checkout itself.
+    pub fn covers_checkout(&self) -> bool {
+        self.store_at().is_some()
+    }
+
+    pub(super) fn store_at(&self) -> Option<&Path> {
+        self.lower.as_ref()?.store_at.as_deref()
+    }
+
+    /// Mounts the overlay at a path of its own if the store for commands has links into the user's
+    /// git directory, which would be covered. Returns whether the path changes.
+    pub fn leave_checkout(&mut self, user: &Repository) -> bool {
+        let needs_users = !self.record_links().is_empty() || self.borrows_inside(user);
+        let Some(lower) = self.lower.as_mut().filter(|_| needs_users) else {
+            return false;
+        };
+        match lower.store_at.take() {
+            Some(path) => {
+                self.path = path;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn shared_dirs(&self, user: &Repository) -> Vec<(PathBuf, PathBuf)> {
+        let Some(store_at) = self.store_at() else {
+            return Vec::new();
+        };
+        let store = self.record.visible();
+        let lfs = user.common_dir().join(LFS);
+        let mut shared = vec![(store, store_at.to_owned())];
+        if lfs.is_dir() {
+            shared.push((lfs, store_at.join(LFS)));
+        }
+        shared
     }
 
     /// Makes the layer's git directory opaque, so it hides the user's.
@@ -260,9 +304,13 @@ impl LayerIndex {
         let hidden = Hidden::of(user)?;
         let mut index = LayerIndex::new(user, &hidden);
         let add = |file: KnownFile<'_>| index.add(&file, hidden.has(file.path));
-        if each_known_file(user, lower.index, lower.tree, add).is_none() {
+        let known = match lower.start == lower.tree {
+            true => each_known_file(user, lower.index, lower.tree, add),
+            false => None,
+        };
+        if known.is_none() {
             index = LayerIndex::new(user, &hidden);
-            let files = user.gix.index_from_tree(&lower.tree.0);
+            let files = user.gix.index_from_tree(&lower.start.0);
             let files = files.during("reading the files of a turn")?;
             for entry in files.entries() {
                 let path = entry.path(&files).as_bytes();

@@ -78,9 +78,27 @@ impl SessionWorktree {
         Ok(visible::remove_visible_store(&self.record.visible())?)
     }
 
-    /// Returns the paths in the user's git directory that git needs in the commands' one.
+    /// Returns the paths outside the worktree that git needs in the commands' git directory.
     pub fn borrowed_paths(&self) -> Vec<PathBuf> {
-        visible::readable_paths(&self.record.visible())
+        match self.store_at() {
+            Some(path) => vec![path.to_owned()],
+            None => visible::readable_paths(&self.record.visible()),
+        }
+    }
+
+    /// Returns the files of the user's git directory to which the store for commands has links.
+    pub(super) fn record_links(&self) -> Vec<PathBuf> {
+        visible::linked_paths(&self.record.visible())
+    }
+
+    /// Returns whether commands borrow objects from another directory in the checkout.
+    pub(super) fn borrows_inside(&self, user: &Repository) -> bool {
+        let others = user.gix.objects.store_ref().alternate_db_paths();
+        let is_inside = |dir: &PathBuf| {
+            dir.canonicalize()
+                .is_ok_and(|dir| dir.starts_with(&self.path))
+        };
+        others.is_ok_and(|dirs| dirs.iter().any(is_inside))
     }
 
     /// Imports the commits of commands and the paths that they track.
@@ -144,7 +162,15 @@ impl SessionWorktree {
         put("config", &generate_config(user))?;
         let refs = copy_refs(user)?;
         let roots = roots(user, &refs, at);
-        let store = visible::make_visible_store(user, &self.record.visible(), &roots)?;
+        let dir = self.record.visible();
+        let store = visible::make_visible_store(user, &dir, &roots)?;
+        let store = match self.store_at() {
+            Some(path) => {
+                visible::make_lfs_mount_point(&dir)?;
+                path.join(visible::OBJECTS)
+            }
+            None => store,
+        };
         put("objects/info/alternates", &alternates(user, &store)?)?;
         put("packed-refs", &refs.packed)?;
         for (name, target) in refs.symbolic {

@@ -289,6 +289,9 @@ pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
     };
     let (lower, upper) = (open(&dirs.lower)?, open(&dirs.upper)?);
     let (work, at) = (open(&dirs.work)?, open(&dirs.at)?);
+    // Before the overlay covers them.
+    let shared = dirs.shared.iter().map(|(from, to)| Ok((open(from)?, to)));
+    let shared = shared.collect::<Result<Vec<_>, String>>()?;
     let name = |dir: &OwnedFd| format!("/proc/self/fd/{}", dir.as_raw_fd());
     let options = format!(
         "userxattr,lowerdir={},upperdir={},workdir={}",
@@ -300,7 +303,12 @@ pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
 
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("overlay", name(&at), "overlay", flags, &*options)
-        .map_err(|e| describe("mounting an overlay", e))
+        .map_err(|e| describe("mounting an overlay", e))?;
+    for (from, to) in &shared {
+        mount_bind(name(from), name(&open(to)?))
+            .map_err(|e| describe("mounting what git needs", e))?;
+    }
+    Ok(())
 }
 
 /// Enters the user and mount namespaces of another process of the same user. This process must have

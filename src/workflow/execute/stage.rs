@@ -153,6 +153,11 @@ impl<'a> AgentWorktree<'a> {
         &self.prepared.worktree
     }
 
+    /// The process that holds the mount namespace of the agent.
+    pub(in crate::workflow) fn overlay_holder(&self) -> Option<u32> {
+        self.prepared.overlay_holder()
+    }
+
     /// Collects the result. The agent and all its processes must have ended.
     pub(in crate::workflow) fn close(self) -> anyhow::Result<WorktreeResult> {
         let (env, prepared) = (&self.env, &self.prepared);

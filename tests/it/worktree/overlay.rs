@@ -81,7 +81,7 @@ fn a_later_version_of_the_users_wins_over_a_commands_in_an_ignored_file() {
         "echo theirs > x.log; echo theirs > target/built",
     )
     .check(0, &[]);
-    let report = repo.done(&["show"]).stdout;
+    let report = repo.done(&["show"]);
     let line = "git ignores it: its change stays in the session's worktree, and so does one more";
     assert!(report.contains(line), "{report}");
     run(&repo, OVERLAY, "cat x.log").check(0, &[]);
@@ -90,7 +90,7 @@ fn a_later_version_of_the_users_wins_over_a_commands_in_an_ignored_file() {
     repo.write("x.log", "mine, later\n");
     run(&repo, OVERLAY, "cat x.log").check(0, &[]);
     assert!(printed(&repo).starts_with("mine, later\n"));
-    let report = repo.done(&["show"]).stdout;
+    let report = repo.done(&["show"]);
     assert!(!report.contains("git ignores it"), "{report}");
 }
 
