@@ -352,7 +352,9 @@ const NAMESPACE_ERRORS: [&str; 6] = [
 const SOCKET_ERRORS: [&str; 2] = ["Operation not permitted", "EPERM"];
 
 /// What programs say that find no name server or no route.
-const NETWORK_ERRORS: [&str; 11] = [
+const NETWORK_ERRORS: [&str; 13] = [
+    "Connection refused",
+    "ECONNREFUSED",
     "ENETUNREACH",
     "Could not resolve host",
     "Couldn't resolve host",
@@ -443,14 +445,14 @@ fn match_refusal(policy: &Policy, isolation: Isolation, text: &str) -> Option<&'
     if policy.network == Network::Off {
         if isolation.network && contains_any(text, &NETWORK_ERRORS) {
             return Some(
-                "the sandbox has a network of its own, with loopback only; `execute.network: true` in your own configuration opens yours",
+                "the sandbox has a network of its own, with loopback only; in the review, `m` and then `i` grants one command yours, and `execute.network: true` in your own configuration grants it to all",
             );
         }
         if !isolation.network
             && (contains_any(text, &NETWORK_ERRORS) || contains_any(text, &SOCKET_ERRORS))
         {
             return Some(
-                "the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it",
+                "the sandbox has no network, be it on this machine; in the review, `m` and then `i` grants it to one command, and `execute.network: true` in your own configuration to all",
             );
         }
     }

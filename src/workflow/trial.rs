@@ -122,6 +122,7 @@ pub(in crate::workflow) fn action_of(command: &str) -> Action {
         expected_outcome: String::new(),
         allow_failure: true,
         timeout: None,
+        network: false,
     };
     Action {
         line: 1,

@@ -31,6 +31,9 @@ use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::{sanitize_blanks, sanitize_line};
 
+/// Key of the field with which the user grants a command the network.
+pub const NETWORK: &str = "Network";
+
 /// Table entry of EXECUTE.
 pub static ROW: ActionRow = ActionRow {
     name: "EXECUTE",
@@ -43,6 +46,7 @@ pub static ROW: ActionRow = ActionRow {
         "env",
         "Allow Failure",
         "Timeout",
+        NETWORK,
     ],
     other_keys: &[
         (
@@ -128,6 +132,7 @@ impl Behavior for Execute {
             self.timeout
                 .map(|limit| Field::new("Timeout", limit.as_secs().to_string())),
         );
+        fields.extend(self.network.then(|| Field::new(NETWORK, "true")));
         fields
     }
 
@@ -230,7 +235,9 @@ impl Behavior for Execute {
             .map(|(name, value)| format!(" {name}={value}"));
         let limit = self.timeout.map(|limit| format!(" {}s", limit.as_secs()));
         let failure = self.allow_failure.then(|| " may fail".to_owned());
+        let network = self.network.then(|| " network".to_owned());
         let settings = cwd.into_iter().chain(env).chain(limit).chain(failure);
+        let settings = settings.chain(network);
 
         format!("EXECUTE {:?}{}", self.command, settings.collect::<String>())
     }
@@ -254,16 +261,18 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     let env = proptest::collection::btree_map("[A-Z_]{1,5}", "[ -~é]{0,9}", 0..3);
     let cwd = proptest::option::of(samples::path());
     let timeout = proptest::option::of(1_u64..900);
-    (command, cwd, env, samples::phrase(), any::<bool>(), timeout)
-        .prop_map(|(command, cwd, env, expected, allow_failure, seconds)| {
+    let flags = any::<(bool, bool)>();
+    (command, cwd, env, samples::phrase(), flags, timeout)
+        .prop_map(|(command, cwd, env, expected, flags, seconds)| {
             let execute = Execute {
                 command,
                 language: "sh".into(),
                 cwd: cwd.filter(|cwd| cwd.as_str() != "(Optional)"),
                 env: env.into_iter().collect(),
                 expected_outcome: expected,
-                allow_failure,
+                allow_failure: flags.0,
                 timeout: seconds.map(Duration::from_secs),
+                network: flags.1,
             };
             execute.into()
         })
@@ -440,6 +449,7 @@ fn parse_execute(body: &mut Body<'_>) -> Option<Execute> {
     let env = parse_env(body);
     let allow_failure = body.flag("Allow Failure").unwrap_or(false);
     let timeout = parse_timeout(body);
+    let network = body.flag(NETWORK).unwrap_or(false);
     let expected_outcome = body
         .field("Expected Outcome")
         .map(|f| f.value.clone())
@@ -455,6 +465,7 @@ fn parse_execute(body: &mut Body<'_>) -> Option<Execute> {
         expected_outcome,
         allow_failure,
         timeout,
+        network,
     })
 }
 

@@ -202,6 +202,7 @@ fn command(text: &str) -> Execute {
         expected_outcome: String::new(),
         allow_failure: false,
         timeout: None,
+        network: false,
     }
 }
 

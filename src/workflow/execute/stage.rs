@@ -203,6 +203,7 @@ fn run_in(
         worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
         launcher,
+        offline,
         aliases: confine::aliases(project, &prepared.worktree.path),
         variables: variables.unwrap_or_default(),
         pages,
@@ -403,6 +404,8 @@ struct PlanTools<'a> {
     pub worktree: &'a Path,
     pub settings: &'a settings::ExecuteSettings,
     pub launcher: Launcher,
+    /// Commands get no network, whatever the user has granted.
+    pub offline: bool,
     /// Names for the directories of the run in the output of commands.
     pub aliases: PathAliases,
     /// Environment variables of all commands; the plan's own override them.
@@ -422,6 +425,13 @@ impl Tools for PlanTools<'_> {
             || self.worktree.to_owned(),
             |cwd| self.worktree.join(cwd.as_str()),
         );
+        let mut launcher = self.launcher.clone();
+        if let Some(policy) = &mut launcher.policy
+            && execute.network
+            && !self.offline
+        {
+            policy.network = Network::On;
+        }
         let script = Script {
             env: self.variables.iter().chain(&execute.env).cloned().collect(),
             shell: Shell::new(self.settings.shell.as_deref(), &execute.language),
@@ -429,7 +439,7 @@ impl Tools for PlanTools<'_> {
             capture: MAX_CAPTURED,
             keep_env: self.settings.keep_env.clone(),
             aliases: self.aliases.clone(),
-            launcher: Some(self.launcher.clone()),
+            launcher: Some(launcher),
             ..Script::new(execute.command.as_str(), cwd)
         };
 
@@ -437,7 +447,8 @@ impl Tools for PlanTools<'_> {
             self.user.report(Event::Output { bytes })
         })?;
         self.surviving.extend(finished.survivors.iter().cloned());
-        let policy = self.launcher.policy.as_ref();
+        let policy = script.launcher.as_ref();
+        let policy = policy.and_then(|launcher| launcher.policy.as_ref());
         let in_view = |path: &Path| match self.launcher.overlay_holder {
             Some(holder) => path_in_overlay(holder, path),
             None => path.to_owned(),

@@ -105,7 +105,7 @@ fn control_directories_of_other_systems_are_closed_like_gits() {
             repo.write(&format!("{dir}/store/secret"), "secret\n");
         }
         repo.configure("worktree: { copy: ['**/secret'] }\n");
-        let script = "find . -name secret; test ! -e .jj && mkdir .hg && echo x > .hg/x";
+        let script = "find . -name secret; test ! -e .jj && mkdir .hg && echo x | tee .hg/x";
         run(&repo, backend, script).check(0, &[]);
         assert!(!printed(&repo).contains("secret\n"), "{}", printed(&repo));
         let recorded = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/s^2"]);

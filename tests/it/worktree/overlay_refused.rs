@@ -267,15 +267,15 @@ fn a_file_with_two_names_is_not_written_by_the_other() {
     }
 }
 
-/// Attempts to escape from the overlay. `REPO` is the user's directory. None of them changes a file
-/// of the result.
+/// Attempts to escape from the overlay. `REPO` is the user's directory, at which commands find the
+/// overlay. None of them changes a file of the result.
 const AROUND: [&str; 12] = [
     "mount -o remount,rw . ; mount -t tmpfs t src; mount --bind /tmp src",
     "umount . ; umount -l \"$PWD\"; umount -a",
     "unshare -m true && echo LEFT; unshare -Urm mount -t tmpfs t src && echo LEFT",
     "nsenter -t $PPID -m true && echo LEFT; nsenter -t 1 -m true && echo LEFT",
     "chroot . true && echo LEFT; chroot / true && echo LEFT",
-    "for p in /proc/[0-9]* /proc/self; do for at in root cwd; do echo x > $p/$at/REPO/src/a.txt; cat $p/$at/REPO/.env $p/$at/REPO/.git/config; done; done",
+    "for p in /proc/[0-9]* /proc/self; do for at in root cwd; do echo x > $p/$at/REPO/src/a.txt; cat $p/$at/REPO/.env $p/$at/REPO/.git/config; done; done; git checkout -q src/a.txt",
     "for p in /proc/[0-9]*; do for fd in $p/fd/*; do echo x > $fd/src/a.txt; cat $fd/.env; done; done",
     "mknod src/gone c 0 0; mknod src/n c 1 3; ls src",
     "mv .git g; cat .git/config; mkdir .git; ls -a .git; rmdir .git; ln -s g .git; rm .git; mv g .git",
