@@ -219,14 +219,15 @@ pub fn scope(kernel: &Kernel) -> Result<bool, String> {
 }
 
 /// Restricts this thread and the programs that it executes to a policy. They cannot signal the
-/// processes in `watching`. The caller must serve the returned connections from another thread.
+/// processes in `watching`. The caller must run the returned server in another
+/// thread.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn enforce(
     policy: &Policy,
     kernel: &Kernel,
     isolation: Isolation,
     watching: &[u32],
-) -> Result<Option<Connections>, String> {
+) -> Result<Option<ConnectionServer>, String> {
     if kernel.landlock == 0 {
         return Err(nothing().to_owned());
     }
@@ -235,27 +236,20 @@ pub fn enforce(
     privileges::reduce();
     files::enforce(policy, kernel.landlock, isolation)?;
     match kernel.unfiltered {
-        None => system_calls::enforce(policy, kernel, isolation, watching),
+        None => {
+            let connections = system_calls::enforce(policy, kernel, isolation, watching)?;
+            let server = |connections: connections::Connections| -> ConnectionServer {
+                Box::new(move |sockets| connections.serve(sockets))
+            };
+            Ok(connections.map(server))
+        }
         Some(_) => Ok(None),
     }
 }
 
-/// Connections of a command to local sockets, which the supervisor makes for it.
-#[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub use connections::Connections;
-
-/// Connections of a command. There are none without the sandbox.
-#[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-#[derive(Debug)]
-pub enum Connections {}
-
-#[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-impl Connections {
-    /// Cannot be called.
-    pub fn serve(self, _sockets: &[PathBuf]) {
-        match self {}
-    }
-}
+/// Makes the connections of a command, from its start to its end. Local sockets must be below one of
+/// the directories.
+pub type ConnectionServer = Box<dyn FnOnce(&[PathBuf]) + Send>;
 
 /// Mounts an overlay in a new mount namespace of this process, which must have a single thread.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
@@ -300,7 +294,7 @@ pub fn enforce(
     _kernel: &Kernel,
     _isolation: Isolation,
     _watching: &[u32],
-) -> Result<Option<Connections>, String> {
+) -> Result<Option<ConnectionServer>, String> {
     Err(nothing().to_owned())
 }
 

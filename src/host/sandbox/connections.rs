@@ -34,7 +34,7 @@ const FAMILY_LENGTH: usize = 2;
 
 /// Connections that a command asks for, from its start to its end.
 #[derive(Debug)]
-pub struct Connections {
+pub(super) struct Connections {
     listener: Arc<OwnedFd>,
 }
 
@@ -66,7 +66,7 @@ impl Connections {
 
     /// Connects until the last process of the command has ended. Local sockets must be below one of
     /// the directories `sockets`.
-    pub fn serve(self, sockets: &[PathBuf]) {
+    pub(super) fn serve(self, sockets: &[PathBuf]) {
         let sockets: Vec<_> = sockets.iter().flat_map(fs::canonicalize).collect();
         let sockets: Arc<[PathBuf]> = sockets.into();
         while self.has_more() {
@@ -97,7 +97,11 @@ impl Connections {
     }
 }
 
-fn answer(listener: &OwnedFd, request: &system::Request, sockets: &[PathBuf]) -> Result<(), Errno> {
+fn answer(
+    listener: &OwnedFd,
+    request: &system::ConnectRequest,
+    sockets: &[PathBuf],
+) -> Result<(), Errno> {
     let [descriptor, address, length] = request.arguments;
     let task = fs::read_to_string(format!("/proc/{}/status", request.task));
     let process = task
@@ -176,7 +180,7 @@ mod system {
     use super::*;
 
     /// A `connect` that waits for an answer.
-    pub(super) struct Request {
+    pub(super) struct ConnectRequest {
         pub id: u64,
         /// Id of the thread.
         pub task: u32,
@@ -235,11 +239,11 @@ mod system {
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
 
-    pub(super) fn receive(listener: &OwnedFd) -> Result<Request, Errno> {
+    pub(super) fn receive(listener: &OwnedFd) -> Result<ConnectRequest, Errno> {
         let mut notification = Notification::default();
         control(listener, RECEIVE, &mut notification)?;
         let [descriptor, address, length, ..] = notification.arguments;
-        Ok(Request {
+        Ok(ConnectRequest {
             id: notification.id,
             task: notification.task,
             // The kernel reads the first and the third as 32 bits.

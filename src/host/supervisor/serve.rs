@@ -26,7 +26,7 @@ use super::Adoption;
 use super::{GRACE, WORD};
 use crate::host::file::{PRIVATE_FILE, reason};
 use crate::host::raw::RawText;
-use crate::host::sandbox::{Connections, Isolation};
+use crate::host::sandbox::{ConnectionServer, Isolation};
 use crate::host::supervisor::process_tree;
 use crate::host::supervisor::{CommandEnding, Order, SupervisorMessage};
 use crate::host::{descriptors, fault, process, sandbox};
@@ -338,12 +338,12 @@ fn lock_shared(path: &OsStr) -> Result<File, String> {
 fn spawn(order: &Order, isolation: Isolation) -> Result<Child, SupervisorMessage> {
     // Opened before the sandbox applies, because the policy might not allow it.
     let input = input(order).map_err(|error| SupervisorMessage::Broken(reason(&error)))?;
-    let (intercepted, to_serve) = channel::<(Connections, Vec<PathBuf>)>();
+    let (intercepted, to_serve) = channel::<(ConnectionServer, Vec<PathBuf>)>();
     // Not restricted, so it is started before the thread that restricts itself. It ends with the
     // supervisor.
     let served = move || {
-        if let Ok((connections, sockets)) = to_serve.recv() {
-            connections.serve(&sockets);
+        if let Ok((serve, sockets)) = to_serve.recv() {
+            serve(&sockets);
         }
     };
     std::thread::Builder::new()
@@ -353,11 +353,11 @@ fn spawn(order: &Order, isolation: Isolation) -> Result<Child, SupervisorMessage
 
     let confined = move || {
         if let Some(policy) = &order.policy {
-            let connections = sandbox::enforce(policy, &order.kernel, isolation, &watching())
+            let server = sandbox::enforce(policy, &order.kernel, isolation, &watching())
                 .map_err(SupervisorMessage::Broken)?;
-            if let Some(connections) = connections {
+            if let Some(server) = server {
                 // Fails if the supervisor has died, and the command with it.
-                let _ = intercepted.send((connections, policy.sockets.clone()));
+                let _ = intercepted.send((server, policy.sockets.clone()));
             }
         }
         let mut command = command(order, input.into()).map_err(SupervisorMessage::Broken)?;
