@@ -94,6 +94,8 @@ pub struct SessionWorktree {
     lower: Option<LowerDir>,
     /// Whether the worktree was just created, so it contains no ignored files.
     pub fresh: bool,
+    /// Paths at which the worktree has links to the user's directories.
+    pub linked: Vec<Vec<u8>>,
     /// Name of the session, also of its directory.
     session: String,
     root: WorktreeRoot,
@@ -159,6 +161,7 @@ pub fn session_worktree(
         path: path.clone(),
         files: path.clone(),
         lower: None,
+        linked: Vec::new(),
         root,
     };
 

@@ -26,8 +26,13 @@ use crate::workflow::project::Project;
 
 /// Describes in a few words how commands will be confined, for the approval prompt.
 pub fn confinement(project: &Project) -> String {
+    describe(bare_policy(project).as_ref())
+}
+
+/// The policy for commands without a worktree; `None` if they are not confined.
+fn bare_policy(project: &Project) -> Option<Policy> {
     let nowhere = Path::new("/nonexistent");
-    let policy = policy_of(
+    policy_of(
         project,
         RunPaths {
             worktree: nowhere,
@@ -36,8 +41,7 @@ pub fn confinement(project: &Project) -> String {
             caches: nowhere,
             covered: false,
         },
-    );
-    describe(policy.as_ref())
+    )
 }
 
 /// The policy for commands in a worktree; `None` if they are not confined. Fails if
@@ -67,6 +71,12 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
 
     if let Some(policy) = &mut policy {
         policy.read.extend(worktree.borrowed_paths());
+        // They are in the workspace, which is otherwise hidden.
+        let top = project.repository.workdir();
+        let linked = worktree.linked.iter();
+        policy
+            .read
+            .extend(linked.map(|path| top.join(OsStr::from_bytes(path))));
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
         policy.hidden.extend(worktrees);
         policy.hidden.extend(secrets_beside_programs(project)?);
@@ -130,15 +140,6 @@ fn policy_of(project: &Project, paths: RunPaths<'_>) -> Option<Policy> {
         Network::Off
     };
 
-    // The linked paths of the worktree lead to the workspace, which is otherwise hidden.
-    policy.read.extend(
-        project
-            .settings
-            .worktree
-            .link
-            .iter()
-            .map(|name| project.repository.workdir().join(name)),
-    );
     policy
         .write
         .extend(settings.writable.iter().map(|dir| expand(project, dir)));

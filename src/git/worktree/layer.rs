@@ -103,6 +103,7 @@ pub fn session_layer(
             store_at: Some(path.clone()),
             index: Arc::new(LayerIndex::of(user, lower)?),
         }),
+        linked: Vec::new(),
         record,
         root,
     };

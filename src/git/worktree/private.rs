@@ -47,7 +47,8 @@ const NEW: &str = "new";
 const MAX_COPIED: u64 = 16 << 20;
 
 /// Files of a git directory that change git's behavior, apart from its configuration.
-const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
+const RULES: [&str; 3] = [EXCLUDE, "info/attributes", "info/grafts"];
+const EXCLUDE: &str = "info/exclude";
 
 impl SessionWorktree {
     /// Creates the git directory for commands, with HEAD at a commit.
@@ -190,7 +191,13 @@ impl SessionWorktree {
         let edges = ("shallow", edges);
 
         for (name, path) in rules.into_iter().chain([sparse, edges]) {
-            if let Some(bytes) = copy_file(&path, MAX_COPIED) {
+            let mut bytes = copy_file(&path, MAX_COPIED);
+            if name == EXCLUDE && !self.linked.is_empty() {
+                bytes
+                    .get_or_insert_default()
+                    .extend(exclude_lines(&self.linked));
+            }
+            if let Some(bytes) = bytes {
                 put(name, &bytes)?;
             }
         }
@@ -201,6 +208,22 @@ impl SessionWorktree {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns ignore rules for paths. A rule for a directory does not match a link to one.
+fn exclude_lines(paths: &[Vec<u8>]) -> Vec<u8> {
+    let mut lines = b"\n".to_vec();
+    for path in paths.iter().filter(|path| !path.contains(&b'\n')) {
+        lines.push(b'/');
+        for &byte in path {
+            if b"*?[]\\ ".contains(&byte) {
+                lines.push(b'\\');
+            }
+            lines.push(byte);
+        }
+        lines.push(b'\n');
+    }
+    lines
 }
 
 fn copy_file(path: &Path, limit: u64) -> Option<Vec<u8>> {

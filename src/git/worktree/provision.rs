@@ -22,8 +22,35 @@ use crate::git::ignore::user_index;
 use crate::git::path_handle::{FileContents, IfMissing, OnDisk, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
-use crate::host::file::Root;
+use crate::host::file::{Root, read_regular_text};
 use crate::text::path::is_foreign_control_dir;
+
+/// Ignored directories with dependencies, which a copy links to unless a setting names them.
+///
+/// Build output, such as `target`, is not among them: a build in the copy has to write to it.
+const DEPENDENCIES: [&str; 7] = [
+    "node_modules",
+    ".venv",
+    "venv",
+    "vendor",
+    "bower_components",
+    "Pods",
+    "deps",
+];
+
+/// Ignored directories that their tools make again in no time, so no command misses them.
+const TRANSIENT: [&str; 6] = [
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".idea",
+    ".vscode",
+];
+
+/// Where a Python environment has the files that add directories to the module path.
+const SITE_PACKAGES: &str = "site-packages";
+const MAX_PATH_FILE: u64 = 64 << 10;
 
 /// File in the workspace that lists what to copy, in the syntax of `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
@@ -48,6 +75,11 @@ pub struct ProvisionedFiles {
     pub linked: Vec<Vec<u8>>,
     /// Paths that were not transferred because something else exists there.
     pub in_the_way: Vec<Vec<u8>>,
+    /// Ignored directories that the worktree lacks.
+    pub missing: Vec<Vec<u8>>,
+    /// Linked Python environments that use the workspace's own modules (`pip install -e`), which
+    /// commands cannot read.
+    pub editable: Vec<Vec<u8>>,
 }
 
 struct Walker<'a> {
@@ -67,6 +99,7 @@ struct Patterns {
     components: Vec<Vec<Vec<u8>>>,
 }
 
+#[derive(Clone)]
 struct WorkspaceName {
     path: Vec<u8>,
     is_dir: bool,
@@ -82,10 +115,6 @@ pub fn provision_files(
     limits: &SnapshotLimits,
 ) -> anyhow::Result<ProvisionedFiles> {
     let included = included(workspace)?;
-    if included.is_empty() && rules.copy.is_empty() && rules.link.is_empty() {
-        return Ok(ProvisionedFiles::default());
-    }
-
     let mut walker = Walker {
         from: workspace.workdir(),
         to: Top::open_own(&worktree.path)?,
@@ -123,6 +152,8 @@ impl Walker<'_> {
             ignored: false,
         }];
 
+        // Ignored directories that no pattern names as a whole.
+        let mut outermost = Vec::new();
         while let Some(dir) = dirs.pop() {
             for mut entry in self.inside(&dir)? {
                 let (path, mode) = (
@@ -146,12 +177,41 @@ impl Walker<'_> {
                     self.link_to(&entry.path)?;
                 } else if entry.ignored && self.copy.fits(&entry) {
                     self.copy(entry)?;
-                } else if entry.is_dir && self.leads_on(&entry) {
-                    dirs.push(entry);
+                } else if entry.is_dir {
+                    if entry.ignored && !dir.ignored {
+                        outermost.push(entry.clone());
+                    }
+                    if self.leads_on(&entry) {
+                        dirs.push(entry);
+                    }
                 }
             }
         }
 
+        for dir in outermost {
+            let is_below =
+                |path: &Vec<u8>| path.starts_with(&[&dir.path, b"/".as_slice()].concat());
+            let provisioned = &self.provisioned;
+            let mut paths = provisioned.copied.iter().chain(&provisioned.linked);
+            if !paths.any(is_below) {
+                self.link_or_miss(&dir)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Links to an ignored directory with dependencies. Notes others as missing.
+    fn link_or_miss(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
+        let is_one_of = |names: &[&str]| names.iter().any(|name| name.as_bytes() == dir.name());
+        if is_one_of(&DEPENDENCIES) {
+            if uses_workspace(&self.source(&dir.path), self.from) {
+                self.provisioned.editable.push(dir.path.clone());
+            }
+            return self.link_to(&dir.path);
+        }
+        if !is_one_of(&TRANSIENT) {
+            self.provisioned.missing.push(dir.path.clone());
+        }
         Ok(())
     }
 
@@ -283,6 +343,22 @@ impl Walker<'_> {
     fn source(&self, path: &[u8]) -> PathBuf {
         self.from.join(std::ffi::OsStr::from_bytes(path))
     }
+}
+
+/// Returns whether a Python environment has modules of the workspace itself.
+fn uses_workspace(environment: &Path, workspace: &Path) -> bool {
+    let versions = std::fs::read_dir(environment.join("lib"));
+    let versions = versions.into_iter().flatten().flatten();
+    let packages = versions.map(|version| version.path().join(SITE_PACKAGES));
+    let entries = packages.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten());
+    let mut path_files = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "pth"));
+    path_files.any(|path| {
+        let text = read_regular_text(&path, MAX_PATH_FILE).unwrap_or_default();
+        let mut lines = text.lines().map(Path::new);
+        lines.any(|line| line.starts_with(workspace))
+    })
 }
 
 impl WorkspaceName {

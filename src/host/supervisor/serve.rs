@@ -162,8 +162,8 @@ impl Supervised {
 
         let mut isolation = Isolation::default();
         if let Some(policy) = &mut order.policy {
-            isolation = sandbox::isolate(policy, &mut order.kernel)
-                .map_err(SupervisorMessage::Halfway)?;
+            isolation =
+                sandbox::isolate(policy, &mut order.kernel).map_err(SupervisorMessage::Halfway)?;
             self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Broken)?;
         }
 

@@ -26,6 +26,7 @@ use crate::host::supervisor::Launcher;
 use crate::host::threads::join_both;
 use crate::session::artifact::Artifacts;
 use crate::session::turn::Turn;
+use crate::text::path::lossy_paths;
 use crate::workflow::confine;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::hint::error_with_hint;
@@ -159,7 +160,13 @@ pub(super) fn prepare(
     }
 
     set_up(project, env, &mut worktree, user)?;
-    let provided = provide_files(project, &worktree)?;
+    let provided = provide_files(project, &mut worktree)?;
+    if !provided.missing.is_empty() || !provided.editable.is_empty() {
+        user.report(Event::Notice(Notice::CopyLacks {
+            missing: lossy_paths(&provided.missing),
+            editable: lossy_paths(&provided.editable),
+        }));
+    }
     worktree.make_git_dir(repository, env.before)?;
     Ok(PreparedWorktree {
         worktree,
@@ -290,10 +297,10 @@ fn run_setup(
 
 fn provide_files(
     project: &Project,
-    worktree: &SessionWorktree,
+    worktree: &mut SessionWorktree,
 ) -> anyhow::Result<ProvisionedFiles> {
     let settings = &project.settings.worktree;
-    provision::provision_files(
+    let provided = provision::provision_files(
         worktree,
         &project.repository,
         &ProvisionRules {
@@ -301,7 +308,9 @@ fn provide_files(
             link: settings.link.clone(),
         },
         &project.limits(),
-    )
+    )?;
+    worktree.linked.clone_from(&provided.linked);
+    Ok(provided)
 }
 
 const GIT_DIR: &str = ".git";

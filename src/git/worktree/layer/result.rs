@@ -31,7 +31,7 @@ const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
 const MAX_RULES: u64 = 100 << 20;
 /// Names of a layer that are read to find changed ignored files, so that a large build directory does
 /// not delay the turn.
-const MAX_IGNORED: usize = 20_000;
+const MAX_IGNORED: usize = 2_000;
 /// Private index of the snapshot. It is removed afterwards.
 const SNAPSHOT_INDEX: &str = "layer-seen";
 
