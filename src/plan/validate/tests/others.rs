@@ -52,7 +52,7 @@ fn p15_only_the_user_grants_a_command_the_network() {
         ..execute("curl example.org")
     };
     let plan = plan(vec![ActionKind::Execute(granted)]);
-    let message = "10 EXECUTE curl example.org: only the user grants a command the network, in the review (leave `Network` out, and say in the description why it is needed)\naction 1 is wrong";
+    let message = "10 EXECUTE curl example.org: only the user grants a command the network, in the review (leave `Network` out, and say in the description why it is needed)";
     assert_eq!(report(&plan, &snapshot()), message);
     // The review adds it to the user's version of the plan.
     let changed = validate_changed(&plan, &snapshot()).unwrap();
