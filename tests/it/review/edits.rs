@@ -445,7 +445,7 @@ fn a_command_that_was_granted_the_network_reaches_it_once_and_the_record_says_so
     let mut screen = tree(&repo, &[]);
     screen.press("i");
     screen.wait_for("*modified");
-    screen.press("s");
+    screen.press("a");
     assert_eq!(screen.end(), 1, "{}", screen.shown());
     assert_eq!(of_turn(&repo, "output/01.txt"), "reached\n");
     assert!(!of_turn(&repo, "output/02.txt").contains("reached\n"));
