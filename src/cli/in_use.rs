@@ -2,7 +2,9 @@
 
 use crate::config::layer::takes_trust;
 use crate::config::unknown;
-use crate::workflow::confine::backend::{CommandFiles, command_files};
+use crate::host::shell::Shell;
+use crate::text::sanitize::sanitize_line;
+use crate::workflow::confine::backend::{CommandFiles, command_files, try_isolation};
 use crate::workflow::project::Project;
 
 pub(super) fn describe_in_use(project: &Project) -> String {
@@ -30,9 +32,28 @@ pub(super) fn describe_in_use(project: &Project) -> String {
         CommandFiles::Overlay => "over your files, in an overlay".to_owned(),
         CommandFiles::Checkout(why) => format!("in a copy of your files ({why})"),
     };
+    let shells = Shell::describe(project.settings.execute.shell.as_deref());
+    let given = describe_isolation(project);
     format!(
-        "Project {dir}, {session}, model {model}. Commands run {commands}. Settings: git config, {config}{own}."
+        "Project {dir}, {session}, model {model}. Commands run {commands}, with {given}, in {shells}. Settings: git config, {config}{own}."
     )
+}
+
+/// Describes what a command really got, from starting one.
+fn describe_isolation(project: &Project) -> String {
+    match try_isolation(project) {
+        Ok(None) => "your network, not sandboxed".to_owned(),
+        Ok(Some(given)) => {
+            let network = match (project.settings.execute.network, given.network) {
+                (true, _) => "your network",
+                (false, true) => "their own loopback",
+                (false, false) => "no network",
+            };
+            let terminals = if given.terminals { "" } else { "no " };
+            format!("{network} and {terminals}pseudo-terminals")
+        }
+        Err(why) => format!("nothing ({})", sanitize_line(&why)),
+    }
 }
 
 /// Lists settings of the repository that are ignored until it is trusted.

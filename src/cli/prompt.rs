@@ -15,7 +15,7 @@ use super::execute::{json, show};
 use super::global::Global;
 use super::request::{add_files, is_file};
 use super::source;
-use crate::host::shell::Capture;
+use crate::host::shell::{Capture, Shell};
 use crate::host::{foreground, interrupt, process};
 use crate::session::artifact;
 use crate::session::input::ListScope;
@@ -318,9 +318,8 @@ fn run_shell(app: &App, project: &Project, text: &str) -> anyhow::Result<ShellEn
         return Ok(ShellEnd::default());
     }
 
-    let shell = &project.settings.execute.shell;
-    let argv = shlex::split(shell).filter(|argv| !argv.is_empty());
-    let argv = argv.unwrap_or_else(|| vec!["sh".to_owned()]);
+    let setting = project.settings.execute.shell.as_deref();
+    let argv = Shell::new(setting, "").words();
     let mut command = process::command(&argv[0]);
     command.args(&argv[1..]).arg("-c").arg(text);
     command.current_dir(app.dir()?);

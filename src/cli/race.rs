@@ -275,6 +275,7 @@ fn row(lane: &FinishedLane) -> [String; 8] {
     let check = plan.and_then(|plan| plan.check.as_ref());
     let check = check.map(|check| match check.exit_code {
         Some(0) => "passed".to_owned(),
+        Some(code) if check.has_not_run() => format!("cannot test ({code})"),
         Some(code) => format!("exit {code}"),
         None => "not run".to_owned(),
     });

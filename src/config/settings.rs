@@ -165,8 +165,8 @@ pub struct ExecuteSettings {
     /// Limit for a command, in seconds.
     #[serde(deserialize_with = "seconds")]
     pub timeout: u64,
-    /// The program that runs the script.
-    pub shell: String,
+    /// The program that runs all scripts. `None` chooses a shell by the language of the block.
+    pub shell: Option<String>,
     /// Lines of output to include in the report. An artifact contains all of it.
     pub output_limit: usize,
     /// Sandboxing of commands.
@@ -402,7 +402,7 @@ impl Default for ExecuteSettings {
     fn default() -> ExecuteSettings {
         ExecuteSettings {
             timeout: 600,
-            shell: "sh".to_owned(),
+            shell: None,
             output_limit: 200,
             sandbox: Sandbox::On,
             network: false,

@@ -247,11 +247,17 @@ fn without_crud(text: &[u8]) -> BString {
         .into()
 }
 
-/// Returns the line for an object directory: quoted as in C, so that it is one line whatever is in the
-/// path.
+/// Returns the line for an object directory with an absolute path. A path with control characters is
+/// quoted as in C, so that it is one line. Others are not: GitPython, libgit2 and dulwich cannot read
+/// the quoted form.
 pub(in crate::git) fn alternates_line(path: &Path) -> Vec<u8> {
+    let path = path.as_os_str().as_bytes();
+    if path.starts_with(b"/") && !path.iter().any(u8::is_ascii_control) {
+        return [path, b"\n"].concat();
+    }
+
     let mut text = vec![b'"'];
-    for &byte in path.as_os_str().as_bytes() {
+    for &byte in path {
         match byte {
             b'"' | b'\\' => text.extend([b'\\', byte]),
             0..0x20 | 0x7f => text.extend(format!("\\{byte:03o}").bytes()),
@@ -391,9 +397,10 @@ mod alternates_tests {
     }
 
     #[test]
-    fn a_path_is_one_line_whatever_is_in_it() {
-        check("/a b/objects", "\"/a b/objects\"");
+    fn a_path_is_one_line_and_quoted_only_if_it_must_be() {
+        check("/a b/objects", "/a b/objects");
+        check("/#\"\\/objects", "/#\"\\/objects");
         check("/#\"\\/\n", "\"/#\\\"\\\\/\\012\"");
-        check("/ä", "\"/ä\"");
+        check("/ä", "/ä");
     }
 }

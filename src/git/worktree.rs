@@ -94,6 +94,8 @@ pub struct SessionWorktree {
     lower: Option<LowerDir>,
     /// Whether the worktree was just created, so it contains no ignored files.
     pub fresh: bool,
+    /// Paths at which the worktree has links to the user's directories.
+    pub linked: Vec<Vec<u8>>,
     /// Name of the session, also of its directory.
     session: String,
     root: WorktreeRoot,
@@ -102,6 +104,9 @@ pub struct SessionWorktree {
 
 struct LowerDir {
     files: PathBuf,
+    /// Where commands find the object store, if the overlay is mounted over the checkout itself and
+    /// covers the user's git directory. An empty directory outside of it.
+    store_at: Option<PathBuf>,
     /// The index with which commands start.
     index: Arc<LayerIndex>,
 }
@@ -156,6 +161,7 @@ pub fn session_worktree(
         path: path.clone(),
         files: path.clone(),
         lower: None,
+        linked: Vec::new(),
         root,
     };
 
@@ -366,6 +372,11 @@ impl SessionWorktree {
     /// Restores the files that a set-up command changed.
     pub fn repair(&self, user: &Repository, target: WorktreeTarget<'_>) -> anyhow::Result<()> {
         to_commit::switch(self, user, target)
+    }
+
+    /// Returns the directory on whose disk the changes of commands are.
+    pub fn written_dir(&self) -> &Path {
+        &self.files
     }
 
     /// Returns whether the worktree is an overlay layer.

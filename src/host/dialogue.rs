@@ -352,7 +352,7 @@ impl Dialogue {
 impl DialogueState {
     fn note(&mut self, message: SupervisorMessage) {
         match message {
-            SupervisorMessage::Started => self.is_started = true,
+            SupervisorMessage::Started(_) => self.is_started = true,
             SupervisorMessage::Refused(why) | SupervisorMessage::Broken(why) => {
                 self.refused = Some(why);
                 self.survivors = Some(Vec::new());

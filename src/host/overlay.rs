@@ -33,6 +33,8 @@ const MAX_ANSWER: u64 = 64 << 10;
 struct OverlayOrder {
     /// `lower`, `upper`, `work` and `at` of [`OverlayDirs`].
     folders: [RawText; 4],
+    /// `shared` of [`OverlayDirs`].
+    shared: Vec<(RawText, RawText)>,
     /// Name of an opaque directory in the upper layer. The holder checks that it hides the one
     /// below.
     opaque: RawText,
@@ -85,6 +87,11 @@ impl OverlayHolder {
         let raw = |path: &Path| RawText::from(path.to_owned().into_os_string());
         self.ask(&OverlayOrder {
             folders: [&dirs.lower, &dirs.upper, &dirs.work, &dirs.at].map(|path| raw(path)),
+            shared: dirs
+                .shared
+                .iter()
+                .map(|(from, to)| (raw(from), raw(to)))
+                .collect(),
             opaque: OsString::from(opaque).into(),
         })?;
         let overlay = Overlay {
@@ -184,6 +191,7 @@ pub fn probe(dir: &Path) -> Result<(), String> {
             upper: subdir("upper"),
             work: subdir("work"),
             at: subdir("at"),
+            shared: Vec::new(),
         };
         for path in ["lower/hidden/file", "upper/hidden", "work", "at"] {
             make_dirs(&subdir(path))?;
@@ -245,12 +253,16 @@ fn serve() -> io::Result<()> {
     BufReader::new(channel.try_clone()?).read_line(&mut line)?;
     let order: OverlayOrder = serde_json::from_str(&line)?;
     let [lower, upper, work, at] = order.folders.map(|dir| PathBuf::from(dir.as_os_str()));
+    let path = |text: &RawText| PathBuf::from(text.as_os_str());
+    let shared = order.shared.iter();
+    let shared = shared.map(|(from, to)| (path(from), path(to))).collect();
 
     let dirs = OverlayDirs {
         lower,
         upper,
         work,
         at,
+        shared,
     };
     let mounted = sandbox::mount_overlay(&dirs)
         .and_then(|()| check(&dirs, Path::new(order.opaque.as_os_str())));

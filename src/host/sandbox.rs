@@ -6,6 +6,8 @@
 //! kernel cannot enforce. See docs/decisions/0024-sandbox.md for what works inside.
 
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
+mod connections;
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod files;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod namespaces;
@@ -42,6 +44,9 @@ pub struct Policy {
     /// kernel offers no namespaces.
     #[serde(with = "raw::paths")]
     pub private: Vec<PathBuf>,
+    /// Trees with local sockets to which a command without network access can connect.
+    #[serde(with = "raw::paths")]
+    pub sockets: Vec<PathBuf>,
     /// Network access.
     pub network: Network,
 }
@@ -49,7 +54,8 @@ pub struct Policy {
 /// Network access of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
-    /// No sockets except pairs between its own processes.
+    /// Only loopback, in a network of its own. If the kernel offers no namespaces: no sockets except
+    /// pairs between its own processes.
     #[default]
     Off,
     /// Unrestricted.
@@ -67,6 +73,8 @@ pub struct OverlayDirs {
     pub work: PathBuf,
     /// Mount point of the merged view.
     pub at: PathBuf,
+    /// Directories that the merged view covers, with where to mount them as well.
+    pub shared: Vec<(PathBuf, PathBuf)>,
 }
 
 /// How much of a policy this machine can enforce.
@@ -141,13 +149,25 @@ pub fn clean_up(policy: &Policy) {
     let _ = policy;
 }
 
-/// Enters namespaces in which only the policy's writable paths can be changed, and its private
-/// directories are empty. If the kernel does not allow it, hides those directories, and notes in
-/// `kernel` that there are no namespaces. The process must have a single thread.
+/// What a run has for itself. All `false` if the kernel offers no namespaces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Isolation {
+    /// Private mounts, for shared memory.
+    pub mounts: bool,
+    /// A network with nothing but loopback. `false` if the policy opens the network.
+    pub network: bool,
+    /// Pseudo-terminals that no other program sees.
+    pub terminals: bool,
+}
+
+/// Enters namespaces in which only the policy's writable paths can be changed, its private
+/// directories are empty, and there are a network and terminals of their own. If the kernel does not
+/// allow it, hides those directories, and notes in `kernel` that there are no namespaces. The process
+/// must have a single thread.
 ///
 /// After an error the process is in an undefined state and must exit.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub fn hide(policy: &mut Policy, kernel: &mut Kernel) -> Result<(), String> {
+pub fn isolate(policy: &mut Policy, kernel: &mut Kernel) -> Result<Isolation, String> {
     let (needed, private): (Vec<_>, Vec<_>) = std::mem::take(&mut policy.private)
         .into_iter()
         .partition(|dir| holds_what_is_opened(policy, dir));
@@ -155,14 +175,18 @@ pub fn hide(policy: &mut Policy, kernel: &mut Kernel) -> Result<(), String> {
     // instead.
     policy.hidden.extend(needed);
     let writable = [&policy.write[..], &policy.add].concat();
-    kernel.namespaces = kernel.namespaces && namespaces::hide(&private, &writable)?;
-    if kernel.namespaces {
+    let isolation = match kernel.namespaces {
+        true => namespaces::isolate(&private, &writable, policy.network)?,
+        false => Isolation::default(),
+    };
+    kernel.namespaces = isolation.mounts;
+    if isolation.mounts {
         policy.write.extend(private);
     } else {
         policy.hidden.extend(private);
     }
 
-    Ok(())
+    Ok(isolation)
 }
 
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
@@ -195,21 +219,37 @@ pub fn scope(kernel: &Kernel) -> Result<bool, String> {
 }
 
 /// Restricts this thread and the programs that it executes to a policy. They cannot signal the
-/// processes in `watching`.
+/// processes in `watching`. The caller must run the returned server in another
+/// thread.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub fn enforce(policy: &Policy, kernel: &Kernel, watching: &[u32]) -> Result<(), String> {
+pub fn enforce(
+    policy: &Policy,
+    kernel: &Kernel,
+    isolation: Isolation,
+    watching: &[u32],
+) -> Result<Option<ConnectionServer>, String> {
     if kernel.landlock == 0 {
         return Err(nothing().to_owned());
     }
 
     // With `CAP_PERFMON` alone, root could read the environment of other processes past Landlock.
     privileges::reduce();
-    files::enforce(policy, kernel.landlock)?;
+    files::enforce(policy, kernel.landlock, isolation)?;
     match kernel.unfiltered {
-        None => system_calls::enforce(policy, kernel, watching),
-        Some(_) => Ok(()),
+        None => {
+            let connections = system_calls::enforce(policy, kernel, isolation, watching)?;
+            let server = |connections: connections::Connections| -> ConnectionServer {
+                Box::new(move |sockets| connections.serve(sockets))
+            };
+            Ok(connections.map(server))
+        }
+        Some(_) => Ok(None),
     }
 }
+
+/// Makes the connections of a command, from its start to its end. Local sockets must be below one of
+/// the directories.
+pub type ConnectionServer = Box<dyn FnOnce(&[PathBuf]) + Send>;
 
 /// Mounts an overlay in a new mount namespace of this process, which must have a single thread.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
@@ -235,10 +275,10 @@ pub fn enter_namespaces(_process: u32) -> Result<(), String> {
     Err("this system has no overlays, or this build has no sandbox".to_owned())
 }
 
-/// Does nothing: there are no namespaces to mount in.
+/// Does nothing: there are no namespaces.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-pub fn hide(_policy: &mut Policy, _kernel: &mut Kernel) -> Result<(), String> {
-    Ok(())
+pub fn isolate(_policy: &mut Policy, _kernel: &mut Kernel) -> Result<Isolation, String> {
+    Ok(Isolation::default())
 }
 
 /// Returns `false`: signals cannot be restricted.
@@ -249,7 +289,12 @@ pub fn scope(_kernel: &Kernel) -> Result<bool, String> {
 
 /// Fails: not available on this system or in this build.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-pub fn enforce(_policy: &Policy, _kernel: &Kernel, _watching: &[u32]) -> Result<(), String> {
+pub fn enforce(
+    _policy: &Policy,
+    _kernel: &Kernel,
+    _isolation: Isolation,
+    _watching: &[u32],
+) -> Result<Option<ConnectionServer>, String> {
     Err(nothing().to_owned())
 }
 
@@ -266,7 +311,7 @@ pub struct Kernel {
     pub landlock: u8,
     /// Reason why system calls cannot be filtered. `None` if they can.
     pub unfiltered: Option<String>,
-    /// Whether to try private namespaces of mounts and of System V IPC; after [`hide`], whether there
+    /// Whether to try private namespaces of mounts and of System V IPC; after [`isolate`], whether there
     /// are.
     pub namespaces: bool,
 }

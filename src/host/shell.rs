@@ -1,10 +1,11 @@
 //! Runs a script (EXECUTE) and waits until none of its processes is left.
 //!
-//! The script is a file passed to `sh`, in its own session and without input. Output and error
+//! The script is a file passed to a shell or to the program of its `#!` line, in its own session and without input. Output and error
 //! output share one pipe, so they stay in order. A timeout or interrupt sends TERM, then KILL after
 //! [`GRACE`]. A supervisor ([`super::supervisor`]) kills all processes of the script, even if this
 //! process dies. So they can neither delay the turn nor write into the next one.
 
+mod interpreter;
 mod leftovers;
 
 use std::collections::VecDeque;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+pub use interpreter::{Interpreter, Shell, explain_syntax, requested_interpreter};
 pub use leftovers::end_orphans;
 pub(super) use leftovers::{RunMarker, VARIABLE};
 
@@ -31,7 +33,7 @@ use super::supervisor::{
 use super::{interrupt, overlay, sandbox};
 use crate::host::file::temporary_dir;
 use crate::host::inherited::give_listed;
-use crate::host::process;
+use crate::host::sandbox::Isolation;
 use crate::text::path_alias::{PathAliasStream, PathAliases};
 
 /// How long the supervisor has to kill all processes.
@@ -60,8 +62,8 @@ pub struct Script {
     pub cwd: PathBuf,
     /// Additional variables. They override inherited ones.
     pub env: Vec<(String, String)>,
-    /// The shell and its options. The script file is appended.
-    pub shell: Vec<String>,
+    /// The shell of a script without a `#!` line.
+    pub shell: Shell,
     /// Time limit.
     pub timeout: Option<Duration>,
     /// Bytes of output to keep, half from the beginning and half from the end.
@@ -83,6 +85,8 @@ pub struct FinishedScript {
     pub output: CapturedOutput,
     /// Processes that could not be killed. The files can still change while they run.
     pub survivors: Vec<String>,
+    /// What the script had for itself.
+    pub isolation: Isolation,
 }
 
 /// How a script ended.
@@ -106,6 +110,7 @@ impl FinishedScript {
             end: ScriptEnd::NotStarted(why),
             output: CapturedOutput::default(),
             survivors: Vec::new(),
+            isolation: Isolation::default(),
         }
     }
 }
@@ -130,7 +135,7 @@ impl Script {
             text: text.into(),
             cwd: cwd.into(),
             env: Vec::new(),
-            shell: vec![DEFAULT_SHELL.to_owned()],
+            shell: Shell::default(),
             timeout: None,
             capture: 1 << 20,
             keep_env: Vec::new(),
@@ -152,7 +157,7 @@ pub fn run_until(
     stop: &AtomicBool,
     output: &mut dyn FnMut(&[u8]),
 ) -> io::Result<FinishedScript> {
-    let argv = match script_command(&script.text, &script.shell) {
+    let argv = match script.shell.command_for(&script.text) {
         Ok(argv) => argv,
         Err(why) => return Ok(FinishedScript::not_started(why)),
     };
@@ -182,25 +187,22 @@ pub fn run_until(
     let mut sink = |bytes: &[u8]| keep(&aliased.push(bytes));
 
     let had_private_mounts = supervisor::gives_private_mounts();
-    let (end, left) = running.watch(script.timeout, stop, &mut sink)?;
+    let watched = running.watch(script.timeout, stop, &mut sink)?;
     keep(&aliased.finish());
     // Some systems let a process create namespaces and then forbid the mounts. Retry without.
-    if matches!(end, ScriptEnd::NotStarted(_))
+    if matches!(watched.end, ScriptEnd::NotStarted(_))
         && had_private_mounts
         && !supervisor::gives_private_mounts()
     {
         return run_until(script, stop, output);
     }
 
-    let output = capture.finish();
-
     let launcher = script.launcher.as_ref();
     let policy = launcher.and_then(|launcher| launcher.policy.as_ref());
     policy.into_iter().for_each(sandbox::clean_up);
     Ok(FinishedScript {
-        end,
-        output,
-        survivors: left,
+        output: capture.finish(),
+        ..watched
     })
 }
 
@@ -268,6 +270,7 @@ impl Running {
         argv.push(scratch.script().into());
         if let Some(policy) = &mut launcher.policy {
             policy.write.push(scratch.temporary());
+            policy.sockets.push(scratch.temporary());
             policy.read.push(scratch.script());
         }
 
@@ -304,14 +307,14 @@ impl Running {
         Ok(Running { supervisor, events })
     }
 
-    /// Waits until no process of the script is left. Returns those that could not be killed. Fails
-    /// if the machine could not start the script.
+    /// Waits until no process of the script is left. The result has no output, which goes to `sink`.
+    /// Fails if the machine could not start the script.
     fn watch(
         mut self,
         timeout: Option<Duration>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(&[u8]),
-    ) -> io::Result<(ScriptEnd, Vec<String>)> {
+    ) -> io::Result<FinishedScript> {
         let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
         let mut progress = ScriptProgress::default();
         let forced = loop {
@@ -349,7 +352,12 @@ impl Running {
 
         // If the supervisor reported no end, it was killed, and its command with it.
         let killed = ScriptEnd::Signaled(Signal::KILL.as_raw());
-        Ok((forced.or(progress.end).unwrap_or(killed), survivors))
+        Ok(FinishedScript {
+            end: forced.or(progress.end).unwrap_or(killed),
+            output: CapturedOutput::default(),
+            survivors,
+            isolation: progress.isolation,
+        })
     }
 
     /// Handles events until `is_enough`, or for `limit`.
@@ -396,12 +404,13 @@ struct ScriptProgress {
     lost: bool,
     /// The output pipe is closed.
     is_eof: bool,
+    isolation: Isolation,
 }
 
 impl ScriptProgress {
     fn note(&mut self, message: SupervisorMessage) {
         match message {
-            SupervisorMessage::Started => {}
+            SupervisorMessage::Started(isolation) => self.isolation = isolation,
             SupervisorMessage::Halfway(why) => {
                 supervisor::disable_private_mounts();
                 self.note(SupervisorMessage::Refused(why));
@@ -517,63 +526,6 @@ impl Capture {
     }
 }
 
-/// The shell without a setting.
-const DEFAULT_SHELL: &str = "sh";
-
-/// The program that a script asks for in its `#!` line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interpreter {
-    /// Its path, or its name.
-    pub program: String,
-    /// What follows, one argument as for the kernel.
-    pub argument: Option<String>,
-}
-
-/// Returns the program that a script asks for; an empty one if its `#!` line names none.
-pub fn requested_interpreter(text: &str) -> Option<Interpreter> {
-    let first = text.lines().find(|line| !line.trim().is_empty())?;
-    let asked = first.trim().strip_prefix("#!")?.trim();
-    let (program, argument) = asked.split_once([' ', '\t']).unwrap_or((asked, ""));
-    let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-    Some(Interpreter {
-        program: program.to_owned(),
-        argument: argument.map(ToOwned::to_owned),
-    })
-}
-
-/// Returns the program that runs a script, and its options: what the script asks for in its `#!` line,
-/// otherwise the shell. Fails with the reason why there is none.
-fn script_command(text: &str, shell: &[String]) -> Result<Vec<OsString>, String> {
-    let shell_line = shell.join(" ");
-    let missing = |name: &str| format!("cannot start `{name}`: no such file or directory");
-    let (name, options) = shell.split_first().ok_or_else(|| missing(&shell_line))?;
-    let name_of = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
-    let asked = requested_interpreter(text);
-    // A shell that the user chose can be a container: only its own scripts run in it.
-    let is_own = shell != [DEFAULT_SHELL];
-    let asked = match asked {
-        Some(asked) if is_own && name_of(&asked.program) == name_of(name) => None,
-        Some(asked) if is_own => {
-            return Err(format!(
-                "the script asks for `{}`, and `execute.shell` is `{shell_line}`",
-                asked.program
-            ));
-        }
-        asked => asked,
-    };
-    let (program, displayed, options) = match asked {
-        Some(asked) => {
-            let options = asked.argument.into_iter().collect();
-            (asked.program.clone(), asked.program, options)
-        }
-        None => (name.clone(), shell_line, options.to_vec()),
-    };
-
-    let path = process::find(&program).ok_or_else(|| missing(&displayed))?;
-    let options = options.into_iter().map(OsString::from);
-    Ok(std::iter::once(path.into()).chain(options).collect())
-}
-
 // The environment of commands and agents: the listed variables of the user's, and which of them a
 // plan can set.
 
@@ -661,32 +613,6 @@ mod tests {
             lost: 7,
         };
         assert_eq!(captured.joined(), b"a\n[7 bytes are left out here]\nb");
-    }
-}
-
-#[cfg(test)]
-mod interpreter_tests {
-    use super::*;
-
-    #[test]
-    fn p15_the_first_line_that_is_not_blank_names_the_program() {
-        for (text, expected) in [
-            ("#!/bin/bash\nls\n", Some(("/bin/bash", None))),
-            (
-                "\n  #! /usr/bin/env -S awk -f\r\n",
-                Some(("/usr/bin/env", Some("-S awk -f"))),
-            ),
-            ("#!python3", Some(("python3", None))),
-            ("#!\n", Some(("", None))),
-            ("ls\n#!/bin/sh\n", None),
-            ("# !/bin/sh\n", None),
-            ("", None),
-        ] {
-            let parsed = requested_interpreter(text).map(|asked| (asked.program, asked.argument));
-            let expected = expected
-                .map(|(program, argument)| (program.to_owned(), argument.map(str::to_owned)));
-            assert_eq!(parsed, expected, "{text:?}");
-        }
     }
 }
 

@@ -28,7 +28,7 @@ use process_tree::Adoption;
 pub(super) use process_tree::{register_supervisor, unregister_supervisor};
 pub use serve::serve_if_asked;
 
-use super::sandbox::{Availability, Kernel, Policy, availability};
+use super::sandbox::{Availability, Isolation, Kernel, Policy, availability};
 use super::{env, process};
 use crate::host::raw::RawText;
 
@@ -266,8 +266,8 @@ pub(super) struct Order {
 /// A message from the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SupervisorMessage {
-    /// The command was started.
-    Started,
+    /// The command was started, with this for itself.
+    Started(Isolation),
     /// The command was not started because of the command itself, with the reason.
     Refused(String),
     /// The command was not started because the machine failed, with the reason.

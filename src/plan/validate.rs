@@ -75,6 +75,10 @@ pub trait Facts {
     fn untrusted_agents(&self) -> BTreeSet<String>;
     /// Returns the reason why RESEARCH cannot search; `None` if it can.
     fn search_obstacle(&self) -> Option<String>;
+    /// Returns the program of a script's `#!` line, if it does not exist.
+    fn missing_interpreter(&self, _script: &str) -> Option<String> {
+        None
+    }
     /// Returns whether an artifact of a turn exists.
     fn has_artifact(&self, resource: &Resource) -> bool;
     /// Returns the file or link at the path with its mode; `None` for anything else.
@@ -160,7 +164,8 @@ impl Simulation {
 /// Simulates a parsed plan. Mistakes that the parser reports are not checked again. Fails only if
 /// the snapshot is unreadable; a wrong plan is in the result.
 pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    let simulation = simulate(plan, facts)?;
+    let mut simulation = simulate(plan, facts)?;
+    refuse_grants(plan, &mut simulation);
     Ok(Simulation {
         diagnostics: in_order(simulation.diagnostics),
         ..simulation
@@ -175,6 +180,23 @@ pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simula
         diagnostics: in_order(simulation.diagnostics),
         ..simulation
     })
+}
+
+/// Reports commands that have the network in a plan that was not reviewed: only the user grants it.
+fn refuse_grants(plan: &Plan, simulation: &mut Simulation) {
+    for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
+        if action.kind.command().is_some_and(|execute| execute.network) {
+            step.wrong = true;
+            simulation.diagnostics.push(Diagnostic {
+                line: action.line,
+                action: label(action),
+                message: "only the user grants a command the network, in the review".to_owned(),
+                hint: Some(
+                    "leave `Network` out, and say in the description why it is needed".to_owned(),
+                ),
+            });
+        }
+    }
 }
 
 fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {

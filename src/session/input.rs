@@ -92,8 +92,10 @@ pub struct Material {
     pub cwd: String,
     /// The operating system.
     pub os: String,
-    /// The shell that runs EXECUTE actions.
+    /// The shells that run EXECUTE actions.
     pub shell: String,
+    /// What the sandbox lets commands do.
+    pub sandbox: String,
     /// The file tree, rendered by [`structure`].
     pub structure: String,
     /// Content of `.teddy/memos.yaml`, if it exists.
@@ -115,6 +117,7 @@ pub fn render(material: &Material) -> String {
         ("CWD", &material.cwd),
         ("OS", &material.os),
         ("Shell", &material.shell),
+        ("Commands", &material.sandbox),
     ] {
         write_line(
             &mut text,
@@ -514,6 +517,7 @@ mod tests {
             cwd: "/p".to_owned(),
             os: "Linux".to_owned(),
             shell: "sh".to_owned(),
+            sandbox: "not sandboxed".to_owned(),
             structure: structure(&["a.md"]),
             memos: None,
             resources: vec![
@@ -533,7 +537,7 @@ mod tests {
             status: "On branch main\n".to_owned(),
             ..Material::default()
         };
-        let expected = "# Agent Invocation Payload\n\n## 1. System Information\n- **CWD:** /p\n- **OS:** Linux\n- **Shell:** sh\n\n\
+        let expected = "# Agent Invocation Payload\n\n## 1. System Information\n- **CWD:** /p\n- **OS:** Linux\n- **Shell:** sh\n- **Commands:** not sandboxed\n\n\
             ## 2. Project Structure\n````\na.md\n````\n\n\
             ## 4. Context Summary\n\n### Turn\n- [a.md](/a.md) (5 tokens)\n\n### Global\n- [gone.md](/gone.md) (missing)\n\n**Total:** 5 tokens in 2 resources\n\n\
             ## 5. Resource Contents\n\n---\n**Resource:** `[a.md](/a.md)`\n**Tokens:** 5\n`````markdown\nx\n````\ny\n````\n`````\n\

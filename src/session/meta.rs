@@ -64,6 +64,7 @@ impl Meta {
             pipeline: None,
             spent: None,
             approved_by: None,
+            network: Vec::new(),
             interruption: None,
             failure: None,
             repair: None,
@@ -201,6 +202,10 @@ pub struct Meta {
     /// For a plan that ran: who approved it. Missing in turns of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<Approver>,
+    /// For a plan that ran: numbers of the actions to which the user granted the network in the
+    /// review.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<usize>,
     /// For an interrupted run: what interrupted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruption: Option<String>,

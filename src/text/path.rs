@@ -42,6 +42,9 @@ pub enum PathError {
     /// It is inside a git directory.
     #[error("`{0}` is git's own")]
     GitInternal(String),
+    /// It is inside the control directory of another version control system.
+    #[error("`{0}` is where another version control system keeps its own")]
+    ForeignControl(String),
     /// It leads through a name that git requires to be a file.
     #[error("`{0}` must be a file for git, so nothing can be in it")]
     GitFile(String),
@@ -154,12 +157,26 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
         return Err(hidden.unwrap_or_else(|| PathError::GitInternal(component.to_owned())));
     }
 
+    if is_foreign_control_dir(folded.as_bytes()) {
+        return Err(hidden.unwrap_or_else(|| PathError::ForeignControl(component.to_owned())));
+    }
+
     // `.teddy` is reserved only at the root.
     if first && (folded == ".teddy" || is_short(&folded, "teddy")) {
         return Err(hidden.unwrap_or_else(|| PathError::TeddyInternal(component.to_owned())));
     }
 
     Ok(())
+}
+
+/// Control directories of Jujutsu, Mercurial and Sapling, which can share a directory with git.
+pub const FOREIGN_CONTROL_DIRS: [&str; 3] = [".jj", ".hg", ".sl"];
+
+/// Returns whether a name is that of the control directory of another version control system.
+pub fn is_foreign_control_dir(name: &[u8]) -> bool {
+    FOREIGN_CONTROL_DIRS
+        .iter()
+        .any(|other| other.as_bytes() == name)
 }
 
 fn is_git(folded: &str) -> bool {

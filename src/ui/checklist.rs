@@ -105,6 +105,8 @@ pub enum ChecklistCommand {
     Undo(usize),
     /// Show the preview of the row on a full screen.
     Preview,
+    /// Grant the command of this item the network, or take it back.
+    Network(usize),
     /// Show the keys.
     Help,
     /// Suspend the program.
@@ -200,6 +202,7 @@ impl Checklist {
             Key::Char('p' | 'e') => self.edit(),
             Key::Char('f') => self.current_item().map(ChecklistCommand::EditPath),
             Key::Char('u') => self.undo(),
+            Key::Char('i') => self.current().map(ChecklistCommand::Network),
             Key::Char('v') => Some(ChecklistCommand::Preview),
             Key::Char('?') => Some(ChecklistCommand::Help),
             Key::Ctrl('z') => Some(ChecklistCommand::Suspend),

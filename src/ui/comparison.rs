@@ -31,6 +31,7 @@ pub fn table(sides: &[Side]) -> String {
     rows.push(("time", column(sides, time)));
     if sides.iter().any(|side| side.run.is_some()) {
         let code = |side: &Side| match &side.run {
+            Some(run) if run.has_not_run() => format!("cannot test (exit {})", run.exit_code),
             Some(run) => format!("exit {} in {:.1} s", run.exit_code, run.seconds),
             None => UNKNOWN.to_owned(),
         };

@@ -8,10 +8,11 @@ use super::checklist::{Checklist, Item, ItemPart};
 use super::style::{StyledLine, Tone};
 use super::summary;
 use crate::plan::action::edit::Pair;
+use crate::plan::action::execute::NETWORK;
 use crate::plan::action::{Action, ActionKind};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::validate::Step;
-use crate::plan::{Plan, memo};
+use crate::plan::{Field, Plan, memo};
 use crate::text::resource::Resource;
 use crate::workflow::user::{Approved, ResourceContent, ReviewRequest};
 
@@ -82,6 +83,26 @@ impl EditedPlan {
     pub fn change(&mut self, index: usize, action: Action) {
         self.plan.actions[index] = action;
         self.edited.insert(ItemPart::Action(index));
+    }
+
+    /// Grants a command the network, or takes it back. Returns `false` if the action is no command.
+    pub fn switch_network(&mut self, index: usize) -> bool {
+        let mut action = self.plan.actions[index].clone();
+        let ActionKind::Execute(execute) = &mut action.kind else {
+            return false;
+        };
+        execute.network = !execute.network;
+        action.fields.retain(|field| field.key != NETWORK);
+        let is_granted = execute.network;
+        action
+            .fields
+            .extend(is_granted.then(|| Field::new(NETWORK, "true")));
+        if action == self.proposed.actions[index] {
+            self.undo(ItemPart::Action(index));
+        } else {
+            self.change(index, action);
+        }
+        true
     }
 
     /// Replaces a memo by the user's version.

@@ -26,7 +26,7 @@ use crate::ui::editing::{EditingPrompts as _, TerminalPrompts, edit_file};
 use crate::ui::mistakes;
 use crate::workflow::user::{Approved, Decision, ReviewRequest};
 
-const HELP: [(&str, &str); 20] = [
+const HELP: [(&str, &str); 21] = [
     ("↑ ↓  k j", "move"),
     ("PgUp PgDn", "move by a page"),
     ("home end  g G", "to the first, to the last"),
@@ -41,6 +41,10 @@ const HELP: [(&str, &str); 20] = [
     ),
     ("e, p", "preview and edit the memo or action"),
     ("f", "change the path of a CREATE"),
+    (
+        "i",
+        "grant the command the network, for this run; again to take it back",
+    ),
     ("u", "reset the memo or action to what was proposed"),
     ("v", "the preview on the whole screen"),
     ("J K", "scroll the preview"),
@@ -216,10 +220,22 @@ impl Modify {
                 self.draft.undo(self.list.items[index].part);
                 self.renew(index, proposal)?;
             }
+            Some(ChecklistCommand::Network(index)) => self.switch_network(index, proposal)?,
             _ => {}
         }
 
         Ok(act)
+    }
+
+    fn switch_network(&mut self, index: usize, proposal: &ReviewRequest<'_>) -> anyhow::Result<()> {
+        let part = self.list.items[index].part;
+        if let ItemPart::Action(at) = part
+            && self.draft.switch_network(at)
+        {
+            return self.renew(index, proposal);
+        }
+        self.list.notice = Some("only a command can be granted the network".to_owned());
+        Ok(())
     }
 
     fn draw(

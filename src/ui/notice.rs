@@ -60,6 +60,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::StepStarted { .. }
         | Notice::ModelRemark(_)
         | Notice::CommandsInCopy(_)
+        | Notice::CopyLacks { .. }
         | Notice::PriceMissing { .. }
         | Notice::FilesDiffer
         | Notice::SetupStarted(_)
@@ -167,6 +168,7 @@ fn sentences(notice: &Notice) -> Vec<String> {
         Notice::CommandsInCopy(why) => {
             format!("commands run in a copy of your files, without what git ignores: {why}")
         }
+        Notice::CopyLacks { missing, editable } => describe_copy(missing, editable),
         Notice::WorktreeDiskFull(path) => format!(
             "the disk of `{path}` is full, so what commands wrote there may be incomplete; `teddy gc` frees space, `worktree.root` names another place"
         ),
@@ -251,6 +253,35 @@ fn changed_during_call(model: &str, paths: &[String]) -> String {
         "your files changed while the model `{model}` was asked: {}{more}. If it did that, `teddy record --by {model}` makes a turn of it, which can be undone; a model of `kind: agent` works in a worktree of its own",
         names.join(", ")
     )
+}
+
+/// Names at most three directories.
+fn describe_copy(missing: &[String], editable: &[String]) -> String {
+    let quoted = |names: &[String]| {
+        let listed: Vec<String> = names
+            .iter()
+            .take(3)
+            .map(|name| format!("`{name}`"))
+            .collect();
+        match names.len() {
+            0..=3 => listed.join(", "),
+            more => format!("{} and {} more", listed.join(", "), more - 3),
+        }
+    };
+    let mut parts = Vec::new();
+    if !missing.is_empty() {
+        parts.push(format!(
+            "without {}, which git ignores; `worktree.copy` or `worktree.link` provides such directories",
+            quoted(missing)
+        ));
+    }
+    if !editable.is_empty() {
+        parts.push(format!(
+            "{} has modules of your checkout (`pip install -e`), which commands cannot read; `worktree.setup` can install them in the copy",
+            quoted(editable)
+        ));
+    }
+    format!("commands run in a copy of your files: {}", parts.join("; "))
 }
 
 fn over_budget(tokens: usize, budget: usize, largest: &[(String, usize)]) -> String {

@@ -486,6 +486,7 @@ mod tests {
             expected_outcome: String::new(),
             allow_failure: false,
             timeout: None,
+            network: false,
         };
         check(
             &action(ActionKind::Execute(execute)),

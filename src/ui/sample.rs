@@ -198,6 +198,7 @@ pub(super) fn execute(command: &str) -> ActionKind {
         expected_outcome: String::new(),
         allow_failure: false,
         timeout: None,
+        network: false,
     })
 }
 

@@ -115,8 +115,7 @@ impl ActingEnv for WorktreeEnv<'_, '_> {
             tip: self.tip,
             before: self.recorded.commit,
             tree: self.recorded.tree,
-            // An agent always works in a copy (docs/decisions/0027-worktrees.md).
-            users_own: false,
+            users_own: true,
             reach: Reach::AsConfigured,
             artifacts: &artifacts,
         };
@@ -124,7 +123,7 @@ impl ActingEnv for WorktreeEnv<'_, '_> {
         report_agent_settings(self).map_err(|error| self.trouble(error))?;
         let opened = AgentWorktree::open(self.project, env, &mut **self.user.borrow_mut());
         let opened = opened.map_err(|error| self.trouble(error))?;
-        let worked = self.work(model, request, budget, opened.worktree());
+        let worked = self.work(model, request, budget, &opened);
         // Even if the model failed, so that the worktree's git directory is removed.
         let result = opened.close();
         let worked = worked?;
@@ -144,10 +143,11 @@ impl WorktreeEnv<'_, '_> {
         model: &dyn ActingModel,
         request: &ModelRequest,
         budget: BudgetSlice<'_>,
-        worktree: &SessionWorktree,
+        opened: &AgentWorktree<'_>,
     ) -> Result<AgentResult, ModelError> {
+        let worktree = opened.worktree();
         let launcher = self
-            .launcher(model, worktree)
+            .launcher(model, opened)
             .map_err(|error| self.trouble(error))?;
         let is_confined = launcher.policy.is_some();
         let policy = launcher.policy.as_ref();
@@ -194,10 +194,13 @@ impl WorktreeEnv<'_, '_> {
     fn launcher(
         &self,
         model: &dyn ActingModel,
-        worktree: &SessionWorktree,
+        opened: &AgentWorktree<'_>,
     ) -> anyhow::Result<Launcher> {
-        let policy = confine::policy_for_agent(self.project, worktree, &model.needs().state)?;
-        let launcher = Launcher::new(policy).context("starting the agent")?;
+        let (worktree, state) = (opened.worktree(), &model.needs().state);
+        let policy = confine::policy_for_agent(self.project, worktree, state)?;
+        let launcher = Launcher::new(policy)
+            .context("starting the agent")?
+            .with_overlay(opened.overlay_holder());
         // The program holds the lock as long as it runs, so that recovery does not touch the
         // worktree while it outlives TeDDy.
         Ok(launcher.holding(self.project.commands_lock(&self.tip.session.dir_name())))

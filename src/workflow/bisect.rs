@@ -13,7 +13,7 @@ use crate::text::path::lossy;
 use crate::workflow::context::requests::asked_with;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
-use crate::workflow::trial::Trials;
+use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
 
@@ -134,6 +134,12 @@ pub fn bisect(
 
         let trial = trials.run(&state.turn, state.commit, options.command, user)?;
         let code = trial.exit_code;
+        anyhow::ensure!(
+            !cannot_test(code),
+            "the command cannot be run after turn {} (exit code {code}), so it says nothing about the files: {}",
+            state.number,
+            trial.tail.last().map_or("no output", String::as_str)
+        );
         anyhow::ensure!(
             code < STOP,
             "the command ended with exit code {code} after turn {}, which stops the search: {}",

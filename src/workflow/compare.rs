@@ -19,7 +19,7 @@ use crate::text::diff::counts;
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::sum::sum;
-use crate::workflow::trial::Trials;
+use crate::workflow::trial::{Trials, cannot_test};
 use crate::workflow::user::User;
 
 /// One side of a comparison.
@@ -65,6 +65,13 @@ pub struct CompareRun {
     pub seconds: f64,
     /// Last lines of the output.
     pub tail: Vec<String>,
+}
+
+impl CompareRun {
+    /// Returns whether the command could not be run, so that it tested nothing.
+    pub fn has_not_run(&self) -> bool {
+        cannot_test(self.exit_code)
+    }
 }
 
 struct ComparedSide {

@@ -17,8 +17,8 @@ use crate::config::settings::Sandbox;
 use crate::git::snapshot::secrets::secrets_in;
 use crate::git::worktree::{SessionWorktree, worktree_dirs};
 use crate::host::file::{Root, make_dirs, make_writable};
-use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
-use crate::host::shell::ScriptEnd;
+use crate::host::sandbox::{Availability, Isolation, Network, Policy, availability, describe};
+use crate::host::shell::{FinishedScript, ScriptEnd, explain_syntax};
 use crate::host::{clock, env};
 use crate::text::path_alias::PathAliases;
 use crate::workflow::hint::error_with_hint;
@@ -26,17 +26,22 @@ use crate::workflow::project::Project;
 
 /// Describes in a few words how commands will be confined, for the approval prompt.
 pub fn confinement(project: &Project) -> String {
+    describe(bare_policy(project).as_ref())
+}
+
+/// The policy for commands without a worktree; `None` if they are not confined.
+fn bare_policy(project: &Project) -> Option<Policy> {
     let nowhere = Path::new("/nonexistent");
-    let policy = policy_of(
+    policy_of(
         project,
         RunPaths {
             worktree: nowhere,
             common_dir: nowhere,
             workspace: nowhere,
             caches: nowhere,
+            covered: false,
         },
-    );
-    describe(policy.as_ref())
+    )
 }
 
 /// The policy for commands in a worktree; `None` if they are not confined. Fails if
@@ -60,11 +65,18 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
             common_dir: &common,
             workspace: project.repository.workdir(),
             caches: &caches,
+            covered: worktree.covers_checkout(),
         },
     );
 
     if let Some(policy) = &mut policy {
         policy.read.extend(worktree.borrowed_paths());
+        // They are in the workspace, which is otherwise hidden.
+        let top = project.repository.workdir();
+        let linked = worktree.linked.iter();
+        policy
+            .read
+            .extend(linked.map(|path| top.join(OsStr::from_bytes(path))));
         let worktrees = worktree_dirs(&project.repository, &project.worktrees());
         policy.hidden.extend(worktrees);
         policy.hidden.extend(secrets_beside_programs(project)?);
@@ -128,15 +140,6 @@ fn policy_of(project: &Project, paths: RunPaths<'_>) -> Option<Policy> {
         Network::Off
     };
 
-    // The linked paths of the worktree lead to the workspace, which is otherwise hidden.
-    policy.read.extend(
-        project
-            .settings
-            .worktree
-            .link
-            .iter()
-            .map(|name| project.repository.workdir().join(name)),
-    );
     policy
         .write
         .extend(settings.writable.iter().map(|dir| expand(project, dir)));
@@ -174,6 +177,8 @@ struct RunPaths<'p> {
     /// The user's files. Hidden, because the snapshot can have left out secrets in them.
     pub workspace: &'p Path,
     pub caches: &'p Path,
+    /// The overlay is mounted over the user's files, so commands find the overlay at their paths.
+    pub covered: bool,
 }
 
 const DEVICES: [&str; 5] = [
@@ -204,17 +209,22 @@ fn default_policy(paths: RunPaths<'_>) -> Policy {
         common_dir,
         workspace,
         caches,
+        covered,
     } = paths;
+    // Without the overlay's own paths. The directory of objects can be a link that leads elsewhere.
+    let objects = common_dir.join(OBJECTS);
+    let mut hidden = vec![workspace.to_owned(), common_dir.to_owned(), objects.clone()];
+    if covered {
+        hidden.extend(objects.canonicalize());
+        hidden.retain(|path| !path.starts_with(workspace) && !path.starts_with(worktree));
+    }
     let mut policy = Policy {
         write: [worktree, caches].map(Path::to_owned).to_vec(),
         add: Vec::new(),
         read: vec![common_dir.join(LFS)],
-        hidden: vec![
-            workspace.to_owned(),
-            common_dir.to_owned(),
-            common_dir.join(OBJECTS),
-        ],
+        hidden,
         private: vec![SHARED_MEMORY.into()],
+        sockets: [worktree, caches].map(Path::to_owned).to_vec(),
         network: Network::Off,
     };
 
@@ -339,10 +349,14 @@ const NAMESPACE_ERRORS: [&str; 6] = [
     "setpriority",
 ];
 
-/// What programs say that were refused a socket, or find no name server.
-const NETWORK_ERRORS: [&str; 12] = [
-    "Operation not permitted",
-    "EPERM",
+/// What programs say that were refused a socket, on machines without network namespaces.
+const SOCKET_ERRORS: [&str; 2] = ["Operation not permitted", "EPERM"];
+
+/// What programs say that find no name server or no route.
+const NETWORK_ERRORS: [&str; 13] = [
+    "Connection refused",
+    "ECONNREFUSED",
+    "ENETUNREACH",
     "Could not resolve host",
     "Couldn't resolve host",
     "name resolution",
@@ -377,21 +391,25 @@ pub(super) struct CommandDirs<'a> {
     pub temporary: &'a Path,
 }
 
-/// Returns a hint for the user if the failure of a command looks like an effect of the sandbox or of a
-/// file system without programs.
-pub(super) fn explain_refusal(
-    policy: &Policy,
+/// Returns a hint for the user if the failure of a command looks like an effect of the shell, the
+/// sandbox or a file system without programs.
+pub(super) fn explain_failure(
+    policy: Option<&Policy>,
     dirs: &CommandDirs<'_>,
-    end: &ScriptEnd,
-    output: &[u8],
+    finished: &FinishedScript,
 ) -> Option<&'static str> {
     // What ended a command from outside was not refused.
-    let ScriptEnd::Exited(code @ 1..) = *end else {
+    let ScriptEnd::Exited(code @ 1..) = finished.end else {
         return None;
     };
     // The error is usually at the end.
+    let output = finished.output.joined();
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_ERROR_TAIL)..]);
+    if let Some(hint) = explain_syntax(&text) {
+        return Some(hint);
+    }
 
+    let policy = policy?;
     if contains_any(&text, &FILE_ERRORS) && (code == NOT_EXECUTABLE || text.contains("exec")) {
         if runs_no_programs(dirs.worktree) {
             return Some(
@@ -404,7 +422,7 @@ pub(super) fn explain_refusal(
             );
         }
     }
-    match_refusal(policy, &text)
+    match_refusal(policy, finished.isolation, &text)
 }
 
 fn runs_no_programs(dir: &Path) -> bool {
@@ -412,10 +430,10 @@ fn runs_no_programs(dir: &Path) -> bool {
     flags.is_ok_and(|flags| flags.contains(StatVfsMountFlags::NOEXEC))
 }
 
-fn match_refusal(policy: &Policy, text: &str) -> Option<&'static str> {
-    if contains_any(text, &TERMINAL_ERRORS) {
+fn match_refusal(policy: &Policy, isolation: Isolation, text: &str) -> Option<&'static str> {
+    if !isolation.terminals && contains_any(text, &TERMINAL_ERRORS) {
         return Some(
-            "the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it",
+            "the sandbox has no pseudo-terminals on this machine; `execute.sandbox: off` in your own configuration runs commands without it",
         );
     }
 
@@ -425,10 +443,19 @@ fn match_refusal(policy: &Policy, text: &str) -> Option<&'static str> {
         );
     }
 
-    if policy.network == Network::Off && contains_any(text, &NETWORK_ERRORS) {
-        return Some(
-            "the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it",
-        );
+    if policy.network == Network::Off {
+        if isolation.network && contains_any(text, &NETWORK_ERRORS) {
+            return Some(
+                "the sandbox has a network of its own, with loopback only; in the review, `m` and then `i` grants one command yours, and `execute.network: true` in your own configuration grants it to all",
+            );
+        }
+        if !isolation.network
+            && (contains_any(text, &NETWORK_ERRORS) || contains_any(text, &SOCKET_ERRORS))
+        {
+            return Some(
+                "the sandbox has no network, be it on this machine; in the review, `m` and then `i` grants it to one command, and `execute.network: true` in your own configuration to all",
+            );
+        }
     }
 
     contains_any(text, &FILE_ERRORS).then_some(
@@ -476,6 +503,7 @@ mod tests {
             common_dir,
             workspace,
             caches,
+            covered: false,
         });
         assert_eq!(policy.network, Network::Off);
         assert!(
@@ -490,68 +518,86 @@ mod tests {
         assert!(policy.read.contains(&"/c/.git/lfs".into()));
         assert_eq!(policy.private, [PathBuf::from("/dev/shm")]);
     }
+
+    #[test]
+    fn an_overlay_over_the_workspace_is_open_and_a_git_directory_elsewhere_is_closed() {
+        let [workspace, caches] = ["/w", "/tools"].map(Path::new);
+        let hidden = |common_dir: &str| {
+            let policy = default_policy(RunPaths {
+                worktree: workspace,
+                common_dir: Path::new(common_dir),
+                workspace,
+                caches,
+                covered: true,
+            });
+            let dirs = policy
+                .hidden
+                .iter()
+                .filter(|dir| ["/w", "/c"].iter().any(|top| dir.starts_with(top)));
+            dirs.map(|dir| dir.display().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(hidden("/w/.git"), Vec::<String>::new());
+        assert_eq!(hidden("/c/.git"), ["/c/.git", "/c/.git/objects"]);
+    }
 }
 
 #[cfg(test)]
 mod refusal_tests {
     use super::*;
 
+    const ALONE: Isolation = Isolation {
+        mounts: true,
+        network: true,
+        terminals: true,
+    };
+
+    /// Expects a part of the hint.
     #[track_caller]
-    fn check(network: Network, output: &str, expected: Option<&str>) {
+    fn check(network: Network, isolation: Isolation, output: &str, expected: Option<&str>) {
         let policy = Policy {
             network,
             ..Policy::default()
         };
-        let dirs = CommandDirs {
-            worktree: Path::new("/missing"),
-            temporary: Path::new("/missing"),
-        };
-        let end = ScriptEnd::Exited(1);
-        let blamed = explain_refusal(&policy, &dirs, &end, output.as_bytes());
+        let hint = match_refusal(&policy, isolation, output);
         assert_eq!(
-            blamed.and_then(|text| expected.filter(|part| text.contains(part))),
+            hint.and_then(|text| expected.filter(|part| text.contains(part))),
             expected,
-            "{output}: {blamed:?}"
+            "{output}: {hint:?}"
         );
-        assert_eq!(blamed.is_some(), expected.is_some(), "{output}: {blamed:?}");
+        assert_eq!(hint.is_some(), expected.is_some(), "{output}: {hint:?}");
     }
 
     #[test]
     fn a_refused_file_names_the_setting_for_folders() {
-        check(
-            Network::Off,
+        for output in [
             "sh: cannot create /root/.foo: Permission denied",
-            Some("execute.writable"),
-        );
-        check(
-            Network::Off,
             "Error: EACCES: permission denied, mkdir '/x'",
-            Some("execute.writable"),
-        );
-        check(
-            Network::Off,
             "touch: cannot touch '/x': Read-only file system",
-            Some("execute.writable"),
-        );
+        ] {
+            check(Network::Off, ALONE, output, Some("execute.writable"));
+        }
     }
 
     #[test]
-    fn a_refused_socket_names_the_setting_for_the_network() {
-        check(
-            Network::Off,
-            "PermissionError: [Errno 1] Operation not permitted",
-            Some("execute.network"),
-        );
-        check(
-            Network::Off,
+    fn an_unreachable_network_names_the_setting_for_the_network() {
+        for output in [
             "curl: (6) Could not resolve host: example.org",
-            Some("execute.network"),
-        );
-        check(
-            Network::On,
-            "curl: (6) Could not resolve host: example.org",
-            None,
-        );
+            "connect ENETUNREACH 192.0.2.1:80",
+        ] {
+            check(Network::Off, ALONE, output, Some("loopback only"));
+            let hint = Some("be it on this machine");
+            check(Network::Off, Isolation::default(), output, hint);
+            check(Network::On, ALONE, output, None);
+        }
+    }
+
+    #[test]
+    fn a_refused_socket_is_explained_where_there_is_no_network_at_all() {
+        let output = "PermissionError: [Errno 1] Operation not permitted";
+        let hint = Some("execute.network");
+        check(Network::Off, Isolation::default(), output, hint);
+        check(Network::Off, ALONE, output, None);
     }
 
     #[test]
@@ -560,22 +606,21 @@ mod refusal_tests {
             "unshare: unshare failed: Operation not permitted",
             "bwrap: No permissions to create new namespace: Operation not permitted",
         ] {
-            check(Network::Off, output, Some("execute.sandbox"));
+            check(Network::Off, ALONE, output, Some("execute.sandbox"));
         }
     }
 
     #[test]
     fn a_missing_terminal_names_the_sandbox_itself() {
-        check(
-            Network::On,
-            "OSError: out of pty devices",
-            Some("execute.sandbox"),
-        );
+        let output = "OSError: out of pty devices";
+        let hint = Some("execute.sandbox");
+        check(Network::On, Isolation::default(), output, hint);
+        check(Network::On, ALONE, output, None);
     }
 
     #[test]
-    fn a_failure_of_its_own_blames_nobody() {
-        check(Network::Off, "assertion failed: left == right", None);
-        check(Network::Off, "", None);
+    fn a_failure_of_its_own_has_no_hint() {
+        check(Network::Off, ALONE, "assertion failed: left == right", None);
+        check(Network::Off, ALONE, "", None);
     }
 }

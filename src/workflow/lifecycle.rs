@@ -133,6 +133,14 @@ pub fn create_session(
     if refs::read(&project.repository, &name.reference())?.is_some() {
         return Err(StoreError::Taken(name.clone()).into());
     }
+    // The journal and the records of turns are JSON and YAML.
+    let workdir = project.repository.workdir();
+    if workdir.to_str().is_none() {
+        return Err(error_with_hint(
+            format!("the path `{}` is not valid UTF-8", workdir.display()),
+            "rename the directory; TeDDy records paths in files that must be UTF-8",
+        ));
+    }
 
     let commit = write_first_turn(project, name, agent)?;
     let step = SessionMove {

@@ -88,6 +88,12 @@ impl Drop for Trials<'_> {
     }
 }
 
+/// Returns whether an exit code says that a shell found no program, or one that it cannot execute.
+/// Such a command has tested nothing.
+pub(in crate::workflow) fn cannot_test(exit_code: i32) -> bool {
+    matches!(exit_code, 126 | 127)
+}
+
 pub(in crate::workflow) fn last_lines(output: &[u8], most: usize) -> Vec<String> {
     let output = String::from_utf8_lossy(output);
     let lines: Vec<&str> = output.lines().collect();
@@ -116,6 +122,7 @@ pub(in crate::workflow) fn action_of(command: &str) -> Action {
         expected_outcome: String::new(),
         allow_failure: true,
         timeout: None,
+        network: false,
     };
     Action {
         line: 1,

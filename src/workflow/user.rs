@@ -399,6 +399,13 @@ pub enum Notice {
     /// Commands run in a copy of the files, although this machine supports overlays; with the
     /// reason.
     CommandsInCopy(String),
+    /// Commands run in a copy of the files that lacks something.
+    CopyLacks {
+        /// Ignored directories.
+        missing: Vec<String>,
+        /// Python environments with modules of the user's checkout, which commands cannot read.
+        editable: Vec<String>,
+    },
     /// The disk of the worktree at this path is full after its commands ran.
     WorktreeDiskFull(String),
     /// The repository contains these settings of agents.

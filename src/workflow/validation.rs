@@ -10,6 +10,7 @@ use crate::git::object::{BlobId, EntryMode, TreeId, read};
 use crate::git::repository::Repository;
 use crate::git::sparse::leaves_out;
 use crate::host::file::{FileKind, Root};
+use crate::host::shell::Shell;
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
@@ -212,6 +213,7 @@ fn with_facts(
         agents: agents::agents(project),
         untrusted_agents: agents::prompts(project).untrusted(),
         search_obstacle: pages::search_obstacle(project),
+        shell: Shell::new(project.settings.execute.shell.as_deref(), ""),
         artifacts: &artifacts,
     };
     run(&facts)
@@ -233,6 +235,7 @@ struct Snapshotted<'a> {
     pub untrusted_agents: BTreeSet<String>,
     /// Why RESEARCH cannot search; `None` if it can.
     pub search_obstacle: Option<String>,
+    pub shell: Shell,
     pub artifacts: &'a dyn Fn(&Resource) -> bool,
 }
 
@@ -324,6 +327,10 @@ impl Facts for Snapshotted<'_> {
 
     fn search_obstacle(&self) -> Option<String> {
         self.search_obstacle.clone()
+    }
+
+    fn missing_interpreter(&self, script: &str) -> Option<String> {
+        self.shell.missing_interpreter(script)
     }
 
     fn has_artifact(&self, resource: &Resource) -> bool {

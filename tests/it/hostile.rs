@@ -10,6 +10,7 @@ pub mod ground;
 mod ignored_secrets;
 mod markdown;
 mod modes;
+mod namespaces;
 mod object_permissions;
 mod objects;
 mod other_worktrees;

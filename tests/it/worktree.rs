@@ -7,6 +7,7 @@ mod own_git;
 pub mod partial;
 mod partial_random;
 mod registered;
+mod same_view;
 mod sandbox;
 mod shared_blocks;
 pub mod shell;

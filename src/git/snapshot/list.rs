@@ -20,7 +20,7 @@ use crate::git::refs::choose;
 use crate::git::snapshot::context::{self, IgnoreRules};
 use crate::git::snapshot::dir_scan::stat_all;
 use crate::git::stat::{NameKind, NameStat, names, stat_name};
-use crate::text::path::must_be_file;
+use crate::text::path::{is_foreign_control_dir, must_be_file};
 
 /// `PATH_MAX` of Linux, with the final NUL.
 const MAX_PATH: usize = 4096;
@@ -248,7 +248,9 @@ impl<'a, 'r> DirListing<'a, 'r> {
 
         let is_tracked = !tracked.children.is_empty() || collapsed.is_some();
         let is_included = is_tracked || self.is_forced(self.scan.forces_below(&path));
-        if is_included || !self.rules.is_ignored(self.scan, &path, true)? {
+        // Like `.git`, unless it is tracked.
+        let is_foreign = self.task.path.is_empty() && is_foreign_control_dir(name);
+        if is_included || (!is_foreign && !self.rules.is_ignored(self.scan, &path, true)?) {
             if is_valid_name(name) {
                 self.descend(path, false);
             } else {

@@ -11,6 +11,7 @@ mod result;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,10 +22,11 @@ use gix::index::State;
 use gix::index::entry::{Mode, Stat};
 use rustix::fs::{AtFlags, CWD, FileType};
 
-pub use pinning::{open_dirs, pin};
-pub use result::LayerScan;
+pub use pinning::{open_dirs, pin, switch_view};
+pub use result::{ChangedIgnored, LayerScan};
 
 use super::root::{GIT, WorktreeRoot};
+use super::visible::LFS;
 use super::{LowerDir, SessionWorktree, is_plain_session, legacy, record};
 use crate::git::During;
 use crate::git::ignore::{LazyRules, TextRules};
@@ -41,6 +43,7 @@ use crate::host::file::{Root, make_writable, remove_below};
 use crate::host::interrupt;
 use crate::host::overlay::{self, clear_opaque, is_opaque};
 use crate::host::sandbox::OverlayDirs;
+use crate::text::path::{FOREIGN_CONTROL_DIRS, is_foreign_control_dir};
 
 /// The overlay's upper directory.
 const FILES: &str = "files";
@@ -52,6 +55,8 @@ const WORK: &str = "work";
 pub struct LowerFiles<'a> {
     /// Tree of a snapshot of the files.
     pub tree: TreeId,
+    /// Tree from which commands start: the same, or an earlier state ([`switch_view`]).
+    pub start: TreeId,
     /// The private index of that snapshot.
     pub index: &'a Path,
     /// Defines which names are secrets.
@@ -90,12 +95,15 @@ pub fn session_layer(
         repository: user.with_worktree(&files, &record.layer_index())?,
         fresh,
         session: session.to_owned(),
-        path: path.clone(),
+        // As the user's programs name it: environments and caches have absolute paths.
+        path: user.workdir().canonicalize().with_context(during)?,
         files,
         lower: Some(LowerDir {
             files: user.workdir().to_owned(),
+            store_at: Some(path.clone()),
             index: Arc::new(LayerIndex::of(user, lower)?),
         }),
+        linked: Vec::new(),
         record,
         root,
     };
@@ -127,13 +135,77 @@ impl SessionWorktree {
             upper: self.files.clone(),
             work: self.files.with_file_name(WORK),
             at: self.path.clone(),
+            shared: self.shared_dirs(user),
         })
+    }
+
+    /// Returns whether the overlay is mounted over the checkout itself.
+    pub fn covers_checkout(&self) -> bool {
+        self.store_at().is_some()
+    }
+
+    pub(super) fn store_at(&self) -> Option<&Path> {
+        self.lower.as_ref()?.store_at.as_deref()
+    }
+
+    /// Mounts the overlay at a path of its own if the store for commands has links into the user's
+    /// git directory, which would be covered. Returns whether the path changes.
+    pub fn leave_checkout(&mut self, user: &Repository) -> bool {
+        let needs_users = !self.record_links().is_empty() || self.borrows_inside(user);
+        let Some(lower) = self.lower.as_mut().filter(|_| needs_users) else {
+            return false;
+        };
+        match lower.store_at.take() {
+            Some(path) => {
+                self.path = path;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn shared_dirs(&self, user: &Repository) -> Vec<(PathBuf, PathBuf)> {
+        let Some(store_at) = self.store_at() else {
+            return Vec::new();
+        };
+        let store = self.record.visible();
+        let lfs = user.common_dir().join(LFS);
+        let mut shared = vec![(store, store_at.to_owned())];
+        if lfs.is_dir() {
+            shared.push((lfs, store_at.join(LFS)));
+        }
+        shared
     }
 
     /// Makes the layer's git directory opaque, so it hides the user's.
     pub fn hide_users_git_dir(&self) -> anyhow::Result<()> {
         let git = self.files.join(GIT);
         overlay::set_opaque(&git).with_context(|| format!("marking `{}`", git.display()))
+    }
+
+    /// Makes the control directories of other version control systems opaque and empty, if the tree
+    /// has none of their files: they have the user's keys to other servers, and objects that no ref
+    /// of git reaches. Returns their names.
+    pub fn hide_foreign_control_dirs(
+        &self,
+        user: &Repository,
+        tree: TreeId,
+    ) -> anyhow::Result<Vec<&'static str>> {
+        let lower = Root::open(user.workdir())?;
+        let top = self.top()?;
+        let mut hidden = Vec::new();
+        for name in FOREIGN_CONTROL_DIRS {
+            let path = Path::new(name);
+            let is_there = lower.kind(path)?.is_some();
+            if is_there && user.entry(tree, name.as_bytes())?.is_none() {
+                top.make_dir(path)?;
+                let dir = self.files.join(name);
+                overlay::set_opaque(&dir)
+                    .with_context(|| format!("marking `{}`", dir.display()))?;
+                hidden.push(name);
+            }
+        }
+        Ok(hidden)
     }
 
     /// Notes files that are about to be hidden because of their content, so that a sweep shows them
@@ -233,9 +305,13 @@ impl LayerIndex {
         let hidden = Hidden::of(user)?;
         let mut index = LayerIndex::new(user, &hidden);
         let add = |file: KnownFile<'_>| index.add(&file, hidden.has(file.path));
-        if each_known_file(user, lower.index, lower.tree, add).is_none() {
+        let known = match lower.start == lower.tree {
+            true => each_known_file(user, lower.index, lower.tree, add),
+            false => None,
+        };
+        if known.is_none() {
             index = LayerIndex::new(user, &hidden);
-            let files = user.gix.index_from_tree(&lower.tree.0);
+            let files = user.gix.index_from_tree(&lower.start.0);
             let files = files.during("reading the files of a turn")?;
             for entry in files.entries() {
                 let path = entry.path(&files).as_bytes();
@@ -356,7 +432,8 @@ fn list_layer_dir(top: &Root, files: &Path, path: &[u8]) -> Option<LayerDir> {
 
     let dir = top.open_dir(Path::new(OsStr::from_bytes(path))).ok()?;
     let names = dir.names().ok()?.into_iter();
-    let names = names.filter(|name| !path.is_empty() || name != GIT);
+    let is_control = |name: &OsStr| name == GIT || is_foreign_control_dir(name.as_bytes());
+    let names = names.filter(|name| !path.is_empty() || !is_control(name));
     let entries = names.filter_map(|name| {
         make_writable(&dir, &name);
         let entry = read_layer_entry(files, &child_path(path, &name))?;
@@ -396,7 +473,9 @@ fn prune_files(
     files: &Path,
 ) -> anyhow::Result<()> {
     let top = &Root::open_strictly(files)?;
-    remove_below(top, OsStr::new(GIT))?;
+    for name in [GIT].into_iter().chain(FOREIGN_CONTROL_DIRS) {
+        remove_below(top, OsStr::new(name))?;
+    }
     let mut rules = LazyRules::new(user);
     let (mut dirs, mut entered) = (vec![Vec::new()], Vec::new());
     while let Some(path) = dirs.pop() {
@@ -429,6 +508,10 @@ fn prune_files(
             match prune_action(*entry, tracked, ignored, || {
                 hidden.contains(path) || lower.limits.is_secret(path)
             }) {
+                // The user's later version wins.
+                PruneAction::Retained if !is_dir && is_outdated(user, files, path) => {
+                    remove_below(&root, name)?;
+                }
                 PruneAction::Retained => {}
                 PruneAction::Removed => remove_below(&root, name)?,
                 PruneAction::Entered => dirs.push(path.clone()),
@@ -446,6 +529,16 @@ fn prune_files(
     }
 
     Ok(())
+}
+
+/// Returns whether the user has changed a file since a command wrote or deleted it in the layer.
+fn is_outdated(user: &Repository, files: &Path, path: &[u8]) -> bool {
+    let lower = path_in(user.workdir(), path).symlink_metadata();
+    let upper = path_in(files, path).symlink_metadata();
+    lower.is_ok_and(|lower| {
+        let changed = (lower.mtime(), lower.mtime_nsec());
+        upper.is_ok_and(|upper| changed > (upper.ctime(), upper.ctime_nsec()))
+    })
 }
 
 enum PruneAction {

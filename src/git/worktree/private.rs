@@ -47,7 +47,8 @@ const NEW: &str = "new";
 const MAX_COPIED: u64 = 16 << 20;
 
 /// Files of a git directory that change git's behavior, apart from its configuration.
-const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
+const RULES: [&str; 3] = [EXCLUDE, "info/attributes", "info/grafts"];
+const EXCLUDE: &str = "info/exclude";
 
 impl SessionWorktree {
     /// Creates the git directory for commands, with HEAD at a commit.
@@ -78,9 +79,27 @@ impl SessionWorktree {
         Ok(visible::remove_visible_store(&self.record.visible())?)
     }
 
-    /// Returns the paths in the user's git directory that git needs in the commands' one.
+    /// Returns the paths outside the worktree that git needs in the commands' git directory.
     pub fn borrowed_paths(&self) -> Vec<PathBuf> {
-        visible::readable_paths(&self.record.visible())
+        match self.store_at() {
+            Some(path) => vec![path.to_owned()],
+            None => visible::readable_paths(&self.record.visible()),
+        }
+    }
+
+    /// Returns the files of the user's git directory to which the store for commands has links.
+    pub(super) fn record_links(&self) -> Vec<PathBuf> {
+        visible::linked_paths(&self.record.visible())
+    }
+
+    /// Returns whether commands borrow objects from another directory in the checkout.
+    pub(super) fn borrows_inside(&self, user: &Repository) -> bool {
+        let others = user.gix.objects.store_ref().alternate_db_paths();
+        let is_inside = |dir: &PathBuf| {
+            dir.canonicalize()
+                .is_ok_and(|dir| dir.starts_with(&self.path))
+        };
+        others.is_ok_and(|dirs| dirs.iter().any(is_inside))
     }
 
     /// Imports the commits of commands and the paths that they track.
@@ -144,7 +163,15 @@ impl SessionWorktree {
         put("config", &generate_config(user))?;
         let refs = copy_refs(user)?;
         let roots = roots(user, &refs, at);
-        let store = visible::make_visible_store(user, &self.record.visible(), &roots)?;
+        let dir = self.record.visible();
+        let store = visible::make_visible_store(user, &dir, &roots)?;
+        let store = match self.store_at() {
+            Some(path) => {
+                visible::make_lfs_mount_point(&dir)?;
+                path.join(visible::OBJECTS)
+            }
+            None => store,
+        };
         put("objects/info/alternates", &alternates(user, &store)?)?;
         put("packed-refs", &refs.packed)?;
         for (name, target) in refs.symbolic {
@@ -164,7 +191,13 @@ impl SessionWorktree {
         let edges = ("shallow", edges);
 
         for (name, path) in rules.into_iter().chain([sparse, edges]) {
-            if let Some(bytes) = copy_file(&path, MAX_COPIED) {
+            let mut bytes = copy_file(&path, MAX_COPIED);
+            if name == EXCLUDE && !self.linked.is_empty() {
+                bytes
+                    .get_or_insert_default()
+                    .extend(exclude_lines(&self.linked));
+            }
+            if let Some(bytes) = bytes {
                 put(name, &bytes)?;
             }
         }
@@ -175,6 +208,22 @@ impl SessionWorktree {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns ignore rules for paths. A rule for a directory does not match a link to one.
+fn exclude_lines(paths: &[Vec<u8>]) -> Vec<u8> {
+    let mut lines = b"\n".to_vec();
+    for path in paths.iter().filter(|path| !path.contains(&b'\n')) {
+        lines.push(b'/');
+        for &byte in path {
+            if b"*?[]\\ ".contains(&byte) {
+                lines.push(b'\\');
+            }
+            lines.push(byte);
+        }
+        lines.push(b'\n');
+    }
+    lines
 }
 
 fn copy_file(path: &Path, limit: u64) -> Option<Vec<u8>> {

@@ -1,7 +1,8 @@
 //! Copies or links ignored files from the workspace that a plan's commands need.
 //!
 //! Only ignored files are transferred, and never as hard links, because writing to one would write
-//! to the user's file. An ignored directory is searched only if a pattern names a path in it.
+//! to the user's file. An ignored directory is searched only if a pattern can match in it. Unlike
+//! git, a pattern also matches in a directory that other rules exclude.
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -21,7 +22,35 @@ use crate::git::ignore::user_index;
 use crate::git::path_handle::{FileContents, IfMissing, OnDisk, Top, WalkResult};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::SnapshotLimits;
-use crate::host::file::Root;
+use crate::host::file::{Root, read_regular_text};
+use crate::text::path::is_foreign_control_dir;
+
+/// Ignored directories with dependencies, which a copy links to unless a setting names them.
+///
+/// Build output, such as `target`, is not among them: a build in the copy has to write to it.
+const DEPENDENCIES: [&str; 7] = [
+    "node_modules",
+    ".venv",
+    "venv",
+    "vendor",
+    "bower_components",
+    "Pods",
+    "deps",
+];
+
+/// Ignored directories that their tools make again in no time, so no command misses them.
+const TRANSIENT: [&str; 6] = [
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".idea",
+    ".vscode",
+];
+
+/// Where a Python environment has the files that add directories to the module path.
+const SITE_PACKAGES: &str = "site-packages";
+const MAX_PATH_FILE: u64 = 64 << 10;
 
 /// File in the workspace that lists what to copy, in the syntax of `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
@@ -46,6 +75,11 @@ pub struct ProvisionedFiles {
     pub linked: Vec<Vec<u8>>,
     /// Paths that were not transferred because something else exists there.
     pub in_the_way: Vec<Vec<u8>>,
+    /// Ignored directories that the worktree lacks.
+    pub missing: Vec<Vec<u8>>,
+    /// Linked Python environments that use the workspace's own modules (`pip install -e`), which
+    /// commands cannot read.
+    pub editable: Vec<Vec<u8>>,
 }
 
 struct Walker<'a> {
@@ -61,10 +95,11 @@ struct Walker<'a> {
 
 struct Patterns {
     rules: TextRules,
-    /// Patterns that contain a path, without `/` at either end.
-    paths: Vec<Vec<u8>>,
+    /// Components of each pattern. `**` stands for any number of directories.
+    components: Vec<Vec<Vec<u8>>>,
 }
 
+#[derive(Clone)]
 struct WorkspaceName {
     path: Vec<u8>,
     is_dir: bool,
@@ -80,10 +115,6 @@ pub fn provision_files(
     limits: &SnapshotLimits,
 ) -> anyhow::Result<ProvisionedFiles> {
     let included = included(workspace)?;
-    if included.is_empty() && rules.copy.is_empty() && rules.link.is_empty() {
-        return Ok(ProvisionedFiles::default());
-    }
-
     let mut walker = Walker {
         from: workspace.workdir(),
         to: Top::open_own(&worktree.path)?,
@@ -121,6 +152,8 @@ impl Walker<'_> {
             ignored: false,
         }];
 
+        // Ignored directories that no pattern names as a whole.
+        let mut outermost = Vec::new();
         while let Some(dir) = dirs.pop() {
             for mut entry in self.inside(&dir)? {
                 let (path, mode) = (
@@ -128,6 +161,10 @@ impl Walker<'_> {
                     if entry.is_dir { Mode::DIR } else { Mode::FILE },
                 );
                 if !entry.is_dir && index.entry_by_path(path).is_some() {
+                    continue;
+                }
+                // A repository of its own, of which git itself lists nothing.
+                if dir.ignored && entry.name() == b".git" {
                     continue;
                 }
 
@@ -140,12 +177,41 @@ impl Walker<'_> {
                     self.link_to(&entry.path)?;
                 } else if entry.ignored && self.copy.fits(&entry) {
                     self.copy(entry)?;
-                } else if entry.is_dir && self.leads_on(&entry) {
-                    dirs.push(entry);
+                } else if entry.is_dir {
+                    if entry.ignored && !dir.ignored {
+                        outermost.push(entry.clone());
+                    }
+                    if self.leads_on(&entry) {
+                        dirs.push(entry);
+                    }
                 }
             }
         }
 
+        for dir in outermost {
+            let is_below =
+                |path: &Vec<u8>| path.starts_with(&[&dir.path, b"/".as_slice()].concat());
+            let provisioned = &self.provisioned;
+            let mut paths = provisioned.copied.iter().chain(&provisioned.linked);
+            if !paths.any(is_below) {
+                self.link_or_miss(&dir)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Links to an ignored directory with dependencies. Notes others as missing.
+    fn link_or_miss(&mut self, dir: &WorkspaceName) -> anyhow::Result<()> {
+        let is_one_of = |names: &[&str]| names.iter().any(|name| name.as_bytes() == dir.name());
+        if is_one_of(&DEPENDENCIES) {
+            if uses_workspace(&self.source(&dir.path), self.from) {
+                self.provisioned.editable.push(dir.path.clone());
+            }
+            return self.link_to(&dir.path);
+        }
+        if !is_one_of(&TRANSIENT) {
+            self.provisioned.missing.push(dir.path.clone());
+        }
         Ok(())
     }
 
@@ -174,7 +240,8 @@ impl Walker<'_> {
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name().into_vec();
-            if name == b".git" && dir.path.is_empty() {
+            let is_git = name == b".git" && dir.path.is_empty();
+            if is_git || is_foreign_control_dir(&name) {
                 continue;
             }
 
@@ -278,15 +345,37 @@ impl Walker<'_> {
     }
 }
 
+/// Returns whether a Python environment has modules of the workspace itself.
+fn uses_workspace(environment: &Path, workspace: &Path) -> bool {
+    let versions = std::fs::read_dir(environment.join("lib"));
+    let versions = versions.into_iter().flatten().flatten();
+    let packages = versions.map(|version| version.path().join(SITE_PACKAGES));
+    let entries = packages.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten());
+    let mut path_files = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "pth"));
+    path_files.any(|path| {
+        let text = read_regular_text(&path, MAX_PATH_FILE).unwrap_or_default();
+        let mut lines = text.lines().map(Path::new);
+        lines.any(|line| line.starts_with(workspace))
+    })
+}
+
+impl WorkspaceName {
+    fn name(&self) -> &[u8] {
+        let start = self.path.rfind_byte(b'/').map_or(0, |at| at + 1);
+        &self.path[start..]
+    }
+}
+
 impl Patterns {
     fn parse(text: &[u8]) -> Patterns {
-        let paths = text
-            .lines()
-            .map(|line| line.trim().trim_with(|c| c == '/'))
-            .filter(|line| line.contains(&b'/'));
+        let lines = text.lines().map(|line| line.trim_end());
+        let positive = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        let positive = positive.filter(|line| !line.starts_with(b"!"));
         Patterns {
             rules: TextRules::parse(text),
-            paths: paths.map(<[u8]>::to_vec).collect(),
+            components: positive.map(split_pattern).collect(),
         }
     }
 
@@ -300,11 +389,72 @@ impl Patterns {
         }
     }
 
-    /// Returns whether a pattern names a path in an ignored directory.
+    /// Returns whether a pattern can match in an ignored directory.
     fn leads_into(&self, dir: &[u8]) -> bool {
-        self.paths.iter().any(|path| {
-            path.strip_prefix(dir)
-                .is_some_and(|tail| tail.first() == Some(&b'/'))
-        })
+        self.components
+            .iter()
+            .any(|components| can_match_below(components, dir))
+    }
+}
+
+/// Splits a pattern of `.gitignore`. One without a slash, except at its end, matches at any depth.
+fn split_pattern(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let pattern = pattern.strip_suffix(b"/").unwrap_or(pattern);
+    let anchored = pattern.strip_prefix(b"/").unwrap_or(pattern);
+    let is_anywhere = !pattern.contains(&b'/');
+    let first = is_anywhere.then(|| b"**".to_vec());
+    let components = anchored.split(|&byte| byte == b'/').map(<[u8]>::to_vec);
+    first.into_iter().chain(components).collect()
+}
+
+fn can_match_below(components: &[Vec<u8>], dir: &[u8]) -> bool {
+    let names = dir.split(|&byte| byte == b'/');
+    let depth = names.clone().count();
+    let any_depth = components.iter().position(|component| component == b"**");
+    let fits = |(component, name): (&Vec<u8>, &[u8])| {
+        let mode = gix::glob::wildmatch::Mode::NO_MATCH_SLASH_LITERAL;
+        gix::glob::wildmatch(component.as_bstr(), name.as_bstr(), mode)
+    };
+    match any_depth {
+        Some(at) => components[..at].iter().zip(names).all(fits),
+        None => components.len() > depth && components.iter().zip(names).all(fits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_directory_is_searched_if_a_pattern_can_match_in_it() {
+        let check = |pattern: &str, dir: &str, expected: bool| {
+            let patterns = Patterns::parse(pattern.as_bytes());
+            let actual = patterns.leads_into(dir.as_bytes());
+            assert_eq!(actual, expected, "{pattern} in {dir}");
+        };
+        for pattern in [
+            "cfg.json",
+            "**/cfg.json",
+            "*.json",
+            "build/**",
+            "bu*/x/cfg",
+            "x/",
+        ] {
+            check(pattern, "build", true);
+        }
+        for pattern in [
+            "/cfg.json",
+            "other/cfg.json",
+            "# x",
+            "!cfg.json",
+            "",
+            "/build",
+        ] {
+            check(pattern, "build", false);
+        }
+        check("build/*/cfg.json", "build/y", true);
+        check("build/*/cfg.json", "build/y/z", false);
+        check("build/y/**/cfg.json", "build/y/z/z", true);
+        check("build/y/**/cfg.json", "build/x", false);
     }
 }

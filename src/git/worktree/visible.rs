@@ -33,9 +33,9 @@ const ATTEMPTS: u32 = 4;
 const PACK_FILES: [&str; 4] = ["pack", "rev", "promisor", "idx"];
 
 /// Object directory of the store.
-const OBJECTS: &str = "objects";
+pub(super) const OBJECTS: &str = "objects";
 /// Git LFS searches for files here: next to an object directory from which a repository borrows.
-const LFS: &str = "lfs";
+pub(super) const LFS: &str = "lfs";
 
 /// Creates the store in `dir`, with what `roots` reach. Returns its object directory.
 pub(super) fn make_visible_store(
@@ -85,9 +85,24 @@ pub(super) fn remove_visible_store(dir: &Path) -> io::Result<()> {
 /// links because hard links are impossible.
 pub(super) fn readable_paths(dir: &Path) -> Vec<PathBuf> {
     let objects = dir.join(OBJECTS);
-    let names = fs::read_dir(objects.join("pack")).into_iter().flatten();
-    let targets = names.filter_map(|name| fs::read_link(name.ok()?.path()).ok());
-    [objects].into_iter().chain(targets).collect()
+    [objects].into_iter().chain(linked_paths(dir)).collect()
+}
+
+/// Returns the packs that the store names by symbolic links.
+pub(super) fn linked_paths(dir: &Path) -> Vec<PathBuf> {
+    let names = fs::read_dir(dir.join(OBJECTS).join("pack"));
+    let names = names.into_iter().flatten();
+    names
+        .filter_map(|name| fs::read_link(name.ok()?.path()).ok())
+        .collect()
+}
+
+/// Replaces the link to the user's LFS files, which an overlay covers, by a directory to mount them
+/// on.
+pub(super) fn make_lfs_mount_point(dir: &Path) -> anyhow::Result<()> {
+    let lfs = dir.join(LFS);
+    let made = fs::remove_file(&lfs).and_then(|()| fs::create_dir(&lfs));
+    made.with_context(|| format!("making `{}`", lfs.display()))
 }
 
 fn fill(

@@ -15,7 +15,7 @@ use landlock::{
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::Policy;
+use super::{Isolation, Policy};
 use crate::host::file::{reason, uninterrupted};
 
 /// The newest Landlock ABI that we know.
@@ -55,7 +55,10 @@ pub(super) fn scope() -> Result<(), String> {
     }
 }
 
-pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
+/// Devices of a run with terminals of its own: to make one, the ones made, and the controlling one.
+const TERMINALS: [&str; 3] = ["/dev/ptmx", "/dev/pts", "/dev/tty"];
+
+pub(super) fn enforce(policy: &Policy, interface: u8, isolation: Isolation) -> Result<(), String> {
     let abi = ABI::from(i32::from(interface));
     let to_text = |e: landlock::RulesetError| e.to_string();
     // The ABI was detected before, so the kernel must enforce all of it.
@@ -94,6 +97,12 @@ pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
             rules.carve(&path, rights)?;
         }
     }
+    if isolation.terminals {
+        let rights = terminal_rights(abi);
+        for path in existing(&TERMINALS.map(PathBuf::from))? {
+            rules.allow(&path, rights)?;
+        }
+    }
 
     let ruleset = rules.ruleset.ok_or("the rules are lost")?;
     match ruleset.restrict_self().map_err(to_text)?.ruleset {
@@ -130,6 +139,11 @@ fn reading(abi: ABI) -> BitFlags<AccessFs> {
 fn writing(abi: ABI) -> BitFlags<AccessFs> {
     // A process that can create a disk device can write to the disk.
     AccessFs::from_all(abi) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
+}
+
+fn terminal_rights(abi: ABI) -> BitFlags<AccessFs> {
+    let using = make_bitflags!(AccessFs::{ReadFile | WriteFile | ReadDir | Truncate | IoctlDev});
+    using & AccessFs::from_all(abi)
 }
 
 fn adding(abi: ABI) -> BitFlags<AccessFs> {

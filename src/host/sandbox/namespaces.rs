@@ -1,44 +1,67 @@
-//! Private mounts for commands: read-only file systems, an empty `/dev/shm`, and the overlay over the
-//! user's files.
+//! Private namespaces for commands: read-only file systems, an empty `/dev/shm`, pseudo-terminals, a
+//! network that has only loopback, and the overlay over the user's files.
 //!
 //! Landlock has no rule for permissions, owners, times and extended attributes, so a command could
 //! make the user's git directory unusable with one `chmod`. On a read-only mount, the kernel refuses
-//! all of them. Programs share memory through names in `/dev/shm`. Landlock cannot separate a
-//! command's names from those of the user's other programs, so the command gets its own `/dev/shm`.
+//! all of them. Programs share memory through names in `/dev/shm`, and terminals through numbers in
+//! `/dev/pts`. Landlock cannot separate a command's names from those of the user's other programs, so
+//! the command gets its own.
 //!
 //! Without root this needs a user namespace, in which the user keeps uid and gid, and files of other
 //! users appear to belong to `nobody`.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
+    mount_remount,
+};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, sendto,
+    socket_with,
 };
 use rustix::process::{getegid, geteuid};
+use rustix::pty::{OpenptFlags, openpt, ptsname};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::OverlayDirs;
 use super::files::existing;
+use super::{Isolation, Network, OverlayDirs};
 use crate::host::fault;
 use crate::host::file::{openat, reason};
 
-/// Makes everything but `writable` read-only, and mounts an empty tmpfs on each of the `private`
-/// directories. Returns `false` if the system allows no namespace. After an error the process is in
-/// an undefined state and must exit. It must have a single thread.
-pub(super) fn hide(private: &[PathBuf], writable: &[PathBuf]) -> Result<bool, String> {
+const TERMINALS: &str = "/dev/pts";
+/// Ports below this need a privilege. The network is the command's own, so none does.
+const FIRST_UNPRIVILEGED_PORT: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+
+/// Makes everything but `writable` read-only, mounts an empty tmpfs on each of the `private`
+/// directories and a private `/dev/pts`, and enters a network of its own if `network` is off. Returns
+/// no isolation if the system allows no namespace.
+///
+/// After an error the process is in an undefined state and must exit. It must have a single thread.
+pub(super) fn isolate(
+    private: &[PathBuf],
+    writable: &[PathBuf],
+    network: Network,
+) -> Result<Isolation, String> {
     let mut private = existing(private)?;
     private.retain(|dir| dir.is_dir());
     let writable = existing(writable)?;
 
-    if !enter_new(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)? {
-        return Ok(false);
+    let flags = UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
+    let has_network = network == Network::Off
+        && fault::emulated("no-network-namespace").is_none()
+        && enter_new(flags | UnshareFlags::NEWNET)?;
+    if !has_network && !enter_new(flags)? {
+        return Ok(Isolation::default());
     }
+    // Before `/proc/sys` becomes read-only.
+    let network = has_network && raise_loopback();
 
     if fault::emulated("namespaces-halfway").is_some() {
         return Err("no mounts here".to_owned());
@@ -52,7 +75,85 @@ pub(super) fn hide(private: &[PathBuf], writable: &[PathBuf]) -> Result<bool, St
             .map_err(|e| describe("mounting shared memory", e))?;
     }
 
-    Ok(true)
+    Ok(Isolation {
+        mounts: true,
+        network,
+        terminals: mount_terminals(),
+    })
+}
+
+/// Mounts a new instance of devpts, in which the user's terminals have no name. Returns `false` if
+/// the system does not allow it.
+fn mount_terminals() -> bool {
+    if fault::emulated("no-terminals").is_some() || !Path::new(TERMINALS).is_dir() {
+        return false;
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    // `max`: a command cannot use up the terminals of the machine.
+    let options = c"newinstance,ptmxmode=0666,mode=0600,max=256";
+    if mount("devpts", TERMINALS, "devpts", flags, options).is_err() {
+        return false;
+    }
+
+    // `/dev/ptmx` opens the instance that is mounted next to it, but not on every system: it can be
+    // a bind mount of another instance.
+    let opens_own = || {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).ok()?;
+        let name = ptsname(&terminal, Vec::new()).ok()?;
+        Some(Path::new(OsStr::from_bytes(name.as_bytes())).exists())
+    };
+    opens_own() == Some(true)
+        || (mount_bind("/dev/pts/ptmx", "/dev/ptmx").is_ok() && opens_own() == Some(true))
+}
+
+/// Brings up the loopback interface of a new network namespace. Returns `false` if the system does
+/// not allow it.
+fn raise_loopback() -> bool {
+    // Fails in containers whose `/proc/sys` is read-only.
+    let _ = std::fs::write(FIRST_UNPRIVILEGED_PORT, "0");
+    request_loopback().is_ok_and(|answer| answer.first_chunk::<20>().is_some_and(is_accepted))
+}
+
+/// Sends `RTM_NEWLINK` for interface 1 and returns the kernel's answer.
+fn request_loopback() -> Result<Vec<u8>, Errno> {
+    const LENGTH: u32 = 32;
+    const RTM_NEWLINK: u16 = 16;
+    const REQUEST_AND_ACKNOWLEDGE: u16 = 1 | 4;
+    const LOOPBACK: u32 = 1;
+    const IFF_UP: u32 = 1;
+
+    let [kind, flags] = [RTM_NEWLINK, REQUEST_AND_ACKNOWLEDGE].map(u16::to_ne_bytes);
+    let number = |value: u32| value.to_ne_bytes();
+    let header = [&number(LENGTH)[..], &kind, &flags, &number(1), &number(0)];
+    // Any family and type, the interface, its flags, and which of them change.
+    let interface = [
+        &number(0)[..],
+        &number(LOOPBACK),
+        &number(IFF_UP),
+        &number(IFF_UP),
+    ];
+    let message: Vec<u8> = header
+        .concat()
+        .into_iter()
+        .chain(interface.concat())
+        .collect();
+
+    // Protocol 0 is `NETLINK_ROUTE`.
+    let (kind, flags) = (SocketType::RAW, SocketFlags::CLOEXEC);
+    let socket = socket_with(AddressFamily::NETLINK, kind, flags, None)?;
+    let kernel = netlink::SocketAddrNetlink::new(0, 0);
+    sendto(&socket, &message, SendFlags::empty(), &kernel)?;
+    let mut answer = vec![0; 512];
+    let (length, _) = recv(&socket, answer.as_mut_slice(), RecvFlags::empty())?;
+    answer.truncate(length);
+    Ok(answer)
+}
+
+/// Returns whether an answer is `NLMSG_ERROR` with the error 0.
+fn is_accepted(answer: &[u8; 20]) -> bool {
+    const NLMSG_ERROR: u16 = 2;
+
+    answer[4..6] == NLMSG_ERROR.to_ne_bytes() && answer[16..20] == [0; 4]
 }
 
 /// A line of `/proc/self/mountinfo`.
@@ -188,6 +289,9 @@ pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
     };
     let (lower, upper) = (open(&dirs.lower)?, open(&dirs.upper)?);
     let (work, at) = (open(&dirs.work)?, open(&dirs.at)?);
+    // Before the overlay covers them.
+    let shared = dirs.shared.iter().map(|(from, to)| Ok((open(from)?, to)));
+    let shared = shared.collect::<Result<Vec<_>, String>>()?;
     let name = |dir: &OwnedFd| format!("/proc/self/fd/{}", dir.as_raw_fd());
     let options = format!(
         "userxattr,lowerdir={},upperdir={},workdir={}",
@@ -199,7 +303,12 @@ pub(super) fn mount_overlay(dirs: &OverlayDirs) -> Result<(), String> {
 
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount("overlay", name(&at), "overlay", flags, &*options)
-        .map_err(|e| describe("mounting an overlay", e))
+        .map_err(|e| describe("mounting an overlay", e))?;
+    for (from, to) in &shared {
+        mount_bind(name(from), name(&open(to)?))
+            .map_err(|e| describe("mounting what git needs", e))?;
+    }
+    Ok(())
 }
 
 /// Enters the user and mount namespaces of another process of the same user. This process must have

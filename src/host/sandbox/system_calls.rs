@@ -7,9 +7,11 @@
 //! users it would have all capabilities), mounts nothing, and calls nothing that needs a
 //! capability of the system.
 //!
-//! `connect` is denied for local sockets, too: a service such as a container engine or the session
-//! bus could do what the sandbox forbids. Datagram sockets are denied because they send without
-//! `connect`.
+//! A command with a network of its own uses it as it likes, but not local sockets, which a network
+//! namespace does not separate: a service such as a container engine or the session bus could do
+//! what the sandbox forbids. A filter does not see to which address a process connects, so the
+//! supervisor connects for it ([`super::connections`]). Local datagram sockets are denied because
+//! they send without `connect`.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +21,8 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
-use super::{Network, Policy};
+use super::connections::Connections;
+use super::{Isolation, Network, Policy};
 use crate::host::sandbox::{Kernel, SCOPE_ABI, TRUNCATE_ABI};
 
 // Marks the x32 system calls of a 64-bit x86 kernel.
@@ -129,6 +132,8 @@ const CHANGING: [u64; 13] = [
 
 // Allowed families: local sockets, and queries to the kernel.
 const LOCAL: [c_int; 2] = [libc::AF_UNIX, libc::AF_NETLINK];
+// With a network namespace, also those that it separates.
+const SEPARATED: [c_int; 2] = [libc::AF_INET, libc::AF_INET6];
 // The type in the second argument of `socket`; the other bits are flags.
 const TYPE: u64 = 0xf;
 // For local sockets, `SOCK_RAW` is an alias of `SOCK_DGRAM`.
@@ -204,6 +209,10 @@ impl Denied {
 
     /// Denied calls fail with `error`.
     fn program(self, error: c_int) -> Result<BpfProgram, String> {
+        self.program_with(SeccompAction::Errno(error.unsigned_abs()))
+    }
+
+    fn program_with(self, action: SeccompAction) -> Result<BpfProgram, String> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -221,8 +230,7 @@ impl Denied {
             rules.extend(numbered);
         }
 
-        let answer = SeccompAction::Errno(error.unsigned_abs());
-        SeccompFilter::new(rules, SeccompAction::Allow, answer, target)
+        SeccompFilter::new(rules, SeccompAction::Allow, action, target)
             .and_then(BpfProgram::try_from)
             .map_err(to_text)
     }
@@ -239,10 +247,16 @@ pub(super) fn check() -> Result<(), String> {
 }
 
 /// Restricts this thread. `others` are the processes that supervise it.
-pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Result<(), String> {
+pub(super) fn enforce(
+    policy: &Policy,
+    kernel: &Kernel,
+    isolation: Isolation,
+    others: &[u32],
+) -> Result<Option<Connections>, String> {
     let (mut denied, mut unknown) = (everywhere(), unknown());
+    let is_separated = policy.network == Network::Off && isolation.network;
     if policy.network == Network::Off {
-        network(&mut denied);
+        network(&mut denied, is_separated);
     }
 
     if !kernel.namespaces {
@@ -260,7 +274,26 @@ pub(super) fn enforce(policy: &Policy, kernel: &Kernel, others: &[u32]) -> Resul
     }
 
     apply(&unknown.program(libc::ENOSYS)?)?;
-    apply(&denied.program(libc::EPERM)?)
+    if !is_separated {
+        apply(&denied.program(libc::EPERM)?)?;
+        return Ok(None);
+    }
+
+    let connections = Connections::intercept(connecting()?);
+    if connections.is_none() {
+        // Without the supervisor's help no local socket can be allowed.
+        let local = [(0, SeccompCmpOp::Eq, number(libc::AF_UNIX))];
+        denied.when(libc::SYS_socket, &local);
+    }
+    apply(&denied.program(libc::EPERM)?)?;
+    Ok(connections)
+}
+
+/// A program that passes each `connect` to the supervisor.
+fn connecting() -> Result<BpfProgram, String> {
+    let mut connecting = Denied::default();
+    connecting.all(&[libc::SYS_connect]);
+    connecting.program_with(SeccompAction::Trace(0))
 }
 
 fn apply(program: &BpfProgram) -> Result<(), String> {
@@ -306,10 +339,17 @@ fn everywhere() -> Denied {
     denied
 }
 
-/// Denies sockets except local ones, all connections, and datagrams.
-fn network(denied: &mut Denied) {
-    denied.all(&[libc::SYS_connect]);
-    let foreign = LOCAL.map(|family| (0, SeccompCmpOp::Ne, number(family)));
+/// Denies local datagrams, and all sockets except local ones and those of a separated network.
+/// Without such a network, also denies all connections.
+fn network(denied: &mut Denied, is_separated: bool) {
+    let separated = if is_separated { &SEPARATED[..] } else { &[] };
+    if !is_separated {
+        denied.all(&[libc::SYS_connect]);
+    }
+    let families = LOCAL.iter().chain(separated);
+    let foreign: Vec<_> = families
+        .map(|family| (0, SeccompCmpOp::Ne, number(*family)))
+        .collect();
     denied.when(libc::SYS_socket, &foreign);
     for kind in DATAGRAMS {
         let local = [

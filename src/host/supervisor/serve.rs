@@ -7,9 +7,11 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,6 +26,7 @@ use super::Adoption;
 use super::{GRACE, WORD};
 use crate::host::file::{PRIVATE_FILE, reason};
 use crate::host::raw::RawText;
+use crate::host::sandbox::{ConnectionServer, Isolation};
 use crate::host::supervisor::process_tree;
 use crate::host::supervisor::{CommandEnding, Order, SupervisorMessage};
 use crate::host::{descriptors, fault, process, sandbox};
@@ -77,8 +80,8 @@ fn serve() -> io::Result<()> {
     }
 
     match supervised.start(&mut order) {
-        Ok(_lock) => {
-            supervised.send(&SupervisorMessage::Started);
+        Ok((_lock, isolation)) => {
+            supervised.send(&SupervisorMessage::Started(isolation));
             let survivors = supervised.watch()?;
             supervised.send(&SupervisorMessage::Gone(survivors));
         }
@@ -138,7 +141,7 @@ impl Supervised {
     }
 
     /// The result holds the lock of the order.
-    fn start(&mut self, order: &mut Order) -> Result<Option<File>, SupervisorMessage> {
+    fn start(&mut self, order: &mut Order) -> Result<(Option<File>, Isolation), SupervisorMessage> {
         let lock = match &order.lock {
             Some(path) => Some(lock_shared(path.as_os_str()).map_err(SupervisorMessage::Broken)?),
             None => None,
@@ -157,14 +160,16 @@ impl Supervised {
             sandbox::enter_namespaces(holder).map_err(SupervisorMessage::Broken)?;
         }
 
+        let mut isolation = Isolation::default();
         if let Some(policy) = &mut order.policy {
-            sandbox::hide(policy, &mut order.kernel).map_err(SupervisorMessage::Halfway)?;
+            isolation =
+                sandbox::isolate(policy, &mut order.kernel).map_err(SupervisorMessage::Halfway)?;
             self.scoped = sandbox::scope(&order.kernel).map_err(SupervisorMessage::Broken)?;
         }
 
-        let child = spawn(order)?;
+        let child = spawn(order, isolation)?;
         self.command = Some(Pid::from_child(&child));
-        Ok(lock)
+        Ok((lock, isolation))
     }
 
     /// Waits until all processes have ended. Returns those that could not be killed.
@@ -330,13 +335,30 @@ fn lock_shared(path: &OsStr) -> Result<File, String> {
 }
 
 /// Starts the command from a thread that has restricted itself.
-fn spawn(order: &Order) -> Result<Child, SupervisorMessage> {
+fn spawn(order: &Order, isolation: Isolation) -> Result<Child, SupervisorMessage> {
     // Opened before the sandbox applies, because the policy might not allow it.
     let input = input(order).map_err(|error| SupervisorMessage::Broken(reason(&error)))?;
-    let confined = || {
+    let (intercepted, to_serve) = channel::<(ConnectionServer, Vec<PathBuf>)>();
+    // Not restricted, so it is started before the thread that restricts itself. It ends with the
+    // supervisor.
+    let served = move || {
+        if let Ok((serve, sockets)) = to_serve.recv() {
+            serve(&sockets);
+        }
+    };
+    std::thread::Builder::new()
+        .name("connections".to_owned())
+        .spawn(served)
+        .map_err(|error| SupervisorMessage::Broken(reason(&error)))?;
+
+    let confined = move || {
         if let Some(policy) = &order.policy {
-            sandbox::enforce(policy, &order.kernel, &watching())
+            let server = sandbox::enforce(policy, &order.kernel, isolation, &watching())
                 .map_err(SupervisorMessage::Broken)?;
+            if let Some(server) = server {
+                // Fails if the supervisor has died, and the command with it.
+                let _ = intercepted.send((server, policy.sockets.clone()));
+            }
         }
         let mut command = command(order, input.into()).map_err(SupervisorMessage::Broken)?;
         command.spawn().map_err(|error| not_started(&error))

@@ -31,6 +31,9 @@ use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::{sanitize_blanks, sanitize_line};
 
+/// Key of the field with which the user grants a command the network.
+pub const NETWORK: &str = "Network";
+
 /// Table entry of EXECUTE.
 pub static ROW: ActionRow = ActionRow {
     name: "EXECUTE",
@@ -43,6 +46,7 @@ pub static ROW: ActionRow = ActionRow {
         "env",
         "Allow Failure",
         "Timeout",
+        NETWORK,
     ],
     other_keys: &[
         (
@@ -128,6 +132,7 @@ impl Behavior for Execute {
             self.timeout
                 .map(|limit| Field::new("Timeout", limit.as_secs().to_string())),
         );
+        fields.extend(self.network.then(|| Field::new(NETWORK, "true")));
         fields
     }
 
@@ -230,7 +235,9 @@ impl Behavior for Execute {
             .map(|(name, value)| format!(" {name}={value}"));
         let limit = self.timeout.map(|limit| format!(" {}s", limit.as_secs()));
         let failure = self.allow_failure.then(|| " may fail".to_owned());
+        let network = self.network.then(|| " network".to_owned());
         let settings = cwd.into_iter().chain(env).chain(limit).chain(failure);
+        let settings = settings.chain(network);
 
         format!("EXECUTE {:?}{}", self.command, settings.collect::<String>())
     }
@@ -254,16 +261,18 @@ fn sample() -> proptest::strategy::BoxedStrategy<ActionKind> {
     let env = proptest::collection::btree_map("[A-Z_]{1,5}", "[ -~é]{0,9}", 0..3);
     let cwd = proptest::option::of(samples::path());
     let timeout = proptest::option::of(1_u64..900);
-    (command, cwd, env, samples::phrase(), any::<bool>(), timeout)
-        .prop_map(|(command, cwd, env, expected, allow_failure, seconds)| {
+    let flags = any::<(bool, bool)>();
+    (command, cwd, env, samples::phrase(), flags, timeout)
+        .prop_map(|(command, cwd, env, expected, flags, seconds)| {
             let execute = Execute {
                 command,
                 language: "sh".into(),
                 cwd: cwd.filter(|cwd| cwd.as_str() != "(Optional)"),
                 env: env.into_iter().collect(),
                 expected_outcome: expected,
-                allow_failure,
+                allow_failure: flags.0,
                 timeout: seconds.map(Duration::from_secs),
+                network: flags.1,
             };
             execute.into()
         })
@@ -293,6 +302,16 @@ fn check_execute(
         .flatten()
     {
         // Not `refuse`: an earlier command can create the directory.
+        validator.refuse_unless_fixable(action, action.line, mistake);
+    }
+
+    if let Some(program) = validator.files.facts.missing_interpreter(&execute.command) {
+        let program = sanitize_line(&program);
+        let mistake = Mistake::new(
+            format!("the `#!` line asks for `{program}`, which cannot run here"),
+            "name a program that is installed, or leave the line out and use a shell",
+        );
+        // An earlier command can install it.
         validator.refuse_unless_fixable(action, action.line, mistake);
     }
 
@@ -430,6 +449,7 @@ fn parse_execute(body: &mut Body<'_>) -> Option<Execute> {
     let env = parse_env(body);
     let allow_failure = body.flag("Allow Failure").unwrap_or(false);
     let timeout = parse_timeout(body);
+    let network = body.flag(NETWORK).unwrap_or(false);
     let expected_outcome = body
         .field("Expected Outcome")
         .map(|f| f.value.clone())
@@ -445,6 +465,7 @@ fn parse_execute(body: &mut Body<'_>) -> Option<Execute> {
         expected_outcome,
         allow_failure,
         timeout,
+        network,
     })
 }
 
@@ -563,7 +584,7 @@ fn parse_timeout(body: &mut Body<'_>) -> Option<Duration> {
     }
 }
 
-/// Languages that `sh` cannot run, in lower case.
+/// Languages that no shell runs, in lower case.
 const OTHER_LANGUAGES: [&str; 34] = [
     "python",
     "py",
@@ -607,7 +628,7 @@ const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
 /// Field keys that repeat the script.
 const SCRIPT_KEYS: [&str; 3] = ["command", "cmd", "shellcommand"];
 
-/// Reports a block that is not a script for `sh`.
+/// Reports a block that is not a script for a shell.
 fn check_script(body: &mut Body<'_>, script: &str, language: &str) {
     let first = script.lines().find(|line| !line.trim().is_empty());
     let first = first.unwrap_or_default().trim_start();

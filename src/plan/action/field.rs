@@ -6,7 +6,7 @@ use crate::text::markdown::Lines;
 use crate::text::markdown::{BlockKind, Item, columns};
 
 /// Known keys, as the format spells them.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "Status",
     "Plan Type",
     "Agent",
@@ -18,6 +18,7 @@ const KEYS: [&str; 18] = [
     "env",
     "Allow Failure",
     "Timeout",
+    "Network",
     "Overwrite",
     "Final Newline",
     "Line Endings",

@@ -124,6 +124,7 @@ impl Tools for TestProject {
                 end,
                 output,
                 survivors: Vec::new(),
+                isolation: crate::host::sandbox::Isolation::default(),
             },
             hint: None,
         })
@@ -201,6 +202,7 @@ fn command(text: &str) -> Execute {
         expected_outcome: String::new(),
         allow_failure: false,
         timeout: None,
+        network: false,
     }
 }
 

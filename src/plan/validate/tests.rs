@@ -137,6 +137,7 @@ fn execute(command: &str) -> Execute {
         expected_outcome: String::new(),
         allow_failure: false,
         timeout: None,
+        network: false,
     }
 }
 

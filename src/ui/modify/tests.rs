@@ -44,6 +44,40 @@ fn a_long_list_is_judged_when_it_is_switched_and_not_when_it_is_read() {
 }
 
 #[test]
+fn a_command_is_granted_the_network_and_nothing_else_is() {
+    let sample = sample::bootstrap();
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    let items = modify.list.items.iter();
+    let granted = |modify: &Modify| {
+        let approved = modify.approved();
+        let actions = approved.plan.actions.iter();
+        let commands = actions.filter_map(|action| action.kind.command());
+        let text = crate::plan::render(&approved.plan);
+        let count = commands.filter(|command| command.network).count();
+        assert_eq!(text.matches("- **Network:** true").count(), count, "{text}");
+        (count, approved.modified.len())
+    };
+    let rows = items.count() + 2;
+    for _ in 0..rows {
+        modify.take(&Key::Char('i'), &proposal).unwrap();
+        modify.take(&Key::Down, &proposal).unwrap();
+    }
+    let commands = sample.plan.actions.iter();
+    let commands = commands.filter(|action| action.kind.command().is_some());
+    assert_eq!(granted(&modify).0, commands.count());
+    assert!(granted(&modify).0 > 0 && granted(&modify).0 == granted(&modify).1);
+
+    modify.take(&Key::Home, &proposal).unwrap();
+    for _ in 0..rows {
+        modify.take(&Key::Char('i'), &proposal).unwrap();
+        modify.take(&Key::Down, &proposal).unwrap();
+    }
+    assert_eq!(granted(&modify), (0, 0));
+    assert!(!modify.is_changed());
+}
+
+#[test]
 fn what_was_changed_goes_back_to_what_was_proposed() {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();

@@ -1,12 +1,16 @@
 //! Decides whether commands see the user's files through an overlay or in a copy.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::config::settings::{Backend, Sandbox};
 use crate::git::worktree::worktree_dirs;
 use crate::host::file::{read_regular_text, write_cache};
 use crate::host::machine;
 use crate::host::overlay;
+use crate::host::sandbox::Isolation;
+use crate::host::shell::{self, Script, ScriptEnd};
+use crate::host::supervisor::Launcher;
 use crate::text::sanitize::sanitize_line;
 use crate::workflow::project::Project;
 
@@ -14,6 +18,8 @@ use super::private::private_paths;
 
 const MAX_NOTE: u64 = 4 << 10;
 const CAN: &str = "yes";
+/// Limit for a command that only shows that one can be started.
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
 /// How commands see the user's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +110,29 @@ fn private_inside(project: &Project) -> Option<String> {
         "`{}` is private, and inside the project",
         sanitize_line(&path.to_string_lossy())
     ))
+}
+
+/// Starts a command under the policy of this project's commands, and returns what it had for itself;
+/// `None` if commands are not sandboxed. Fails with the reason if no command can be started.
+pub fn try_isolation(project: &Project) -> Result<Option<Isolation>, String> {
+    let Some(policy) = super::bare_policy(project) else {
+        return Ok(None);
+    };
+    let to_text = |error: std::io::Error| error.to_string();
+    let launcher = Launcher::new(Some(policy)).map_err(to_text)?;
+    if launcher.policy.is_none() {
+        return Ok(None);
+    }
+    let script = Script {
+        launcher: Some(launcher),
+        timeout: Some(PROBE_LIMIT),
+        ..Script::new("exit 0", "/")
+    };
+    let finished = shell::run(&script, &mut |_| ()).map_err(to_text)?;
+    match finished.end {
+        ScriptEnd::Exited(0) => Ok(Some(finished.isolation)),
+        other => Err(format!("a command ended with exit code {}", other.code())),
+    }
 }
 
 fn attempt(project: &Project) -> Result<(), String> {

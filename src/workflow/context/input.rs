@@ -11,6 +11,7 @@ use crate::git::object::{BlobId, EntryMode, Leaf, TreeId};
 use crate::git::snapshot::known_files::KnownTree;
 use crate::git::{diff, refs};
 use crate::host::file::{FileKind, Root};
+use crate::host::shell::Shell;
 use crate::host::threads::join_both;
 use crate::model::token::TokenCache;
 use crate::session::artifact::{PLAN, REPORT, USER_PROMPT};
@@ -21,6 +22,7 @@ use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::resource::{Artifact, Resource};
 use crate::text::secret::redact_values;
+use crate::workflow::confine;
 use crate::workflow::context::lists::{self, ContextLists, ListedResource};
 use crate::workflow::context::pages::Pages;
 use crate::workflow::context::requests;
@@ -198,7 +200,8 @@ pub fn collect_material(
     Ok(Material {
         cwd: project.repository.workdir().display().to_string(),
         os: describe_system(),
-        shell: project.settings.execute.shell.clone(),
+        shell: Shell::describe(project.settings.execute.shell.as_deref()),
+        sandbox: confine::confinement(project),
         structure: files.structure,
         memos: teddy_files::memos_text(&root),
         resources,

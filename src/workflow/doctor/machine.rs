@@ -9,8 +9,10 @@ use crate::git::command::git_in;
 use crate::git::worktree;
 use crate::host::machine::{DiskSpace, disk_space};
 use crate::host::sandbox::{Availability, availability};
+use crate::host::shell::Shell;
 use crate::host::{env, helper};
 use crate::text::sanitize::sanitize_line;
+use crate::text::shell_word::shell_word;
 use crate::text::sized;
 use crate::workflow::confine::backend::{self, CommandFiles};
 use crate::workflow::confine::{self};
@@ -66,6 +68,7 @@ pub(super) fn run_checks(patient: &Patient) -> Vec<HealthCheck> {
     let project = patient.project.as_ref().ok();
     let project = project.filter(|project| !project.repository.is_bare());
     checks.extend(project.map(command_files));
+    checks.extend(project.and_then(isolation));
     checks.extend(check_disk_space(patient));
     checks
 }
@@ -146,9 +149,10 @@ fn command_files(project: &Project) -> HealthCheck {
     let backend = project.settings.worktree.backend;
     // A fresh probe, because the machine can have changed.
     match backend::tried(project) {
-        CommandFiles::Overlay => {
-            HealthCheck::ok("overlay", "commands run over your files, in an overlay")
-        }
+        CommandFiles::Overlay => HealthCheck::ok(
+            "overlay",
+            "commands, agents, races, bisect, compare and replay run over your files, in an overlay",
+        ),
         CommandFiles::Checkout(why) if backend == Backend::Overlay => {
             let reason = format!(
                 "`worktree.backend` is `overlay`, which this machine cannot do, so no command runs: {why}"
@@ -156,10 +160,82 @@ fn command_files(project: &Project) -> HealthCheck {
             HealthCheck::problem("overlay", reason).remedy("teddy -c worktree.backend=auto ...")
         }
         CommandFiles::Checkout(why) => {
-            let reason = format!("commands run in a copy of your files: {why}");
-            HealthCheck::note("overlay", reason)
-                .remedy("cat /proc/sys/user/max_user_namespaces  # 0 forbids views of their own")
+            let reason = format!(
+                "commands, agents, races, bisect, compare and replay run in a copy of your files: {why}"
+            );
+            HealthCheck::note("overlay", reason).remedy(namespace_remedy())
         }
+    }
+}
+
+/// What forbids namespaces on this machine, as a command that allows them.
+fn namespace_remedy() -> String {
+    let setting = |name: &str| {
+        let text = std::fs::read_to_string(Path::new("/proc/sys").join(name));
+        text.ok().and_then(|text| text.trim().parse::<u64>().ok())
+    };
+    let in_container = CONTAINER_MARKS.iter().any(|mark| Path::new(mark).exists());
+    match () {
+        () if setting("user/max_user_namespaces") == Some(0) => {
+            "sudo sysctl user.max_user_namespaces=10000".to_owned()
+        }
+        () if setting("kernel/unprivileged_userns_clone") == Some(0) => {
+            "sudo sysctl kernel.unprivileged_userns_clone=1".to_owned()
+        }
+        () if setting("kernel/apparmor_restrict_unprivileged_userns") == Some(1) => {
+            app_armor_remedy()
+        }
+        () if in_container => {
+            "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined ...  # podman needs only the first".to_owned()
+        }
+        () => "unshare --user --mount true  # shows whether the system allows namespaces".to_owned(),
+    }
+}
+
+/// Files that container engines create.
+const CONTAINER_MARKS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
+
+/// Ubuntu allows namespaces only to programs with a profile.
+fn app_armor_remedy() -> String {
+    let program = env::current_exe().unwrap_or_else(|_| PathBuf::from("/usr/bin/teddy"));
+    let profile = format!(
+        "abi <abi/4.0>,\ninclude <tunables/global>\nprofile teddy {} flags=(unconfined) {{ userns, }}\n",
+        program.display()
+    );
+    format!(
+        "printf %s {} | sudo tee /etc/apparmor.d/teddy && sudo apparmor_parser -r /etc/apparmor.d/teddy",
+        shell_word(profile)
+    )
+}
+
+/// Starts a command to find out what it gets. `None` if commands are not sandboxed, which another
+/// check reports.
+fn isolation(project: &Project) -> Option<HealthCheck> {
+    let shells = Shell::describe(project.settings.execute.shell.as_deref());
+    match backend::try_isolation(project) {
+        Ok(given) => {
+            let given = given?;
+            let network = match (project.settings.execute.network, given.network) {
+                (true, _) => "your network",
+                (false, true) => "a network of their own with loopback",
+                (false, false) => "no network, not even loopback",
+            };
+            let terminals = match given.terminals {
+                true => "pseudo-terminals",
+                false => "no pseudo-terminals",
+            };
+            let reason =
+                format!("commands have {network}, {terminals}, and these shells: {shells}");
+            let is_whole = given.terminals && (given.network || project.settings.execute.network);
+            Some(match is_whole {
+                true => HealthCheck::ok("commands", reason),
+                false => HealthCheck::note("commands", reason).remedy(namespace_remedy()),
+            })
+        }
+        Err(why) => Some(HealthCheck::problem(
+            "commands",
+            format!("no command can be started: {}", sanitize_line(&why)),
+        )),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::git::snapshot;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, LeftOut, Reason, display_path};
 use crate::git::worktree::SessionWorktree;
-use crate::git::worktree::layer::LayerScan;
+use crate::git::worktree::layer::{ChangedIgnored, LayerScan};
 use crate::git::worktree::moved::{Before, Moved};
 use crate::session::meta::NotCaptured;
 use crate::text::sanitize::sanitize_line;
@@ -59,6 +59,7 @@ pub(super) fn capture(
     let repository = &opened.worktree.repository;
     let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
     let limits = project.limits();
+    let mut ignored = None;
     let mut snapshot = match opened.worktree.is_layered() {
         true => {
             let user = &project.repository;
@@ -67,6 +68,7 @@ pub(super) fn capture(
                 user,
                 base: env.tree,
             };
+            ignored = layer.changed_ignored(opened.began)?;
             layer.snapshot(&limits, &written)?
         }
         false => {
@@ -92,8 +94,25 @@ pub(super) fn capture(
     take_moved(repository, env, opened, &mut captured)?;
     leave_earlier(repository, env, opened, &mut captured)?;
     note_private(project, env, repository, captured.tree)?;
+    if let Some(ChangedIgnored { path, count }) = ignored {
+        captured.exclude(&path, describe_ignored(count));
+    }
 
     Ok(captured)
+}
+
+fn describe_ignored(count: usize) -> String {
+    let others = match count {
+        0 | 1 => "",
+        2 => ", and so does one more",
+        _ => {
+            return format!(
+                "git ignores it: its change stays in the session's worktree, and so do those of {} more ignored files",
+                count - 1
+            );
+        }
+    };
+    format!("git ignores it: its change stays in the session's worktree{others}")
 }
 
 /// Notes new files that commands closed to other users, so that they are published closed.

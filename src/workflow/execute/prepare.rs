@@ -2,6 +2,7 @@
 //! `worktree.setup`, a git directory.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 
 use anyhow::Context as _;
@@ -10,11 +11,13 @@ use crate::config::settings::Backend;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
 use crate::git::snapshot::secrets::{FoundSecrets, SecretSearch};
-use crate::git::worktree::layer::{LowerFiles, hide_secrets, open_dirs, pin, session_layer};
+use crate::git::worktree::layer::{
+    LowerFiles, hide_secrets, open_dirs, pin, session_layer, switch_view,
+};
 use crate::git::worktree::provision::{self, ProvisionRules, ProvisionedFiles};
 use crate::git::worktree::{self, Extent, SessionWorktree, WorktreeTarget};
 use crate::host::fault;
-use crate::host::file::Root;
+use crate::host::file::{Root, remove_below};
 use crate::host::machine::disk_space;
 use crate::host::overlay::{Overlay, OverlayHolder};
 use crate::host::sandbox::Network;
@@ -23,12 +26,14 @@ use crate::host::supervisor::Launcher;
 use crate::host::threads::join_both;
 use crate::session::artifact::Artifacts;
 use crate::session::turn::Turn;
+use crate::text::path::lossy_paths;
 use crate::workflow::confine;
 use crate::workflow::confine::backend::{CommandFiles, command_files};
 use crate::workflow::hint::error_with_hint;
 use crate::workflow::project::Project;
 use crate::workflow::user::Notice;
 use crate::workflow::user::{Event, User};
+use crate::workspace::snapshot;
 
 /// Programs write in blocks, so a full disk still has some bytes free.
 const LITTLE: u64 = 64 << 10;
@@ -81,7 +86,7 @@ impl PreparedWorktree {
 
     /// Warns if the disk is full, so that files written by commands can be truncated.
     pub(super) fn warn_low_space(&self, user: &mut dyn User) {
-        let path = &self.worktree.path;
+        let path = self.worktree.written_dir();
         let disk = disk_space(path);
         if disk.is_some_and(|disk| disk.free < LITTLE || disk.files == Some(0)) {
             let path = path.display().to_string();
@@ -155,7 +160,13 @@ pub(super) fn prepare(
     }
 
     set_up(project, env, &mut worktree, user)?;
-    let provided = provide_files(project, &worktree)?;
+    let provided = provide_files(project, &mut worktree)?;
+    if !provided.missing.is_empty() || !provided.editable.is_empty() {
+        user.report(Event::Notice(Notice::CopyLacks {
+            missing: lossy_paths(&provided.missing),
+            editable: lossy_paths(&provided.editable),
+        }));
+    }
     worktree.make_git_dir(repository, env.before)?;
     Ok(PreparedWorktree {
         worktree,
@@ -286,10 +297,10 @@ fn run_setup(
 
 fn provide_files(
     project: &Project,
-    worktree: &SessionWorktree,
+    worktree: &mut SessionWorktree,
 ) -> anyhow::Result<ProvisionedFiles> {
     let settings = &project.settings.worktree;
-    provision::provision_files(
+    let provided = provision::provision_files(
         worktree,
         &project.repository,
         &ProvisionRules {
@@ -297,7 +308,9 @@ fn provide_files(
             link: settings.link.clone(),
         },
         &project.limits(),
-    )
+    )?;
+    worktree.linked.clone_from(&provided.linked);
+    Ok(provided)
 }
 
 const GIT_DIR: &str = ".git";
@@ -308,9 +321,6 @@ fn prepare_overlay(
     env: &RunEnv<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<Option<PreparedWorktree>> {
-    if !env.users_own {
-        return Ok(None);
-    }
     let is_required = project.settings.worktree.backend == Backend::Overlay;
     let (opened, is_known) = match command_files(project) {
         CommandFiles::Overlay => (open_overlay(project, env, user)?, false),
@@ -340,8 +350,13 @@ fn open_overlay(
 ) -> anyhow::Result<Result<PreparedWorktree, String>> {
     let repository = &project.repository;
     let (limits, index) = (project.limits(), project.index(&repository.worktree_name()));
+    let tree = match env.users_own {
+        true => env.tree,
+        false => snapshot::snapshot(&project.checkout(), &[])?.tree,
+    };
     let lower = LowerFiles {
-        tree: env.tree,
+        tree,
+        start: env.tree,
         index: &index,
         limits: &limits,
     };
@@ -351,9 +366,9 @@ fn open_overlay(
         let holder = OverlayHolder::start();
         let root = project.worktrees();
         let opened = session_layer(repository, &root, env.name, &lower);
-        let worktree = opened.map_err(unmade)?;
+        let mut worktree = opened.map_err(unmade)?;
         fault::point("after-layer")?;
-        let mounted = mount_layer(repository, env, &worktree, holder)?;
+        let mounted = mount_layer(repository, env, &mut worktree, holder)?;
         Ok::<_, anyhow::Error>((worktree, mounted))
     });
 
@@ -389,7 +404,7 @@ fn mount_overlay(
 ) -> anyhow::Result<Result<(), String>> {
     let (secret_paths, mounted) = search_secrets_during(secrets, || {
         let holder = OverlayHolder::start();
-        mount_layer(&project.repository, env, &prepared.worktree, holder)
+        mount_layer(&project.repository, env, &mut prepared.worktree, holder)
     });
     hide_secrets_in_overlay(project, lower, secret_paths, mounted?, prepared)
 }
@@ -405,15 +420,27 @@ fn search_secrets_during<T>(
 fn mount_layer(
     repository: &Repository,
     env: &RunEnv<'_>,
-    worktree: &SessionWorktree,
+    worktree: &mut SessionWorktree,
     holder: Result<OverlayHolder, String>,
 ) -> anyhow::Result<Result<Overlay, String>> {
     worktree.make_git_dir(repository, env.before)?;
+    if worktree.leave_checkout(repository) {
+        worktree.make_git_dir(repository, env.before)?;
+    }
     let hidden = worktree
         .hide_users_git_dir()
         .map_err(|error| format!("{error:#}"));
+    let foreign = worktree.hide_foreign_control_dirs(repository, env.tree)?;
     let dirs = worktree.overlay(repository)?;
-    Ok(hidden.and_then(|()| holder?.mount(&dirs, GIT_DIR)))
+    let mounted = hidden.and_then(|()| holder?.mount(&dirs, GIT_DIR));
+    if let Ok(overlay) = &mounted {
+        let root = overlay.root()?;
+        // What is empty and opaque becomes a whiteout, so that tools find no directory at all.
+        for name in foreign {
+            remove_below(&root, OsStr::new(name))?;
+        }
+    }
+    Ok(mounted)
 }
 
 /// Hides the user's secrets in a mounted layer and makes it available. Fails closed: if they cannot
@@ -445,6 +472,10 @@ fn hide_secrets_in_overlay(
         drop(overlay);
         worktree.remove_git_dir()?;
         return Ok(Err(format!("your secrets cannot be hidden: {error:#}")));
+    }
+    if lower.start != lower.tree {
+        let switched = switch_view(repository, lower.tree, lower.start, &overlay.path());
+        switched.context("preparing an earlier state of the files")?;
     }
     fault::point("after-mount")?;
     prepared.overlay = Some(overlay);
@@ -503,8 +534,8 @@ pub(in crate::workflow) struct RunEnv<'a> {
     pub before: CommitId,
     pub tree: TreeId,
     pub reach: Reach<'a>,
-    /// The files at the start are the user's current files, so commands can see them through an
-    /// overlay.
+    /// The files at the start are the user's current files. Otherwise commands see those of the tree
+    /// next to the user's ignored files.
     pub users_own: bool,
     /// Artifacts of the plan's turn, from which TAKE reads.
     pub artifacts: &'a Artifacts,

@@ -81,6 +81,7 @@ pub(super) fn review_and_run(
                 false => approver(user, options),
             };
             case.draft.meta.approved_by = Some(approver);
+            case.draft.meta.network = granted(&chosen);
             let session = case.tip.session.clone();
             note_activity(project, &session, RUN_ACTIVITY);
             let messages = chosen
@@ -108,6 +109,19 @@ pub(super) fn review_and_run(
     }
 
     unreachable!("the last review leads to a run")
+}
+
+/// Returns the numbers of the actions to which the user granted the network.
+fn granted(chosen: &Approved) -> Vec<usize> {
+    let actions = chosen.plan.actions.iter().zip(1..);
+    let granted = actions.filter(|(action, _)| {
+        let execute = action.kind.command();
+        execute.is_some_and(|execute| execute.network)
+    });
+    let numbers = granted.map(|(_, number)| number);
+    numbers
+        .filter(|number| chosen.actions[number - 1])
+        .collect()
 }
 
 fn is_still_so(

@@ -19,7 +19,7 @@ use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::file::{FileMode, Root};
 use crate::host::overlay::path_in_overlay;
 use crate::host::sandbox::Network;
-use crate::host::shell::{self, Script};
+use crate::host::shell::{self, Script, Shell};
 use crate::host::supervisor::Launcher;
 use crate::host::{fault, interrupt};
 use crate::plan::action::Action;
@@ -153,6 +153,11 @@ impl<'a> AgentWorktree<'a> {
         &self.prepared.worktree
     }
 
+    /// The process that holds the mount namespace of the agent.
+    pub(in crate::workflow) fn overlay_holder(&self) -> Option<u32> {
+        self.prepared.overlay_holder()
+    }
+
     /// Collects the result. The agent and all its processes must have ended.
     pub(in crate::workflow) fn close(self) -> anyhow::Result<WorktreeResult> {
         let (env, prepared) = (&self.env, &self.prepared);
@@ -198,6 +203,7 @@ fn run_in(
         worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
         launcher,
+        offline,
         aliases: confine::aliases(project, &prepared.worktree.path),
         variables: variables.unwrap_or_default(),
         pages,
@@ -398,6 +404,8 @@ struct PlanTools<'a> {
     pub worktree: &'a Path,
     pub settings: &'a settings::ExecuteSettings,
     pub launcher: Launcher,
+    /// Commands get no network, whatever the user has granted.
+    pub offline: bool,
     /// Names for the directories of the run in the output of commands.
     pub aliases: PathAliases,
     /// Environment variables of all commands; the plan's own override them.
@@ -417,14 +425,21 @@ impl Tools for PlanTools<'_> {
             || self.worktree.to_owned(),
             |cwd| self.worktree.join(cwd.as_str()),
         );
+        let mut launcher = self.launcher.clone();
+        if let Some(policy) = &mut launcher.policy
+            && execute.network
+            && !self.offline
+        {
+            policy.network = Network::On;
+        }
         let script = Script {
             env: self.variables.iter().chain(&execute.env).cloned().collect(),
-            shell: shlex::split(&self.settings.shell).unwrap_or_else(|| vec!["sh".to_owned()]),
+            shell: Shell::new(self.settings.shell.as_deref(), &execute.language),
             timeout: Some(execute.timeout.unwrap_or(self.settings.timeout())),
             capture: MAX_CAPTURED,
             keep_env: self.settings.keep_env.clone(),
             aliases: self.aliases.clone(),
-            launcher: Some(self.launcher.clone()),
+            launcher: Some(launcher),
             ..Script::new(execute.command.as_str(), cwd)
         };
 
@@ -432,7 +447,8 @@ impl Tools for PlanTools<'_> {
             self.user.report(Event::Output { bytes })
         })?;
         self.surviving.extend(finished.survivors.iter().cloned());
-        let policy = self.launcher.policy.as_ref();
+        let policy = script.launcher.as_ref();
+        let policy = policy.and_then(|launcher| launcher.policy.as_ref());
         let in_view = |path: &Path| match self.launcher.overlay_holder {
             Some(holder) => path_in_overlay(holder, path),
             None => path.to_owned(),
@@ -441,9 +457,7 @@ impl Tools for PlanTools<'_> {
             worktree: &in_view(self.worktree),
             temporary: &std::env::temp_dir(),
         };
-        let hint = policy.and_then(|policy| {
-            confine::explain_refusal(policy, &dirs, &finished.end, &finished.output.joined())
-        });
+        let hint = confine::explain_failure(policy, &dirs, &finished);
 
         Ok(Executed { finished, hint })
     }

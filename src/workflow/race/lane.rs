@@ -20,7 +20,7 @@ use crate::workflow::execute::prepare::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
 use crate::workflow::plan::{PlanOptions, plan_next_turn};
 use crate::workflow::project::Project;
-use crate::workflow::trial::{action_of, last_lines};
+use crate::workflow::trial::{action_of, cannot_test, last_lines};
 use crate::workflow::user::{Approved, User};
 
 const LAST_LINES: usize = 20;
@@ -106,6 +106,13 @@ pub struct LaneCheck {
     pub seconds: f64,
     /// Last lines of the output.
     pub tail: Vec<String>,
+}
+
+impl LaneCheck {
+    /// Returns whether the command could not be run, so that it tested nothing.
+    pub fn has_not_run(&self) -> bool {
+        self.exit_code.is_some_and(cannot_test)
+    }
 }
 
 impl LaneOrder {
@@ -195,7 +202,8 @@ fn check(
         tip: &tip,
         before,
         tree: project.repository.commit(before)?.tree,
-        users_own: false,
+        // The files from which all lanes start were recorded when the race began.
+        users_own: true,
         reach: Reach::Recorded(&draft.artifacts),
         artifacts: &draft.artifacts,
     };

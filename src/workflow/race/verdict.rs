@@ -121,7 +121,10 @@ fn render_lane(project: &Project, lane: &FinishedLane, letter: char) -> anyhow::
     if let Some(check) = lane.plan.as_ref().and_then(|plan| plan.check.as_ref()) {
         let code = check.exit_code.map_or_else(
             || "it could not be run".to_owned(),
-            |code| format!("exit code {code}"),
+            |code| match check.has_not_run() {
+                true => format!("exit code {code}, so it could not test them"),
+                false => format!("exit code {code}"),
+            },
         );
         rendered.push_str(&format!(
             "\nThe check `{}` on these files: {code}.\n\n{}\n",

@@ -156,9 +156,9 @@ fn a_conversation_goes_on_with_what_became_of_the_changes_and_else_begins_anew()
 #[test]
 fn the_users_files_can_be_neither_written_nor_read() {
     let repo = project(":");
-    let secret = repo.path().join("secret.txt");
-    repo.write("secret.txt", "hunter2\n");
-    repo.write(".git/info/exclude", "secret.txt\n");
+    let secret = repo.path().join(".env");
+    repo.write(".env", "hunter2\n");
+    repo.write(".git/info/exclude", ".env\n");
     if availability() != Availability::Full {
         return;
     }

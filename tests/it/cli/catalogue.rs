@@ -143,6 +143,8 @@ fn plain(repo: &TestRepo, text: &str) -> String {
         (r"\d+ objects, [\d.]+ \w+,", "<n> objects, <size>,"),
         (r"\$\d{4,}\.\d+", "$$<price>"),
         (r"- \*\*OS:\*\* .*", "- **OS:** <system>"),
+        (r"- \*\*Shell:\*\* .*", "- **Shell:** <shells>"),
+        (r"- \*\*Commands:\*\* .*", "- **Commands:** <sandbox>"),
     ];
     let mut text = text;
     for (pattern, with) in rules {

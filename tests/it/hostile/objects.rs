@@ -31,16 +31,27 @@ fn plant(ground: &Ground, said: &str, held: &str) -> String {
 
 #[test]
 fn a_confined_command_puts_nothing_among_the_objects_of_the_user() {
-    let ground = Ground::new();
-    let tried = ground.execute(plan(&run(&plant(&ground, "b'future\\n'", "b'poison\\n'"))));
-    assert_eq!(tried.code, 1, "{}", tried.words);
-    assert!(tried.words.contains("ermission"), "{}", tried.words);
-    let text = create("[f.txt](/f.txt)").replace("evil", "future");
-    assert_eq!(ground.execute(plan(&text)).code, 0);
-    let kept = ground
-        .repo
-        .git(&["cat-file", "-p", "teddy/sessions/s^2:f.txt"]);
-    assert_eq!(kept, "future");
+    for backend in ["overlay", "checkout"] {
+        let ground = Ground::new();
+        let command = plant(&ground, "b'future\\n'", "b'poison\\n'");
+        let setting = format!("worktree.backend={backend}");
+        let tried = ground.execute_with(plan(&run(&command)), &["-c", &setting]);
+        // Over the user's files, the command finds its own git directory at the path of theirs.
+        if backend == "checkout" {
+            assert_eq!(tried.code, 1, "{}", tried.words);
+            let is_refused = ["ermission", "Read-only"]
+                .iter()
+                .any(|part| tried.words.contains(part));
+            assert!(is_refused, "{}", tried.words);
+        }
+        ground.repo.git(&["fsck", "--strict", "--no-dangling"]);
+        let text = create("[f.txt](/f.txt)").replace("evil", "future");
+        assert_eq!(ground.execute(plan(&text)).code, 0);
+        let kept = ground
+            .repo
+            .git(&["cat-file", "-p", "teddy/sessions/s^2:f.txt"]);
+        assert_eq!(kept, "future", "{backend}");
+    }
 }
 
 #[test]

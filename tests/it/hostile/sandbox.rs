@@ -9,7 +9,8 @@ use super::ground::{Ground, plan, run, words};
 use crate::plans;
 
 /// Commands that must fail in the sandbox. `OUT` is a directory outside of the project, `REPO` the
-/// user's repository, `HOME` the home directory.
+/// user's repository, `HOME` the home directory. Over the user's files, `REPO` is the overlay: those
+/// commands must not get through it.
 const CLOSED: &[&str] = &[
     "echo x > OUT/new",
     "echo x >> OUT/canary",
@@ -67,6 +68,16 @@ fn what_a_command_does_to_its_own_repository_is_not_done_to_the_users() {
     }
 }
 
+/// Pairs a backend with the commands to try in it.
+fn both_ways(backend: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    // Over the user's files, commands see what git ignores.
+    let is_visible = move |command: &&str| backend == "overlay" && command.contains("REPO/ignored");
+    let closed = CLOSED.iter().copied();
+    closed
+        .filter(move |command| !is_visible(command))
+        .map(move |command| (backend, command))
+}
+
 #[test]
 fn a_command_reaches_nothing_but_its_worktree() {
     if availability() != Availability::Full {
@@ -86,7 +97,8 @@ fn a_command_reaches_nothing_but_its_worktree() {
     }
     ground.repo.put(".env", "hunter2").put("ignored", "hunter2");
     let mut wrong = Vec::new();
-    for command in CLOSED {
+    for (backend, command) in ["overlay", "checkout"].into_iter().flat_map(both_ways) {
+        let is_covered = backend == "overlay" && command.contains("REPO");
         let home = ground.repo.beside("home").display().to_string();
         let command = command
             .replace("OUT", ground.outside().to_str().unwrap())
@@ -94,21 +106,22 @@ fn a_command_reaches_nothing_but_its_worktree() {
         let command = command
             .replace("HOME", &home)
             .replace("PORT", &server.local_addr().unwrap().port().to_string());
-        let before = ground.state();
+        let (before, others) = (ground.state(), ground.others());
         std::fs::write(ground.repo.beside("plan.md"), plan(&run(&command))).unwrap();
         let keys = [("OPENAI_API_KEY", "hunter2"), ("MY_TOKEN", "hunter2")];
-        let output = ground.teddy_with(
-            &["execute", "../plan.md", "-y", "--no-replan", "--json"],
-            &keys,
-        );
+        let setting = format!("worktree.backend={backend}");
+        let arguments = ["execute", "../plan.md", "-y", "--no-replan", "--json", "-c"];
+        let output = ground.teddy_with(&[&arguments[..], &[&setting]].concat(), &keys);
         let told = words(&output);
-        if output.status.code() != Some(1)
-            || ground.state() != before
-            || told.contains("hunter2")
-            || server.accept().is_ok()
-        {
-            wrong.push(format!("{command}: {told}"));
+        // A command can change the overlay, and the user approved what becomes of the files.
+        let is_closed = match is_covered {
+            true => ground.others() == others,
+            false => output.status.code() == Some(1) && ground.state() == before,
+        };
+        if !is_closed || told.contains("hunter2") || server.accept().is_ok() {
+            wrong.push(format!("{backend}: {command}: {told}"));
         }
+        ground.repo.put("a.txt", "one\n");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

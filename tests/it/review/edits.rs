@@ -430,3 +430,37 @@ fn a_plan_that_gets_another_action_is_refused_and_can_be_edited_again() {
     assert_eq!(repo.read("b.txt"), "theirs\n");
     assert!(!repo.path().join("more.txt").exists());
 }
+
+#[test]
+fn a_command_that_was_granted_the_network_reaches_it_once_and_the_record_says_so() {
+    if teddy::host::process::find("python3").is_none() {
+        return crate::support::skipped("python3");
+    }
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let script = format!(
+        "python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port})); print('reached')\""
+    );
+    let repo = project(&plan("Connect", &[execute(&script), execute(&script)]));
+    let mut screen = tree(&repo, &[]);
+    screen.press("i");
+    screen.wait_for("*modified");
+    screen.press("a");
+    assert_eq!(screen.end(), 1, "{}", screen.shown());
+    assert_eq!(of_turn(&repo, "output/01.txt"), "reached\n");
+    assert!(!of_turn(&repo, "output/02.txt").contains("reached\n"));
+    assert!(of_turn(&repo, "meta.yaml").contains("network:\n- 1\n"));
+    let report = of_turn(&repo, "report.md");
+    let granted = "\n- **Network:** true\n";
+    assert_eq!(report.matches(granted).count(), 1, "{report}");
+    let approved = of_turn(&repo, "approved.md");
+    assert_eq!(approved.matches(granted).count(), 1, "{approved}");
+    let hint = "in the review, `m` and then `i` grants one command yours";
+    assert!(report.contains(hint), "{report}");
+
+    // A plan that asks for it is refused.
+    let asking = execute(&script).replace("````shell", "- **Network:** true\n````shell");
+    repo.write("../plan.md", plan("Connect", &[asking]));
+    repo.teddy(&["execute", "../plan.md", "-y", "--no-replan"])
+        .check(3, &["only the user grants a command the network"]);
+}

@@ -179,13 +179,44 @@ fn p15_a_script_is_run_by_the_program_that_it_names() {
     ));
     assert_eq!(repo.read("out.txt"), "awk\n");
 
-    for (line, code) in [("#!/no/such/program", 1), ("#!", 3), ("#!./run", 3)] {
+    for (line, code) in [
+        ("#!/no/such/program", 3),
+        ("#!/usr/bin/env no-such-program", 3),
+        ("#!", 3),
+        ("#!./run", 3),
+    ] {
         let script = format!("{line}\necho ran > ran.txt");
         repo.write("../plan.md", plan("Print", &[execute(&script)]));
         repo.teddy(&["execute", "../plan.md", "-y"])
             .check(code, &[]);
         assert!(!repo.path().join("ran.txt").exists(), "{line}");
     }
+}
+
+#[test]
+fn p15_a_block_runs_in_the_shell_of_its_language() {
+    let repo = project();
+    if teddy::host::process::find("bash").is_none() {
+        return crate::support::skipped("bash");
+    }
+    let in_bash = "[[ a == a* ]] && words=(x y) && echo \"${words[1]}\" > out.txt";
+    let block = |language: &str| execute(in_bash).replace("````shell", &format!("````{language}"));
+    repo.run_plan(&plan("Run", &[block("bash")]));
+    assert_eq!(repo.read("out.txt"), "y\n");
+
+    // In a plain shell the same script fails, with a hint.
+    repo.write("../plan.md", plan("Run", &[block("sh")]));
+    let is_plain = repo.command("sh").args(["-c", "[[ a ]]"]).status().unwrap();
+    if !is_plain.success() {
+        let out = repo.teddy(&["execute", "../plan.md", "-y", "--no-replan"]);
+        out.check(1, &["a block with the language `bash`"]);
+    }
+
+    let setting = ["-c", "execute.shell=sh -c 'echo mine > out.txt'"];
+    repo.write("../plan.md", plan("Run", &[block("bash")]));
+    let arguments = [&["execute", "../plan.md", "-y"][..], &setting].concat();
+    repo.teddy(&arguments).check(0, &[]);
+    assert_eq!(repo.read("out.txt"), "mine\n");
 }
 
 #[test]

@@ -273,3 +273,23 @@ fn attack_11_a_file_that_its_encoding_does_not_fit_is_left_out() {
         b"odd\xd8"
     );
 }
+
+#[test]
+fn a_path_that_is_not_utf_8_is_refused_before_a_session_begins() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let repo = TestRepo::new();
+    let dir = repo
+        .beside("odd")
+        .join(std::ffi::OsStr::from_bytes(b"\xff"));
+    std::fs::create_dir_all(&dir).unwrap();
+    let in_dir = |program: &str, arguments: &[&str]| {
+        let mut command = repo.command(program);
+        command.args(arguments).current_dir(&dir).output().unwrap()
+    };
+    assert!(in_dir("git", &["init", "-q"]).status.success());
+    let refused = in_dir(env!("CARGO_BIN_EXE_teddy"), &["new", "s"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("is not valid UTF-8"), "{said}");
+}

@@ -69,6 +69,58 @@ fn what_a_command_makes_of_ignored_files_stays_in_the_layer_from_turn_to_turn() 
 }
 
 #[test]
+fn a_later_version_of_the_users_wins_over_a_commands_in_an_ignored_file() {
+    if !overlays() {
+        return println!("skipped: no overlays here");
+    }
+    let repo = project();
+    repo.write("x.log", "mine\n");
+    run(
+        &repo,
+        OVERLAY,
+        "echo theirs > x.log; echo theirs > target/built",
+    )
+    .check(0, &[]);
+    let report = repo.done(&["show"]);
+    let line = "git ignores it: its change stays in the session's worktree, and so does one more";
+    assert!(report.contains(line), "{report}");
+    run(&repo, OVERLAY, "cat x.log").check(0, &[]);
+    assert!(printed(&repo).starts_with("theirs\n"));
+
+    repo.write("x.log", "mine, later\n");
+    run(&repo, OVERLAY, "cat x.log").check(0, &[]);
+    assert!(printed(&repo).starts_with("mine, later\n"));
+    let report = repo.done(&["show"]);
+    assert!(!report.contains("git ignores it"), "{report}");
+}
+
+#[test]
+fn control_directories_of_other_systems_are_closed_like_gits() {
+    for backend in [OVERLAY, CHECKOUT] {
+        if backend == OVERLAY && !overlays() {
+            continue;
+        }
+        let repo = project();
+        for dir in [".jj", ".hg", ".sl"] {
+            repo.write(&format!("{dir}/store/secret"), "secret\n");
+        }
+        repo.configure("worktree: { copy: ['**/secret'] }\n");
+        let script = "find . -name secret; test ! -e .jj && mkdir .hg && echo x | tee .hg/x";
+        run(&repo, backend, script).check(0, &[]);
+        assert!(!printed(&repo).contains("secret\n"), "{}", printed(&repo));
+        let recorded = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/s^2"]);
+        assert!(!recorded.contains(".hg"), "{recorded}");
+        assert!(!repo.path().join(".hg/x").exists());
+        assert_eq!(repo.read(".jj/store/secret"), "secret\n");
+
+        let change = plan("Change", &[create(".jj/x", "x\n")]);
+        repo.write("../plan.md", change);
+        repo.teddy(&["execute", "../plan.md", "-y", "--no-replan"])
+            .check(3, &["another version control system"]);
+    }
+}
+
+#[test]
 fn git_in_a_command_is_the_private_one_and_knows_every_file() {
     if !overlays() {
         return println!("skipped: no overlays here");

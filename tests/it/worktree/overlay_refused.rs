@@ -267,15 +267,15 @@ fn a_file_with_two_names_is_not_written_by_the_other() {
     }
 }
 
-/// Attempts to escape from the overlay. `REPO` is the user's directory. None of them changes a file
-/// of the result.
+/// Attempts to escape from the overlay. `REPO` is the user's directory, at which commands find the
+/// overlay. None of them changes a file of the result.
 const AROUND: [&str; 12] = [
     "mount -o remount,rw . ; mount -t tmpfs t src; mount --bind /tmp src",
     "umount . ; umount -l \"$PWD\"; umount -a",
     "unshare -m true && echo LEFT; unshare -Urm mount -t tmpfs t src && echo LEFT",
     "nsenter -t $PPID -m true && echo LEFT; nsenter -t 1 -m true && echo LEFT",
     "chroot . true && echo LEFT; chroot / true && echo LEFT",
-    "for p in /proc/[0-9]* /proc/self; do for at in root cwd; do echo x > $p/$at/REPO/src/a.txt; cat $p/$at/REPO/.env $p/$at/REPO/.git/config; done; done",
+    "for p in /proc/[0-9]* /proc/self; do for at in root cwd; do echo x > $p/$at/REPO/src/a.txt; cat $p/$at/REPO/.env $p/$at/REPO/.git/config; done; done; git checkout -q src/a.txt",
     "for p in /proc/[0-9]*; do for fd in $p/fd/*; do echo x > $fd/src/a.txt; cat $fd/.env; done; done",
     "mknod src/gone c 0 0; mknod src/n c 1 3; ls src",
     "mv .git g; cat .git/config; mkdir .git; ls -a .git; rmdir .git; ln -s g .git; rm .git; mv g .git",
@@ -657,4 +657,70 @@ fn root_of_a_container_without_capabilities_runs_commands() {
     let copied = "Commands run in a copy of your files (no namespace of mounts)";
     out.check(0, &[copied, "sandboxed, no network"]);
     assert_eq!(repo.read("n.txt"), "n\n");
+}
+
+#[test]
+fn where_namespaces_are_forbidden_dependencies_are_linked_and_the_rest_is_named() {
+    let repo = project();
+    repo.write(
+        ".gitignore",
+        "/target/\n.env\n.venv/\n*.log\nnode_modules/\n",
+    );
+    repo.write("node_modules/dep/index.js", "1\n");
+    repo.write("packages/a/node_modules/b/index.js", "2\n");
+    repo.remove(".venv/lib");
+    let path_file = ".venv/lib/python3.11/site-packages/mine.pth";
+    repo.write(path_file, format!("{}/src\n", repo.path().display()));
+    let script = "cat node_modules/dep/index.js packages/a/node_modules/b/index.js .venv/lib/python3.11/site-packages/mine.pth > seen
+        test ! -e target; cat .env; echo x > node_modules/dep/index.js; git status --short";
+    write_plan(&repo, script);
+    let forbidden = |arguments: &[&str]| {
+        let mut command = repo.command(env!("CARGO_BIN_EXE_teddy"));
+        command
+            .args(arguments)
+            .env("FAILPOINTS", "no-namespaces=return");
+        Output::of(command.current_dir(repo.path()))
+    };
+    let out = forbidden(&["execute", "../plan.md", "-y"]);
+    out.check(
+        0,
+        &["commands run in a copy of your files: without `target`, which git ignores; `worktree.copy` or `worktree.link` provides such directories; `.venv` has modules of your checkout (`pip install -e`), which commands cannot read; `worktree.setup` can install them in the copy"],
+    );
+    let path_line = format!("{}/src\n", repo.path().display());
+    assert_eq!(repo.read("seen"), format!("1\n2\n{path_line}"));
+    assert_eq!(repo.read("node_modules/dep/index.js"), "1\n");
+    // The links are no files of the project for git.
+    let said = printed(&repo);
+    assert!(
+        !said.contains("KEY=") && said.ends_with("\n?? seen\n"),
+        "{said}"
+    );
+
+    let words = "commands, agents, races, bisect, compare and replay run in a copy of your files: commands get no view of their own here";
+    forbidden(&["doctor"]).check(
+        0,
+        &[words, "no network, not even loopback, no pseudo-terminals"],
+    );
+    forbidden(&["-v", "status"]).check(0, &["with no network and no pseudo-terminals, in sh"]);
+}
+
+#[test]
+fn doctor_tells_what_a_command_really_gets() {
+    if is_missing(overlays(), "no overlays here") {
+        return;
+    }
+    let repo = project();
+    repo.teddy(&["doctor", "--json"]).check(
+        0,
+        &["a network of their own with loopback, pseudo-terminals, and these shells: sh"],
+    );
+    repo.teddy(&["-v", "status"])
+        .check(0, &["with their own loopback and pseudo-terminals, in sh"]);
+    let without = |failpoint: &str| {
+        let mut command = repo.command(env!("CARGO_BIN_EXE_teddy"));
+        command.arg("doctor").env("FAILPOINTS", failpoint);
+        Output::of(command.current_dir(repo.path()))
+    };
+    without("no-terminals=return").check(0, &["with loopback, no pseudo-terminals"]);
+    without("no-network-namespace=return").check(0, &["not even loopback, pseudo-terminals"]);
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use teddy::host::sandbox::Policy;
-use teddy::host::shell::{FinishedScript, GRACE, Script, ScriptEnd, run_until};
+use teddy::host::shell::{FinishedScript, GRACE, Script, ScriptEnd, Shell, run_until};
 use teddy::host::supervisor::Launcher;
 
 /// Supervises with the built program, because this process is the test program.
@@ -171,7 +171,9 @@ fn a_missing_folder_or_shell_is_said() {
         finished.end,
         ScriptEnd::NotStarted("the directory `/no/such` does not exist".to_owned())
     );
-    let (finished, _) = run_with("true", |s| s.shell = vec!["no-such-shell".to_owned()]);
+    let (finished, _) = run_with("true", |s| {
+        s.shell = Shell::Configured(vec!["no-such-shell".to_owned()])
+    });
     assert_eq!(
         finished.end,
         ScriptEnd::NotStarted("cannot start `no-such-shell`: no such file or directory".to_owned())
@@ -203,7 +205,9 @@ fn open_files_of_whoever_started_teddy_are_closed() {
 
 #[test]
 fn a_script_that_cannot_begin_says_why() {
-    let (finished, _) = run_with("true", |script| script.shell = vec!["/".to_owned()]);
+    let (finished, _) = run_with("true", |script| {
+        script.shell = Shell::Configured(vec!["/".to_owned()])
+    });
     assert!(
         matches!(finished.end, ScriptEnd::NotStarted(_)),
         "{finished:?}"

@@ -545,7 +545,7 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
     let expected = ProvisionedFiles {
         copied: paths(&[".env", "b.secret", "sub/.env", "vendor/keep/z"]),
         linked: paths(&["node_modules"]),
-        in_the_way: Vec::new(),
+        ..ProvisionedFiles::default()
     };
     assert_eq!(brought, expected);
     assert_eq!(read(&repo, "node_modules/x/y"), "node_modules/x/y");

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use crate::git::diff;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::path_handle::{IfMissing, NameState, PathHandle, Top, WalkResult};
 use crate::git::repository::Repository;
@@ -89,6 +90,61 @@ pub fn pin(
         }
     }
     Ok(())
+}
+
+/// Switches a view of files that have the tree `from` to the tree `to`. Ignored files stay, and so do
+/// nested repositories.
+pub fn switch_view(
+    user: &Repository,
+    from: TreeId,
+    to: TreeId,
+    view_path: &Path,
+) -> anyhow::Result<()> {
+    let hidden = Hidden::of(user)?;
+    let is_link = |entry: &TreeEntry| entry.mode == EntryMode::Gitlink;
+    let mut changes = diff::changes(user, from, to)?;
+    changes.retain(|change| {
+        let mut entries = change.old.iter().chain(&change.new);
+        !entries.any(is_link) && !hidden.has(&change.path)
+    });
+
+    let top = Top::open(view_path)?;
+    let during = |path: &[u8]| format!("preparing `{}`", String::from_utf8_lossy(path));
+    for change in changes.iter().filter(|change| change.old.is_some()) {
+        if let WalkResult::Handle(handle) = top.walk(&change.path, IfMissing::Stop)? {
+            handle.remove_all().with_context(|| during(&change.path))?;
+        }
+        if change.new.is_none() {
+            remove_empty_parents(view_path, &change.path);
+        }
+    }
+
+    let new: Vec<_> = changes
+        .iter()
+        .filter_map(|change| Some((change.path.as_slice(), change.new.as_ref()?)))
+        .collect();
+    let mut version = version::tree_version(user, to, new.iter().map(|(path, _)| *path))?;
+    for (path, entry) in new {
+        if let WalkResult::Handle(handle) = top.walk(path, IfMissing::Make)? {
+            handle.remove_all().with_context(|| during(path))?;
+            let contents = version.contents(path, entry, None)?;
+            handle
+                .create(&contents, false)
+                .with_context(|| during(path))?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_empty_parents(view_path: &Path, path: &[u8]) {
+    let mut path = Path::new(OsStr::from_bytes(path));
+    while let Some(parent) = path.parent().filter(|parent| parent != &Path::new("")) {
+        // Fails for a directory with ignored files.
+        if std::fs::remove_dir(view_path.join(parent)).is_err() {
+            return;
+        }
+        path = parent;
+    }
 }
 
 struct Pins<'a> {

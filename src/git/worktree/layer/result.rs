@@ -13,6 +13,7 @@ use gix::index::entry::{Flags, Mode, Stat};
 use super::{child_path, path_in};
 use crate::git::diff;
 use crate::git::ignore::LazyRules;
+use crate::git::keep::damaged::FsTime;
 use crate::git::object::{EntryMode, TreeEntry, TreeId};
 use crate::git::repository::Repository;
 use crate::git::snapshot;
@@ -28,6 +29,9 @@ use crate::host::file::{FileMode, Root, remove_file};
 const RULES: [&str; 2] = [".gitignore", ".gitattributes"];
 /// git refuses larger ones.
 const MAX_RULES: u64 = 100 << 20;
+/// Names of a layer that are read to find changed ignored files, so that a large build directory does
+/// not delay the turn.
+const MAX_IGNORED: usize = 2_000;
 /// Private index of the snapshot. It is removed afterwards.
 const SNAPSHOT_INDEX: &str = "layer-seen";
 
@@ -56,7 +60,62 @@ pub struct LayerScan<'a> {
     pub base: TreeId,
 }
 
+/// Ignored files of the user's whose change stays in the layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedIgnored {
+    /// One of them.
+    pub path: Vec<u8>,
+    /// How many there are, as far as they were counted.
+    pub count: usize,
+}
+
 impl LayerScan<'_> {
+    /// Finds ignored files of the user's that commands changed or deleted since a moment. Reads at
+    /// most [`MAX_IGNORED`] names. `None` if there are none.
+    pub fn changed_ignored(&self, since: FsTime) -> anyhow::Result<Option<ChangedIgnored>> {
+        let files = &self.worktree.files;
+        let top = Root::open_strictly(files)?;
+        let mut rules = LazyRules::new(self.user);
+        // Directories with whether git ignores them.
+        let (mut dirs, mut seen) = (vec![(Vec::new(), false)], 0);
+        let mut changed: Option<ChangedIgnored> = None;
+        while let Some((path, ignored)) = dirs.pop() {
+            let Some(dir) = list_layer_dir(&top, files, &path) else {
+                continue;
+            };
+            for (name, entry) in &dir.names {
+                seen += 1;
+                if seen > MAX_IGNORED {
+                    return Ok(changed);
+                }
+                let path = child_path(&path, name);
+                let is_dir = matches!(entry, LayerEntry::Dir { .. });
+                let mode = if is_dir { Mode::DIR } else { Mode::FILE };
+                let ignored = ignored || rules.ignores(&path, mode)?;
+                if is_dir {
+                    dirs.push((path, ignored));
+                } else if ignored
+                    && *entry == LayerEntry::Leaf
+                    && self.shadows(&path)
+                    && !self.worktree.is_older(&path, since)
+                {
+                    let changed = changed.get_or_insert(ChangedIgnored { path, count: 0 });
+                    changed.count += 1;
+                }
+            }
+        }
+
+        Ok(changed)
+    }
+
+    /// Returns whether the user has a file at this path, and the base tree has none.
+    fn shadows(&self, path: &[u8]) -> bool {
+        let is_there = path_in(self.user.workdir(), path)
+            .symlink_metadata()
+            .is_ok();
+        is_there && matches!(self.user.entry(self.base, path), Ok(None))
+    }
+
     /// Records the layer on top of its base tree.
     pub fn snapshot(&self, limits: &SnapshotLimits, force: &[Forced]) -> anyhow::Result<Snapshot> {
         let (worktree, files) = (self.worktree, &self.worktree.files);

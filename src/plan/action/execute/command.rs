@@ -7,7 +7,7 @@ use crate::text::path::RepoPath;
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execute {
-    /// The script, as passed to `sh`.
+    /// The script, as passed to a shell or to the program of its `#!` line.
     pub command: String,
     /// Info string of the block.
     pub language: String,
@@ -21,6 +21,9 @@ pub struct Execute {
     pub allow_failure: bool,
     /// `- **Timeout:** 30`: the command's own time limit.
     pub timeout: Option<Duration>,
+    /// `- **Network:** true`: the user has granted this command the network in the review. A mistake
+    /// in a plan that was not reviewed.
+    pub network: bool,
 }
 
 impl Execute {
@@ -35,8 +38,9 @@ impl Execute {
             .timeout
             .map(|limit| format!("at most {} s", limit.as_secs()));
         let failure = self.allow_failure.then(|| "may fail".to_owned());
+        let network = self.network.then(|| "with the network".to_owned());
         let settings = dir.into_iter().chain(env).chain(limit);
 
-        settings.chain(failure).collect()
+        settings.chain(failure).chain(network).collect()
     }
 }

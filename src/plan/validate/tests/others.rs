@@ -46,6 +46,20 @@ action 2 is provisional and wrong",
 }
 
 #[test]
+fn p15_only_the_user_grants_a_command_the_network() {
+    let granted = Execute {
+        network: true,
+        ..execute("curl example.org")
+    };
+    let plan = plan(vec![ActionKind::Execute(granted)]);
+    let message = "10 EXECUTE curl example.org: only the user grants a command the network, in the review (leave `Network` out, and say in the description why it is needed)";
+    assert_eq!(report(&plan, &snapshot()), message);
+    // The review adds it to the user's version of the plan.
+    let changed = validate_changed(&plan, &snapshot()).unwrap();
+    assert_eq!(changed.diagnostics, []);
+}
+
+#[test]
 fn a_command_needs_text_and_a_folder() {
     check(
         vec![ActionKind::Execute(execute(" \n"))],
