@@ -20,7 +20,7 @@ use crate::text::counted;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::flag_user::Unapproved;
-use crate::ui::terminal_user::WORDS_HEADING;
+use crate::ui::terminal_user::PROSE_HEADING;
 use crate::ui::{mistakes, notice};
 use crate::workflow::execute::comments::CommentRequest;
 use crate::workflow::execute::execute_or_plan;
@@ -283,6 +283,9 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
 
     if let Some(planned) = recorded.replanned() {
         app.note(&match planned.title.as_str() {
+            _ if planned.answer.is_some() => {
+                "The model answered without a plan. `teddy execute` shows the answer.".to_owned()
+            }
             "" => format!(
                 "The model answered for turn {}, but that is not a plan. Next: `teddy execute`",
                 planned.turn
@@ -305,7 +308,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     // Without a user at the terminal, a question is reported at the end.
     let is_reported = recorded.unanswered().is_some() && !app.is_attended();
     if let Some(answer) = recorded.answer.as_ref().filter(|_| !is_reported) {
-        report_words(app, answer)?;
+        report_prose(app, answer)?;
     }
 
     Ok(())
@@ -408,9 +411,9 @@ pub(super) fn report_conclusion(app: &App, conclusion: &str) -> anyhow::Result<(
     app.print_message(conclusion)
 }
 
-/// Shows an answer of the model in words.
-pub(super) fn report_words(app: &App, answer: &str) -> anyhow::Result<()> {
-    app.note(WORDS_HEADING);
+/// Shows an answer of the model in prose.
+pub(super) fn report_prose(app: &App, answer: &str) -> anyhow::Result<()> {
+    app.note(PROSE_HEADING);
     app.print_message(answer)
 }
 

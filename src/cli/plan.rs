@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::complete;
-use super::execute::report_words;
+use super::execute::report_prose;
 use super::exit::{self, ExitStatus};
 use super::number;
 use super::request::RequestFlags;
@@ -130,7 +130,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(code(&planned).into())
 }
 
-/// Records an answer in words as a turn, so that the model sees it in the next one.
+/// Records a prose answer as a turn, so that the model sees it in the next one.
 fn keep_answer(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
     let options = ExecuteOptions {
         leaves_question: true,
@@ -157,7 +157,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     }
 
     match &planned.answer {
-        Some(answer) => report_words(app, answer)?,
+        Some(answer) => report_prose(app, answer)?,
         None => app.print_foreign(&planned.text)?,
     }
     planned

@@ -39,6 +39,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::DraftNotKept(_)
         | Notice::SharedChanged { .. }
         | Notice::OverBudget { .. }
+        | Notice::InputCut { .. }
         | Notice::PartialAnswerKept(_)
         | Notice::StepChanged { .. }
         | Notice::ChangedUnderReview
@@ -195,6 +196,12 @@ fn sentences(notice: &Notice) -> Vec<String> {
             "The model sees the whole project: {}, about {} tokens.",
             counted(added.files, "file"),
             grouped(added.tokens)
+        ),
+        Notice::InputCut { sent, read } => format!(
+            "warning: the server read only {} of about {} tokens, so the model has not seen all of the input.\n\
+             Its context window is too small: for Ollama, start the server with `OLLAMA_CONTEXT_LENGTH=131072`, or set `num_ctx` in the Modelfile.",
+            grouped(usize::try_from(*read).unwrap_or(usize::MAX)),
+            grouped(*sent)
         ),
         Notice::OnlyReads(title) => format!("\"{}\" only reads, so it needs no approval.", sanitize_line(title)),
         Notice::ShowingFiles(files) => {

@@ -239,7 +239,7 @@ pub enum Question<'a> {
         takes_commands: bool,
     },
     /// Reply to an answer of the model without a plan. An empty input asks for the plan.
-    Words {
+    Prose {
         /// The answer, in Markdown. `None` if it is on the screen.
         message: Option<&'a str>,
     },
@@ -403,6 +403,13 @@ pub enum Notice {
     WorktreeDiskFull(String),
     /// The repository contains these settings of agents.
     AgentSettings(Vec<String>),
+    /// A server read only a part of the input.
+    InputCut {
+        /// Tokens of the request, estimated.
+        sent: usize,
+        /// Tokens that the server counted.
+        read: u64,
+    },
     /// A price is missing, so the cost is unknown.
     PriceMissing {
         /// The model.
