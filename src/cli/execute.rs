@@ -6,7 +6,7 @@ use super::app::App;
 use super::complete;
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
-use super::plan::json as plan_json;
+use super::plan::{json as plan_json, report_prose};
 use super::record::warn_of_damage;
 use super::source;
 use crate::host::screen;
@@ -20,7 +20,6 @@ use crate::text::counted;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::flag_user::Unapproved;
-use crate::ui::terminal_user::PROSE_HEADING;
 use crate::ui::{mistakes, notice};
 use crate::workflow::execute::comments::CommentRequest;
 use crate::workflow::execute::execute_or_plan;
@@ -409,12 +408,6 @@ pub(super) fn report_question(app: &App, question: &str, hint: &str) -> anyhow::
 pub(super) fn report_conclusion(app: &App, conclusion: &str) -> anyhow::Result<()> {
     app.note("The work is done, says the model:");
     app.print_message(conclusion)
-}
-
-/// Shows an answer of the model in prose.
-pub(super) fn report_prose(app: &App, answer: &str) -> anyhow::Result<()> {
-    app.note(PROSE_HEADING);
-    app.print_message(answer)
 }
 
 pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {

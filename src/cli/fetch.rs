@@ -109,7 +109,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Returns whether a word names a bundle and not a remote.
 fn is_bundle(app: &App, name: &str) -> bool {
-    name.ends_with(".bundle") || app.global.resolve(Path::new(name)).is_file()
+    let metadata = app.global.resolve(Path::new(name)).metadata();
+    name.ends_with(".bundle") || metadata.is_ok_and(|metadata| !metadata.is_dir())
 }
 
 /// Checks that no option of bundles is given for a remote.

@@ -20,7 +20,7 @@ use crate::workflow::context::lists::lists;
 use crate::workflow::context::message::{ask_for_message, resolve_message, without_keys};
 use crate::workflow::context::pages;
 use crate::workflow::context::requests;
-use crate::workflow::context::small_project::add_small_project;
+use crate::workflow::context::small_project::{AddedFiles, add_small_project};
 use crate::workflow::model::agents;
 use crate::workflow::model::choose;
 use crate::workflow::model::request::PlanRequest;
@@ -238,7 +238,8 @@ fn first_lists(
     match add_small_project(project, tip, draft, &before, tree)? {
         None => Ok(before),
         Some(added) => {
-            user.report(Event::Notice(Notice::WholeProject(added)));
+            let AddedFiles { files, tokens } = added;
+            user.report(Event::Notice(Notice::WholeProject { files, tokens }));
             lists(&project.repository, draft, tree)
         }
     }

@@ -15,7 +15,6 @@ use crate::session::comments::{CommentStatus, LineComment};
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
-use crate::workflow::context::small_project::AddedFiles;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FilesNotice;
 
@@ -438,7 +437,12 @@ pub enum Notice {
     /// The files changed during the review.
     ChangedUnderReview,
     /// The first input of the session holds the whole project.
-    WholeProject(AddedFiles),
+    WholeProject {
+        /// Number of files.
+        files: usize,
+        /// Their tokens, estimated.
+        tokens: usize,
+    },
     /// The plan with this title runs without approval, because it only reads.
     OnlyReads(String),
     /// The plan edits these files, which the model has not seen. They are shown to it, and it is asked

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn t25_an_prose_answer_is_a_message_to_the_user() {
+    fn t25_a_prose_answer_is_a_message_to_the_user() {
         let check = |reply: &str, expected: Option<(ProseKind, &str)>| {
             let reading = read_reply(reply, "Add a login form.\nSoon.");
             let said = reading.plan.actions.first().and_then(|a| a.kind.message());

@@ -191,7 +191,7 @@ fn ask_model(
 }
 
 /// Smaller inputs fit any context window.
-const MIN_CUT: usize = 2_000;
+const MIN_CUT: usize = 4_000;
 
 /// Returns the tokens that a server read of an input, if it read so few that it must have cut the
 /// input. Tokenizers differ by less than that.

@@ -316,7 +316,7 @@ fn b8_a_file_above_the_limit_is_refused_and_takes_no_memory() {
     let mut shell = repo.command("sh");
     let teddy = env!("CARGO_BIN_EXE_teddy");
     let into = elsewhere();
-    let line = format!("ulimit -v 4000000; exec '{teddy}' import '{file}'");
+    let line = format!("ulimit -v 4000000; exec '{teddy}' fetch '{file}'");
     let like = into.teddy_command(&[]);
     for (name, value) in like.get_envs() {
         shell.env(name, value.unwrap_or_default());

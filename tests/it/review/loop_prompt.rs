@@ -314,7 +314,7 @@ fn ctrl_c_ends_a_command_of_the_shell_and_not_the_loop() {
 }
 
 #[test]
-fn an_prose_answer_is_shown_and_enter_asks_for_the_plan() {
+fn a_prose_answer_is_shown_and_enter_asks_for_the_plan() {
     for size in [(40, 30), (100, 30)] {
         let repo = project();
         repo.reply("Sure! I would add **b**.\n\nShall I go on?")
@@ -335,7 +335,7 @@ fn an_prose_answer_is_shown_and_enter_asks_for_the_plan() {
         screen.wait_for("(q)uit ›");
         screen.settled();
         screen.press("\r");
-        screen.wait_for("Updated your files: b.txt (new)");
+        ready(&mut screen, "turn 3: what should be done?");
         assert_eq!(
             leave(screen, &repo),
             ["make b", "Go ahead: write the plan."]
