@@ -34,7 +34,6 @@ mod get_prompt;
 mod global;
 mod help;
 mod hooks;
-mod import;
 mod in_use;
 mod init;
 mod kind;
@@ -185,7 +184,6 @@ commands! {
     "fetch" Fetch => fetch,
     "web" Web => web,
     "export" Export => export,
-    "import" Import => import,
     "preprocess" Preprocess => preprocess,
     "get-prompt" GetPrompt => get_prompt,
     "change" Change => change,

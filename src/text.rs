@@ -39,6 +39,17 @@ pub fn digest(text: &str) -> String {
         .collect()
 }
 
+/// Returns a number with a comma between thousands.
+pub fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
+    digits
+        .chars()
+        .enumerate()
+        .flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit]))
+        .collect()
+}
+
 /// Formats a number with its noun: `1 file`, `2 files`.
 pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let end = if number == N::from(1) { "" } else { "s" };

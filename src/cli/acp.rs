@@ -193,6 +193,9 @@ fn report_end(ended: &Ended, user: &mut AcpUser<'_>) -> &'static str {
             "The plan has words beside a command and was not run; `teddy execute` reviews it.",
         ),
         Ended::Turns(_) | Ended::Cost { .. } => return "max_turn_requests",
+        Ended::InputCut => {
+            user.send_text("The server read only a part of the input; the plan waits.")
+        }
         Ended::NoPlan => user.send_text("The model answered without a plan."),
         Ended::Left | Ended::Failed | Ended::Undecided(_) | Ended::Repeated => {}
     }

@@ -6,7 +6,7 @@ use super::app::App;
 use super::complete;
 use super::exit::{self, ExitStatus};
 use super::failure::{ANSWER, Unfinished};
-use super::plan::json as plan_json;
+use super::plan::{json as plan_json, report_prose};
 use super::record::warn_of_damage;
 use super::source;
 use crate::host::screen;
@@ -20,7 +20,6 @@ use crate::text::counted;
 use crate::text::path::RepoPath;
 use crate::text::sanitize::sanitize_line;
 use crate::ui::flag_user::Unapproved;
-use crate::ui::terminal_user::WORDS_HEADING;
 use crate::ui::{mistakes, notice};
 use crate::workflow::execute::comments::CommentRequest;
 use crate::workflow::execute::execute_or_plan;
@@ -283,6 +282,9 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
 
     if let Some(planned) = recorded.replanned() {
         app.note(&match planned.title.as_str() {
+            _ if planned.answer.is_some() => {
+                "The model answered without a plan. `teddy execute` shows the answer.".to_owned()
+            }
             "" => format!(
                 "The model answered for turn {}, but that is not a plan. Next: `teddy execute`",
                 planned.turn
@@ -305,7 +307,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
     // Without a user at the terminal, a question is reported at the end.
     let is_reported = recorded.unanswered().is_some() && !app.is_attended();
     if let Some(answer) = recorded.answer.as_ref().filter(|_| !is_reported) {
-        report_words(app, answer)?;
+        report_prose(app, answer)?;
     }
 
     Ok(())
@@ -406,12 +408,6 @@ pub(super) fn report_question(app: &App, question: &str, hint: &str) -> anyhow::
 pub(super) fn report_conclusion(app: &App, conclusion: &str) -> anyhow::Result<()> {
     app.note("The work is done, says the model:");
     app.print_message(conclusion)
-}
-
-/// Shows an answer of the model in words.
-pub(super) fn report_words(app: &App, answer: &str) -> anyhow::Result<()> {
-    app.note(WORDS_HEADING);
-    app.print_message(answer)
 }
 
 pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {

@@ -34,7 +34,7 @@ use crate::workflow::view::redaction;
 /// Pages (`--html`) are those of `teddy web` as files, for a forge's page hosting or an attachment.
 /// What looks like a key, and names in paths, are taken out as `push --redact` does.
 ///
-/// A bundle is one file with whole sessions and the history that they build on. `teddy import`
+/// A bundle is one file with whole sessions and the history that they build on. `teddy fetch`
 /// restores them in any repository, and git can read it too. It contains snapshots of files, inputs
 /// and outputs unredacted, so share it only with people who are allowed to see them.
 #[derive(clap::Args)]

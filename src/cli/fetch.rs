@@ -1,11 +1,14 @@
-//! `teddy fetch`: fetches sessions from a remote.
+//! `teddy fetch`: fetches sessions from a remote or a bundle.
+
+mod bundle;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use super::app::App;
-use super::failure::Unfinished;
+use super::failure::{InvalidArgument, Unfinished};
 use super::{complete, exit};
 use crate::git::remote::error::RemoteError;
 use crate::host::screen;
@@ -21,31 +24,45 @@ use crate::workflow::hint::error_with_hint;
 const MANY: usize = 500;
 const REFRESH: Duration = Duration::from_millis(100);
 
-/// Fetch sessions from a remote, to look at them here
+/// Fetch sessions from a remote or a bundle, to look at them here
 ///
 /// They are called `<remote>/<session>` then, wherever a session or a turn can be named: `teddy
 /// show origin/add-auth:3`. Each one is checked first, and none that fails verification is
 /// taken. Nothing of them runs, and your own sessions stay as they are.
+///
+/// Sessions of a bundle, a file that `teddy export --bundle` wrote, keep their names. All of the
+/// bundle is checked first, and nothing is taken if anything is wrong. They count as another user's,
+/// even if you exported them yourself: a waiting plan does not run before `teddy adopt`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy fetch                       all sessions of the remote\n  teddy fetch origin add-auth       one session\n  teddy fetch -n                    list what the remote has\n  teddy show origin/add-auth:3      look at a turn\n  teddy branch origin/add-auth:3 mine      continue from there"
+    after_help = "Examples:\n  teddy fetch                       all sessions of the remote\n  teddy fetch origin add-auth       one session\n  teddy fetch -n                    list what the remote has\n  teddy show origin/add-auth:3      look at a turn\n  teddy branch origin/add-auth:3 mine      continue from there\n  teddy fetch -n add-auth.bundle    check a bundle and say what is in it\n  teddy fetch all.bundle add-auth --as other-auth"
 )]
 pub(super) struct Args {
-    /// The remote; the one that git would fetch from if omitted
-    #[arg(add = complete::with(complete::remotes))]
+    /// The remote, or the file of a bundle; the remote that git would fetch from if omitted
+    #[arg(value_name = "REMOTE|FILE", value_hint = clap::ValueHint::AnyPath, add = complete::with(complete::remotes))]
     remote: Option<String>,
     /// Sessions, by their names there; all of them if omitted
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
-    /// Only list the sessions that the remote has
-    #[arg(short = 'n', long, conflicts_with_all = ["sessions", "prune"])]
+    /// Only list the sessions that the remote has, or check the bundle
+    #[arg(short = 'n', long, conflicts_with = "prune")]
     dry_run: bool,
+    /// Give the session of a bundle another name here; its signature stays behind
+    #[arg(long = "as", value_name = "NAME")]
+    called: Option<String>,
+    /// Accept bundles over 4 GiB, and files in them over 512 MiB
+    #[arg(long)]
+    large: bool,
     /// Forget fetched sessions that the remote does not have any more
     #[arg(short, long, conflicts_with = "sessions")]
     prune: bool,
 }
 
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    if let Some(file) = args.remote.as_deref().filter(|name| is_bundle(app, name)) {
+        return bundle::fetch_bundle(app, file, &args);
+    }
+    check_options(&args)?;
     let project = app.record()?;
     if args.dry_run {
         let (remote, sessions) = offered(&project, args.remote.as_deref())?;
@@ -88,6 +105,33 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     report(app, &result)?;
     unfinished.map_or(Ok(exit::SUCCESS.into()), Err)
+}
+
+/// Returns whether a word names a bundle and not a remote.
+fn is_bundle(app: &App, name: &str) -> bool {
+    let metadata = app.global.resolve(Path::new(name)).metadata();
+    name.ends_with(".bundle") || metadata.is_ok_and(|metadata| !metadata.is_dir())
+}
+
+/// Checks that no option of bundles is given for a remote.
+fn check_options(args: &Args) -> anyhow::Result<()> {
+    let (option, does) = match args {
+        Args {
+            called: Some(_), ..
+        } => ("--as", "names a session of a bundle"),
+        Args { large: true, .. } => ("--large", "accepts a large bundle"),
+        Args {
+            dry_run: true,
+            sessions,
+            ..
+        } if !sessions.is_empty() => ("-n", "lists all sessions of a remote"),
+        _ => return Ok(()),
+    };
+    Err(InvalidArgument {
+        message: format!("`{option}` {does}"),
+        hint: "`teddy fetch FILE` takes sessions from a bundle".to_owned(),
+    }
+    .into())
 }
 
 /// Reports how many sessions are checked, if there are many: in a line that is rewritten on a

@@ -22,7 +22,7 @@ use crate::workflow::project::Project;
 /// copies of overwritten files, and snapshots of your files that belong to no turn.
 ///
 /// A session is deleted only if you name it, along with everything that only it refers to. It goes
-/// into a bundle first, which stays in `.git/teddy/archive` until you remove it; `teddy import`
+/// into a bundle first, which stays in `.git/teddy/archive` until you remove it; `teddy fetch`
 /// restores the session.
 #[derive(clap::Args)]
 #[command(
@@ -216,13 +216,13 @@ fn restore_hint(archived: &ArchivedSession, dir: &Path, is_plan: bool) -> String
     let (session, bytes) = (&archived.session, sized(archived.bytes));
     match (&archived.fault, is_plan) {
         (None, true) => format!("Session {session} would go into {file}."),
-        (Some(fault), true) => format!(
-            "Session {session} would go into {file}, which `teddy import` refuses: {fault}."
-        ),
-        (None, false) => format!("`teddy import {file}` restores session {session} ({bytes})."),
+        (Some(fault), true) => {
+            format!("Session {session} would go into {file}, which `teddy fetch` refuses: {fault}.")
+        }
+        (None, false) => format!("`teddy fetch {file}` restores session {session} ({bytes})."),
         (Some(fault), false) => format!(
             "`git fetch {file} 'refs/teddy/*:refs/teddy/*'` restores session {session} ({bytes}); \
-             `teddy import` refuses it: {fault}."
+             `teddy fetch` refuses it: {fault}."
         ),
     }
 }

@@ -39,7 +39,7 @@ const GROUPS: [CommandGroup; 6] = [
     CommandGroup {
         name: "share",
         common: &["land", "push"],
-        others: &["pick", "fetch", "adopt", "export", "import", "sign"],
+        others: &["pick", "fetch", "adopt", "export", "sign"],
     },
     CommandGroup {
         name: "maintain",

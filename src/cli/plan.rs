@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use super::app::App;
 use super::begin::begin_session_or_hand_to;
 use super::complete;
-use super::execute::report_words;
 use super::exit::{self, ExitStatus};
 use super::number;
 use super::request::RequestFlags;
@@ -13,8 +12,9 @@ use super::source;
 use crate::plan;
 use crate::session::meta::ModelUse;
 use crate::text::counted;
+use crate::text::grouped;
 use crate::ui::mistakes;
-use crate::ui::progress::grouped;
+use crate::ui::terminal_user::PROSE_HEADING;
 use crate::workflow::ask::AnswerUser;
 use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::choose::{self, NoModel};
@@ -130,7 +130,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(code(&planned).into())
 }
 
-/// Records an answer in words as a turn, so that the model sees it in the next one.
+/// Records a prose answer as a turn, so that the model sees it in the next one.
 fn keep_answer(project: &Project, user: &mut dyn User) -> anyhow::Result<()> {
     let options = ExecuteOptions {
         leaves_question: true,
@@ -157,7 +157,7 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     }
 
     match &planned.answer {
-        Some(answer) => report_words(app, answer)?,
+        Some(answer) => report_prose(app, answer)?,
         None => app.print_foreign(&planned.text)?,
     }
     planned
@@ -189,6 +189,12 @@ pub(super) fn show(app: &App, planned: &WaitingPlan) -> anyhow::Result<()> {
     app.eprint_lines(&mistakes::listed(&planned.diagnostics));
     app.note("`teddy execute` records it as rejected and asks the model again.");
     Ok(())
+}
+
+/// Shows an answer of the model in prose.
+pub(super) fn report_prose(app: &App, answer: &str) -> anyhow::Result<()> {
+    app.note(PROSE_HEADING);
+    app.print_message(answer)
 }
 
 /// Describes the cost of a plan: `sonnet: 12,345 tokens in (1,000 cached), 678 out, $0.05`.

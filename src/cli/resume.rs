@@ -153,6 +153,9 @@ fn report_end(app: &App, resumed: &Resumed) -> anyhow::Result<()> {
 fn stopped(ended: &Ended) -> Option<String> {
     Some(match ended {
         Ended::Left | Ended::Failed | Ended::Complete(_) => return None,
+        Ended::InputCut => {
+            "stopped: the server read only a part of the input; the plan is waiting".to_owned()
+        }
         Ended::NoPlan => "stopped: the model answers without a plan".to_owned(),
         Ended::Question(_) => "stopped: the model asks you something".to_owned(),
         Ended::Undecided(turn) => format!("Nothing was run; the plan of turn {turn} is waiting."),
@@ -183,7 +186,7 @@ fn code_of(resumed: &Resumed, is_alone: bool) -> ExitStatus {
         .map_or(exit::SUCCESS, |last| code(last));
     match resumed.ended {
         Ended::Failed => exit::FAILED,
-        Ended::Question(_) | Ended::InDoubt(_) | Ended::NoPlan => exit::WAITS,
+        Ended::Question(_) | Ended::InDoubt(_) | Ended::NoPlan | Ended::InputCut => exit::WAITS,
         Ended::Turns(_) | Ended::Cost { .. } | Ended::NextCall(_) | Ended::Repeated
             if is_alone && last == exit::SUCCESS =>
         {

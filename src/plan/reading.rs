@@ -11,7 +11,7 @@ mod mark;
 use std::borrow::Cow;
 use std::ops::Range;
 
-pub use answer::{WordsKind, read_answer, read_reply};
+pub use answer::{ProseKind, read_answer, read_reply};
 
 use super::action::Action;
 use super::action::border::looks_like_border;
@@ -45,8 +45,8 @@ pub struct Reading {
     /// Whether the reply is a plan, valid or not: it has an action, or a section that every plan
     /// must have.
     pub is_plan: bool,
-    /// Set for an answer in words, which [`read_reply`] made a plan with that message.
-    pub words: Option<WordsKind>,
+    /// Set for a prose answer, which [`read_reply`] made a plan with that message.
+    pub prose: Option<ProseKind>,
 }
 
 /// A reply with repaired fences and spelling, if the repair is safe.
@@ -74,7 +74,7 @@ pub fn read(reply: &str) -> Reading {
             diagnostics: vec![limit],
             outline: None,
             is_plan: true,
-            words: None,
+            prose: None,
         };
     }
 
@@ -258,7 +258,7 @@ fn read_exactly(reply: &str) -> Reading {
         diagnostics,
         outline,
         is_plan,
-        words: None,
+        prose: None,
     }
 }
 

@@ -88,7 +88,7 @@ impl<W: Write> User for FlagUser<W> {
                 let problem = format!("it is not said why `{change}` is approved");
                 (problem, "`--reason '<why>'` says it")
             }
-            Question::Answer { .. } | Question::Words { .. } => {
+            Question::Answer { .. } | Question::Prose { .. } => {
                 let problem = "the model waits for your answer".to_owned();
                 (problem, "`teddy resume -m '<answer>'` answers")
             }

@@ -1,7 +1,6 @@
 //! Text of the notices that workflows report.
 
 use super::drift;
-use super::progress::grouped;
 use super::style::{StyledLine, Tone, block};
 use crate::change::finding::Finding;
 use crate::git::land::shared::SharedChanges;
@@ -9,6 +8,7 @@ use crate::git::object::CommitId;
 use crate::session::artifact;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
+use crate::text::grouped;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
@@ -39,6 +39,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::DraftNotKept(_)
         | Notice::SharedChanged { .. }
         | Notice::OverBudget { .. }
+        | Notice::InputCut { .. }
         | Notice::PartialAnswerKept(_)
         | Notice::StepChanged { .. }
         | Notice::ChangedUnderReview
@@ -53,7 +54,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::MadeByCommands(_)
         | Notice::MessageUsed(_)
         | Notice::OnlyReads(_)
-        | Notice::WholeProject(_)
+        | Notice::WholeProject { .. }
         | Notice::ShowingFiles(_)
         | Notice::MessageKept
         | Notice::PlanComesFirst
@@ -193,10 +194,16 @@ fn sentences(notice: &Notice) -> Vec<String> {
             "your files changed while the plan was reviewed; it is validated again".to_owned()
         }
         Notice::NotReplanned(why) => no_replan(why),
-        Notice::WholeProject(added) => format!(
+        Notice::WholeProject { files, tokens } => format!(
             "The model sees the whole project: {}, about {} tokens.",
-            counted(added.files, "file"),
-            grouped(added.tokens)
+            counted(*files, "file"),
+            grouped(*tokens)
+        ),
+        Notice::InputCut { sent, read } => format!(
+            "warning: the server read only {} of about {} tokens, so the model has not seen all of the input.\n\
+             Its context window is too small: for Ollama, start the server with `OLLAMA_CONTEXT_LENGTH=131072`, or set `num_ctx` in the Modelfile.",
+            grouped(usize::try_from(*read).unwrap_or(usize::MAX)),
+            grouped(*sent)
         ),
         Notice::OnlyReads(title) => format!("\"{}\" only reads, so it needs no approval.", sanitize_line(title)),
         Notice::ShowingFiles(files) => {

@@ -16,7 +16,7 @@ use crate::model::acting::{AgentProgress, ToolStatus, ToolUse};
 use crate::plan::action::ROWS;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::sanitize::strip_ansi;
-use crate::text::{counted, fence};
+use crate::text::{counted, fence, grouped};
 use crate::workflow::user::{Estimate, Event};
 
 /// Minimum interval between updates of the status line.
@@ -304,17 +304,6 @@ fn ended(prefix: &str, outcome: &Outcome) -> StyledLine {
     StyledLine::of(tone, sign)
         .with(Tone::Plain, &format!("{prefix}{}", outcome.detail))
         .with(Tone::Faint, &time)
-}
-
-/// Returns a number with a comma between thousands.
-pub fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
-    digits
-        .chars()
-        .enumerate()
-        .flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit]))
-        .collect()
 }
 
 // Streams a command's output as complete lines without control sequences.

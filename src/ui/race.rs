@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use super::progress::{OutputStyle, grouped};
+use super::progress::OutputStyle;
 use super::style::{StyledLine, Tone};
+use crate::text::grouped;
 use crate::workflow::race::{LaneRow, LaneState, Spectator};
 
 /// Minimum interval between redraws.

@@ -52,8 +52,8 @@ const KEYS: [(char, &str); 7] = [
     ('q', "leave; the plan waits"),
 ];
 
-/// Stands above an answer of the model in words.
-pub const WORDS_HEADING: &str = "The model answered without a plan:";
+/// Stands above an answer of the model in prose.
+pub const PROSE_HEADING: &str = "The model answered without a plan:";
 
 /// Options of the user.
 #[derive(Debug, Clone, Default)]
@@ -116,6 +116,7 @@ impl TerminalUser {
     fn decide(&mut self, proposal: &ReviewRequest<'_>) -> anyhow::Result<Decision> {
         let mut modify = Modify::new(proposal);
         let misfits = modify.leave_out_misfits(proposal)?;
+        let initial = modify.approved();
         let _raw = RawMode::enter()?;
         loop {
             // Keys typed before the summary was visible, or in an editor or pager, must not approve
@@ -148,12 +149,12 @@ impl TerminalUser {
                 'e' => modify.edit_plan(proposal, &mut self.prompts())?,
                 's' => return Ok(Decision::Skip(None)),
                 'q' => {
-                    if quits(&modify)? {
+                    if quits(&modify, &initial)? {
                         return Ok(Decision::Quit);
                     }
                 }
                 _ => match modify.run(proposal, &mut self.prompts())? {
-                    Some(Decision::Quit) if !quits(&modify)? => {}
+                    Some(Decision::Quit) if !quits(&modify, &initial)? => {}
                     Some(decision) => return Ok(decision),
                     None => {}
                 },
@@ -307,7 +308,7 @@ impl User for TerminalUser {
                 empty: EmptyInput::Continue | EmptyInput::Retry,
                 ..
             }
-            | Question::Words { .. } => BlankText::Counts,
+            | Question::Prose { .. } => BlankText::Counts,
             _ => BlankText::IsAskedAgain,
         };
         let written = loop {
@@ -358,8 +359,8 @@ impl User for TerminalUser {
 }
 
 /// Returns whether the user leaves although their changes to the plan are lost then.
-fn quits(modify: &Modify) -> io::Result<bool> {
-    if interrupt::requested() || !modify.is_changed() {
+fn quits(modify: &Modify, initial: &Approved) -> io::Result<bool> {
+    if interrupt::requested() || modify.approved() == *initial {
         return Ok(true);
     }
     ask::yes_or_end("Leave the review? The plan waits, but your changes to it are lost.")
@@ -453,7 +454,7 @@ fn is_of_loop(question: &Question<'_>) -> bool {
         } | Question::Answer {
             takes_commands: true,
             ..
-        } | Question::Words { .. }
+        } | Question::Prose { .. }
     )
 }
 
@@ -513,10 +514,10 @@ fn asked_lines(question: &Question<'_>) -> Vec<StyledLine> {
             lines.extend(block(Tone::Strong, "Your answer:"));
             lines
         }
-        Question::Words { message } => {
+        Question::Prose { message } => {
             let mut lines = Vec::new();
             if let Some(message) = message {
-                lines.push(StyledLine::plain(WORDS_HEADING));
+                lines.push(StyledLine::plain(PROSE_HEADING));
                 lines.extend(markdown::quoted(message));
             }
             lines.push(StyledLine::of(

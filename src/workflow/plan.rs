@@ -20,7 +20,7 @@ use crate::workflow::context::lists::lists;
 use crate::workflow::context::message::{ask_for_message, resolve_message, without_keys};
 use crate::workflow::context::pages;
 use crate::workflow::context::requests;
-use crate::workflow::context::small_project::add_small_project;
+use crate::workflow::context::small_project::{AddedFiles, add_small_project};
 use crate::workflow::model::agents;
 use crate::workflow::model::choose;
 use crate::workflow::model::request::PlanRequest;
@@ -82,7 +82,7 @@ pub struct WaitingPlan {
     pub outline: Option<String>,
     /// Text of the plan.
     pub text: String,
-    /// The model's answer, if it is in words. The plan only has this message.
+    /// The model's answer, if it is prose. The plan only has this message.
     pub answer: Option<String>,
     /// Difference between the user's files and the previous turn; `None` if not compared.
     pub drift: Option<Drift>,
@@ -238,7 +238,8 @@ fn first_lists(
     match add_small_project(project, tip, draft, &before, tree)? {
         None => Ok(before),
         Some(added) => {
-            user.report(Event::Notice(Notice::WholeProject(added)));
+            let AddedFiles { files, tokens } = added;
+            user.report(Event::Notice(Notice::WholeProject { files, tokens }));
             lists(&project.repository, draft, tree)
         }
     }
@@ -298,13 +299,13 @@ pub fn take_answer(
         diagnostics: validated.simulation.diagnostics,
         outline: validated.outline,
         text: validated.repaired.text,
-        answer: message_of(&validated.plan).filter(|_| validated.words.is_some()),
+        answer: message_of(&validated.plan).filter(|_| validated.prose.is_some()),
         drift: None,
         recorded: recorded.clone(),
     })
 }
 
-/// Returns the message of a plan that is an answer in words.
+/// Returns the message of a plan that is a prose answer.
 pub fn message_of(plan: &Plan) -> Option<String> {
     let mut messages = plan
         .actions
@@ -314,7 +315,7 @@ pub fn message_of(plan: &Plan) -> Option<String> {
 }
 
 /// Parses a reply, as an answer if the draft is a question. The work on a change needs a plan, so an
-/// answer in words to it is a mistake.
+/// prose answer to it is a mistake.
 pub fn read_reply(draft: &Draft, reply: &str) -> Reading {
     if draft.meta.question {
         return reading::read_answer(reply, &request_of(draft));

@@ -1,7 +1,7 @@
 //! `resume`: executes the waiting plan, or prompts and plans, in a loop.
 
 use crate::host::interrupt;
-use crate::model::ModelError;
+use crate::model::{ModelError, TokenUsage};
 use crate::plan;
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -10,7 +10,8 @@ use crate::session::turn::Turn;
 use crate::workflow::context::message::keep_message;
 use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
 use crate::workflow::execute::{ExecuteOptions, execute};
-use crate::workflow::model::budget;
+use crate::workflow::model::budget::{self, TokenEstimate};
+use crate::workflow::model::request::read_of_cut_input;
 use crate::workflow::model::source::plan_source;
 use crate::workflow::plan::{PlanOptions, WaitingPlan, message_of, plan_next_turn};
 use crate::workflow::project::Project;
@@ -83,8 +84,10 @@ pub enum Ended {
     NextCall(String),
     /// The model failed, and the user left the prompt after that.
     Failed,
-    /// The model answered in words, also when it was asked for a plan.
+    /// The model answered in prose, also when it was asked for a plan.
     NoPlan,
+    /// The server read only a part of the input. The plan waits.
+    InputCut,
 }
 
 /// The surroundings of the loop: output of turns, and commands typed at the prompt.
@@ -164,7 +167,7 @@ fn remaining_work(project: &Project, tip: &Turn) -> anyhow::Result<RemainingWork
     Ok(match tip.meta.status {
         Status::Failed => RemainingWork::Work,
         Status::Rejected => RemainingWork::Retry,
-        Status::Executed if words(project, tip)?.is_some() => RemainingWork::Plan,
+        Status::Executed if prose_answer(project, tip)?.is_some() => RemainingWork::Plan,
         Status::Executed if !plan_changed_files(project, tip)? => RemainingWork::Work,
         _ => RemainingWork::Nothing,
     })
@@ -186,19 +189,19 @@ fn plan_changed_files(project: &Project, tip: &Turn) -> anyhow::Result<bool> {
     Ok(!hands_over && kinds.any(|kind| kind.changes_files()))
 }
 
-/// Returns the answer of a turn in which the model answered in words.
-fn words(project: &Project, tip: &Turn) -> anyhow::Result<Option<String>> {
+/// Returns the answer of a turn in which the model answered in prose.
+fn prose_answer(project: &Project, tip: &Turn) -> anyhow::Result<Option<String>> {
     let reply = tip.text(&project.repository, artifact::REPLY)?;
     let Some(reply) = reply.filter(|_| !tip.meta.question && tip.meta.work.is_none()) else {
         return Ok(None);
     };
     let reading = plan::reading::read_reply(&reply, &tip.title);
-    Ok(reading.words.and_then(|_| message_of(&reading.plan)))
+    Ok(reading.prose.and_then(|_| message_of(&reading.plan)))
 }
 
 const CONTINUE_MESSAGE: &str = "Continue with the next step.";
 
-/// The user's reply to an answer in words, if they only press enter.
+/// The user's reply to a prose answer, if they only press enter.
 const GO_AHEAD: &str = "Go ahead: write the plan.";
 
 const PLAN_PLEASE: &str = "Your answer was not a plan, so nothing was done. Write the plan for the request. If nothing is left to do, write a plan that only has a CONCLUDE.";
@@ -311,7 +314,7 @@ impl ResumeLoop<'_> {
 
         // A continuation that TeDDy generates is not an answer.
         if let Some(question) = tip.question(&self.project.repository)? {
-            let prompt = match words(self.project, tip)? {
+            let prompt = match prose_answer(self.project, tip)? {
                 Some(message) => self.prompt_for_reply(message, Some(question)),
                 None => LoopPrompt::Answer(question),
             };
@@ -320,7 +323,7 @@ impl ResumeLoop<'_> {
 
         let remaining = remaining_work(self.project, tip)?;
         if remaining == RemainingWork::Plan {
-            return match words(self.project, tip)? {
+            return match prose_answer(self.project, tip)? {
                 Some(message) if !self.unseen => {
                     let prompt = self.prompt_for_reply(message, None);
                     self.ask(tip, draft, prompt, user, console)
@@ -408,7 +411,7 @@ impl ResumeLoop<'_> {
 enum LoopPrompt {
     /// The answer to this question.
     Answer(String),
-    /// The reply to an answer in words.
+    /// The reply to a prose answer.
     Reply {
         /// The answer; `None` if it is on the screen.
         message: Option<String>,
@@ -428,7 +431,7 @@ impl LoopPrompt {
                 message,
                 takes_commands: true,
             },
-            LoopPrompt::Reply { message, .. } => Question::Words {
+            LoopPrompt::Reply { message, .. } => Question::Prose {
                 message: message.as_deref(),
             },
             LoopPrompt::Failed => LoopPrompt::next_turn(tip, draft, EmptyInput::Retry),
@@ -542,7 +545,24 @@ impl ResumeLoop<'_> {
             && tip.meta.agent == agent
             && before.as_ref() == Some(&planned.text);
         self.waiting = Some(planned);
+        if self.options.yolo && self.is_input_cut(tip)? {
+            return Ok(Some(Ended::InputCut));
+        }
         Ok((is_circle && self.unseen).then_some(Ended::Repeated))
+    }
+
+    /// Returns whether the plan was made from a part of the input. A user has seen the warning.
+    fn is_input_cut(&self, tip: &Turn) -> anyhow::Result<bool> {
+        let draft = self.project.store().draft(tip)?;
+        let input = draft.artifacts.text_or_empty(artifact::INPUT);
+        let weight = TokenEstimate::of_input(&input, 0, 0);
+        let usage = draft.meta.model.map(|used| TokenUsage {
+            input: used.tokens_in.unwrap_or(0),
+            output: used.tokens_out.unwrap_or(0),
+            cached: used.tokens_cached,
+            cache_written: used.tokens_cache_written,
+        });
+        Ok(usage.is_some_and(|usage| read_of_cut_input(weight.tokens, usage).is_some()))
     }
 
     /// The reason to end if there is no plan. An error is not a failure of the loop if the model

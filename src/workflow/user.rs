@@ -15,7 +15,6 @@ use crate::session::comments::{CommentStatus, LineComment};
 use crate::session::meta::NotCaptured;
 use crate::session::name::SessionName;
 use crate::text::resource::Resource;
-use crate::workflow::context::small_project::AddedFiles;
 use crate::workspace::drift::Drift;
 use crate::workspace::notice::FilesNotice;
 
@@ -239,7 +238,7 @@ pub enum Question<'a> {
         takes_commands: bool,
     },
     /// Reply to an answer of the model without a plan. An empty input asks for the plan.
-    Words {
+    Prose {
         /// The answer, in Markdown. `None` if it is on the screen.
         message: Option<&'a str>,
     },
@@ -410,6 +409,13 @@ pub enum Notice {
     WorktreeDiskFull(String),
     /// The repository contains these settings of agents.
     AgentSettings(Vec<String>),
+    /// A server read only a part of the input.
+    InputCut {
+        /// Tokens of the request, estimated.
+        sent: usize,
+        /// Tokens that the server counted.
+        read: u64,
+    },
     /// A price is missing, so the cost is unknown.
     PriceMissing {
         /// The model.
@@ -438,7 +444,12 @@ pub enum Notice {
     /// The files changed during the review.
     ChangedUnderReview,
     /// The first input of the session holds the whole project.
-    WholeProject(AddedFiles),
+    WholeProject {
+        /// Number of files.
+        files: usize,
+        /// Their tokens, estimated.
+        tokens: usize,
+    },
     /// The plan with this title runs without approval, because it only reads.
     OnlyReads(String),
     /// The plan edits these files, which the model has not seen. They are shown to it, and it is asked

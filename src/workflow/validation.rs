@@ -14,7 +14,7 @@ use crate::host::shell::Shell;
 use crate::plan::Plan;
 use crate::plan::action::Action;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::reading::{self, Reading, WordsKind};
+use crate::plan::reading::{self, ProseKind, Reading};
 use crate::plan::repair::Repaired;
 use crate::plan::state::{FileState, StateMode};
 use crate::plan::validate::{Entry, Facts, Simulation, label, validate, validate_changed};
@@ -42,8 +42,8 @@ pub struct ValidatedPlan {
     pub simulation: Simulation,
     /// Outline as parsed, if the structure is invalid.
     pub outline: Option<String>,
-    /// Set if the model answered in words. The plan is that message.
-    pub words: Option<WordsKind>,
+    /// Set if the model answered in prose. The plan is that message.
+    pub prose: Option<ProseKind>,
 }
 
 /// Input of validation.
@@ -163,7 +163,7 @@ pub fn validate_plan(
         mut diagnostics,
         outline,
         is_plan: _,
-        words,
+        prose,
     } = reading::with_plain_paths(reading, &exists);
     let mut simulation = with_facts(project, input, &mut |facts| validate(&plan, facts))?;
     simulation.diagnostics.append(&mut diagnostics);
@@ -174,7 +174,7 @@ pub fn validate_plan(
         plan,
         simulation,
         outline,
-        words,
+        prose,
     })
 }
 

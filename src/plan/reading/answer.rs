@@ -1,4 +1,4 @@
-//! Reads answers in words: to a question, plain Markdown or a plan that only reads and reports; to
+//! Reads prose answers: to a question, plain Markdown or a plan that only reads and reports; to
 //! any other message, a reply without any part of a plan.
 
 use super::{Reading, mark, read, without_thoughts};
@@ -43,29 +43,29 @@ pub fn read_answer(reply: &str, question: &str) -> Reading {
     reading
 }
 
-/// What an answer in words wants from the user.
+/// What a prose answer wants from the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WordsKind {
+pub enum ProseKind {
     /// It asks something.
     Question,
     /// It only tells something.
     Statement,
 }
 
-/// Reads the reply to a message. A reply in words, without any part of a plan, becomes a plan whose
+/// Reads the reply to a message. A reply in prose, without any part of a plan, becomes a plan whose
 /// only action is a message to the user.
 pub fn read_reply(reply: &str, request: &str) -> Reading {
     let reading = read(reply);
-    let Some((text, kind)) = words_of(&reading, reply) else {
+    let Some((text, kind)) = prose_of(&reading, reply) else {
         return reading;
     };
 
     let action = |message: &str| match kind {
-        WordsKind::Question => ChatWithUser {
+        ProseKind::Question => ChatWithUser {
             message: message.trim().to_owned(),
         }
         .into(),
-        WordsKind::Statement => conclude::with_message(message),
+        ProseKind::Statement => conclude::with_message(message),
     };
     let template = AnswerPlan {
         title: title(request),
@@ -73,15 +73,15 @@ pub fn read_reply(reply: &str, request: &str) -> Reading {
         action: &action,
     };
     Reading {
-        words: Some(kind),
+        prose: Some(kind),
         is_plan: false,
         ..template.with_text(&text)
     }
 }
 
-/// Returns the text of a reply that is an answer in words, and what it wants. `None` for a plan, for
+/// Returns the text of a reply that is a prose answer, and what it wants. `None` for a plan, for
 /// input of another program, and for code alone.
-fn words_of(reading: &Reading, reply: &str) -> Option<(String, WordsKind)> {
+fn prose_of(reading: &Reading, reply: &str) -> Option<(String, ProseKind)> {
     let inner = &reply[mark::inner(reply)];
     let spoken = without_thoughts(inner);
     let text = spoken.trim();
@@ -99,8 +99,8 @@ fn words_of(reading: &Reading, reply: &str) -> Option<(String, WordsKind)> {
         ends.any(|end| end.ends_with(['?', '？']))
     };
     let kind = match said.iter().rev().take(LAST_LINES).any(|line| asks(&line)) {
-        true => WordsKind::Question,
-        false => WordsKind::Statement,
+        true => ProseKind::Question,
+        false => ProseKind::Statement,
     };
     Some((text.to_owned(), kind))
 }
@@ -270,20 +270,20 @@ mod tests {
     }
 
     #[test]
-    fn t25_an_answer_in_words_is_a_message_to_the_user() {
-        let check = |reply: &str, expected: Option<(WordsKind, &str)>| {
+    fn t25_a_prose_answer_is_a_message_to_the_user() {
+        let check = |reply: &str, expected: Option<(ProseKind, &str)>| {
             let reading = read_reply(reply, "Add a login form.\nSoon.");
             let said = reading.plan.actions.first().and_then(|a| a.kind.message());
-            assert_eq!(reading.words.zip(said), expected, "{reply}");
-            assert_eq!(reading.words.is_some(), reading.diagnostics.is_empty());
+            assert_eq!(reading.prose.zip(said), expected, "{reply}");
+            assert_eq!(reading.prose.is_some(), reading.diagnostics.is_empty());
         };
         let asks = "Sure! I would add `login.html`.\n\nShall I go on?";
-        check(asks, Some((WordsKind::Question, asks)));
+        check(asks, Some((ProseKind::Question, asks)));
         let tells = "It has one already:\n\n```html\n<form>?\n```";
-        check(tells, Some((WordsKind::Statement, tells)));
+        check(tells, Some((ProseKind::Statement, tells)));
         check(
             "<think>\nWhat now?\n</think>\nI cannot do that.\n",
-            Some((WordsKind::Statement, "I cannot do that.")),
+            Some((ProseKind::Statement, "I cannot do that.")),
         );
         check("", None);
         check("```json\n{\"name\": \"edit\"}\n```\n", None);

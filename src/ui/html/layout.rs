@@ -10,8 +10,8 @@ use maud::{DOCTYPE, Markup, html};
 use crate::host::clock;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
+use crate::text::grouped;
 use crate::text::sanitize::sanitize_line;
-use crate::ui::progress::grouped;
 use crate::workflow::log::LogRow;
 
 /// Style sheet of all pages.

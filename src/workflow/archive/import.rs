@@ -1,4 +1,4 @@
-//! `import`: reads sessions from a bundle.
+//! `fetch FILE`: reads sessions from a bundle.
 //!
 //! The bundle is untrusted: everything is checked in a separate object store before anything is
 //! kept, nothing is executed, and no existing session changes.
@@ -166,7 +166,7 @@ fn choose(
                 "`--as` names one session, and the bundle has {}",
                 names.join(", ")
             ),
-            "name the one that you mean: `teddy import FILE SESSION --as NAME`",
+            "name the one that you mean: `teddy fetch FILE SESSION --as NAME`",
         ));
     }
 
@@ -329,7 +329,7 @@ fn conflict(
     error_with_hint(
         format!("there is a session `{name}` already, {difference}"),
         format!(
-            "`teddy import FILE {name} --as {}` imports it under another name",
+            "`teddy fetch FILE {name} --as {}` imports it under another name",
             name.numbered(2)
         ),
     )

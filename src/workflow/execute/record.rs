@@ -9,7 +9,7 @@ use crate::git::{diff, refs};
 use crate::host::interrupt;
 use crate::host::lock::LockError;
 use crate::plan::action::Action;
-use crate::plan::reading::WordsKind;
+use crate::plan::reading::ProseKind;
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -253,7 +253,7 @@ fn next_state(
         .map(|name| agents::agent(project, name))
         .transpose()?;
     let (context, prompt) = (case.lists.turn(), case.prompt(project)?);
-    if case.validated.words == Some(WordsKind::Statement) {
+    if case.validated.prose == Some(ProseKind::Statement) {
         let current = case.current(&context, &prompt);
         return Ok(transition::after_answer(&current, &effects, None));
     }

@@ -76,7 +76,7 @@ pub struct RecordedTurn {
     pub ending: TurnEnding,
     /// The model's question, if one was open at the end of the turn.
     pub question: Option<ModelQuestion>,
-    /// The model's answer, if it is in words.
+    /// The model's answer, if it is prose.
     pub answer: Option<String>,
     /// The plan only read, and ran without approval.
     pub only_read: bool,

@@ -141,10 +141,10 @@ fn is_still_so(
     Ok(same)
 }
 
-/// Returns whether a plan runs without approval: an answer in words, and, unless the user wants to
+/// Returns whether a plan runs without approval: a prose answer, and, unless the user wants to
 /// review them, a plan that only reads files of the project or tells something.
 fn needs_no_approval(project: &Project, case: &PlanInReview<'_>, user: &dyn User) -> bool {
-    if case.validated.words.is_some() {
+    if case.validated.prose.is_some() {
         return true;
     }
     let is_auto = project.settings.review.reads == ReadApproval::Auto && !user.approves_unseen();

@@ -111,7 +111,7 @@ pub(super) fn finish(
                 .actions
                 .iter()
                 .all(|action| action.kind.message().is_none()),
-        answer: message_of(writing.plan).filter(|_| case.validated.words.is_some()),
+        answer: message_of(writing.plan).filter(|_| case.validated.prose.is_some()),
         applied,
         overlaps,
         obstacles: obstacles(&result),

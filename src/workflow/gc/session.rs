@@ -38,7 +38,7 @@ pub struct ArchivedSession {
     pub file: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Why `teddy import` would refuse the bundle; `None` if it would not.
+    /// Why `teddy fetch` would refuse the bundle; `None` if it would not.
     #[serde(skip)]
     pub fault: Option<String>,
 }

@@ -182,7 +182,23 @@ fn ask_model(
     let answer = answer?;
 
     note_use(draft, model, &answer, *user.borrow_mut());
+    let sent = model.weight.of(request);
+    if let Some(read) = read_of_cut_input(sent, answer.usage) {
+        user.borrow_mut()
+            .report(Event::Notice(Notice::InputCut { sent, read }));
+    }
     Ok(require_complete(answer)?)
+}
+
+/// Smaller inputs fit any context window.
+const MIN_CUT: usize = 4_000;
+
+/// Returns the tokens that a server read of an input, if it read so few that it must have cut the
+/// input. Tokenizers differ by less than that.
+pub fn read_of_cut_input(sent: usize, usage: TokenUsage) -> Option<u64> {
+    let read = usage.input + usage.cached + usage.cache_written;
+    let is_cut = read > 0 && sent >= MIN_CUT && read * 5 < sent as u64 * 2;
+    is_cut.then_some(read)
 }
 
 /// Runs a pipeline. The artifacts of each step are saved as they arrive.

@@ -162,7 +162,7 @@ pub fn run(project: &Project, order: &LaneOrder, user: &mut dyn User) -> anyhow:
     let mut lane_plan = LanePlan {
         turn: planned.turn,
         title: planned.title.clone(),
-        // An answer in words is no plan that could win.
+        // A prose answer is no plan that could win.
         mistakes: planned.diagnostics.len() + usize::from(planned.answer.is_some()),
         files: run.files.len(),
         added,

@@ -55,7 +55,7 @@ impl Newcomer {
 
     /// Approves the plan, checks the result, leaves and lands it.
     fn approves_and_lands(mut self, mut screen: Screen) {
-        screen.wait_for("(a)pprove all");
+        screen.wait_for("(a)pprove /");
         screen.settled();
         screen.press("a");
         screen.wait_for("Updated your files: form.txt (new)");

@@ -123,7 +123,7 @@ fn the_program_takes_every_call() {
     }
 
     for name in [
-        "start", "export", "import", "push", "adopt", "restore", "land",
+        "start", "export", "fetch", "push", "adopt", "restore", "land",
     ] {
         assert!(names.contains(&name.to_owned()), "{name}: {names:?}");
     }

@@ -48,7 +48,7 @@ fn refused(into: &TestRepo, args: &[&str], words: &[&str]) {
         (session_refs(into), objects, into.tree())
     };
     let before = state();
-    let out = into.teddy(&[&["import"], args].concat());
+    let out = into.teddy(&[&["fetch"], args].concat());
     out.check(1, words);
     assert_eq!(state(), before, "{out}");
 
@@ -113,7 +113,7 @@ fn b5_what_a_bundle_builds_on_must_be_here() {
     // The import works in a repository that has the prerequisite.
     let clone = TestRepo::new();
     clone.git(&["pull", "-q", repo.path().to_str().unwrap(), "main"]);
-    clone.done(&["import", file]);
+    clone.done(&["fetch", file]);
     clone.done(&["verify"]);
 }
 
@@ -174,7 +174,7 @@ fn b3_names_are_those_of_sessions() {
         "refs/teddy/published/main",
         first,
     ];
-    let out = into.teddy(&["import", &odd(&names)]);
+    let out = into.teddy(&["fetch", &odd(&names)]);
     out.check(
         0,
         &["were left out: HEAD, refs/heads/main, refs/teddy/published/main"],
@@ -204,7 +204,7 @@ fn b5_a_session_that_lies_is_refused_whatever_it_is_called() {
         let words = ["session `forged` fails verification", told];
         refused(&into, &[&file], &words);
         refused(&into, &[&file, "forged", "--as", "other"], &words);
-        into.done(&["import", &file, "second"]);
+        into.done(&["fetch", &file, "second"]);
     }
 
     // An ordinary commit is not a turn.
@@ -316,7 +316,7 @@ fn b8_a_file_above_the_limit_is_refused_and_takes_no_memory() {
     let mut shell = repo.command("sh");
     let teddy = env!("CARGO_BIN_EXE_teddy");
     let into = elsewhere();
-    let line = format!("ulimit -v 4000000; exec '{teddy}' import '{file}'");
+    let line = format!("ulimit -v 4000000; exec '{teddy}' fetch '{file}'");
     let like = into.teddy_command(&[]);
     for (name, value) in like.get_envs() {
         shell.env(name, value.unwrap_or_default());

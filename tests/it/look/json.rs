@@ -98,7 +98,7 @@ const CALLS: [(&[&str], &str); 74] = [
     (&["sessions"], "NoRepository"),
     (&["fetch"], "NoRepository"),
     (&["export"], "NoRepository"),
-    (&["import", "x.bundle"], "NoRepository"),
+    (&["fetch", "x.bundle"], "NoRepository"),
     (&["preprocess", "nothing.md"], "Failed"),
     (&["get-prompt", "nobody"], "AgentNotFound"),
     (&["change", "plan", "x"], "NoRepository"),

@@ -337,6 +337,7 @@ fn the_preview_command_opens_files_and_the_plan() {
     screen.wait_for("(q)uit ›");
     screen.press("r");
     screen.wait_for("(q)uit › r");
+    screen.settled();
     screen.press("m");
     screen.wait_for("1 of 1 actions");
     assert!(std::fs::read_to_string(&seen).unwrap().contains("# Make\n"));
@@ -396,7 +397,7 @@ fn r7_a_plan_edited_as_a_whole_is_shown_and_runs_as_it_is_shown() {
     screen.wait_for("+++ b/b.txt");
     screen.press("q");
     screen.wait_for("(q)uit › d");
-    screen.wait_for("(q)uit ›");
+    screen.settled();
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("b.txt"), "mine\n");
@@ -424,7 +425,7 @@ fn a_plan_that_gets_another_action_is_refused_and_can_be_edited_again() {
     screen.wait_for("not added or moved");
     screen.wait_for("(e)dit again or (c)lose");
     screen.press("c");
-    screen.wait_for("(q)uit ›");
+    screen.settled();
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("b.txt"), "theirs\n");

@@ -184,7 +184,7 @@ fn reading_and_leaving_changes_nothing() {
     screen.press("r");
     screen.wait_for("Nobody greets.");
     screen.press("q");
-    screen.wait_for("(q)uit ›");
+    screen.settled();
     screen.press("\x03");
     screen.end();
     assert!(!repo.path().join("hello.txt").exists());

@@ -314,13 +314,13 @@ fn ctrl_c_ends_a_command_of_the_shell_and_not_the_loop() {
 }
 
 #[test]
-fn an_answer_in_words_is_shown_and_enter_asks_for_the_plan() {
+fn a_prose_answer_is_shown_and_enter_asks_for_the_plan() {
     for size in [(40, 30), (100, 30)] {
         let repo = project();
         repo.reply("Sure! I would add **b**.\n\nShall I go on?")
             .reply(&make("b"));
         let mut screen = Screen::open(&repo, size, &["resume", "make b"]);
-        screen.wait_for("enter to ask for the plan:");
+        screen.wait_for("or enter to ask for the");
         let shown = screen.settled();
         assert!(
             shown.contains("The model answered without a plan:\n▌ Sure! I would add b.\n"),
@@ -335,7 +335,7 @@ fn an_answer_in_words_is_shown_and_enter_asks_for_the_plan() {
         screen.wait_for("(q)uit ›");
         screen.settled();
         screen.press("\r");
-        screen.wait_for("Updated your files: b.txt (new)");
+        ready(&mut screen, "turn 3: what should be done?");
         assert_eq!(
             leave(screen, &repo),
             ["make b", "Go ahead: write the plan."]
@@ -353,7 +353,7 @@ fn a_model_that_fails_is_asked_again_only_by_a_key() {
     );
     let fake = Fake::answering(&[down, stream(&make("b"), "stop", (9, 9))]);
     repo.configure(&fake.config(""));
-    let variables = [("FAKE_KEY", "k")];
+    let variables = [("FAKE_KEY", "0123456789abcdef")];
     let mut screen = Screen::open_with(&repo, (100, 30), (&["resume", "make b"], &variables));
     screen.wait_for("enter tries again, /model chooses another");
     let shown = screen.settled();
@@ -375,6 +375,7 @@ fn a_model_that_fails_is_asked_again_only_by_a_key() {
 #[test]
 fn the_keys_of_the_prompt_are_shown_three_times() {
     let repo = project();
+    repo.reply(&make("b"));
     let mut screen = open(&repo);
     for _ in 0..4 {
         screen.press("/log\r");

@@ -82,7 +82,9 @@ fn the_summary_on_a_common_terminal() {
       src/новый/größe.py  +2  new file
         +def main():
         +    print("日本語 🟢 é")
-      app.toml  +2 -2  … 6 more lines: d
+      app.toml  +2 -2
+        @@ -1,3 +1,3 @@
+        … 5 more lines: d
      memos.yaml:
       [+] ADD:    All components have a core.py. # agreed
      Action Plan:
@@ -93,7 +95,7 @@ fn the_summary_on_a_common_terminal() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
-    enter approves · d all differences · ? help
+    enter approves · d diff · ? help
     Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit ›
     "#);
     leave(screen);
@@ -223,7 +225,7 @@ fn summary_and_tree_on_a_wide_terminal() {
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────────────────────────
-    enter approves · d all differences · ? help
+    enter approves · d diff · ? help
     Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit ›
     "#);
     screen.press("m");
@@ -257,7 +259,7 @@ fn everything_on_a_narrow_terminal() {
      CREATE 1 file, EDIT 1 file, READ 1
      ↪ resource, CHAT_WITH_USER 1 message
      ↪ +4 -2
-    enter approves · d all differences · ? help
+    enter approves · d diff · ? help
     Execute this plan?
     (a)pprove / (r)ead / (m)odify /
     (e)dit / (s)kip / (q)uit ›
@@ -374,12 +376,13 @@ fn a_question_of_the_model() {
     screen.press("yes,\\\rit is 日本");
     screen.wait_for("it is 日本");
     insta::with_settings!({filters => [(r"\(\d+\.\d s\)", "")]}, { insta::assert_snapshot!(dense(&mut screen), @r"
+      - EDIT: 1 file
       - READ: 1 resource
           docs/日本語.md
       - CHAT_WITH_USER: 1 message
           Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
-    enter approves · d all differences · ? help
+    enter approves · d diff · ? help
     Execute this plan? (a)pprove / (r)ead / (m)odify / (e)dit / (s)kip / (q)uit › a
     ▶ 1. CREATE src/новый/größe.py
       ✓ created, 2 lines

@@ -215,7 +215,7 @@ fn a_window_is_resized_while_the_summary_is_open() {
       ↪ network)
         $ echo more > more.txt
     ────────────────────────────────────────
-    enter approves · d all differences · ? help
+    enter approves · d diff · ? help
     Execute this plan?
     (a)pprove / (r)ead / (m)odify /
     (e)dit / (s)kip / (q)uit ›
@@ -600,7 +600,9 @@ fn promise_a6_a_plan_of_which_nothing_fits_waits_until_it_does() {
     repo.write("b.txt", "mine\n");
     screen.press("a");
     screen.wait_for("Nothing is left to run");
+    screen.settled();
     screen.press("a");
+    screen.settled();
     screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(

@@ -43,7 +43,7 @@ fn b1_a_bundle_has_all_that_its_sessions_need() {
     let other = elsewhere();
     let users = other.users();
     assert_eq!(
-        other.done(&["import", &file]),
+        other.done(&["fetch", &file]),
         "first  2 turns  Two\nsecond  1 turn  One\n"
     );
     let tip = repo.git(&["rev-parse", "teddy/sessions/first"]);
@@ -53,7 +53,7 @@ fn b1_a_bundle_has_all_that_its_sessions_need() {
     assert_eq!(other.users(), users);
     other.done(&["verify"]);
 
-    let again = other.teddy(&["import", &file]);
+    let again = other.teddy(&["fetch", &file]);
     again.check(0, &["Nothing to import: everything is here already."]);
     let incoming = other.path().join(".git/teddy/incoming");
     assert_eq!(std::fs::read_dir(incoming).unwrap().count(), 0);
@@ -98,7 +98,7 @@ fn b2_the_manifest_says_what_is_in_it_to_git_alone() {
         &file,
         "refs/teddy/sessions/second",
     ]);
-    let told = other.json(&["import", &file], 0);
+    let told = other.json(&["fetch", &file], 0);
     assert_eq!(
         (&told["manifest"], &told["ignored"]),
         (&json!(false), &json!([]))
@@ -152,7 +152,7 @@ fn a_bundle_goes_through_a_pipe() {
     assert!(out.status.success());
     let path = repo.beside("piped.bundle");
     std::fs::write(&path, out.stdout).unwrap();
-    elsewhere().done(&["import", path.to_str().unwrap()]);
+    elsewhere().done(&["fetch", path.to_str().unwrap()]);
     repo.teddy(&["export", "--bundle", "-", "--json"])
         .check(1, &["cannot have both the bundle and JSON"]);
 }
@@ -162,7 +162,7 @@ fn b6_what_comes_in_is_somebody_elses_until_it_is_adopted() {
     let repo = project();
     let file = bundle(&repo, &["first", "--drafts"]);
     let other = elsewhere();
-    let out = other.teddy(&["import", &file]);
+    let out = other.teddy(&["fetch", &file]);
     out.check(0, &["(with a turn in progress)", "`teddy adopt first`"]);
     let run = other.teddy(&["execute", "-y", "-s", "first"]);
     assert_ne!(run.code, 0, "{run}");
@@ -175,7 +175,7 @@ fn b6_what_comes_in_is_somebody_elses_until_it_is_adopted() {
 
     // The draft is only exported with `--drafts`.
     let third = elsewhere();
-    third.done(&["import", &bundle(&repo, &["first"])]);
+    third.done(&["fetch", &bundle(&repo, &["first"])]);
     assert!(
         !session_refs(&third).contains("drafts"),
         "{}",
@@ -195,35 +195,35 @@ fn b7_a_session_that_is_here_never_moves() {
     let old = repo.beside("old.bundle");
     std::fs::write(&old, &before).unwrap();
     let here = session_refs(&repo);
-    repo.teddy(&["import", old.to_str().unwrap()])
+    repo.teddy(&["fetch", old.to_str().unwrap()])
         .check(0, &["already here"]);
     assert_eq!(session_refs(&repo), here);
 
     // The session there has fewer turns: the import fails as a whole.
     let other = elsewhere();
-    other.done(&["import", old.to_str().unwrap()]);
+    other.done(&["fetch", old.to_str().unwrap()]);
     let there = session_refs(&other);
-    let refused = other.teddy(&["import", &after]);
+    let refused = other.teddy(&["fetch", &after]);
     refused.check(
         1,
-        &["with fewer turns", "`teddy import FILE first --as first-2`"],
+        &["with fewer turns", "`teddy fetch FILE first --as first-2`"],
     );
     assert_eq!(session_refs(&other), there);
-    other.done(&["import", &after, "first", "--as", "first-2"]);
-    other.done(&["import", &after, "second"]);
+    other.done(&["fetch", &after, "first", "--as", "first-2"]);
+    other.done(&["fetch", &after, "second"]);
     assert_eq!(session_refs(&other).lines().count(), 3);
 
     // The session has the same name and other turns.
     let third = elsewhere();
     third.done(&["new", "first"]);
     third
-        .teddy(&["import", &after])
+        .teddy(&["fetch", &after])
         .check(1, &["a session `first` already, with other turns"]);
-    third.teddy(&["import", &after, "--as", "x"]).check(
+    third.teddy(&["fetch", &after, "--as", "x"]).check(
         1,
         &["`--as` names one session, and the bundle has first, second"],
     );
-    third.teddy(&["import", &after, "nobody"]).check(
+    third.teddy(&["fetch", &after, "nobody"]).check(
         1,
         &["the bundle has no session `nobody`; it has first, second"],
     );
@@ -236,11 +236,11 @@ fn a_trial_only_looks() {
     let other = elsewhere();
     let before = other.git(&["count-objects", "-v"]);
     other
-        .teddy(&["import", "-n", &file])
+        .teddy(&["fetch", "-n", &file])
         .check(0, &["first  2 turns  Two", "2 sessions would be imported"]);
     assert_eq!(session_refs(&other), "");
     assert_eq!(other.git(&["count-objects", "-v"]), before);
-    let told = other.json(&["import", "-n", &file], 0);
+    let told = other.json(&["fetch", "-n", &file], 0);
     assert_eq!(told["dry_run"], true);
 }
 
@@ -250,12 +250,12 @@ fn a_bundle_of_other_ids_is_refused() {
     other.commit("init");
     other.done(&["new", "first"]);
     let file = bundle(&other, &["first"]);
-    project().teddy(&["import", &file]).check(
+    project().teddy(&["fetch", &file]).check(
         1,
         &["its object ids are sha256, and those of this repository sha1"],
     );
     let third = TestRepo::with(&["--object-format=sha256"]);
-    third.done(&["import", &file]);
+    third.done(&["fetch", &file]);
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_shallow_clone_has_not_all_that_a_bundle_needs() {
 
 /// Imports a bundle and runs a command between the import of objects and the update of refs.
 fn import_while(into: &TestRepo, file: &str, what: &str) -> crate::support::Output {
-    let mut command = into.teddy_command(&["import", file]);
+    let mut command = into.teddy_command(&["fetch", file]);
     command
         .current_dir(into.path())
         .env("FAILPOINTS", format!("before-snapshot-ref={what}"));
@@ -288,7 +288,7 @@ fn b5_an_import_that_is_killed_brings_nothing_and_can_be_repeated() {
     let killed = import_while(&other, &file, "return(kill)");
     assert_ne!(killed.code, 0, "{killed}");
     assert_eq!(session_refs(&other), "");
-    other.done(&["import", &file]);
+    other.done(&["fetch", &file]);
     other.done(&["verify"]);
 
     let packs = other.path().join(".git/objects/pack");

@@ -801,10 +801,10 @@ fn turns_of_every_kind_can_be_fetched_and_come_back_from_a_bundle() {
     let out = repo.teddy(&["gc", "demo", "-y"]);
     let (_, rest) = out
         .stderr
-        .split_once("`teddy import ")
+        .split_once("`teddy fetch ")
         .expect("how it comes back");
     let file = rest.split_once('`').unwrap().0;
-    repo.done(&["import", file]);
+    repo.done(&["fetch", file]);
     repo.done(&["verify", "demo"]);
 }
 
@@ -836,7 +836,7 @@ fn what_nobody_could_fetch_is_not_sent_and_git_brings_it_back() {
     );
     assert_eq!(refs(&repo), "");
     let out = repo.teddy(&["gc", "demo", "-y"]);
-    out.check(0, &["`teddy import` refuses it: turn 2:"]);
+    out.check(0, &["`teddy fetch` refuses it: turn 2:"]);
     let (_, rest) = out.stderr.split_once("`git fetch ").expect("the way back");
     let file = rest.split_once(' ').unwrap().0;
     repo.git(&["fetch", "-q", file, "refs/teddy/*:refs/teddy/*"]);

@@ -170,8 +170,8 @@ impl User for Attendant<'_> {
             Question::Instead { title } => format!("what to do instead of `{title}`"),
             Question::Reason { change } => format!("why `{change}` is approved"),
             Question::Answer { message, .. } => format!("answer to `{message}`"),
-            Question::Words { message: None } => "reply to the answer".to_owned(),
-            Question::Words {
+            Question::Prose { message: None } => "reply to the answer".to_owned(),
+            Question::Prose {
                 message: Some(message),
             } => format!("reply to `{message}`"),
         };

@@ -423,7 +423,10 @@ fn a_previewer_gets_no_key() {
     let keys = [("LLM_CRED", SECRET), ("OPENAI_API_KEY", SECRET)];
     let mut screen = Screen::open_with(&repo, (100, 40), (&["execute", "../plan.md"], &keys));
     screen.wait_for("(q)uit ›");
-    screen.press("rq");
+    screen.press("r");
+    screen.wait_for("(q)uit › r");
+    screen.settled();
+    screen.press("q");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(std::fs::read_to_string(seen).unwrap(), "0\n");
 }

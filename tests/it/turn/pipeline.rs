@@ -295,7 +295,7 @@ fn a_loop_goes_through_the_pipeline_that_it_is_given() {
         "Second."
     );
     repo.teddy(&["start", "more", "-m", "go", "-y", "--pipeline", "two"])
-        .check(3, &["Started session more", "Step 2 of 2: plan"]);
+        .check(5, &["Started session more", "Step 2 of 2: plan"]);
 }
 
 #[test]

@@ -327,7 +327,8 @@ fn a_mistake_has_one_owner() {
     let repo = project();
     insta::assert_snapshot!(repo.workflow().plan_from("x", "").refused(), @r#"
     planned turn 1: "", 1 mistakes
-    plan.md: the plan is empty
+    plan.md:1: the plan is empty
+        hint: start with `# Title`
     "#);
 }
 

@@ -246,6 +246,30 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
 }
 
 #[test]
+fn an_input_that_the_server_cut_is_a_warning_and_stops_an_unattended_loop() {
+    let repo = project();
+    repo.write("big.txt", "0123 ".repeat(20_000));
+    repo.workflow().add(&["big.txt"]);
+    let fake = Fake::answering(&[
+        stream(&make("b"), "stop", (2051, 9)),
+        stream(&make("c"), "stop", (60_000, 9)),
+    ]);
+    repo.configure(&format!(
+        "model: fake\nmodels:\n  fake: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n",
+        fake.origin
+    ));
+    let cut = repo.workflow().resume_turns(Some("make b"), 1).refused();
+    assert!(
+        cut.contains("the server read only 2,051 of about") && cut.contains("`num_ctx`"),
+        "{cut}"
+    );
+    assert!(cut.ends_with("ended: InputCut\n"), "{cut}");
+    assert!(!repo.path().join("b.txt").exists());
+    let whole = repo.workflow().plan("make c").done();
+    assert!(!whole.contains("read only"), "{whole}");
+}
+
+#[test]
 fn a_model_that_fails_loses_no_turn_before_it() {
     let repo = project();
     std::fs::create_dir(repo.beside("answers")).unwrap();
@@ -428,7 +452,7 @@ fn ctrl_c_while_the_model_writes_leaves_the_loop_and_keeps_what_arrived() {
     screen.press("a");
     asked(&mut screen, "turn 2: what should be done?");
     screen.press("make c\r");
-    screen.wait_for("Half a plan");
+    screen.wait_for("fake: ~5 tokens");
     screen.press("\x03");
     assert_eq!(screen.end(), 130, "{}", screen.shown());
     assert_eq!(turns(&repo), "Make b, Start session demo");

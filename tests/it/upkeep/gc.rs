@@ -412,7 +412,7 @@ fn b9_a_deleted_session_comes_back_as_it_was() {
     let tip = rig.git(&["rev-parse", "teddy/sessions/one"]);
     let words = said(&rig.run(&["gc", "one", "-y"]));
     let (_, rest) = words
-        .split_once("`teddy import ")
+        .split_once("`teddy fetch ")
         .expect("how it comes back");
     let file = rest.split_once('`').unwrap().0;
     assert!(file.starts_with(".git/teddy/archive/one-"), "{words}");
@@ -426,7 +426,7 @@ fn b9_a_deleted_session_comes_back_as_it_was() {
     let size = rig.path().join(file).metadata().unwrap().len();
     assert_eq!(usage["archives"], size);
     assert!(said(&rig.run(&["gc", "-n"])).contains("bundles of deleted sessions"));
-    rig.must(&["import", file]);
+    rig.must(&["fetch", file]);
     assert_eq!(rig.git(&["rev-parse", "teddy/sessions/one"]), tip);
     rig.must(&["verify", "one"]);
 
@@ -447,7 +447,7 @@ fn b9_nothing_is_deleted_that_could_not_be_archived() {
     rig.git(&["rev-parse", "teddy/sessions/one", "teddy/sessions/two"]);
 
     let words = said(&rig.run(&["gc", "one", "--no-bundle", "-y"]));
-    assert!(!words.contains("teddy import"), "{words}");
+    assert!(!words.contains("teddy fetch"), "{words}");
     rig.git(&["rev-parse", "teddy/sessions/two"]);
     assert!(said(&rig.run(&["gc", "--no-bundle"])).contains("<SESSION>"));
 }

@@ -300,7 +300,7 @@ fn a_bundle_with_millions_of_files_is_refused_and_leaves_nothing() {
     ] {
         ada.git(&["update-ref", "refs/teddy/sessions/bomb", &forged]);
         ada.git(&["bundle", "create", "-q", file, "refs/teddy/sessions/bomb"]);
-        ben.teddy(&["import", file])
+        ben.teddy(&["fetch", file])
             .check(1, &["session `bomb` fails verification", words]);
         assert_eq!(session_refs(&ben), "");
         let incoming = ben.path().join(".git/teddy/incoming");

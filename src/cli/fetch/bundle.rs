@@ -1,10 +1,11 @@
-//! `teddy import`: imports sessions from a bundle.
+//! `teddy fetch FILE`: takes sessions from a bundle.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
-use super::app::App;
-use super::exit;
+use super::Args;
+use crate::cli::app::App;
+use crate::cli::exit;
 use crate::git::bundle::SizeLimit;
 use crate::session::name::SessionName;
 use crate::text::counted;
@@ -16,37 +17,8 @@ use crate::workflow::archive::import::{
 /// Omitted refs that are named.
 const MAX_NAMED: usize = 5;
 
-/// Import sessions from a bundle
-///
-/// Everything in the bundle is checked first: that it is complete and valid, and each session as by
-/// `teddy verify`. Nothing in it runs. If anything is wrong, nothing is imported. An existing
-/// session is never changed.
-///
-/// Imported sessions count as another user's, even if you exported them yourself: a waiting plan does
-/// not run before `teddy adopt`.
-#[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  teddy import -n add-auth.bundle          check it and say what is in it\n  teddy import add-auth.bundle\n  teddy import all.bundle add-auth --as other-auth"
-)]
-pub(super) struct Args {
-    /// The bundle
-    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    file: PathBuf,
-    /// Sessions in it; all of them if omitted
-    #[arg(value_name = "SESSION")]
-    sessions: Vec<String>,
-    /// Give the session another name here; its signature stays behind
-    #[arg(long = "as", value_name = "NAME")]
-    called: Option<String>,
-    /// Only check the bundle and say what is in it
-    #[arg(short = 'n', long)]
-    dry_run: bool,
-    /// Accept bundles over 4 GiB, and files in them over 512 MiB
-    #[arg(long)]
-    large: bool,
-}
-
-pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+/// Imports the sessions of a bundle.
+pub(super) fn fetch_bundle(app: &App, file: &str, args: &Args) -> anyhow::Result<ExitCode> {
     let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name));
     let options = ImportOptions {
         sessions: sessions.collect::<Result<_, _>>()?,
@@ -58,7 +30,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         },
     };
     let project = app.project()?;
-    let path = app.global.resolve(&args.file);
+    let path = app.global.resolve(Path::new(file));
     let result = import(
         &project,
         &path,

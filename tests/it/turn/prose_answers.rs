@@ -1,4 +1,4 @@
-//! Answers in words, and plans that need no approval.
+//! Prose answers, and plans that need no approval.
 
 use teddy::workflow::resume::ResumeOptions;
 
@@ -29,7 +29,7 @@ fn attended(message: &str) -> ResumeOptions {
 }
 
 #[test]
-fn t25_a_question_in_words_is_a_turn_and_enter_asks_for_the_plan() {
+fn t25_a_prose_question_is_a_turn_and_enter_asks_for_the_plan() {
     let repo = project();
     repo.reply(ASKS).reply(&make_b());
     let user = ScriptedUser::deciding([Scripted::Approve])
@@ -293,7 +293,7 @@ fn a_small_project_is_in_the_first_input_without_its_secrets() {
         let workflow = repo
             .workflow()
             .setting("context.whole_project_tokens", limit);
-        let reply = workflow.plan("make b").done();
+        let reply = workflow.plan("make b").to_string();
         assert!(!reply.contains("whole project"), "{name}: {reply}");
     }
 }
