@@ -12,6 +12,7 @@ use crate::text::counted;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
+use crate::ui::progress::grouped;
 use crate::workflow::land::turns;
 use crate::workflow::restore::outcome::{RestoreNote, UndoneCommit};
 use crate::workflow::user::{NoReplan, Notice};
@@ -39,6 +40,7 @@ pub fn is_warning(notice: &Notice) -> bool {
         | Notice::DraftNotKept(_)
         | Notice::SharedChanged { .. }
         | Notice::OverBudget { .. }
+        | Notice::InputCut { .. }
         | Notice::PartialAnswerKept(_)
         | Notice::StepChanged { .. }
         | Notice::ChangedUnderReview
@@ -175,6 +177,11 @@ fn sentences(notice: &Notice) -> Vec<String> {
             paths.join(", ")
         ),
         Notice::AgentWorkLeftOut(files) => return left_out(files, "is not in the plan"),
+        Notice::InputCut { read, sent } => format!(
+            "the server read only {} of about {} tokens, so the model did not see everything; give it a larger context window (Ollama: `OLLAMA_CONTEXT_LENGTH`)",
+            grouped(usize::try_from(*read).unwrap_or(usize::MAX)),
+            grouped(*sent)
+        ),
         Notice::PriceMissing { model, setting } => format!(
             "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
         ),

@@ -403,6 +403,13 @@ pub enum Notice {
     WorktreeDiskFull(String),
     /// The repository contains these settings of agents.
     AgentSettings(Vec<String>),
+    /// A server read much less than was sent.
+    InputCut {
+        /// Tokens that the server read.
+        read: u64,
+        /// Estimated tokens of the request.
+        sent: usize,
+    },
     /// A price is missing, so the cost is unknown.
     PriceMissing {
         /// The model.

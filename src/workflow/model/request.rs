@@ -19,7 +19,7 @@ use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::act::{SharedUser, WorktreeEnv};
 use crate::workflow::model::budget::{self, ActingEnv, CostBudget, MeteredModel, TokenEstimate};
-use crate::workflow::model::choose::{Notes, PricedModel};
+use crate::workflow::model::choose::{Notes, OpenedModel, PricedModel};
 use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::project::Project;
@@ -181,7 +181,8 @@ fn ask_model(
     user.borrow_mut().report(Event::Answered);
     let answer = answer?;
 
-    note_use(draft, model, &answer, *user.borrow_mut());
+    let sent = model.weight.of(request);
+    note_use(draft, model, &answer, sent, *user.borrow_mut());
     Ok(require_complete(answer)?)
 }
 
@@ -209,7 +210,7 @@ fn ask_steps(
         .collect();
     let model = |name: Option<&str>| Rc::clone(&models[&name.map(str::to_owned)]);
     let count = pipeline.steps.len();
-    let mut current_step = 0;
+    let (mut current_step, mut sent) = (0, 0);
     let ran = run(
         &pipeline,
         request,
@@ -221,6 +222,7 @@ fn ask_steps(
                 request,
             } => {
                 current_step = position;
+                sent = model(step.model.as_deref()).weight.of(request);
                 let user = &mut **user.borrow_mut();
                 user.report(Event::Notice(Notice::StepStarted {
                     number: position + 1,
@@ -238,7 +240,7 @@ fn ask_steps(
                 user.report(Event::Answered);
                 let model = model(pipeline.steps[current_step].model.as_deref());
                 keep_step(keeper.draft, current_step, ran, used(&model, &ran.answer));
-                note_use(keeper.draft, &model, &ran.answer, user);
+                note_use(keeper.draft, &model, &ran.answer, sent, user);
 
                 // The last answer is saved as the plan by the caller. An error here will show up
                 // again there.
@@ -333,8 +335,13 @@ fn note_use(
     draft: &mut Draft,
     model: &MeteredModel<'_>,
     answer: &ModelAnswer,
+    sent: usize,
     user: &mut dyn User,
 ) {
+    let read = answer.usage.input;
+    if is_cut(read, sent) && matches!(model.chosen.model, OpenedModel::Writes(_)) {
+        user.report(Event::Notice(Notice::InputCut { read, sent }));
+    }
     let price = model.chosen.price.as_ref();
     if answer.cost.is_some() || price.is_some() && answer.usage.is_known() {
         draft.meta.spent = Some(draft.meta.spent.unwrap_or(0.0) + model.charge(answer));
@@ -348,6 +355,12 @@ fn note_use(
         Some(before) => before.then(used),
         None => used,
     });
+}
+
+/// Returns whether a server read so much less than was sent that the estimate cannot explain it.
+fn is_cut(read: u64, sent: usize) -> bool {
+    const MIN_TOKENS: usize = 2000;
+    read > 0 && sent >= MIN_TOKENS && read.saturating_mul(3) < sent as u64
 }
 
 /// Reports a missing price, if that makes the cost unknown.
