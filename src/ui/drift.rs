@@ -16,9 +16,7 @@ pub fn lines(drift: &Drift, tip: u64) -> Vec<String> {
         .collect();
     if drift.same_turns == Some(true) && !drift.missing.is_empty() {
         let files = counted(drift.missing.len(), "file");
-        lines.push(format!(
-            "Your files match turn {tip} except for {files}:"
-        ));
+        lines.push(format!("Your files match turn {tip} except for {files}:"));
         let missing_lines = describe_missing(&drift.missing, &tip.to_string());
         lines.extend(missing_lines.iter().map(|line| format!("  {line}")));
     }

@@ -12,7 +12,6 @@ use crate::text::counted;
 use crate::text::path::lossy;
 use crate::text::sanitize::sanitize_line;
 use crate::text::shell_word::shell_word;
-use crate::ui::progress::grouped;
 use crate::workflow::land::turns;
 use crate::workflow::restore::outcome::{RestoreNote, UndoneCommit};
 use crate::workflow::user::{NoReplan, Notice};

@@ -56,7 +56,9 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
 
     if step.provisional {
         let name = action.kind.name();
-        texts.push(format!("{name} {target} depends on an earlier command; it is checked again when it runs"));
+        texts.push(format!(
+            "{name} {target} depends on an earlier command; it is checked again when it runs"
+        ));
     }
 
     if let Some(other_name) = &step.case_collision {

@@ -112,10 +112,8 @@ fn what_is_said_is_about_the_paths_that_were_named() {
         .as_str()
         .unwrap()
         .to_owned();
-    repo.teddy(&["restore", "0", &path]).check(
-        0,
-        &[&format!("{path} matches turn 0: 1 file changed.\n")],
-    );
+    repo.teddy(&["restore", "0", &path])
+        .check(0, &[&format!("{path} matches turn 0: 1 file changed.\n")]);
     repo.teddy(&["restore", "3", &path, "a.txt"])
         .check(0, &[&format!("{path}, a.txt match turn 3: ")]);
 }

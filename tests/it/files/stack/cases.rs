@@ -230,10 +230,7 @@ fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
     assert!([0, 5].contains(&out.code), "{out}");
     repo.teddy(&["undo"]).check(
         0,
-        &[
-            "delete two.txt",
-            "Skipped turn 3: it changed no file.",
-        ],
+        &["delete two.txt", "Skipped turn 3: it changed no file."],
     );
     repo.done(&["redo"]);
     assert_eq!(files(&repo), ".gitignore a.txt one.txt two.txt");

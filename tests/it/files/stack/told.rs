@@ -112,10 +112,8 @@ fn promise_b2_a_stash_is_missed_until_it_is_popped() {
         0,
         &["a.txt: what turn 1 of one changed was taken back since"],
     );
-    repo.teddy(&["restore", "@", "-n"]).check(
-        0,
-        &["Your files would match turn 1 except for 1 file"],
-    );
+    repo.teddy(&["restore", "@", "-n"])
+        .check(0, &["Your files would match turn 1 except for 1 file"]);
     repo.git(&["stash", "pop", "-q"]);
     check_as_left(&repo, true);
 }
