@@ -184,6 +184,20 @@ pub enum ModelError {
         /// The part that had arrived.
         partial: String,
     },
+    /// The model refused to answer.
+    Declined {
+        /// Its words.
+        detail: String,
+        /// The answer so far.
+        partial: String,
+    },
+    /// The model called a tool.
+    CalledTool {
+        /// Name of the tool.
+        tool: String,
+        /// The answer so far.
+        partial: String,
+    },
     /// The model stopped early: it refused, or asked for a tool.
     Ended {
         /// The provider's name for the reason.
@@ -303,6 +317,23 @@ impl ModelAnswer {
     }
 }
 
+impl Finish {
+    /// Classifies a provider's reason. Compatible servers use several names, in any case.
+    pub(crate) fn of(reason: &str) -> Finish {
+        match reason.to_ascii_lowercase().as_str() {
+            "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "complete"
+            | "completed" => Finish::Stop,
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "max_length"
+            | "model_length"
+            | "model_context_window_exceeded" => Finish::Length,
+            _ => Finish::Other(reason.to_owned()),
+        }
+    }
+}
+
 impl TokenUsage {
     /// The tokens since an earlier count. `None` if one of the numbers is smaller than before.
     pub fn since(self, before: TokenUsage) -> Option<TokenUsage> {
@@ -316,7 +347,8 @@ impl TokenUsage {
 
     /// `false` if the model didn't report its usage.
     pub fn is_known(&self) -> bool {
-        self.input > 0 || self.output > 0
+        // No request is empty.
+        self.input > 0
     }
 }
 

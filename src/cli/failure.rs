@@ -467,6 +467,8 @@ fn classify_model(cause: &(dyn Error + 'static)) -> Option<Diagnosis> {
         | ModelError::Broken { .. }
         | ModelError::Provider { .. }
         | ModelError::Ended { .. }
+        | ModelError::Declined { .. }
+        | ModelError::CalledTool { .. }
         | ModelError::TooLarge { .. }
         | ModelError::Empty { .. }
         | ModelError::Truncated { .. } => FailureKind::AnswerUnusable,

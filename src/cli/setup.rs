@@ -220,7 +220,7 @@ fn choose_model(
             model: word.to_owned(),
             entry: None,
         },
-        is_paid: matches!(config.kind, ModelKind::Openai | ModelKind::Anthropic),
+        is_paid: config.kind.is_remote(),
         config,
     })
 }

@@ -69,7 +69,7 @@ impl Settings {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
-    /// The protocol: `openai`, `anthropic`, `command`, `replay`, `manual`, `acp` or `agent`.
+    /// The protocol: `openai`, `responses`, `anthropic`, `command`, `replay`, `manual`, `acp` or `agent`.
     #[serde(deserialize_with = "kind")]
     pub kind: String,
     /// The provider's id for the model. For `acp` and `agent`, the name of a known agent.
@@ -474,8 +474,9 @@ const MAX_TIMEOUT_SECONDS: u64 = 86_400;
 const ROLE_NAMES: [&str; 4] = ["author", "challenger", "implementer", "reviewer"];
 
 /// Kinds of models.
-pub const MODEL_KINDS: [&str; 7] = [
+pub const MODEL_KINDS: [&str; 8] = [
     "openai",
+    "responses",
     "anthropic",
     "command",
     "replay",

@@ -31,7 +31,7 @@ use crate::host::file::temporary_dir;
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long a program has to exit after its input is closed.
-const HANG_UP: Duration = Duration::from_millis(500);
+const HANG_UP: Duration = Duration::from_millis(100);
 
 /// How long output is still read after all processes have ended.
 const DRAIN: Duration = Duration::from_secs(1);

@@ -183,6 +183,7 @@ fn program_offer(entry: &KnownProgram) -> Option<ModelOffer> {
         run,
         summary,
         is_paid,
+        key,
         ..
     } = entry.usage
     else {
@@ -196,6 +197,7 @@ fn program_offer(entry: &KnownProgram) -> Option<ModelOffer> {
         settings: ModelSettings {
             kind: "command".to_owned(),
             run: run.iter().map(|&word| word.to_owned()).collect(),
+            api_key_env: key.map(str::to_owned),
             timeout: Some(PROGRAM_TIMEOUT),
             ..ModelSettings::default()
         },

@@ -87,6 +87,13 @@ impl ModelError {
                 "the provider stopped in the middle of its answer{}",
                 colon(detail)
             ),
+            ModelError::Declined { detail, .. } => {
+                write!(f, "the model refused to answer{}", colon(detail))
+            }
+            ModelError::CalledTool { tool, .. } => write!(
+                f,
+                "the model called the tool `{tool}` instead of answering, and TeDDy offers none"
+            ),
             ModelError::Ended { reason, .. } => write!(
                 f,
                 "the model ended its answer before it was done: `{reason}`"
@@ -137,6 +144,8 @@ impl ModelError {
             ModelError::Broken { partial, .. }
             | ModelError::Provider { partial, .. }
             | ModelError::Ended { partial, .. }
+            | ModelError::Declined { partial, .. }
+            | ModelError::CalledTool { partial, .. }
             | ModelError::Idle { partial, .. }
             | ModelError::Timeout { partial, .. }
             | ModelError::TooLarge { partial, .. }
@@ -159,6 +168,9 @@ impl ModelError {
             }
             ModelError::KeyCommand { .. } => "run the `api_key_command` by hand; it must print the key and nothing else".into(),
             ModelError::Unauthorized { .. } => "check that the key is current and belongs to this address; `api_key_env` names its variable".into(),
+            ModelError::NotFound { detail, .. } if detail.contains("/responses") => {
+                "this model speaks another protocol: give it `kind: responses`, or use `--model responses:<id>`".into()
+            }
             ModelError::NotFound { .. } => "check the model's `id`, and that `base_url` ends where the API begins (mostly `/v1`)".into(),
             ModelError::Quota { .. } => "wait a while, raise the limit at the provider, or use another model with `--model`".into(),
             ModelError::Credit { .. } => "add credit at the provider, or use another model with `--model`".into(),
@@ -182,7 +194,8 @@ impl ModelError {
                 "run `teddy plan` again, or use another model with `--model`".into()
             }
             ModelError::Broken { .. } | ModelError::Provider { .. } => "run `teddy plan` again; what arrived is kept and was not executed".into(),
-            ModelError::Ended { .. } => "rephrase the request, or use another model with `--model`".into(),
+            ModelError::CalledTool { .. } => "run `teddy plan` again, or use another model with `--model`".into(),
+            ModelError::Declined { .. } | ModelError::Ended { .. } => "rephrase the request, or use another model with `--model`".into(),
             ModelError::Idle { .. } => "run `teddy plan` again, or raise the model's `idle_timeout` and `first_byte_timeout`".into(),
             ModelError::Timeout { .. } => "raise the model's `timeout`, or ask for a smaller step".into(),
             ModelError::TooLarge { .. } => "ask for a smaller step; an answer of this size is not a plan".into(),
@@ -238,7 +251,7 @@ fn model_advice(word: &str, configured: &[String]) -> String {
         Some(suggestion) if suggestion.ends_with('?') => format!("{suggestion} {listing}"),
         Some(suggestion) => format!("{suggestion}; {listing}"),
         None => format!(
-            "{listing}; or use `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`"
+            "{listing}; or use `openai:<id>`, `responses:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `acp:<agent>`, `agent:<agent>`, `manual`"
         ),
     }
 }

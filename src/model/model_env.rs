@@ -2,6 +2,7 @@
 //!
 //! All of it is functions, so that tests can replace them and no model touches a terminal.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::manual::{Give, Take};
@@ -28,6 +29,8 @@ pub struct ModelEnv {
     pub recorded: Rc<RecordedAnswers>,
     /// Index of the first answer to replay.
     pub replayed: usize,
+    /// Directory that remembers which fields servers reject. `None` forgets them.
+    pub adaptations: Option<PathBuf>,
 }
 
 impl Default for ModelEnv {
@@ -45,6 +48,7 @@ impl Default for ModelEnv {
             take: Rc::new(|| Ok(None)),
             recorded: Rc::new(|_| None),
             replayed: 0,
+            adaptations: None,
         }
     }
 }

@@ -16,11 +16,11 @@ pub fn open(
     env: &ModelEnv,
 ) -> Result<Box<dyn Model>, ModelError> {
     Ok(match settings.kind {
-        ModelKind::Openai | ModelKind::Anthropic => Box::new(Remote::new(name, settings, env)?),
+        kind if kind.is_remote() => Box::new(Remote::new(name, settings, env)?),
         ModelKind::Command => Box::new(CommandModel::new(name, settings, env.stopped.clone())?),
         ModelKind::Replay => Box::new(replay(name, settings, env)?),
         ModelKind::Manual => Box::new(Manual::new(name, env.give.clone(), env.take.clone())),
-        ModelKind::Acp | ModelKind::Agent => return Err(acts(name)),
+        _ => return Err(acts(name)),
     })
 }
 

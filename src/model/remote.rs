@@ -1,22 +1,26 @@
-//! Models behind HTTP: OpenAI-compatible chat completions and Anthropic's Messages.
+//! Models behind HTTP: OpenAI-compatible chat completions, OpenAI's Responses and Anthropic's
+//! Messages.
 //!
 //! Answers are streamed, or read as plain JSON if the server doesn't stream. There are separate
 //! limits for connecting, the first byte, silence and the whole call. A call is retried only as
 //! long as nothing of its answer has arrived. Redirects are not followed, and a key is sent to one
 //! origin only.
 
+mod adapt;
 mod anthropic;
 mod draft;
 mod exchange;
 mod key;
 mod openai;
 mod reader;
+mod responses;
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use adapt::{Adaptation, Remembered};
 use draft::AnswerDraft;
 pub use key::is_placeholder;
 use key::{ApiKey, Usual, is_loopback, is_near, origin};
@@ -36,6 +40,8 @@ pub struct Remote {
     id: String,
     protocol: Protocol,
     url: Url,
+    /// What the server rejects.
+    remembered: Remembered,
     key: ApiKey,
     limits: CallLimits,
     settings: ModelConfig,
@@ -49,6 +55,7 @@ pub struct Remote {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     Openai,
+    Responses,
     Anthropic,
 }
 
@@ -89,12 +96,7 @@ impl CallLimits {
 impl Remote {
     /// Creates the model and gets its key. Sends nothing.
     pub fn new(name: &str, settings: &ModelConfig, env: &ModelEnv) -> Result<Remote, ModelError> {
-        let protocol = if settings.kind == ModelKind::Anthropic {
-            Protocol::Anthropic
-        } else {
-            Protocol::Openai
-        };
-
+        let protocol = Protocol::of(settings.kind);
         let usual = protocol.usual_base(name, env)?;
         let base = settings
             .base_url
@@ -114,6 +116,7 @@ impl Remote {
 
         Ok(Remote {
             name: name.to_owned(),
+            remembered: Remembered::open(env.adaptations.as_deref(), base.as_str(), &id),
             id,
             protocol,
             url: endpoint(&base, protocol.path()),
@@ -142,9 +145,11 @@ impl Model for Remote {
             // Last, so that the user can override any field.
             fields.extend(self.settings.extra.clone());
         }
+        let mut adaptations = self.remembered.read();
+        adaptations.retain(|adaptation| adaptation.apply(&mut body, &self.settings.extra));
 
         let call = exchange::Call::new(self)?;
-        let result = crate::host::http::block_on(call.run(body, watch));
+        let result = crate::host::http::block_on(call.run(body, adaptations, watch));
         result.map_err(|error| ModelError::Io {
             action: "starting the network".into(),
             detail: error.to_string(),
@@ -153,10 +158,18 @@ impl Model for Remote {
 }
 
 impl Protocol {
+    fn of(kind: ModelKind) -> Protocol {
+        match kind {
+            ModelKind::Anthropic => Protocol::Anthropic,
+            ModelKind::Responses => Protocol::Responses,
+            _ => Protocol::Openai,
+        }
+    }
+
     /// Name of the usual key variable.
     fn key(self) -> &'static str {
         match self {
-            Protocol::Openai => openai::KEY,
+            Protocol::Openai | Protocol::Responses => openai::KEY,
             Protocol::Anthropic => anthropic::KEY,
         }
     }
@@ -165,6 +178,7 @@ impl Protocol {
     fn path(self) -> &'static str {
         match self {
             Protocol::Openai => openai::PATH,
+            Protocol::Responses => responses::PATH,
             Protocol::Anthropic => anthropic::PATH,
         }
     }
@@ -172,7 +186,7 @@ impl Protocol {
     /// Base URL if the settings have none: from the environment, else the provider's.
     fn usual_base(self, name: &str, env: &ModelEnv) -> Result<Url, ModelError> {
         let (variable, base) = match self {
-            Protocol::Openai => (openai::BASE_VARIABLE, openai::BASE),
+            Protocol::Openai | Protocol::Responses => (openai::BASE_VARIABLE, openai::BASE),
             Protocol::Anthropic => (anthropic::BASE_VARIABLE, anthropic::BASE),
         };
         self.base(name, (env.variable)(variable).as_deref().unwrap_or(base))
@@ -194,6 +208,7 @@ impl Protocol {
     fn body(self, id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
         match self {
             Protocol::Openai => openai::body(id, settings, request),
+            Protocol::Responses => responses::body(id, settings, request),
             Protocol::Anthropic => anthropic::body(id, settings, request),
         }
     }
@@ -202,6 +217,7 @@ impl Protocol {
     fn event(self, draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         match self {
             Protocol::Openai => openai::event(draft, event),
+            Protocol::Responses => responses::event(draft, event),
             Protocol::Anthropic => anthropic::event(draft, event),
         }
     }
@@ -210,13 +226,31 @@ impl Protocol {
     fn read_complete(self, draft: &mut AnswerDraft, value: &Value) -> bool {
         match self {
             Protocol::Openai => openai::read_complete(draft, value),
+            Protocol::Responses => responses::read_complete(draft, value),
             Protocol::Anthropic => anthropic::read_complete(draft, value),
         }
     }
 
-    /// Adapts a rejected body to the server. `false` if there is nothing to change.
-    fn adapt(self, body: &mut Value, message: &str) -> bool {
-        self == Protocol::Openai && openai::adapt(body, message)
+    /// Changes of a rejected request that are possible.
+    fn adaptations(self) -> &'static [Adaptation] {
+        match self {
+            Protocol::Openai => &[
+                Adaptation::NoStreamOptions,
+                Adaptation::NewLimitName,
+                Adaptation::NoLimit,
+                Adaptation::NoTemperature,
+                Adaptation::NoSystem,
+                Adaptation::NoStream,
+            ],
+            Protocol::Responses => &[
+                Adaptation::NoLimit,
+                Adaptation::NoTemperature,
+                Adaptation::NoSystem,
+                Adaptation::NoStream,
+            ],
+            // It requires a limit.
+            Protocol::Anthropic => &[Adaptation::NoTemperature],
+        }
     }
 }
 
@@ -281,10 +315,7 @@ pub fn model_source(
     settings: &ModelConfig,
     env: &ModelEnv,
 ) -> Result<ModelSource, ModelError> {
-    let protocol = match settings.kind {
-        ModelKind::Anthropic => Protocol::Anthropic,
-        _ => Protocol::Openai,
-    };
+    let protocol = Protocol::of(settings.kind);
     let usual = protocol.usual_base(name, env)?;
     let base = match settings.base_url.as_deref() {
         Some(text) => protocol.base(name, text)?,

@@ -68,6 +68,8 @@ pub enum ModelKind {
     /// An OpenAI-compatible chat completions endpoint.
     #[default]
     Openai,
+    /// OpenAI's Responses API.
+    Responses,
     /// Anthropic's Messages API.
     Anthropic,
     /// A program that prints an answer.
@@ -93,8 +95,9 @@ impl fmt::Debug for Headers {
 }
 
 impl ModelKind {
-    const ALL: [(&'static str, ModelKind); 7] = [
+    const ALL: [(&'static str, ModelKind); 8] = [
         ("openai", ModelKind::Openai),
+        ("responses", ModelKind::Responses),
         ("anthropic", ModelKind::Anthropic),
         ("command", ModelKind::Command),
         ("replay", ModelKind::Replay),
@@ -102,6 +105,14 @@ impl ModelKind {
         ("acp", ModelKind::Acp),
         ("agent", ModelKind::Agent),
     ];
+
+    /// Returns whether the model is behind HTTP.
+    pub fn is_remote(self) -> bool {
+        matches!(
+            self,
+            ModelKind::Openai | ModelKind::Responses | ModelKind::Anthropic
+        )
+    }
 
     fn parse(name: &str) -> Option<ModelKind> {
         ModelKind::ALL
@@ -111,7 +122,7 @@ impl ModelKind {
     }
 
     /// All kinds as written in the configuration.
-    pub fn names() -> [&'static str; 7] {
+    pub fn names() -> [&'static str; 8] {
         ModelKind::ALL.map(|(name, _)| name)
     }
 
@@ -196,7 +207,7 @@ impl ModelConfig {
             ..ModelConfig::default()
         };
         Ok(match kind {
-            ModelKind::Openai | ModelKind::Anthropic => ModelConfig {
+            ModelKind::Openai | ModelKind::Responses | ModelKind::Anthropic => ModelConfig {
                 id: Some(value.to_owned()),
                 ..settings
             },
@@ -319,7 +330,8 @@ mod tests {
 
     #[test]
     fn an_entry_that_makes_no_model_is_explained() {
-        let kinds = "`openai`, `anthropic`, `command`, `replay`, `manual`, `acp`, `agent`";
+        let kinds =
+            "`openai`, `responses`, `anthropic`, `command`, `replay`, `manual`, `acp`, `agent`";
         assert_eq!(
             parse("{ id: x }"),
             Err(format!("model `m`: it has no `kind`; use one of {kinds}"))

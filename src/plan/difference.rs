@@ -14,6 +14,7 @@ use pairs::{SearchBudget, find_pairs};
 
 pub use super::state::{FileState, StateMode};
 use crate::plan::action::chat_with_user::ChatWithUser;
+use crate::plan::action::conclude::Conclude;
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::field::one_line;
@@ -441,7 +442,17 @@ fn build_plan(
     (plan, taken_bytes)
 }
 
-/// Writes the plan for an agent that changed no files: a CHAT_WITH_USER with its message.
+/// Returns whether a message ends with a question.
+fn asks(message: &str) -> bool {
+    let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
+    last.split_whitespace().any(|word| {
+        word.trim_end_matches(['*', '_', '`', '"', '\'', ')'])
+            .ends_with('?')
+    })
+}
+
+/// Writes the plan for an agent that changed no files, with its message: a CHAT_WITH_USER if it asks
+/// something, else a CONCLUDE.
 fn render_message(plan_text: &PlanText) -> String {
     let plan = |plan_text: &PlanText, message: &str| Plan {
         title: plan_text.title.clone(),
@@ -449,10 +460,17 @@ fn render_message(plan_text: &PlanText) -> String {
         actions: vec![Action {
             line: 0,
             fields: Vec::new(),
-            kind: ChatWithUser {
-                message: message.to_owned(),
-            }
-            .into(),
+            kind: match asks(&plan_text.message) {
+                true => ChatWithUser {
+                    message: message.to_owned(),
+                }
+                .into(),
+                false => Conclude {
+                    resources: Vec::new(),
+                    message: message.to_owned(),
+                }
+                .into(),
+            },
         }],
         ..Plan::default()
     };

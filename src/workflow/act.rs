@@ -129,7 +129,8 @@ impl ActingEnv for WorktreeEnv<'_, '_> {
         let worked = worked?;
         let cost = budget.used(worked.usage, worked.cost);
         let result = result.map_err(|error| self.trouble(error));
-        let proposed = result.and_then(|result| self.propose(model, worked, &result));
+        let proposed =
+            result.and_then(|result| self.propose(model, &request.message, worked, &result));
         if proposed.is_err() {
             self.record.borrow_mut().lost = cost;
         }
@@ -252,11 +253,12 @@ impl WorktreeEnv<'_, '_> {
     fn propose(
         &self,
         model: &dyn ActingModel,
+        message: &str,
         worked: AgentResult,
         result: &WorktreeResult,
     ) -> Result<ModelAnswer, ModelError> {
         let leaves = &model.needs().leaves;
-        let planned = difference::plan_from(self, &worked.message, result, leaves);
+        let planned = difference::plan_from(self, &worked.message, message, result, leaves);
         let planned = planned.map_err(|error| self.trouble(error))?;
         let mut record = self.record.borrow_mut();
         record.contents = planned.taken_bytes;

@@ -74,7 +74,7 @@ fn cf2_a_value_out_of_range_is_named_with_its_key_and_line() {
     );
     check(
         "agent: a\nmodels: {a: {kind: gpt}}",
-        "`models.a.kind` must be one of `openai`, `anthropic`, `command`, `replay`, `manual`, `acp`, `agent`, not `gpt`",
+        "`models.a.kind` must be one of `openai`, `responses`, `anthropic`, `command`, `replay`, `manual`, `acp`, `agent`, not `gpt`",
     );
     check(
         "agent: a\nmodels: {a: {base_url: localhost}}",

@@ -32,6 +32,8 @@ pub enum ProgramUsage {
         summary: &'static str,
         /// `true` if calls can cost money on top of a subscription.
         is_paid: bool,
+        /// Variable with the key that it reads. A program gets no others.
+        key: Option<&'static str>,
         /// Major version for which the command works as intended. `None` means any.
         only: Option<u32>,
     },
@@ -70,6 +72,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
             ],
             summary: "your Claude subscription, answers only",
             is_paid: false,
+            key: None,
             only: None,
         },
     },
@@ -88,6 +91,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
             ],
             summary: "your ChatGPT subscription, reads but cannot write",
             is_paid: false,
+            key: None,
             only: None,
         },
     },
@@ -104,6 +108,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
             ],
             summary: "the provider set up in OpenCode, answers only",
             is_paid: true,
+            key: None,
             only: Some(1),
         },
     },
@@ -114,6 +119,7 @@ pub const PROGRAMS: [KnownProgram; 8] = [
             run: &["llm", "prompt", "--no-log"],
             summary: "the default model of LLM",
             is_paid: true,
+            key: Some("OPENAI_API_KEY"),
             only: None,
         },
     },

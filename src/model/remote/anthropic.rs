@@ -61,12 +61,13 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
             draft.model = text(&value, "/message/model").map(str::to_owned);
             take_usage(draft, &value["message"]);
         }
+        "content_block_start" => take_tool(draft, &value["content_block"]),
         "content_block_delta" => draft
             .text
             .push_str(text(&value, "/delta/text").unwrap_or_default()),
         "message_delta" => {
             draft.finish = text(&value, "/delta/stop_reason")
-                .map(finish)
+                .map(Finish::of)
                 .or(draft.finish.take());
             take_usage(draft, &value);
         }
@@ -86,8 +87,9 @@ pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
     draft
         .text
         .extend(blocks.iter().filter_map(|block| text(block, "/text")));
+    blocks.iter().for_each(|block| take_tool(draft, block));
     draft.model = text(value, "/model").map(str::to_owned);
-    draft.finish = text(value, "/stop_reason").map(finish);
+    draft.finish = text(value, "/stop_reason").map(Finish::of);
     take_usage(draft, value);
     draft.recognised = true;
     draft.ended = true;
@@ -117,11 +119,9 @@ fn take_usage(draft: &mut AnswerDraft, message: &Value) {
     draft.usage.output = number(message, "/usage/output_tokens").max(draft.usage.output);
 }
 
-fn finish(reason: &str) -> Finish {
-    match reason {
-        "end_turn" | "stop_sequence" => Finish::Stop,
-        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-        other => Finish::Other(other.to_owned()),
+fn take_tool(draft: &mut AnswerDraft, block: &Value) {
+    if text(block, "/type") == Some("tool_use") {
+        draft.tool = text(block, "/name").map(str::to_owned);
     }
 }
 

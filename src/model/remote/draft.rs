@@ -3,13 +3,17 @@
 use crate::model::{Finish, ModelAnswer, ModelError, TokenUsage};
 use crate::text::sanitize::sanitize_line;
 
-/// Maximum length of a model's name or finish reason from the server, in characters.
+/// Maximum length of a name, a reason or a refusal from the server, in characters.
 const MAX_WORD: usize = 200;
 
 /// The answer as received so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerDraft {
     pub text: String,
+    /// The model's words for not answering.
+    pub refusal: String,
+    /// Name of the tool that the model called.
+    pub tool: Option<String>,
     pub model: Option<String>,
     pub usage: TokenUsage,
     /// Reason for the end, once the server has sent it.
@@ -39,6 +43,22 @@ impl AnswerDraft {
                 partial: self.text,
             });
         };
+
+        if !self.refusal.trim().is_empty() {
+            return Err(ModelError::Declined {
+                detail: word(self.refusal.trim()),
+                partial: self.text,
+            });
+        }
+        // A finished answer that also calls a tool is an answer.
+        if let Some(tool) = &self.tool
+            && (finish != Finish::Stop || self.text.trim().is_empty())
+        {
+            return Err(ModelError::CalledTool {
+                tool: word(tool),
+                partial: self.text,
+            });
+        }
 
         if self.text.trim().is_empty() {
             let reason = match finish {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use super::adapt::Adaptation;
 use super::draft::provider_message;
 use super::key::{is_loopback, origin};
 use super::reader::AnswerReader;
@@ -91,6 +92,7 @@ impl<'a> Call<'a> {
     pub async fn run(
         &self,
         mut body: Value,
+        mut adaptations: Vec<Adaptation>,
         watch: &mut dyn FnMut(&str),
     ) -> Result<ModelAnswer, ModelError> {
         // Shared by the clock, which reports silence, and the reader.
@@ -105,17 +107,20 @@ impl<'a> Call<'a> {
                 .attempt(&body, &clock, &mut |text| (watch.borrow_mut())(text))
                 .await
             {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    if adaptations != self.remote.remembered.read() {
+                        self.remote.remembered.write(&adaptations);
+                    }
+                    return Ok(answer);
+                }
                 Err(failure) => failure.or(before.take()),
             };
             match failure.again {
-                // The guard changes the body. Each change is possible only once, so this can't
-                // loop.
-                RetryAdvice::Adapted
-                    if self
-                        .remote
-                        .protocol
-                        .adapt(&mut body, &failure.error.to_string()) => {}
+                // Each change is possible only once, so this can't loop.
+                RetryAdvice::Adapted => match self.adapt(&mut body, &failure.error) {
+                    Some(adaptation) => adaptations.push(adaptation),
+                    None => return Err(failure.error),
+                },
                 RetryAdvice::After(asked) if repetition < self.remote.limits.retries => {
                     let pause = retry_pause(
                         self.remote.limits.pause,
@@ -141,6 +146,29 @@ impl<'a> Call<'a> {
                 _ => return Err(failure.error),
             }
         }
+    }
+
+    /// Changes a request that the server rejected. `None` if that can't help.
+    fn adapt(&self, body: &mut Value, error: &ModelError) -> Option<Adaptation> {
+        let (own, possible) = (
+            &self.remote.settings.extra,
+            self.remote.protocol.adaptations(),
+        );
+        let adaptation = Adaptation::choose(body, &error.to_string(), own, possible)?;
+        let settings = &self.remote.settings;
+        let is_set = match adaptation {
+            Adaptation::NoTemperature => settings.temperature.is_some(),
+            Adaptation::NoLimit => settings.max_tokens.is_some(),
+            _ => false,
+        };
+        // The user has set the others nowhere.
+        if is_set {
+            let name = adaptation.name();
+            (self.remote.note)(&format!(
+                "the server does not take `{name}`, so it is not sent"
+            ));
+        }
+        Some(adaptation)
     }
 
     fn note_retry(&self, error: &ModelError, pause: Duration, repetition: u32) {
@@ -199,7 +227,9 @@ impl<'a> Call<'a> {
         }
 
         match (self.remote.key.value(), self.remote.protocol) {
-            (Some(key), Protocol::Openai) => request = request.bearer_auth(key),
+            (Some(key), Protocol::Openai | Protocol::Responses) => {
+                request = request.bearer_auth(key)
+            }
             (Some(key), Protocol::Anthropic) => request = request.header("x-api-key", key),
             (None, _) => {}
         }

@@ -36,27 +36,6 @@ pub fn body(id: &str, settings: &ModelConfig, request: &ModelRequest) -> Value {
     body
 }
 
-/// Adapts a body to the server that rejected it with the message `words`. Returns whether anything
-/// changed.
-pub fn adapt(body: &mut Value, message: &str) -> bool {
-    let Some(fields) = body.as_object_mut() else {
-        return false;
-    };
-    // Some servers don't know this field.
-    if message.contains("stream_options") {
-        return fields.remove("stream_options").is_some();
-    }
-
-    // Some models require the new name of `max_tokens`.
-    if message.contains("max_completion_tokens")
-        && let Some(limit) = fields.remove("max_tokens")
-    {
-        fields.insert("max_completion_tokens".into(), limit);
-        return true;
-    }
-    false
-}
-
 /// Handles a stream event. The error is the provider's message.
 pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
     if event.data.trim() == "[DONE]" {
@@ -72,29 +51,35 @@ pub fn event(draft: &mut AnswerDraft, event: &SseEvent) -> Result<(), String> {
         return Err(provider_message(&value).unwrap_or_else(|| event.data.clone()));
     }
 
-    take(draft, &value, "/choices/0/delta/content");
+    take(draft, &value, "/choices/0/delta");
     Ok(())
 }
 
 /// Reads an answer that is a single JSON object. `false` if `value` isn't one.
 pub fn read_complete(draft: &mut AnswerDraft, value: &Value) -> bool {
-    take(draft, value, "/choices/0/message/content");
+    take(draft, value, "/choices/0/message");
     draft.ended = draft.recognised;
     draft.recognised
 }
 
-/// Reads a chunk or a whole answer. `content` is the JSON pointer of the text.
-fn take(draft: &mut AnswerDraft, value: &Value, pointer: &str) {
+/// Reads a chunk or a whole answer. `message` is the JSON pointer of its message.
+fn take(draft: &mut AnswerDraft, value: &Value, message: &str) {
     draft.recognised |= value.get("choices").is_some_and(Value::is_array);
-    draft
-        .text
-        .push_str(text(value, pointer).unwrap_or_default());
+    if let Some(message) = value.pointer(message) {
+        push_content(&mut draft.text, &message["content"]);
+        draft
+            .refusal
+            .push_str(text(message, "/refusal").unwrap_or_default());
+        let tool = text(message, "/tool_calls/0/function/name");
+        let tool = tool.or(text(message, "/function_call/name"));
+        draft.tool = tool.map(str::to_owned).or(draft.tool.take());
+    }
     if let Some(model) = text(value, "/model") {
         draft.model = Some(model.to_owned());
     }
 
     if let Some(reason) = text(value, "/choices/0/finish_reason") {
-        draft.finish = Some(finish(reason));
+        draft.finish = Some(Finish::of(reason));
     }
 
     // With `include_usage`, the last chunk has the usage and no choices.
@@ -108,12 +93,20 @@ fn take(draft: &mut AnswerDraft, value: &Value, pointer: &str) {
     }
 }
 
-fn finish(reason: &str) -> Finish {
-    match reason {
-        // Compatible servers use other names, too.
-        "stop" | "eos" | "end_turn" => Finish::Stop,
-        "length" | "max_tokens" => Finish::Length,
-        other => Finish::Other(other.to_owned()),
+/// Appends a content: a text, or a list of parts of which only texts belong to the answer.
+fn push_content(answer: &mut String, content: &Value) {
+    match content {
+        Value::String(text) => answer.push_str(text),
+        Value::Array(parts) => {
+            let is_text = |part: &&Value| {
+                part.is_string() || text(part, "/type").is_none_or(|kind| kind.ends_with("text"))
+            };
+            for part in parts.iter().filter(is_text) {
+                let piece = part.as_str().or(text(part, "/text"));
+                answer.push_str(piece.unwrap_or_default());
+            }
+        }
+        _ => {}
     }
 }
 
@@ -223,25 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_a_server_does_not_know_goes_once() {
-        let mut body = body(
-            "gpt",
-            &ModelConfig {
-                max_tokens: Some(5),
-                ..ModelConfig::default()
-            },
-            &ModelRequest::default(),
+    fn content_can_be_a_list_of_parts() {
+        check(
+            &[
+                r#"{"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm"}]}]}}]}"#,
+                r#"{"choices":[{"delta":{"content":[{"type":"text","text":"a"},"b"]}}]}"#,
+                r#"{"choices":[{"delta":{"content":[]},"finish_reason":"STOP"}]}"#,
+            ],
+            Ok(("ab", Some(Finish::Stop))),
         );
-        assert!(adapt(
-            &mut body,
-            "Unsupported parameter: use 'max_completion_tokens'"
-        ));
-        assert_eq!(
-            (&body["max_completion_tokens"], body.get("max_tokens")),
-            (&json!(5), None)
-        );
-        assert!(adapt(&mut body, "stream_options is not allowed"));
-        assert!(!adapt(&mut body, "stream_options is not allowed"));
-        assert!(!adapt(&mut body, "context length exceeded"));
     }
 }

@@ -69,6 +69,7 @@ fn check(response: String, expected: &str) {
 }
 
 mod errors;
+mod quirks;
 mod size;
 mod time;
 
@@ -276,4 +277,41 @@ fn what_comes_behind_the_end_is_not_read() {
         Act::Flood(BEGUN.into()),
     ]]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
+}
+
+#[test]
+fn what_a_server_rejects_is_dropped_once_and_remembered() {
+    let refuse = |message: &str| {
+        let body = serde_json::json!({ "error": { "message": message } });
+        response("400 Bad Request", "", &body.to_string())
+    };
+    let fake = Fake::answering(&[
+        refuse("Unsupported value: 'temperature' does not support 0.2 with this model."),
+        refuse("System role not supported"),
+        events(HELLO),
+        events(HELLO),
+        refuse("System role not supported"),
+    ]);
+    let dir = tempfile::tempdir().unwrap();
+    let notes = Rc::new(RefCell::new(Vec::new()));
+    let remote = model(&fake, |remote| {
+        remote.settings.temperature = Some(0.2);
+        remote.remembered = super::adapt::Remembered::open(Some(dir.path()), "a", "m");
+        let notes = Rc::clone(&notes);
+        remote.note = Rc::new(move |note| notes.borrow_mut().push(note.to_owned()));
+    });
+    for _ in 0..2 {
+        assert_eq!(ask(&remote).unwrap().text, "# Hello\n");
+    }
+    let requests = fake.requests();
+    assert!(requests[0].contains("\"temperature\"") && requests[0].contains("\"system\""));
+    for adapted in &requests[2..4] {
+        assert!(!adapted.contains("\"temperature\"") && !adapted.contains("\"system\""));
+        assert!(adapted.contains("\"content\":\"S\\n\\nI"), "{adapted}");
+    }
+    let said = "the server does not take `temperature`, so it is not sent";
+    assert_eq!(*notes.borrow(), [said]);
+    // There is nothing more to drop.
+    let error = ask(&remote).unwrap_err();
+    assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
 }

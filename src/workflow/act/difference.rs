@@ -36,6 +36,7 @@ const MAX_TITLE: usize = 72;
 pub(super) fn plan_from(
     env: &WorktreeEnv<'_, '_>,
     message: &str,
+    request: &str,
     result: &WorktreeResult,
     leaves: &[String],
 ) -> anyhow::Result<WrittenPlan> {
@@ -57,7 +58,7 @@ pub(super) fn plan_from(
     let trees = (env.recorded.tree, result.tree);
     let too_large = take_too_large(repository, &mut changes)?;
     let changes = read_changes(repository, &changes, trees.0, trees.1)?;
-    let title = title(message);
+    let title = title(message, request);
     let description = AgentText {
         title: &title,
         rationale: message,
@@ -222,11 +223,11 @@ fn state(
     Ok(Some(FileState { mode, bytes }))
 }
 
-fn title(message: &str) -> String {
-    let lines = message
-        .lines()
-        .map(|line| line.trim().trim_matches(['#', '*', '`', ' ']));
-    let line = lines.into_iter().find(|line| !line.is_empty());
+/// The first sentence of the agent's message, else of the request.
+fn title(message: &str, request: &str) -> String {
+    let lines = message.lines().chain(request.lines());
+    let mut lines = lines.map(|line| line.trim().trim_matches(['#', '*', '`', ' ']));
+    let line = lines.find(|line| line.chars().any(char::is_alphanumeric));
     let line = line.unwrap_or("Changes of the agent");
     let is_end = |(at, sign): &(usize, char)| {
         let tail = &line[at + sign.len_utf8()..];
@@ -234,12 +235,21 @@ fn title(message: &str) -> String {
     };
     let end = line.char_indices().find(is_end);
     let sentence = end.map_or(line, |(at, sign)| &line[..at + sign.len_utf8()]);
-    let title: String = sentence
-        .trim_end_matches(['.', ':', ' '])
-        .chars()
-        .take(MAX_TITLE)
-        .collect();
-    sanitize_line(title.trim()).into_owned()
+    let sentence = sentence.trim_end_matches(['.', ':', ' ']);
+    sanitize_line(cut_at_word(sentence).trim()).into_owned()
+}
+
+/// Cuts a text to the length of a title, between two words if there are any.
+fn cut_at_word(text: &str) -> &str {
+    let Some((end, _)) = text.char_indices().nth(MAX_TITLE) else {
+        return text;
+    };
+    let cut = &text[..end];
+    let is_between = text[end..].starts_with(' ');
+    match cut.rfind(' ').filter(|_| !is_between) {
+        Some(space) => cut[..space].trim_end_matches([',', ';', ':', ' ']),
+        None => cut,
+    }
 }
 
 #[cfg(test)]
@@ -247,7 +257,7 @@ mod tests {
     use super::title;
 
     fn check(message: &str, expected: &str) {
-        assert_eq!(title(message), expected);
+        assert_eq!(title(message, "do it. Now"), expected);
     }
 
     #[test]
@@ -255,7 +265,9 @@ mod tests {
         check("\n## Added a form.\n\nIt works.", "Added a form");
         check("Done! All tests pass.", "Done!");
         check("Wrote made.txt. It is new.", "Wrote made.txt");
-        check("", "Changes of the agent");
-        check(&"long ".repeat(40), &"long ".repeat(15)[..72]);
+        check("\n---\n", "do it");
+        check(&"long ".repeat(40), "long ".repeat(14).trim());
+        check(&"x".repeat(80), &"x".repeat(72));
+        assert_eq!(title("", ""), "Changes of the agent");
     }
 }

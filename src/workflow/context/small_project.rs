@@ -12,6 +12,7 @@ use crate::session::draft::Draft;
 use crate::session::input::{ListScope, ResourceBody};
 use crate::session::turn::Turn;
 use crate::text::context_list::{self, ListEntry};
+use crate::text::damage::is_generated;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::context::lists::ContextLists;
@@ -21,16 +22,6 @@ use crate::workflow::project::Project;
 const MAX_FILES: usize = 500;
 /// Lower bound for the bytes of a token, to give up without reading the files.
 const MIN_TOKEN_BYTES: u64 = 8;
-
-/// Files that tools write and that would fill the input.
-const GENERATED: [&str; 6] = [
-    "Cargo.lock",
-    "package-lock.json",
-    "pnpm-lock.yaml",
-    "poetry.lock",
-    "uv.lock",
-    "yarn.lock",
-];
 
 /// What was added to an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +126,7 @@ fn candidates<'a>(
         let is_shown = visible.contains(leaf.path.as_slice())
             && !leaf.path.starts_with(b".teddy/")
             && !limits.is_secret(&leaf.path)
-            && !GENERATED.contains(&path.file_name());
+            && !is_generated(&path, b"");
         is_shown.then_some((leaf, path))
     };
     Ok(leaves.iter().filter_map(candidate).collect())

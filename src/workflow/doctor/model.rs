@@ -27,7 +27,7 @@ pub(super) type ServerAnswer = Option<mpsc::Receiver<Result<(), String>>>;
 pub(super) fn begin(patient: &Patient) -> ServerAnswer {
     let name = patient.settings.model.as_deref()?;
     let config = ModelConfig::resolve(name, &patient.settings).ok()?;
-    let is_remote = matches!(config.kind, ModelKind::Openai | ModelKind::Anthropic);
+    let is_remote = config.kind.is_remote();
     if !is_remote || !setup::is_looking() {
         return None;
     }
@@ -115,9 +115,7 @@ fn find(patient: &Patient, name: &str) -> Result<String, Lack> {
     let config = ModelConfig::resolve(name, &patient.settings)?;
     let environment = ModelEnv::default();
     match config.kind {
-        ModelKind::Openai | ModelKind::Anthropic => {
-            remote(name, model_source(name, &config, &environment)?)
-        }
+        kind if kind.is_remote() => remote(name, model_source(name, &config, &environment)?),
         ModelKind::Replay => replay(patient, name, &config),
         ModelKind::Manual => Ok("you carry the input to a chat window".to_owned()),
         kind if is_acting(kind) => program(name, &program_of(name, &config, &environment)?),

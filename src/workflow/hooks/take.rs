@@ -33,7 +33,7 @@ use crate::workflow::record::{
 use crate::workflow::user::User;
 
 /// Opens the project of a directory. `None` for a worktree of ours.
-pub type OpenProject<'a> = dyn FnMut(&Path) -> anyhow::Result<Option<Project>> + 'a;
+pub type OpenCheckout<'a> = dyn FnMut(&Path) -> anyhow::Result<Option<Project>> + 'a;
 
 /// At most this many other checkouts are recorded when a prompt starts.
 const MAX_CHECKOUTS: usize = 16;
@@ -41,7 +41,7 @@ const MAX_CHECKOUTS: usize = 16;
 /// Handles an event in the project of its prompt.
 pub fn take(
     event: &HookEvent,
-    open: &mut OpenProject<'_>,
+    open: &mut OpenCheckout<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
     let Some(mut project) = open(event.checkout().unwrap_or(Path::new("")))? else {
@@ -118,7 +118,7 @@ fn open_conversation(
 fn start_prompt(
     project: &Project,
     event: &HookEvent,
-    open: &mut OpenProject<'_>,
+    open: &mut OpenCheckout<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<OpenPrompt> {
     let start = begin(project, user)?;
@@ -163,7 +163,7 @@ fn finish(
     event: &HookEvent,
     conversation: &Conversation,
     prompt: &OpenPrompt,
-    open: &mut OpenProject<'_>,
+    open: &mut OpenCheckout<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
     let session = SessionName::from_ref(&conversation.session)?;

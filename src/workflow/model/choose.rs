@@ -175,6 +175,7 @@ fn build_environment(
         note: Rc::new(move |note| notes.borrow_mut().push(note.to_owned())),
         give: project.manual_io.give.clone(),
         take: project.manual_io.take.clone(),
+        adaptations: Some(project.user_dirs.cache.join("models")),
         ..ModelEnv::default()
     };
 

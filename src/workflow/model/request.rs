@@ -19,7 +19,7 @@ use crate::session::turn::Turn;
 use crate::text::path::lossy;
 use crate::workflow::act::{SharedUser, WorktreeEnv};
 use crate::workflow::model::budget::{self, ActingEnv, CostBudget, MeteredModel, TokenEstimate};
-use crate::workflow::model::choose::{Notes, PricedModel};
+use crate::workflow::model::choose::{Notes, OpenedModel, PricedModel};
 use crate::workflow::model::pipelines::PreparedPipeline;
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::project::Project;
@@ -181,12 +181,8 @@ fn ask_model(
     user.borrow_mut().report(Event::Answered);
     let answer = answer?;
 
-    note_use(draft, model, &answer, *user.borrow_mut());
     let sent = model.weight.of(request);
-    if let Some(read) = read_of_cut_input(sent, answer.usage) {
-        user.borrow_mut()
-            .report(Event::Notice(Notice::InputCut { sent, read }));
-    }
+    note_use(draft, model, &answer, sent, *user.borrow_mut());
     Ok(require_complete(answer)?)
 }
 
@@ -225,7 +221,7 @@ fn ask_steps(
         .collect();
     let model = |name: Option<&str>| Rc::clone(&models[&name.map(str::to_owned)]);
     let count = pipeline.steps.len();
-    let mut current_step = 0;
+    let (mut current_step, mut sent) = (0, 0);
     let ran = run(
         &pipeline,
         request,
@@ -237,6 +233,7 @@ fn ask_steps(
                 request,
             } => {
                 current_step = position;
+                sent = model(step.model.as_deref()).weight.of(request);
                 let user = &mut **user.borrow_mut();
                 user.report(Event::Notice(Notice::StepStarted {
                     number: position + 1,
@@ -254,7 +251,7 @@ fn ask_steps(
                 user.report(Event::Answered);
                 let model = model(pipeline.steps[current_step].model.as_deref());
                 keep_step(keeper.draft, current_step, ran, used(&model, &ran.answer));
-                note_use(keeper.draft, &model, &ran.answer, user);
+                note_use(keeper.draft, &model, &ran.answer, sent, user);
 
                 // The last answer is saved as the plan by the caller. An error here will show up
                 // again there.
@@ -349,8 +346,13 @@ fn note_use(
     draft: &mut Draft,
     model: &MeteredModel<'_>,
     answer: &ModelAnswer,
+    sent: usize,
     user: &mut dyn User,
 ) {
+    let is_writer = matches!(model.chosen.model, OpenedModel::Writes(_));
+    if let Some(read) = read_of_cut_input(sent, answer.usage).filter(|_| is_writer) {
+        user.report(Event::Notice(Notice::InputCut { sent, read }));
+    }
     let price = model.chosen.price.as_ref();
     if answer.cost.is_some() || price.is_some() && answer.usage.is_known() {
         draft.meta.spent = Some(draft.meta.spent.unwrap_or(0.0) + model.charge(answer));

@@ -110,6 +110,16 @@ fn an_agent_that_only_talks_is_a_message() {
 }
 
 #[test]
+fn an_agent_that_only_explains_asks_nothing() {
+    let repo = project("message 'It is a parser.'");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["plan", "-m", "what is it?"])
+        .check(0, &["\"It is a parser\""]);
+    repo.teddy(&["execute", "-y"])
+        .check(0, &["It is a parser."]);
+}
+
+#[test]
 fn the_user_looks_at_each_file_and_switches_one_off() {
     let repo = project("echo 1 > one.txt; echo 2 > two.txt; message 'Made two.'");
     repo.done(&["new", "demo"]);
