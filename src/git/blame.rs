@@ -32,7 +32,6 @@ pub struct BlamedLine {
 /// Facts about a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Name of the author.
     pub author: String,
     /// Author time in seconds since 1970.
     pub seconds: i64,

@@ -46,7 +46,6 @@ pub struct BundleContents<'a> {
 /// Reason why a bundle cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// Not a bundle.
     #[error("it is not a git bundle")]
     NoBundle,
     /// The file is truncated.
@@ -373,7 +372,6 @@ const MAX_NAMED_MISSING: usize = 3;
 /// Size limit for a bundle and its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeLimit {
-    /// The usual limit.
     Usual,
     /// No limit.
     None,

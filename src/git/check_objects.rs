@@ -12,7 +12,6 @@ use crate::git::object::{CommitId, large};
 /// A missing or damaged object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedObject {
-    /// Id of the object.
     pub id: ObjectId,
     /// What is wrong with it.
     pub why: String,

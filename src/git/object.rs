@@ -34,9 +34,7 @@ const MAX_SUBJECT: usize = 500;
 /// A parsed commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Id of the commit.
     pub id: CommitId,
-    /// Id of its tree.
     pub tree: TreeId,
     /// Parents in order.
     pub parents: Vec<CommitId>,

@@ -440,7 +440,6 @@ pub enum OpenError {
     /// Another user owns it.
     #[error("`{0}` belongs to another user")]
     Foreign(PathBuf),
-    /// It is damaged.
     #[error("cannot open the repository at `{0}`: {1}")]
     Damaged(PathBuf, String),
 }

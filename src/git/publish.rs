@@ -129,7 +129,6 @@ struct Publisher<'repo> {
     to: TreeId,
     /// Converts the old tree's entries to their form on disk, with filters applied.
     old: TreeVersion<'repo>,
-    /// The same for the new tree.
     new: TreeVersion<'repo>,
     /// Finds case collisions; used if the file system ignores case.
     case_collisions: CaseCollisions,

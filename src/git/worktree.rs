@@ -65,7 +65,6 @@ pub enum Extent<'a> {
 /// Target of a switch.
 #[derive(Clone, Copy)]
 pub struct WorktreeTarget<'a> {
-    /// The commit.
     pub at: CommitId,
     /// The files that must be up to date.
     pub extent: Extent<'a>,
@@ -108,7 +107,6 @@ struct LowerDir {
 /// A worktree with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedWorktree {
-    /// Name of the session.
     pub session: String,
     /// Top directory, which is possibly missing.
     pub path: PathBuf,

@@ -17,7 +17,6 @@ const TICK: Duration = Duration::from_millis(2);
 /// Result of a helper.
 #[derive(Debug)]
 pub struct HelperAnswer {
-    /// Exit status.
     pub status: ExitStatus,
     /// Standard output.
     pub stdout: Vec<u8>,

@@ -34,7 +34,6 @@ pub enum SearchEngine {
         /// API key.
         key: String,
     },
-    /// Tavily.
     Tavily {
         /// API key.
         key: String,

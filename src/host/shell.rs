@@ -77,9 +77,7 @@ pub struct Script {
 /// Result of a script.
 #[derive(Debug)]
 pub struct FinishedScript {
-    /// How it ended.
     pub end: ScriptEnd,
-    /// Its output.
     pub output: CapturedOutput,
     /// Processes that could not be killed. The files can still change while they run.
     pub survivors: Vec<String>,

@@ -263,7 +263,6 @@ pub(super) struct Order {
     pub view: Option<u32>,
 }
 
-/// A message from the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SupervisorMessage {
     /// The command was started.
@@ -283,7 +282,6 @@ pub(super) enum SupervisorMessage {
     Lost,
 }
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CommandEnding {
     /// Exited with this code.

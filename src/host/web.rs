@@ -50,7 +50,6 @@ impl Default for FetchRules {
 pub struct Page {
     /// Final URL, after redirects.
     pub url: String,
-    /// Title, if it has one.
     pub title: Option<String>,
     /// Text, or Markdown if the page is HTML.
     pub text: String,
@@ -272,7 +271,6 @@ pub enum AddressError {
     Private {
         /// Host name in the URL.
         host: String,
-        /// The address.
         address: IpAddr,
     },
 }

@@ -64,7 +64,6 @@ pub struct NotAPlan;
 /// A plan that waits to be executed.
 #[derive(Debug, Clone)]
 pub struct WaitingPlan {
-    /// Session name.
     pub session: String,
     /// Number of the draft.
     pub turn: u64,
@@ -107,7 +106,6 @@ pub fn plan_next_turn(
 pub struct Start<'a> {
     /// Newest turn.
     pub tip: &'a Turn,
-    /// The draft.
     pub draft: Draft,
 }
 
@@ -226,9 +224,7 @@ pub fn plan_turn(
 pub struct Answered<'a> {
     /// Newest turn.
     pub tip: &'a Turn,
-    /// The draft.
     pub draft: Draft,
-    /// Its context lists.
     pub lists: &'a ContextLists,
     /// The user's files.
     pub recorded: &'a RecordedFiles,

@@ -7,9 +7,7 @@ use crate::git::object::id::{EntryMode, TreeEntry};
 pub struct TreeChange {
     /// Path with `/` between components.
     pub path: Vec<u8>,
-    /// Entry in the old tree.
     pub old: Option<TreeEntry>,
-    /// Entry in the new tree.
     pub new: Option<TreeEntry>,
 }
 

@@ -427,7 +427,6 @@ fn parse_hex_id(text: &str) -> Option<Vec<u8>> {
 /// Result of an attempt to return an object or pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreOutcome {
-    /// It is.
     Restored,
     /// It stays where it is, and why.
     Refused(String),

@@ -86,7 +86,6 @@ pub struct CommitRequest<'a> {
     pub parent: Option<CommitId>,
     /// The tree, before hooks.
     pub tree: TreeId,
-    /// Its message.
     pub message: &'a CommitMessage,
     /// Whether hooks can refuse it.
     pub verify: Verify,
@@ -316,7 +315,6 @@ impl<'a> LandingDir<'a> {
         }
     }
 
-    /// Returns the index of a site.
     fn index(&self, site: CommitSite) -> anyhow::Result<PathBuf> {
         if site != CommitSite::NewBranch {
             return Ok(self.path.join(INDEX_FILE));

@@ -29,7 +29,6 @@ pub struct StashEntry {
 pub struct SharedChanges {
     /// Stash entries that are gone.
     pub dropped: Vec<StashEntry>,
-    /// Stash entries that are new.
     pub added: Vec<StashEntry>,
     /// Other refs that moved or are gone, each with its commit before.
     pub moved: Vec<(String, CommitId)>,

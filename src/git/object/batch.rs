@@ -82,7 +82,6 @@ impl Batch<'_> {
 /// Replaced parts of a rewritten commit.
 #[derive(Debug, Clone)]
 pub struct CommitRewrite<'a> {
-    /// New tree.
     pub tree: TreeId,
     /// New first parent; `None` for a root commit.
     pub parent: Option<CommitId>,
@@ -95,7 +94,6 @@ pub struct CommitRewrite<'a> {
 /// A rewritten commit that is not written yet.
 #[derive(Debug, Clone)]
 pub struct RewrittenCommit {
-    /// Id of the new commit.
     pub id: CommitId,
     bytes: Vec<u8>,
 }

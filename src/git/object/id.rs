@@ -83,7 +83,6 @@ pub enum EntryMode {
 /// An entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// Kind of the entry.
     pub mode: EntryMode,
     /// Object of the entry.
     pub id: gix::ObjectId,

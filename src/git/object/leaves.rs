@@ -19,7 +19,6 @@ const MAX_FILES: u64 = 1 << 30;
 pub struct Leaf {
     /// Path from the top.
     pub path: Vec<u8>,
-    /// Kind of the entry.
     pub mode: EntryMode,
     /// Object of the entry.
     pub id: ObjectId,

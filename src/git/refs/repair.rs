@@ -42,7 +42,6 @@ pub enum RefScan {
     /// Only the refs of checkouts, if there are many refs and all were readable since the system
     /// started; otherwise all.
     Quick,
-    /// All refs.
     Full,
 }
 

@@ -47,7 +47,6 @@ pub struct RefMove<'a> {
     pub name: &'a str,
     /// Required state before the update.
     pub expected: Expected,
-    /// New commit.
     pub to: CommitId,
 }
 

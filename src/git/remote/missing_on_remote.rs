@@ -17,7 +17,6 @@ const MOST_BRANCHES: usize = 1000;
 /// Amount of data that a remote lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct MissingOnRemote {
-    /// Number of objects.
     pub objects: u64,
     /// Their size in bytes, as stored locally.
     pub bytes: u64,
@@ -26,9 +25,7 @@ pub struct MissingOnRemote {
 /// A file content that a remote lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingFile {
-    /// One of its paths.
     pub path: Vec<u8>,
-    /// The blob.
     pub blob: BlobId,
 }
 

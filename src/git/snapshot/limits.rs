@@ -152,7 +152,6 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     counted(*max_size, "byte")
 )]
 pub struct OverBudget {
-    /// Number of new files.
     pub files: usize,
     /// Their total size in bytes.
     pub size: u64,
@@ -222,7 +221,6 @@ impl SnapshotLimits {
 pub struct LeftOut {
     /// Path from the top of the worktree. Bytes that are not UTF-8 are written as `\xNN`.
     pub path: String,
-    /// Reason.
     pub reason: Reason,
 }
 

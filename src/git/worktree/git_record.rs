@@ -25,7 +25,6 @@ pub(super) fn record_name(session: &str) -> String {
     format!("{PREFIX}{session}")
 }
 
-/// Returns the session of a record by its name.
 pub(super) fn session_of(record: &str) -> Option<&str> {
     record.strip_prefix(PREFIX)
 }

@@ -125,7 +125,6 @@ pub struct Process {
     pub parent: Option<Pid>,
     /// Process group.
     pub group: Option<Pid>,
-    /// Session.
     pub session: Option<Pid>,
     /// Start time in clock ticks since boot. Identifies the process together with `pid`.
     pub started: u64,

@@ -35,7 +35,6 @@ const SNAPSHOT_INDEX: &str = "layer-seen";
 struct LayerNames {
     /// Everything that is not a directory or whiteout.
     leaves: Vec<Vec<u8>>,
-    /// Whiteouts.
     whiteouts: Vec<Vec<u8>>,
     dirs: Vec<Vec<u8>>,
     /// Subset of `folders` that hides the directory below.
@@ -48,7 +47,6 @@ struct LayerNames {
 
 /// A layer after commands ran.
 pub struct LayerScan<'a> {
-    /// The session's worktree.
     pub worktree: &'a SessionWorktree,
     /// The user's repository, the lower directory.
     pub user: &'a Repository,
