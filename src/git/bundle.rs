@@ -28,42 +28,32 @@ use crate::host::fault;
 use crate::host::file::make_dirs;
 use crate::host::file::temporary_dir;
 
-/// Contents of a new bundle.
 #[derive(Debug)]
 pub struct BundleContents<'a> {
-    /// Refs and their objects.
     pub refs: &'a [(String, CommitId)],
-    /// Name of an additional ref, which points at a commit with one file.
+    /// Additional ref, which points at a commit with one file.
     pub about: &'a str,
-    /// Name of the file in that commit.
     pub file: &'a str,
-    /// Content of the file.
     pub text: &'a str,
     /// Time of the commit in seconds since 1970.
     pub seconds: i64,
 }
 
-/// Reason why a bundle cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     #[error("it is not a git bundle")]
     NoBundle,
-    /// The file is truncated.
     #[error("it is cut off")]
     Cut,
-    /// The header is malformed.
     #[error("its head is malformed")]
     Malformed,
-    /// A version or capability that this TeDDy doesn't know.
     #[error("it needs a newer TeDDy: it has {0}")]
     Newer(String),
-    /// The bundle was created with an object filter.
     #[error("files are missing from it: it was made with a filter")]
     Filtered,
     /// Another hash function: the bundle's, and the repository's.
     #[error("its object ids are {0}, and those of this repository {1}")]
     OtherIds(String, String),
-    /// Prerequisites are missing.
     #[error("it builds on {0}, which this repository does not have")]
     Lacks(String),
     /// Larger than this limit in GiB.
@@ -72,22 +62,17 @@ pub enum BundleError {
     /// An object is too large: id, size and limit in MiB.
     #[error("object {0} in it has {1} MiB, and at most {2} are accepted")]
     LargeObject(String, u64, u64),
-    /// git's checks failed.
     #[error("it is damaged or not sound: {0}")]
     Unsound(String),
-    /// The file is unreadable.
     #[error("{0}")]
     Unreadable(String),
-    /// The repository is a shallow clone.
     #[error("this clone is shallow: the beginning of its history is missing")]
     Shallow,
-    /// git could not create the bundle.
     #[error("git made no bundle: {0}")]
     NotMade(String),
 }
 
 impl BundleError {
-    /// Returns a hint for the user.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             BundleError::Cut | BundleError::Unsound(_) => {
@@ -215,7 +200,6 @@ impl BorrowingRepository {
         Ok(())
     }
 
-    /// Opens it read-only.
     fn open(&self) -> anyhow::Result<Repository> {
         let path = self.path().canonicalize()?;
         let opened = gix::open_opts(&path, plain());
@@ -237,7 +221,6 @@ const MAX_HEADER: u64 = 64 << 20;
 const MAX_HEADER_LINE: usize = 8 << 10;
 const HEADER_SIGNATURE: (&str, &str) = ("# v", " git bundle");
 
-/// A ref in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundledRef {
     /// Name of the ref; not validated.
@@ -251,7 +234,6 @@ struct BundleHead {
     /// Prerequisites: commits that the receiving repository must have.
     needs: Vec<CommitId>,
     refs: Vec<BundledRef>,
-    /// Offset of the pack.
     length: u64,
 }
 
@@ -369,11 +351,9 @@ const FSCK_RULES: &str = "--strict=zeroPaddedFilemode=ignore,missingSpaceBeforeE
 
 const MAX_NAMED_MISSING: usize = 3;
 
-/// Size limit for a bundle and its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeLimit {
     Usual,
-    /// No limit.
     None,
 }
 
@@ -430,7 +410,6 @@ pub fn open(
 }
 
 impl OpenedBundle {
-    /// Returns the refs of the bundle.
     pub fn refs(&self) -> &[BundledRef] {
         &self.head.refs
     }
@@ -463,6 +442,7 @@ impl OpenedBundle {
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.head.length))?;
         let mut git = scratch.git()?;
+        // We copy only the pack and its index from here.
         git.args(["-c", "pack.writeReverseIndex=false"])
             .args(["index-pack", "--stdin", "--fix-thin", FSCK_RULES])
             .stdin(Stdio::from(file));
@@ -533,6 +513,7 @@ impl ReceivedBundle<'_> {
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES",
                 in_list(&self.scratch.objects()),
             )
+            // Grafts would hide missing parents from the check.
             .env("GIT_GRAFT_FILE", "/dev/null")
             .stdin(Stdio::from(input));
 

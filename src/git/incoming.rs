@@ -31,7 +31,6 @@ const MAX_NAMED_REFS: usize = 5;
 /// Maximum size of an object, packed or not.
 pub(in crate::git) const MAX_OBJECT: u64 = 512 << 20;
 
-/// Result of importing the commands' commits.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// The newest commit, a descendant of the one that the commands started with.
@@ -44,7 +43,6 @@ pub struct Received {
 #[error("{0}")]
 struct UnsoundCommit(String);
 
-/// Imports the commits between `before` and HEAD of another git directory.
 pub(in crate::git) fn receive(
     repository: &Repository,
     git: &Root,
@@ -140,10 +138,8 @@ fn refs_remark(git: &Root) -> Option<String> {
 const MAX_REF: u64 = 8 * 1024;
 const MAX_PACKED_REFS: u64 = 64 << 20;
 
-/// Maximum depth of symbolic refs.
 const MAX_SYMBOLIC_DEPTH: usize = 5;
 
-/// Maximum number of directory entries that are checked.
 const MAX_LISTED_ENTRIES: usize = 1000;
 
 fn read_head(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {

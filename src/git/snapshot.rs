@@ -47,10 +47,8 @@ use crate::git::snapshot::list::entry_kind;
 use crate::git::stat::{self, NameKind, Stamp, is_absent};
 use crate::host::file::make_dirs;
 
-/// The user's files at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The recorded tree.
     pub tree: TreeId,
     /// Paths that are not included, sorted.
     pub left_out: Vec<LeftOut>,

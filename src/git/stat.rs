@@ -128,7 +128,6 @@ pub(in crate::git) fn open_to_list(dir: impl AsFd) -> io::Result<OwnedFd> {
     open_below(dir, b"", OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Returns whether an error means that a path does not exist.
 pub(in crate::git) fn is_absent(error: &io::Error) -> bool {
     // ELOOP: a symlink has replaced a parent directory.
     let link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());

@@ -30,7 +30,6 @@ pub(in crate::git) enum Mark {
     Other,
 }
 
-/// A file on disk with its identity.
 #[derive(Debug)]
 pub(in crate::git) struct DiskVersion {
     pub(in crate::git) on_disk: OnDisk,
@@ -61,7 +60,6 @@ pub(in crate::git) fn tree_version<'a>(
     })
 }
 
-/// Reads and hashes the file at a path.
 pub(in crate::git) fn read_disk(
     repository: &Repository,
     handle: &PathHandle,
@@ -199,7 +197,6 @@ impl TreeVersion<'_> {
             .smudge(path, stored.unwrap_or_else(|| bytes.to_vec()))
     }
 
-    /// Returns `true` if git would store the bytes as this entry.
     pub(in crate::git) fn stores(
         &mut self,
         path: &[u8],
@@ -213,7 +210,6 @@ impl TreeVersion<'_> {
         Ok(self.repository.blob_id(stored)?.0 == entry.id)
     }
 
-    /// Applies a change to bytes on disk; see [`Filter::apply_to_disk`].
     pub(in crate::git) fn apply_to_disk(
         &mut self,
         path: &[u8],

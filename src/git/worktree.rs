@@ -62,18 +62,14 @@ pub enum Extent<'a> {
     Paths(&'a [Vec<u8>]),
 }
 
-/// Target of a switch.
 #[derive(Clone, Copy)]
 pub struct WorktreeTarget<'a> {
     pub at: CommitId,
-    /// The files that must be up to date.
     pub extent: Extent<'a>,
-    /// Receives progress.
     pub watch: ProgressWatch<'a>,
 }
 
 impl<'a> WorktreeTarget<'a> {
-    /// Returns a target without progress reports.
     pub fn unwatched(at: CommitId, extent: Extent<'a>) -> WorktreeTarget<'a> {
         let watch: ProgressWatch<'_> = &|_| ();
         WorktreeTarget { at, extent, watch }
@@ -104,7 +100,6 @@ struct LowerDir {
     index: Arc<LayerIndex>,
 }
 
-/// A worktree with a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedWorktree {
     pub session: String,
@@ -117,7 +112,7 @@ pub struct RecordedWorktree {
 }
 
 /// Returns the session's worktree below `root`, creating it if necessary. The files selected by
-/// `aim` then equal its commit, and other files that git does not ignore are removed. The caller
+/// `target` then equal its commit, and other files that git does not ignore are removed. The caller
 /// holds the session's lock.
 pub fn session_worktree(
     repository: &Repository,
@@ -162,7 +157,6 @@ pub fn session_worktree(
     Ok(worktree)
 }
 
-/// Returns the recorded worktrees, sorted by session.
 pub fn session_worktrees(repository: &Repository) -> Vec<RecordedWorktree> {
     let listed = |session: String| {
         let record = record::worktree_record(repository, &session);
@@ -238,13 +232,11 @@ pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::
     Ok(has_leftovers)
 }
 
-/// Checks that a session's name can be the name of a directory.
 fn is_plain_session(session: &str) -> anyhow::Result<()> {
     anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
     Ok(())
 }
 
-/// Opens the directory of worktrees that a record names.
 fn own_root(repository: &Repository, path: &Path) -> Option<WorktreeRoot> {
     WorktreeRoot::open(path, &repository.common_dir())
 }
@@ -335,7 +327,6 @@ impl SessionWorktree {
         }
     }
 
-    /// Deletes the worktree and creates it again.
     pub fn recreate(
         &mut self,
         user: &Repository,
@@ -349,22 +340,18 @@ impl SessionWorktree {
         to_commit::switch(self, user, target)
     }
 
-    /// Restores the files that a set-up command changed.
     pub fn repair(&self, user: &Repository, target: WorktreeTarget<'_>) -> anyhow::Result<()> {
         to_commit::switch(self, user, target)
     }
 
-    /// Returns whether the worktree is an overlay layer.
     pub fn is_layered(&self) -> bool {
         self.lower.is_some()
     }
 
-    /// Returns whether this set-up command has run.
     pub fn is_set_up(&self, setup: &str) -> bool {
         self.record.setup(self.is_layered()).as_deref() == Some(setup)
     }
 
-    /// Records that a set-up command has run.
     pub fn keep_setup(&self, setup: &str) -> anyhow::Result<()> {
         Ok(self.record.keep_setup(self.is_layered(), setup)?)
     }

@@ -12,8 +12,7 @@ pub struct TreeChange {
 }
 
 impl TreeChange {
-    /// Returns whether a repository within appeared, vanished, or is at another commit: no file of this
-    /// repository.
+    /// Returns whether this is a change of a submodule only, so no file of this repository.
     pub fn is_of_repository(&self) -> bool {
         let mut entries = self.old.iter().chain(&self.new);
         entries.all(|entry| entry.mode == EntryMode::Gitlink)

@@ -260,6 +260,7 @@ fn inflate_object(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static
         let read =
             inflate::read(&mut source, &mut state, &mut buffer).map_err(|_| DAMAGED_OBJECT)?;
         data.extend_from_slice(&buffer[..read]);
+        // Stop early: the data can expand far beyond the announced size.
         if data.len() > size {
             return Err(DAMAGED_OBJECT);
         }

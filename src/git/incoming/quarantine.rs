@@ -47,7 +47,6 @@ impl Quarantine {
         Ok(Quarantine { dir })
     }
 
-    /// Returns the object directory of the collected pack.
     fn own_dir(&self) -> PathBuf {
         self.dir.path().join("ours")
     }
@@ -161,6 +160,7 @@ impl Quarantine {
         command
             .args(["-c", "pack.writeReverseIndex=false", "-c", "pack.threads=1"])
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", in_list(&own_dir))
+            // Grafts would hide missing parents from the check.
             .env("GIT_GRAFT_FILE", "/dev/null")
             // A few compressed bytes must not expand to all memory.
             .env("GIT_ALLOC_LIMIT", (2 * MAX_OBJECT).to_string());

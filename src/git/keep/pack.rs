@@ -200,7 +200,7 @@ impl Pack {
         })
     }
 
-    /// Takes private blobs, too.
+    /// Makes the pack readable like git's own, even if it contains private blobs.
     pub(in crate::git) fn for_everybody(self) -> Pack {
         let readers = Readers::Everybody;
         Pack { readers, ..self }
@@ -452,6 +452,7 @@ fn temporary(dir: &Path) -> std::io::Result<NamedTempFile> {
         .prefix(&prefix)
         .permissions(Permissions::from_mode(READ_ONLY))
         .tempfile_in(dir)?;
+    // The lock tells this file from a leftover of a crash.
     keep::lock(file.as_file())?;
     Ok(file)
 }

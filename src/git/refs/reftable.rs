@@ -57,7 +57,6 @@ struct TableRefs {
     /// Lists of tables, read before the refs.
     lists: TableLists,
     head: HeadTarget,
-    /// Refs that are not symbolic.
     refs: BTreeMap<String, ObjectId>,
 }
 
@@ -514,7 +513,6 @@ fn spawn_update_ref(
     Ok(child)
 }
 
-/// Returns the directory of the lock that every update of refs holds.
 fn lock_dir(refs: &Reftable) -> PathBuf {
     refs.common.join("teddy").join("refs")
 }

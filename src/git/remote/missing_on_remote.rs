@@ -14,7 +14,6 @@ use crate::git::user_git::run_with_input;
 
 const MOST_BRANCHES: usize = 1000;
 
-/// Amount of data that a remote lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct MissingOnRemote {
     pub objects: u64,
@@ -22,15 +21,14 @@ pub struct MissingOnRemote {
     pub bytes: u64,
 }
 
-/// A file content that a remote lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingFile {
     pub path: Vec<u8>,
     pub blob: BlobId,
 }
 
-/// Returns the amount of data that some objects reach and the remote lacks. `there` are objects
-/// that it has. Fetches nothing.
+/// Returns the amount of data that `targets` reach and the remote lacks. The remote has the
+/// `present` objects. Fetches nothing.
 pub fn count_missing(
     repository: &Repository,
     remote: &RemoteName,

@@ -12,7 +12,6 @@ const FETCH_LOCK: &str = "_fetch";
 /// All characters that can continue the name of a session.
 const NAME_CHARS: &str = "-abcdefghijklmnopqrstuvwxyz0123456789";
 
-/// Refs to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedRef<'a> {
     /// All refs below a prefix.
@@ -70,6 +69,7 @@ pub fn receive_refs<'r>(
         "--no-prune",
         "--no-write-fetch-head",
     ]);
+    // An empty refmap: git must not update remote-tracking refs.
     command.args([
         "--refmap=",
         "--no-recurse-submodules",
@@ -123,16 +123,12 @@ fn fetch_refspecs(request: &WantedRef<'_>, namespace: &str) -> Vec<String> {
     }
 }
 
-/// An update of a remote ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefUpdate {
-    /// Full name on the remote.
     pub name: String,
-    /// New state.
     pub to: SentRef,
 }
 
-/// New state of a remote ref.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SentRef {
     /// Fast-forward to this object.

@@ -83,7 +83,6 @@ pub(super) struct CachedDir<'a> {
     /// Number of the parent's record. The root has its own number.
     pub(super) parent: u32,
     pub(super) entries: std::ops::Range<usize>,
-    /// Flags, see [`mark`].
     pub(super) marks: u32,
     pub(super) times: Times,
     /// Null if the directory contains nothing.
@@ -610,6 +609,7 @@ impl Cache {
         path: &Path,
     ) -> std::io::Result<()> {
         file.write_all(&self.bytes)?;
+        // Not flushed: a torn file fails its checksum and counts as missing.
         file.persist(path)?;
         Ok(())
     }

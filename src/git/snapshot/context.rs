@@ -46,9 +46,7 @@ pub(super) struct ScanContext<'a> {
     /// `core.symlinks`: symlinks are not checked out as files.
     pub(super) links: bool,
     pub(super) sparse: bool,
-    /// Decoded on first use.
     index: OnceLock<Result<Arc<Index>, String>>,
-    /// Result of [`ScanContext::names_are_valid`].
     names: OnceLock<bool>,
 }
 
@@ -238,7 +236,7 @@ impl<'a> ScanContext<'a> {
             && !cache.basis.stamp.is_racy(&current.stat)
     }
 
-    /// Returns the forced path, if it is one. If several equal it, the one with `made` sorts last
+    /// Returns the forced path, if it is one. Of several equal ones, that with `created` sorts last
     /// and wins.
     pub(super) fn forced(&self, path: &[u8]) -> Option<&'a Forced> {
         let end = self

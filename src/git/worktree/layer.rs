@@ -117,7 +117,6 @@ pub fn session_layer(
 }
 
 impl SessionWorktree {
-    /// Returns the directories of the overlay mount.
     pub fn overlay(&self, user: &Repository) -> anyhow::Result<OverlayDirs> {
         let lower = user.workdir();
         Ok(OverlayDirs {
@@ -152,7 +151,6 @@ impl SessionWorktree {
         Ok(())
     }
 
-    /// Removes the layer.
     pub fn remove_layer(&self) -> anyhow::Result<()> {
         self.record.forget_layer();
         self.root.remove_layer(&self.session)
@@ -185,7 +183,6 @@ impl SessionWorktree {
         }
     }
 
-    /// Removes everything in the layer, including ignored files.
     pub fn clear_layer(&self) -> anyhow::Result<()> {
         let layer = self.root.layer(&self.session)?;
         for name in [FILES, WORK] {
@@ -220,7 +217,6 @@ const SKIP_WORKTREE: u16 = 0x4000;
 
 const ENTRY_ESTIMATE: usize = 128;
 
-/// The index with which commands start.
 #[derive(Debug)]
 pub struct LayerIndex {
     pub(super) bytes: Vec<u8>,

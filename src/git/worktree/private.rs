@@ -50,7 +50,6 @@ const MAX_COPIED: u64 = 16 << 20;
 const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
 
 impl SessionWorktree {
-    /// Creates the git directory for commands, with HEAD at a commit.
     pub fn make_git_dir(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
         let create = || {
             self.remove_git_dir()?;
@@ -83,7 +82,6 @@ impl SessionWorktree {
         visible::readable_paths(&self.record.visible())
     }
 
-    /// Imports the commits of commands and the paths that they track.
     pub fn import(&self, user: &Repository, before: CommitId) -> anyhow::Result<ImportedCommits> {
         let Some(git) = self.open_git_dir() else {
             return Ok(ImportedCommits::default());
@@ -262,7 +260,7 @@ fn copy_refs(user: &Repository) -> anyhow::Result<CopiedRefs> {
 // Reads the paths from an index that commands wrote.
 //
 // A path that a command adds is part of the plan's result even if it is ignored. The index is
-// untrusted, so only its names are used, as paths to look at.
+// untrusted, so only its names are used, as candidates.
 
 const MAX_INDEX_PATH: usize = 4096;
 

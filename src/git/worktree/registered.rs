@@ -55,6 +55,7 @@ pub fn register_worktree(
     record.create_aside(Path::new("locked"), lock.as_bytes())?;
     record.create_aside(Path::new("HEAD"), format!("{at}\n").as_bytes())?;
     record.create_aside(Path::new("commondir"), b"../..\n")?;
+    // Last: git ignores the record without it.
     record.create_new(Path::new(GITDIR), &gitdir, FileMode::Plain)?;
 
     root.remove_git_dir(session)?;

@@ -102,7 +102,6 @@ impl Switch<'_> {
         differing
     }
 
-    /// Returns whether an index has the same files as the old one.
     pub(super) fn has_same_files(&self, new: &State) -> bool {
         let files = |state: &State| -> Vec<_> {
             let entries = state.entries().iter();
@@ -388,7 +387,6 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Returns the entries as writes to an empty worktree.
     pub(super) fn into_nothing(entries: &[usize]) -> Writes {
         Writes {
             files: entries.to_vec(),

@@ -32,7 +32,6 @@ const ATTEMPTS: u32 = 4;
 /// server of a partial clone.
 const PACK_FILES: [&str; 4] = ["pack", "rev", "promisor", "idx"];
 
-/// Object directory of the store.
 const OBJECTS: &str = "objects";
 /// Git LFS searches for files here: next to an object directory from which a repository borrows.
 const LFS: &str = "lfs";

@@ -37,7 +37,7 @@ struct LayerNames {
     leaves: Vec<Vec<u8>>,
     whiteouts: Vec<Vec<u8>>,
     dirs: Vec<Vec<u8>>,
-    /// Subset of `folders` that hides the directory below.
+    /// Subset of `dirs` that hides the directory below.
     opaque: Vec<Vec<u8>>,
     /// The user's nested repositories.
     repositories: Vec<Vec<u8>>,
@@ -48,14 +48,12 @@ struct LayerNames {
 /// A layer after commands ran.
 pub struct LayerScan<'a> {
     pub worktree: &'a SessionWorktree,
-    /// The user's repository, the lower directory.
     pub user: &'a Repository,
     /// Tree of the lower directory.
     pub base: TreeId,
 }
 
 impl LayerScan<'_> {
-    /// Records the layer on top of its base tree.
     pub fn snapshot(&self, limits: &SnapshotLimits, force: &[Forced]) -> anyhow::Result<Snapshot> {
         let (worktree, files) = (self.worktree, &self.worktree.files);
         worktree.open_up_files()?;
