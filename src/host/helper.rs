@@ -14,13 +14,10 @@ const MAX_OUTPUT: u64 = 16 << 20;
 /// Poll interval for the end of a program that has closed its outputs.
 const TICK: Duration = Duration::from_millis(2);
 
-/// Result of a helper.
 #[derive(Debug)]
 pub struct HelperAnswer {
     pub status: ExitStatus,
-    /// Standard output.
     pub stdout: Vec<u8>,
-    /// Standard error.
     pub stderr: Vec<u8>,
 }
 
@@ -36,6 +33,7 @@ pub fn run_for_answer(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // A group of its own, so that `end` also kills its children.
         .process_group(0);
     let mut child = command.spawn()?;
     feed(&mut child, input);

@@ -50,7 +50,6 @@ pub struct OverlayHolder {
 #[derive(Debug)]
 pub struct Overlay {
     holder: OverlayHolder,
-    /// Mount point.
     at: PathBuf,
 }
 
@@ -118,7 +117,6 @@ impl OverlayHolder {
 }
 
 impl Overlay {
-    /// Process id of the holder.
     pub fn holder(&self) -> u32 {
         self.holder.process.id()
     }
@@ -170,7 +168,7 @@ pub fn allowed() -> Result<(), String> {
     }
 }
 
-/// Tests whether an overlay can be mounted with its layer in `folder`, which is created.
+/// Tests whether an overlay can be mounted with its layer in `dir`, which is created.
 pub fn probe(dir: &Path) -> Result<(), String> {
     allowed()?;
     let tried = || {
@@ -205,20 +203,17 @@ pub fn probe(dir: &Path) -> Result<(), String> {
     mounted
 }
 
-/// Marks a directory of the upper layer as opaque.
 pub fn set_opaque(dir: &Path) -> io::Result<()> {
     let flags = rustix::fs::XattrFlags::empty();
     Ok(rustix::fs::lsetxattr(dir, OPAQUE, b"y", flags)?)
 }
 
-/// Returns whether a directory of the upper layer is opaque.
 pub fn is_opaque(dir: &Path) -> bool {
     let mut value = [0; 8];
     let length = rustix::fs::lgetxattr(dir, OPAQUE, &mut value);
     length.is_ok_and(|length| length > 0 && value[0] == b'y')
 }
 
-/// Removes the mark of an opaque directory.
 pub fn clear_opaque(dir: &Path) {
     // Fails if the directory has no such attribute or no longer exists.
     let _ = rustix::fs::lremovexattr(dir, OPAQUE);

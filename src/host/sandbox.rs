@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use super::raw;
 use crate::host::fault;
 
-/// The rights of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Files and directory trees with full access. Paths that do not exist are ignored.
@@ -42,21 +41,17 @@ pub struct Policy {
     /// kernel offers no namespaces.
     #[serde(with = "raw::paths")]
     pub private: Vec<PathBuf>,
-    /// Network access.
     pub network: Network,
 }
 
-/// Network access of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
     /// No sockets except pairs between its own processes.
     #[default]
     Off,
-    /// Unrestricted.
     On,
 }
 
-/// The directories of an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayDirs {
     /// The original files. Never written.
@@ -65,14 +60,12 @@ pub struct OverlayDirs {
     pub upper: PathBuf,
     /// An empty directory for the kernel, on the file system of `upper`.
     pub work: PathBuf,
-    /// Mount point of the merged view.
     pub at: PathBuf,
 }
 
 /// How much of a policy this machine can enforce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
-    /// Everything.
     Full,
     /// Some of it. Names what is missing.
     Partly(String),
@@ -80,7 +73,6 @@ pub enum Availability {
     None(String),
 }
 
-/// Returns how much of a policy this machine can enforce.
 pub fn availability() -> Availability {
     let kernel = Kernel::running();
     let gaps = [

@@ -52,7 +52,6 @@ struct ServeLimits {
     patience: Duration,
 }
 
-/// A client's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
     /// The path, still percent-encoded.
@@ -63,14 +62,11 @@ pub struct PageRequest {
     pub host: Option<String>,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageAnswer {
-    /// HTTP status code.
     pub status: u16,
     /// Media type.
     pub kind: &'static str,
-    /// Content.
     pub body: Vec<u8>,
     /// Additional headers, with lower-case names.
     pub headers: Vec<(&'static str, String)>,
@@ -95,7 +91,6 @@ pub fn serve(
     serve_within(LIMITS, listener, answering, is_over)
 }
 
-/// Like [`serve`], with other limits.
 fn serve_within(
     limits: ServeLimits,
     listener: TcpListener,
@@ -261,7 +256,6 @@ fn only(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
-/// Returns a plain-text answer.
 pub fn plain(status: u16, text: &str) -> PageAnswer {
     PageAnswer {
         status,
@@ -322,7 +316,7 @@ pub struct RedirectPage {
     path: PathBuf,
 }
 
-/// Opens `url` through a redirect page that is written to the directory `folder`.
+/// Opens `url` through a redirect page that is written to `dir`.
 pub fn open_in_browser(url: &str, dir: &Path) -> io::Result<RedirectPage> {
     super::file::make_dirs(dir)?;
     let path = dir.join(format!("open-{}.html", random_token()));

@@ -51,18 +51,14 @@ pub const EXIT_NOT_STARTED: i32 = 127;
 
 const SCRIPT: &str = "execute.sh";
 
-/// A script to run.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// The text, of any length.
     pub text: String,
-    /// Working directory.
     pub cwd: PathBuf,
     /// Additional variables. They override inherited ones.
     pub env: Vec<(String, String)>,
     /// The shell and its options. The script file is appended.
     pub shell: Vec<String>,
-    /// Time limit.
     pub timeout: Option<Duration>,
     /// Bytes of output to keep, half from the beginning and half from the end.
     pub capture: usize,
@@ -74,7 +70,6 @@ pub struct Script {
     pub launcher: Option<Launcher>,
 }
 
-/// Result of a script.
 #[derive(Debug)]
 pub struct FinishedScript {
     pub end: ScriptEnd,
@@ -83,18 +78,14 @@ pub struct FinishedScript {
     pub survivors: Vec<String>,
 }
 
-/// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScriptEnd {
-    /// Exited with this code.
     Exited(i32),
     /// Killed by a signal that TeDDy did not send.
     Signaled(i32),
     /// Killed after this time limit.
     TimedOut(Duration),
-    /// Killed after an interrupt.
     Interrupted,
-    /// Not started, with the reason.
     NotStarted(String),
 }
 
@@ -390,9 +381,7 @@ struct ScriptProgress {
     broken: Option<String>,
     /// Set once all processes have ended: the ones that could not be killed.
     survivors: Option<Vec<String>>,
-    /// The supervisor died.
     lost: bool,
-    /// The output pipe is closed.
     is_eof: bool,
 }
 
@@ -451,7 +440,6 @@ pub struct CapturedOutput {
     pub head: Vec<u8>,
     /// The end. Empty if `lost` is 0.
     pub tail: Vec<u8>,
-    /// Number of bytes missing between `head` and `tail`.
     pub lost: u64,
 }
 
@@ -467,7 +455,6 @@ impl CapturedOutput {
     }
 }
 
-/// Collects output.
 pub struct Capture {
     head: Vec<u8>,
     /// Everything after `head`, up to `tail_limit` bytes.
@@ -490,7 +477,6 @@ impl Capture {
         }
     }
 
-    /// Appends bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         let free = self.head_limit - self.head.len();
         let (first, excess_bytes) = bytes.split_at(free.min(bytes.len()));
@@ -501,7 +487,6 @@ impl Capture {
         self.lost += excess as u64;
     }
 
-    /// Returns the collected output.
     pub fn finish(mut self) -> CapturedOutput {
         if self.lost == 0 {
             self.head.extend(self.tail.drain(..));
@@ -515,13 +500,11 @@ impl Capture {
     }
 }
 
-/// The shell without a setting.
 const DEFAULT_SHELL: &str = "sh";
 
 /// The program that a script asks for in its `#!` line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interpreter {
-    /// Its path, or its name.
     pub program: String,
     /// What follows, one argument as for the kernel.
     pub argument: Option<String>,

@@ -40,7 +40,6 @@ pub const GRACE: Duration = Duration::from_secs(2);
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// How to start commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     /// The supervisor program and its first arguments. It must call [`serve_if_asked`].
@@ -75,7 +74,6 @@ impl Launcher {
         }
     }
 
-    /// Sets the process whose mounts the command sees.
     pub fn with_overlay(self, overlay_holder: Option<u32>) -> Launcher {
         Launcher {
             overlay_holder,
@@ -137,7 +135,7 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// Calls `tell` for each message, from a thread. The last one is `Gone`, or `Lost` if the
+    /// Calls `on_message` for each message, from a thread. The last one is `Gone`, or `Lost` if the
     /// socket was closed.
     pub(super) fn listen(
         &self,
@@ -242,16 +240,13 @@ pub(super) fn order(launcher: &Launcher, argv: Vec<OsString>, dir: &Path) -> Ord
 //
 // They are sent over a socket, because arguments are limited in size and visible to all users.
 
-/// The first message to a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// Sandbox policy.
     pub policy: Option<Policy>,
     /// The kernel features to use for it.
     pub kernel: Kernel,
     /// Path of the program, and its arguments.
     pub words: Vec<RawText>,
-    /// Working directory.
     pub folder: RawText,
     /// Variables for the command only, not for the supervisor.
     pub variables: Vec<(String, String)>,
@@ -259,13 +254,11 @@ pub(super) struct Order {
     pub input: Option<RawText>,
     /// File to lock until all processes have ended.
     pub lock: Option<RawText>,
-    /// The process that holds the overlay in which the command runs.
     pub view: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SupervisorMessage {
-    /// The command was started.
     Started,
     /// The command was not started because of the command itself, with the reason.
     Refused(String),
@@ -284,31 +277,25 @@ pub(super) enum SupervisorMessage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CommandEnding {
-    /// Exited with this code.
     Exited(i32),
-    /// Killed by this signal.
     Signaled(i32),
 }
 
 impl Order {
-    /// Encodes the order as a line.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
         encode_line(self)
     }
 
-    /// Decodes a line.
     pub fn decode(line: &[u8]) -> Option<Order> {
         serde_json::from_slice(line).ok()
     }
 }
 
 impl SupervisorMessage {
-    /// Encodes the message as a line.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
         encode_line(self)
     }
 
-    /// Decodes a line.
     pub fn decode(line: &[u8]) -> Option<SupervisorMessage> {
         serde_json::from_slice(line).ok()
     }

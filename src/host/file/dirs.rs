@@ -130,6 +130,7 @@ impl Removal {
         }
 
         let inside = enter(dir, name)?;
+        // Emptied in the next round, so that few directories are open at once.
         if depth == DEPTH {
             self.moved += 1;
             let free = OsString::from(format!(".teddy-deep-{}-{}", std::process::id(), self.moved));
@@ -221,7 +222,6 @@ impl Root {
         }
     }
 
-    /// Opens a subdirectory.
     pub fn open_dir(&self, path: &Path) -> io::Result<Root> {
         let opened = beneath::open_dir(&self.dir, path);
         let dir = opened.map_err(|errno| self.fail("open", path, errno))?;
@@ -244,7 +244,6 @@ impl Root {
         }
     }
 
-    /// Returns the names in the directory, sorted.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         list_names(&self.dir).map_err(|errno| failure("read", Path::new("."), errno.into()))
     }

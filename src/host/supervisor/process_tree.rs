@@ -119,11 +119,9 @@ fn find_orphans(children: Vec<Process>) -> Vec<Process> {
 /// A snapshot of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
-    /// Process id.
     pub pid: Pid,
     /// The process that started or adopted it. `None` if that is outside of our pid namespace.
     pub parent: Option<Pid>,
-    /// Process group.
     pub group: Option<Pid>,
     pub session: Option<Pid>,
     /// Start time in clock ticks since boot. Identifies the process together with `pid`.
@@ -174,8 +172,8 @@ pub fn scanned_children(parent: Pid) -> Vec<Process> {
     processes
 }
 
-/// Sends a signal to a process listed in `found`, unless it has ended, even if another process
-/// reuses its pid.
+/// Sends a signal to one of `processes`, unless it has ended, even if another process reuses its
+/// pid.
 pub fn signal_process(process: &Process, processes: &[Process], signal: Signal) {
     // The pid of our own child cannot be reused: only we can reap it.
     if process.parent == Some(getpid()) {
