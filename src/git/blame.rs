@@ -90,6 +90,7 @@ fn ask(
     if let Some(dir) = &ignored {
         git.current_dir(dir.path());
     }
+    // A text conversion runs a program that the configuration names.
     git.args(["blame", "--porcelain", "--no-textconv"]);
     if let Some(range) = request.range {
         git.arg(format!("-L{range}"));
@@ -148,6 +149,7 @@ fn ignored_revisions(repository: &Repository) -> anyhow::Result<Option<tempfile:
     let settings = repository.config_section("blame").into_iter();
     let mut dir = None;
     for (_, value) in settings.filter(|(key, _)| key.eq_ignore_ascii_case("ignoreRevsFile")) {
+        // git's prefix of a path that can be missing.
         let value = value.trim_start_matches(":(optional)");
         let name = Path::new(value);
         let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);

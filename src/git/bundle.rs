@@ -153,6 +153,7 @@ impl BorrowingRepository {
         let scratch = BorrowingRepository { dir };
         let mut git = git_in(scratch.dir.path())?;
         let hash = repository.gix.object_hash();
+        // No hooks from the user's template.
         git.args(["init", "--quiet", "--bare", "--template="])
             .arg(format!("--object-format={hash}"))
             .arg(scratch.path());
@@ -454,6 +455,7 @@ impl OpenedBundle {
 
         match run_check(git, Stdio::null(), None)? {
             None => Ok(()),
+            // git has no exit code for a truncated pack.
             Some(why) if why.contains("early EOF") => Err(BundleError::Cut.into()),
             Some(why) => Err(BundleError::Unsound(why).into()),
         }

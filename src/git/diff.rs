@@ -165,6 +165,7 @@ impl Comparison {
 
         loop {
             let (a, b) = (before.peek()?, after.peek()?);
+            // Equal bytes mean equal name, mode and id.
             if a == b {
                 if a.is_none() {
                     return Ok(());

@@ -265,6 +265,8 @@ impl Filter<'_> {
         if base == target {
             return Ok(Some(disk.to_vec()));
         }
+        // Next to lines that only the disk has, an insertion fits in two ways. What git stores
+        // decides.
         for insertion in [Insertion::BehindOwn, Insertion::BeforeOwn] {
             let applied = match self.utf16(path)? {
                 None if [base, target, disk].iter().any(|text| text.contains(&0)) => None,

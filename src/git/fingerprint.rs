@@ -85,6 +85,7 @@ pub fn take_fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> 
         add(&mut parts, name, &common.join(name))?;
     }
 
+    // A linked worktree has its own.
     for name in ["HEAD", "config.worktree", "info"] {
         let name_here = if own == common {
             name.to_owned()

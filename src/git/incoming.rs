@@ -155,6 +155,7 @@ fn read_head(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
         };
 
         name = FullName::try_from(target.trim().as_bstr()).ok()?;
+        // Another name would read any file of the untrusted directory.
         if !name.as_bstr().starts_with(b"refs/") {
             return None;
         }

@@ -99,6 +99,7 @@ impl Repository {
         let repo = repo.map_err(|error| explain_failure(start, &error))?;
         let repository = Repository::validate(repo, home, purpose)?;
 
+        // Only the configuration, which is read by now, tells where these are.
         for (key, name) in [
             ("core.excludesFile", "ignore"),
             ("core.attributesFile", "attributes"),

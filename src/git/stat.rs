@@ -181,6 +181,7 @@ pub(in crate::git) fn each_name(
     each_listed(dir, |name, file_type| {
         if name != b"." && name != b".." {
             let kind = match file_type {
+                // Not every file system returns the type.
                 FileType::Unknown => match stat_name(dir, name) {
                     Err(error) if is_absent(&error) => return Ok(()),
                     result => result?.kind,

@@ -137,6 +137,7 @@ impl TreeVersion<'_> {
         match (&current.mark, &current.on_disk) {
             (Mark::Link(id), _) => Ok(entry.mode == EntryMode::Link && *id == entry.id),
             (Mark::File(id, _), _) if entry.mode == EntryMode::Link => {
+                // Without symlinks, git checks out a file with the target as its content.
                 Ok(!self.abilities.links && *id == entry.id)
             }
             (Mark::File(_, executable), _) if !self.is_mode(entry.mode, *executable) => Ok(false),

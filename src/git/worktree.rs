@@ -130,6 +130,7 @@ pub fn session_worktree(
         )
     };
 
+    // First: a worktree without a record is removed below.
     legacy::adopt(repository, &root, session).with_context(during)?;
     let record = record::worktree_record(repository, session);
     remove_unknown(&root, &record, session).with_context(during)?;
@@ -307,6 +308,7 @@ impl SessionWorktree {
             // Ctrl-c is not damage.
             Err(error) if interrupt::requested() => Err(error),
             Err(_) => {
+                // Permissions that commands left can be the cause.
                 self.open_up();
                 match to_commit::switch(self, user, target) {
                     Err(_) if !interrupt::requested() => self.recreate(user, target),

@@ -54,6 +54,7 @@ impl Quarantine {
     /// Makes a pack visible to git's checks only.
     pub(super) fn expose_pack(&self, sealed: &Sealed) -> anyhow::Result<()> {
         for (ending, file) in [("pack", sealed.stream()), ("idx", sealed.index())] {
+            // git finds a pack only under its usual name, which it does not have yet.
             std::os::unix::fs::symlink(file, self.pack_path(sealed).with_extension(ending))?;
         }
         Ok(())

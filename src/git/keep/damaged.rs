@@ -171,6 +171,7 @@ fn lacks_zlib_header(path: &Path) -> bool {
 
     let mut header = [0; 2];
     match file.read_exact(&mut header) {
+        // Method deflate, and the check bits of RFC 1950.
         Ok(()) => header[0] & 0x0f != 8 || u16::from_be_bytes(header) % 31 != 0,
         Err(error) => error.kind() == ErrorKind::UnexpectedEof,
     }
@@ -458,6 +459,7 @@ pub fn restore_pack(repository: &Repository, name: &str) -> anyhow::Result<Resto
     remove_if_exists(&index)?;
     let output = repository
         .git()?
+        // Only the pack and its index are moved below.
         .args(["-c", "pack.writeReverseIndex=false", "index-pack", "-o"])
         .args([&index, &from])
         .output()

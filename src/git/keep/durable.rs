@@ -198,6 +198,7 @@ fn object_dirs(objects: &Path) -> io::Result<Vec<PathBuf>> {
 /// Returns whether a file, or the entries of a directory, are possibly not on disk yet. The mtime
 /// proves nothing, because copying can preserve it.
 pub(in crate::git) fn is_recent(metadata: &Metadata) -> bool {
+    // A time in the future counts as recent.
     !ctime_of(metadata)
         .elapsed()
         .is_ok_and(|age| age > WRITEBACK_AGE)

@@ -137,6 +137,7 @@ fn number_of(kind: Kind) -> u8 {
 
 fn head(number: u8, mut size: u64) -> Vec<u8> {
     let mut entry = Vec::new();
+    // Three bits of type and four of size, then seven bits of size in each byte.
     let mut byte = (number << 4) | (size & 15) as u8;
     size >>= 4;
 
@@ -613,6 +614,7 @@ fn encode_index(
     index.extend_from_slice(INDEX_HEADER);
     let mut at = 0;
 
+    // Fan-out: the number of ids up to each first byte.
     for first in 0..=u8::MAX {
         at += entries[at..]
             .iter()

@@ -187,6 +187,7 @@ fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<Pat
     // A worktree that cannot be opened does not count.
     for other in others.into_iter().flatten() {
         let is_own = other.git_dir().canonicalize().is_ok_and(|dir| dir == own);
+        // Not from gix, which cannot read a reftable.
         let refs = choose::of(&other, other.common_dir()).ok();
         let head = refs.and_then(|refs| refs.head().ok());
         let name = head.and_then(|head| head.branch);

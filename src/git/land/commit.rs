@@ -168,6 +168,7 @@ impl<'a> LandingDir<'a> {
             false => Foreground::Watched,
         };
         let status = foreground::run(&mut git, keys).context("cannot start `git commit`")?;
+        // git does not flush what it wrote, and our next ref can depend on it.
         note_written();
         Ok(status)
     }
@@ -258,6 +259,7 @@ impl<'a> LandingDir<'a> {
             let name = request.branch.trim_start_matches("refs/heads/");
             let parent = parent.to_string();
             let (new, log) = ("0".repeat(parent.len()), "teddy land: new branch");
+            // The null id as the old value: fails if the branch exists by now.
             run(&["update-ref", "-m", log, request.branch, &parent, &new])?;
             run(&[&add[..], &[path, name]].concat())?;
             return Ok(());
@@ -517,6 +519,7 @@ pub(super) fn watch_editor(
     let mut ask = in_checkout(user_git(repository.workdir())?, repository);
     let editor = run_checked(ask.args(["var", "GIT_EDITOR"]), "name an editor")?;
     let editor = String::from_utf8_lossy(&editor).trim().to_owned();
+    // git opens no editor then.
     if editor == ":" {
         return Ok(());
     }

@@ -57,6 +57,7 @@ impl<'a> NewIndex<'a> {
         let path = file(repository, NEW);
         copy(repository, &path)?;
 
+        // What is staged is the difference to the old commit. It is merged onto the new one.
         let staged = difference(repository, &path, old)?;
         let staged = staged
             .into_iter()

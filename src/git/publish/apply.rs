@@ -117,6 +117,7 @@ impl Publisher<'_> {
             .iter()
             .filter_map(|step| Some(step.change.path.rsplit_once_str(b"/")?.0))
             .collect();
+        // Subdirectories first.
         for dir in emptied.into_iter().rev() {
             self.remove_empty_dirs(&[dir, b"/x"].concat())?;
         }
@@ -238,6 +239,7 @@ impl Publisher<'_> {
 
         self.conflict(&path);
         self.discard_staged(&staged)?;
+        // Staging can have created them.
         self.remove_empty_dirs(&path)
     }
 

@@ -123,6 +123,7 @@ impl FileRefs {
             return Ok(std::fs::remove_file(lock.path())?);
         };
         let _ = self.log(wish.name, Some(wish.to), old, "teddy: move back");
+        // Durable, or a power cut leaves an empty ref.
         lock.write(old, true)?;
         lock.set()
     }

@@ -490,6 +490,7 @@ fn spawn_update_ref(
     command
         .env("GIT_COMMITTER_NAME", "TeDDy")
         .env("GIT_COMMITTER_EMAIL", "teddy@localhost")
+        // git's own clock does not know `TEDDY_NOW`.
         .env("GIT_COMMITTER_DATE", format!("@{seconds} +0000"));
     for setting in UPDATE_SETTINGS {
         command.args(["-c", setting]);

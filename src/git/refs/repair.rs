@@ -56,6 +56,7 @@ pub fn broken(repository: &Repository, scan: RefScan) -> anyhow::Result<Vec<Stri
         }
         // Gives a concurrent repack time to finish.
         std::thread::sleep(PAUSE * attempt);
+        // A new handle sees packs that replaced others in the meantime.
         let again = seemingly_broken(&repository.reopened()?, scan)?;
         broken.retain(|name| again.contains(name));
     }

@@ -46,6 +46,7 @@ pub struct RefMove<'a> {
 pub enum MoveError {
     #[error("`{name}` was moved by someone else meanwhile")]
     Moved {
+        /// Full name of the ref.
         name: String,
     },
     #[error(transparent)]

@@ -40,6 +40,7 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("funny refname", RemoteTrouble::RefRefused),
     ("refusing to create", RemoteTrouble::RefRefused),
     ("prohibited by", RemoteTrouble::RefRefused),
+    // Also on the line of a more specific reason, so these come first.
     ("[remote rejected]", RemoteTrouble::RefRefused),
     ("couldn't find remote ref", RemoteTrouble::NoSuchRef),
     ("fsck error", RemoteTrouble::Unsound),
@@ -53,6 +54,7 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
     ("connection reset", RemoteTrouble::Dropped),
     ("broken pipe", RemoteTrouble::Dropped),
     ("rpc failed", RemoteTrouble::Dropped),
+    // Follows a lost connection, too, so the signs of that come first.
     ("index-pack failed", RemoteTrouble::Unsound),
     ("authentication failed", RemoteTrouble::Denied),
     ("could not read username", RemoteTrouble::Denied),
@@ -69,6 +71,7 @@ const SIGNS: [(&str, RemoteTrouble); 40] = [
         "does not appear to be a git repository",
         RemoteTrouble::NotFound,
     ),
+    // The least specific sign.
     ("not found", RemoteTrouble::NotFound),
 ];
 

@@ -104,6 +104,7 @@ fn delete_incoming(repository: &Repository) -> anyhow::Result<()> {
         .iter()
         .map(|reference| reference.name.as_str())
         .collect();
+    // In one transaction: a remote can have thousands of refs.
     refs::delete_all(repository, &names)
 }
 

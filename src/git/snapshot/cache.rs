@@ -137,6 +137,7 @@ fn read_file(path: &Path) -> Option<Vec<u8>> {
 
 /// Returns the length of the file according to its header, with ids of `hash` bytes.
 fn length_of(header: &[u8], hash: usize) -> u64 {
+    // For the offsets, see `CacheWriter::finish`.
     let [dirs, entries, names] = [72, 76, 80].map(|at| u64::from(u32_at(header, at)));
     let [dir, entry] = [DIR + hash, ENTRY + hash].map(|length| length as u64);
     let length = dirs

@@ -120,6 +120,7 @@ impl<'a> ScanContext<'a> {
         };
         let newest = cache.newest_dirs(CHECKED_DIRS);
         newest.into_iter().any(|(path, times)| {
+            // Without following links: one could lead to a mount that does not answer.
             let opened = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY);
             let dir_stat = opened.and_then(|dir| stat_fd(dir.as_fd()));
             dir_stat.is_ok_and(|dir_stat| Times::from(&dir_stat.stat) != times)

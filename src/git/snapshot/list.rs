@@ -119,6 +119,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
             let name_stat = stats.next().flatten();
             if !is_git(name) {
                 self.visit(name, name_stat)?;
+            // git refuses a tree with another spelling of `.git`.
             } else if name != b".git" {
                 self.leave_out(&join_path(&self.task.path, name), Reason::Name);
             }
@@ -216,6 +217,7 @@ impl<'a, 'r> DirListing<'a, 'r> {
     fn visit_dir(&mut self, name: &[u8], path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
         if let Some(file) = &tracked.file {
             if file.mode == Mode::COMMIT {
+                // An unreadable submodule stays as in the index.
                 let id = embedded_commit(self.scan, &path).unwrap_or(file.id);
                 let entry = CachedName {
                     origin: CacheOrigin::Scanned,

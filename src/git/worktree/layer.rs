@@ -504,6 +504,7 @@ pub fn hide_secrets(
         if let (Some(dir), Some(name)) = (at.parent(), at.file_name())
             && merged.kind(at).is_ok_and(|kind| kind.is_some())
         {
+            // In the view, a removal only adds a whiteout to the layer.
             remove_below(&merged.open_dir(dir)?, name)?;
         }
     }

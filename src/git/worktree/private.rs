@@ -134,6 +134,7 @@ impl SessionWorktree {
 
     fn write_git_dir(&self, git: &Root, user: &Repository, at: CommitId) -> anyhow::Result<()> {
         let put = |name: &str, bytes: &[u8]| git.create_aside(Path::new(name), bytes);
+        // Without `refs` and `objects`, git does not see a repository.
         for dir in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
             git.make_dir(Path::new(dir))?;
         }

@@ -41,6 +41,7 @@ pub fn register_worktree(
         return Ok(());
     }
 
+    // A command without the sandbox can have changed the old one.
     discard_record(repository, session)?;
     let common = Root::open_strictly(&repository.common_dir())?;
     let records = common.make_dir(Path::new(RECORDS))?;

@@ -100,6 +100,7 @@ impl Pins<'_> {
     fn pin(&mut self, handle: &PathHandle, path: &[u8], entry: &TreeEntry) -> anyhow::Result<()> {
         let state = handle.find()?;
         let is_current = self.is_current(&state, path, entry)?;
+        // In the view, this adds a whiteout to the layer. The user's file stays.
         handle.remove_all()?;
         if is_current && let NameState::File { file, .. } = &state {
             // Keeps the time, by which build tools recognize a file.
