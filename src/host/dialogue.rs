@@ -163,6 +163,7 @@ impl Dialogue {
         order: &DialogueOrder<'_>,
         dir: &DialogueDir,
     ) -> Result<Dialogue, DialogueRefusal> {
+        // Read before the start: another dialogue can disable them meanwhile.
         let had_private_mounts = supervisor::gives_private_mounts();
         let mut dialogue = Dialogue::launch(order, dir)?;
         dialogue.await_start();

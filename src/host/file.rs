@@ -154,6 +154,7 @@ impl Root {
 
     fn open_file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let (dir, name) = self.parent(path)?;
+        // A FIFO must not block, and a terminal must not become ours.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         openat(&dir, name, flags, Bits::empty())

@@ -120,6 +120,7 @@ pub enum LockError {
     /// Another process holds it. Exit code 75.
     #[error("busy: {holder} is at work in this repository")]
     Busy {
+        /// Process id and command of the holder.
         holder: String,
     },
     #[error("interrupted")]
@@ -180,6 +181,7 @@ impl Lock {
 
     fn open(dir: &Path, path: &Path) -> std::io::Result<File> {
         super::file::make_dirs(dir)?;
+        // Private: otherwise another user could lock it and block every command.
         open_own(path, OFlags::RDWR)
     }
 }

@@ -71,6 +71,7 @@ impl OverlayHolder {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let process = command.spawn()?;
+        // It has a session of its own, and would count as an orphan.
         supervisor::register_supervisor(process.id());
         Ok(OverlayHolder {
             process,
@@ -253,6 +254,7 @@ fn serve() -> io::Result<()> {
     answer.push(b'\n');
     channel.write_all(&answer)?;
     if mounted.is_ok() {
+        // Ends when TeDDy closes the socket or dies.
         channel.read_to_end(&mut Vec::new())?;
     }
 

@@ -140,6 +140,7 @@ async fn take_clients(
         }
         let permit = loop {
             let permit = Arc::clone(&permits).acquire_owned();
+            // The wait must notice that the server ends.
             let permit = tokio::time::timeout(BEAT, permit).await;
             if is_over() {
                 return Ok(());
@@ -210,6 +211,7 @@ async fn attend(
     connection
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
+        // An idle connection would keep its place.
         .keep_alive(false)
         .max_buf_size(64 << 10);
     let timeout = async {

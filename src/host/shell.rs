@@ -170,6 +170,7 @@ pub fn run_until(
     };
     let mut sink = |bytes: &[u8]| keep(&aliased.push(bytes));
 
+    // Read before `watch`, which can disable them.
     let had_private_mounts = supervisor::gives_private_mounts();
     let (end, left) = running.watch(script.timeout, stop, &mut sink)?;
     keep(&aliased.finish());

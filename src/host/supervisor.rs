@@ -129,6 +129,7 @@ impl Supervisor {
             channel: Some(parent_end),
             _adoption: adoption,
         };
+        // It creates a session, and would count as an orphan.
         process_tree::register_supervisor(supervisor.child.id());
         supervisor.send(&order.encode()?)?;
 

@@ -252,6 +252,7 @@ pub enum AddressError {
         "`{host}` is not a public address ({address}); list it under the allowed hosts of your own configuration to fetch it"
     )]
     Private {
+        /// Host name in the URL.
         host: String,
         address: IpAddr,
     },

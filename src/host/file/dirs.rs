@@ -196,6 +196,7 @@ fn set_rights(file: &OwnedFd, rights: u32) -> Result<(), Errno> {
 }
 
 fn open_below(dir: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    // A file system that is mounted in a directory of ours is not ours to empty.
     open_beneath(dir, Path::new(name), flags, Mounts::Refused)
 }
 

@@ -71,6 +71,7 @@ impl OutputDir {
             return Err(failure(verb, target, why));
         }
 
+        // Next to the target, because a rename cannot cross file systems.
         let temp_dir = tempfile::Builder::new()
             .prefix(TEMPORARY)
             .tempdir_in(above)?;

@@ -320,6 +320,7 @@ fn lock_shared(path: &OsStr) -> Result<File, String> {
         .write(true)
         .create(true)
         .truncate(false)
+        // Otherwise another user could lock it and block the session.
         .mode(PRIVATE_FILE)
         .open(path)
         .map_err(|error| describe(&reason(&error)))?;
@@ -374,6 +375,7 @@ fn input(order: &Order) -> io::Result<File> {
         .read(true)
         .custom_flags(waits_not)
         .open(path.as_os_str())?;
+    // The command expects reads that block.
     fcntl_setfl(&pipe, OFlags::empty())?;
 
     Ok(pipe)
