@@ -61,6 +61,7 @@ pub fn receive_refs<'r>(
         "-c",
         "fetch.pruneTags=false",
     ]);
+    // With `always`, git writes a reflog for each of these temporary refs.
     command.args(["-c", "core.logAllRefUpdates=false"]);
     command.args([
         "fetch",

@@ -177,7 +177,8 @@ impl SessionWorktree {
 
     /// Removes the overlay's work directory after the unmount.
     pub fn remove_work(&self) {
-        // Leftovers are removed before the next mount.
+        // The kernel leaves a directory without permissions in it, on which `find` fails.
+        // After an error, leftovers are removed before the next mount.
         if let Ok(layer) = self.root.layer(&self.session) {
             let _ = remove_below(&layer, OsStr::new(WORK));
         }
