@@ -63,6 +63,7 @@ pub fn run_with_input(command: &mut Command, input: &[u8], limit: Duration) -> i
     let deadline = Instant::now() + limit;
     command
         .stdin(Stdio::piped())
+        // Not pipes: a process left in the background would keep them open.
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0);
