@@ -1,4 +1,6 @@
 //! Finds the commit of each line of a file, with `git blame`, including uncommitted lines.
+//!
+//! Limitation: for git before 2.41, it writes a commit with the current content. No ref reaches it.
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -118,8 +120,7 @@ fn ask(
     parse(&String::from_utf8_lossy(&output.stdout)).context("git blame told something unknown")
 }
 
-/// Commits the current content, for a git that cannot combine `--contents` with a commit. No ref
-/// reaches the commit.
+/// Commits the current content, for a git that cannot combine `--contents` with a commit.
 fn commit_contents(
     repository: &Repository,
     request: &BlameRequest<'_>,

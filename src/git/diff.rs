@@ -1,4 +1,6 @@
 //! Differences between two trees by path, without rename detection.
+//!
+//! Fails with [`TooDifferent`] beyond a limit: a small tree can unfold to any number of paths.
 
 pub mod change;
 

@@ -2,9 +2,8 @@
 //! push.
 //!
 //! Nothing in that repository is trusted: no pack index, no alternates, and no object id before the
-//! object was hashed. The objects that HEAD reaches and the user's repository lacks go into one
-//! pack that is not visible yet. git checks it with its own rules, and that no object is missing
-//! below HEAD. Only then is the pack renamed into place. If a check fails, no commit is imported.
+//! object was hashed. The new objects go into one pack. git checks it, and that no object is
+//! missing below HEAD, before it is renamed into place. If a check fails, no commit is imported.
 
 pub(in crate::git) mod collect;
 

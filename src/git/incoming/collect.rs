@@ -1,4 +1,6 @@
 //! Packs the objects that an untrusted HEAD reaches and the user's repository lacks.
+//!
+//! Fails if there are too many objects, or if their total size is too large.
 
 use std::collections::HashSet;
 use std::path::PathBuf;

@@ -1,4 +1,7 @@
 //! Holds untrusted objects while git checks them, invisible to other processes.
+//!
+//! The untrusted packs are limited in size, and each check in time. The objects are deleted after
+//! the import; those of a killed process stay until `teddy gc`.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,11 +1,8 @@
 //! Applies a classified publication: stages new versions, deletes, then swaps each file in.
 //!
-//! Every write is one `rename` or `renameat2(RENAME_EXCHANGE)`, so readers see the old or the new
-//! file and never a gap. A path that changed since it was classified becomes a conflict, and its
-//! current file keeps the name.
-//!
-//! Limitation: on a file system without `RENAME_EXCHANGE`, a save between the final comparison and
-//! the rename is lost ([`Publisher::write_without_exchange`]).
+//! Readers see the old or the new file, never a gap. A path that changed since it was classified
+//! becomes a conflict and keeps its current file. Limitation: without `RENAME_EXCHANGE`, a save
+//! between the final comparison and the rename is lost ([`Publisher::write_without_exchange`]).
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::ErrorKind;

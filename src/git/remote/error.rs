@@ -1,4 +1,6 @@
 //! Classifies failures of `git fetch` and `git push`, and offers help.
+//!
+//! git has no error codes for them, so its messages are searched. An unknown one is `Other`.
 
 use crate::text::near::nearest;
 use crate::text::sanitize::sanitize_line;

@@ -1,4 +1,6 @@
 //! Walks the worktree with several threads; each takes directories from a shared queue.
+//!
+//! The result is sorted by path. The first error ends the walk.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;

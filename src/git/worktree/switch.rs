@@ -1,10 +1,9 @@
 //! Switches a worktree to another commit: writes what differs, and removes what an earlier turn
 //! left and git does not ignore.
 //!
-//! A plan can have changed files and index in any way. So each file is compared with the index, and
-//! one that differs is read. If it already equals the new tree, it keeps its mtime, so build tools
-//! do not see a change. If no command will run, only the relevant files are checked; the next
-//! complete switch finds the others.
+//! A plan can have changed files and index in any way, so files are compared with the index, and
+//! those that differ are read. A file that equals the new tree keeps its mtime, so build tools do
+//! not see a change.
 
 use std::collections::{BTreeSet, HashSet};
 
