@@ -3,9 +3,6 @@
 //!
 //! The program is sandboxed and supervised like a plan's command. No process of it survives the
 //! dialogue.
-//!
-//! Its input is a named pipe in a private directory. The supervisor's own stdin is the socket to
-//! TeDDy, and passing another descriptor would need unsafe code.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -258,6 +255,8 @@ impl Dialogue {
 
         let mut request = supervisor::order(&launcher, argv, order.dir);
         request.variables = order.variables.to_vec();
+        // A named pipe: the supervisor's own stdin is the socket to TeDDy, and passing another
+        // descriptor would need unsafe code.
         request.input = Some(dir.pipe().into_os_string().into());
         let pipe = InputPipe::make(&dir.pipe())?;
         let mut command = launcher.command()?;

@@ -1,4 +1,6 @@
 //! Runs a small program with text in, text out and a time limit.
+//!
+//! Beyond the limit, it is killed with its process group. At most 16 MiB of each output are read.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;

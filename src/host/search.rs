@@ -1,4 +1,7 @@
 //! Web search with the configured engine: SearXNG, Brave, Tavily, or a program that prints JSON.
+//!
+//! Returns at most [`MAX_HITS`] hits. Errors and debug output do not contain the keys of Brave
+//! and Tavily.
 
 use std::fmt;
 use std::io;

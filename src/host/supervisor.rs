@@ -1,14 +1,9 @@
 //! The supervisor: a process between TeDDy and a command that ensures that nothing outlives the
 //! command.
 //!
-//! TeDDy starts its own program as the supervisor. The supervisor is a child subreaper, so every
-//! orphan below it becomes its child. It restricts a thread with the sandbox and starts the command
-//! from it, which needs no unsafe code between fork and exec. When the command ends, TeDDy asks for
-//! it, or TeDDy dies, it kills all remaining processes and waits until the kernel reports that it
-//! has no child left. It trusts no other evidence, such as process lists.
-//!
-//! They communicate over a socket, the supervisor's stdin. If the supervisor itself is killed, its
-//! orphans become children of TeDDy, which is a subreaper as well; see [`process_tree`].
+//! It is a child subreaper, so every orphan below it becomes its child. When the command ends,
+//! TeDDy asks for it, or TeDDy dies, it kills all remaining processes and waits until the kernel
+//! reports that it has no child left. If it is killed itself, [`process_tree`] kills the orphans.
 
 mod process_tree;
 mod serve;

@@ -1,15 +1,8 @@
 //! Denies system calls that Landlock does not cover, with seccomp: network access, calls that reach
 //! other processes, and calls that make the kernel write or delete for the caller.
 //!
-//! Landlock checks what a process opens, not what the kernel does itself. An overlay empties the
-//! directory `work` of its work directory, quotas and process accounting write files, and some
-//! `ioctl` change a file that is open for reading only. So a command creates no namespace (in one of
-//! users it would have all capabilities), mounts nothing, and calls nothing that needs a
-//! capability of the system.
-//!
-//! `connect` is denied for local sockets, too: a service such as a container engine or the session
-//! bus could do what the sandbox forbids. Datagram sockets are denied because they send without
-//! `connect`.
+//! Landlock checks what a process opens, not what the kernel does itself. So a command creates no
+//! namespace, mounts nothing, and calls nothing that needs a capability of the system.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +38,9 @@ const FILE_SETATTR: c_long = 469;
 const LATER: std::ops::Range<c_long> = 470..512;
 
 // A command has no use for these. Most need a capability, which a process could have in a user
-// namespace. The kernel's keyrings are shared by all processes of a user. `io_uring` makes system
-// calls that no filter sees. `open_by_handle_at` names a file without a path.
+// namespace. A mounted overlay empties the directory `work` of its work directory, and quotas and
+// process accounting write files. The kernel's keyrings are shared by all processes of a user.
+// `io_uring` makes system calls that no filter sees. `open_by_handle_at` needs no path.
 const DENIED: [c_long; 37] = [
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -260,6 +254,7 @@ fn everywhere() -> Denied {
     let mut denied = Denied::default();
     denied.all(&DENIED);
     denied.all(&[KEXEC_FILE_LOAD]);
+    // In a user namespace, a command would have all capabilities.
     for namespace in NAMESPACES {
         for call in [libc::SYS_clone, libc::SYS_unshare] {
             denied.when(call, &[(0, SeccompCmpOp::MaskedEq(namespace), namespace)]);
@@ -286,9 +281,12 @@ fn everywhere() -> Denied {
 
 /// Denies sockets except local ones, all connections, and datagrams.
 fn network(denied: &mut Denied) {
+    // Also for local sockets: a container engine or the session bus could do what the sandbox
+    // forbids.
     denied.all(&[libc::SYS_connect]);
     let foreign = LOCAL.map(|family| (0, SeccompCmpOp::Ne, number(family)));
     denied.when(libc::SYS_socket, &foreign);
+    // Datagram sockets send without `connect`.
     for kind in DATAGRAMS {
         let local = [
             (0, SeccompCmpOp::Eq, number(libc::AF_UNIX)),

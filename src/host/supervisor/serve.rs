@@ -343,7 +343,8 @@ fn spawn(order: &Order) -> Result<Child, SupervisorMessage> {
         command.spawn().map_err(|error| not_started(&error))
     };
 
-    // The restrictions are inherited by the thread's children, and end with the thread.
+    // The restrictions are inherited by the thread's children, and end with the thread. Restricting
+    // the child between fork and exec would need unsafe code.
     std::thread::scope(|scope| match scope.spawn(confined).join() {
         Ok(started) => started,
         Err(_) => Err(SupervisorMessage::Broken(
