@@ -1,14 +1,12 @@
 //! Session worktrees: directories in which plans run, apart from the user's files.
 //!
 //! There is one for each session, outside the repository. It is kept between turns, so a switch
-//! writes only what differs, and ignored files such as build caches stay. Until a command needs all
-//! files, it contains only some of them. A lost or damaged worktree is created again. If that
-//! fails, it is an error; a plan never runs in the user's files instead.
+//! writes only what differs, and ignored files such as build caches stay. A lost or damaged
+//! worktree is created again. If that fails, it is an error; a plan never runs in the user's files
+//! instead.
 //!
-//! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write. Between turns a worktree
-//! is registered with git ([`registered`]). While commands run it is not, and has a `.git` of its own
-//! ([`private`]).
 //! Whatever commands can write is untrusted: it determines the plan's result and nothing else.
+//! TeDDy's record is in `.git/teddy/worktrees`, where commands cannot write.
 
 mod git_record;
 mod index;
